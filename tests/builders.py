@@ -14,6 +14,7 @@ from controlplane.cluster.view import ClusterView, ConditionView, DrainView
 from controlplane.cluster.views.instances import DepartureView, InstanceView, MemberView, StartView
 from controlplane.cluster.views.plans import PlanningView, PlanView, ProgressView
 from controlplane.cluster.views.quorum import QuorumView
+from controlplane.cluster.views.requests import RequestsView
 from controlplane.cluster.views.running_settings import SettingsView
 from controlplane.converger.situation.observation import (
     BackgroundSeen,
@@ -288,6 +289,7 @@ def _named(group: type[Any], **renamed: str) -> dict[str, str]:
 
 _VIEW_GROUPS: dict[str, dict[str, str]] = {
     "quorum": _named(QuorumView, voter_change="change", voter_changes="changes"),
+    "requests": _named(RequestsView),
     "settings": _named(SettingsView, setting_change="change", setting_changes="changes", setting_refusal="refusal"),
 }
 """Groups of a `ClusterView`: the names by which tests give their fields."""

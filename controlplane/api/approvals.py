@@ -283,7 +283,9 @@ class ProposalService:
     def _is_in_force(self, made: facts.ProposalMade) -> bool:
         """Whether all of it was done by an earlier try that crashed before it was noted."""
         if made.change != "apply":
-            return made.change == "delete" and bool(self.services.cluster.commands.current(made.clusters[0]).tombstone)
+            return made.change == "delete" and bool(
+                self.services.cluster.commands.current(made.clusters[0]).requests.tombstone
+            )
         loaded = load_documents(made.text, file=made.file)
         documents = loaded.documents if not loaded.topics else ()
         current = self.services.cluster.commands.current

@@ -40,7 +40,7 @@ def stays(view: ClusterView, member: InstanceView, wanted: Collection[str]) -> b
     older = any(i.planned.generation < member.planned.generation and i.phase is Phase.JOINED for i in there)
     if member.phase not in _ARRIVED:
         return False
-    if view.aborting and not member.lost and not view.is_broken(member):
+    if view.requests.aborting and not member.lost and not view.is_broken(member):
         if older:
             return member.phase is Phase.LAUNCHED  # it is taken back once it has joined
         if newer and view.instances[member.key].phase is Phase.JOINED:

@@ -96,11 +96,11 @@ def _declared(view: ClusterView, e: facts.ClusterDeclared, at: datetime) -> Clus
 
 
 def _deletion(view: ClusterView, e: facts.ClusterDeletionRequested, at: datetime) -> ClusterView:
-    return replace(view, tombstone=e.reason or "asked for", tombstone_at=at)
+    return replace(view, requests=replace(view.requests, tombstone=e.reason or "asked for", tombstone_at=at))
 
 
 def _paused(view: ClusterView, e: facts.ClusterPaused, at: datetime) -> ClusterView:
-    return replace(view, paused=e.reason or "paused", paused_until=e.until)
+    return replace(view, requests=replace(view.requests, paused=e.reason or "paused", paused_until=e.until))
 
 
 def _resumed(view: ClusterView, e: facts.ClusterResumed, at: datetime) -> ClusterView:
@@ -110,19 +110,21 @@ def _resumed(view: ClusterView, e: facts.ClusterResumed, at: datetime) -> Cluste
     drain = replace(view.drain, round=1, planning=view.drain.planning.forgiven()) if view.drain else None
     return replace(
         view,
-        paused="",
-        paused_until=None,
-        aborting="",
-        held="",
         join_failures=0,
         intents=frozen(forgiven),
         drain=drain,
+        requests=replace(view.requests, paused="", paused_until=None, aborting="", held=""),
     )
 
 
 def _aborted(view: ClusterView, e: facts.RecycleAborted, at: datetime) -> ClusterView:
     view = windowfold.over(balancefold.given_up(nodefold.given_up(view), e.reason or "aborted"))
-    return replace(view, aborting=e.reason or "aborted", paused=e.reason or "aborted", paused_until=None)
+    return replace(
+        view,
+        requests=replace(
+            view.requests, aborting=e.reason or "aborted", paused=e.reason or "aborted", paused_until=None
+        ),
+    )
 
 
 def _condition(view: ClusterView, e: facts.ConditionChanged, at: datetime) -> ClusterView:

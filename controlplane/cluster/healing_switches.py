@@ -30,15 +30,15 @@ def why_not(view: ClusterView, kind: Kind, now: datetime) -> str:
 
 def in_force(view: ClusterView, kind: Kind, now: datetime) -> SwitchView | None:
     """The switch that counts for the kind now, None where nobody said anything."""
-    if not view.switches:
+    if not view.requests.switches:
         return None
-    found = (view.switches.get(name) for name in (kind, EVERY_KIND))
+    found = (view.requests.switches.get(name) for name in (kind, EVERY_KIND))
     return next((switch for switch in found if switch is not None and switch.in_force(now)), None)
 
 
 def switched_off(view: ClusterView, now: datetime) -> tuple[Kind, ...]:
     """Kinds that a person switched off, for now or for good."""
-    if not view.switches:
+    if not view.requests.switches:
         return ()
     return tuple(k for k in Kind if (switch := in_force(view, k, now)) is not None and not switch.on)
 
@@ -50,7 +50,7 @@ def is_being_cured(view: ClusterView, node: str, key: str) -> bool:
 
 def findings_being_cured(view: ClusterView, node: str, key: str) -> frozenset[str]:
     """What that new VM is the cure of."""
-    asked = view.to_replace.get(key)
+    asked = view.requests.to_replace.get(key)
     if asked is None:
         return frozenset()
     return frozenset(c.finding for c in view.cures if c.node == node and c.at == asked.requested_at)

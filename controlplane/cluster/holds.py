@@ -17,10 +17,10 @@ class Hold:
 def hold_on(view: ClusterView, now: datetime) -> Hold | None:
     """The hold in force, None when the cluster may go on; a pause with an end is over by itself."""
     resume = f"kedge resume {view.name}"
-    if view.aborting:
-        return Hold(f"aborted: {view.aborting}", resume)
-    if view.paused and (view.paused_until is None or now < view.paused_until):
-        return Hold(f"paused: {view.paused}", resume)
+    if view.requests.aborting:
+        return Hold(f"aborted: {view.requests.aborting}", resume)
+    if view.requests.paused and (view.requests.paused_until is None or now < view.requests.paused_until):
+        return Hold(f"paused: {view.requests.paused}", resume)
     if view.document is not None and view.document.spec.rollout.pause:
         return Hold("paused: its spec says rollout.pause", "kedge apply, with rollout.pause false")
     return None

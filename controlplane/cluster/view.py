@@ -15,20 +15,17 @@ from controlplane.cluster.views.cost_tags import CostTagsView
 from controlplane.cluster.views.evacuations import EvacuationView as EvacuationView
 from controlplane.cluster.views.external import ExternalView
 from controlplane.cluster.views.game_days import GameView as GameView
-from controlplane.cluster.views.healing import DemotionView, SwitchView
 from controlplane.cluster.views.images import ImageView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.intents import IntentView
 from controlplane.cluster.views.members import kept_for_vote, members_of
 from controlplane.cluster.views.migration import with_both_quorums
-from controlplane.cluster.views.offset_resets import ResetView
 from controlplane.cluster.views.plans import PlanningView, PlanView, ProgressView
 from controlplane.cluster.views.postponed_drains import PutOffView
 from controlplane.cluster.views.quorum import QuorumView
 from controlplane.cluster.views.rebalances import BatchSpent, LastRebalance, RebalanceView
+from controlplane.cluster.views.requests import RequestsView
 from controlplane.cluster.views.running_settings import (
-    ReplaceView,
-    RollingRestartView,
     SettingsView,
 )
 from controlplane.cluster.views.source import SpecSource
@@ -107,24 +104,11 @@ class ClusterView:
     join_failures: int = 0
     finalising: tuple[str, int] | None = None
     finalised: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
-    paused: str = ""
-    paused_until: datetime | None = None
-    aborting: str = ""
-    waived: tuple[int, str] | None = None
-    """The generation whose work may begin outside its windows, and who said so; None where nobody did."""
-    held: str = ""
-    """Why nothing at all is done, not even what is in hand: it was adopted and no person has resumed it yet."""
+    requests: RequestsView = field(default_factory=RequestsView)
     spent: Mapping[str, facts.SpentNode] = field(default_factory=lambda: MappingProxyType({}))
     """By node, what was used up before the history that is known."""
-    tombstone: str = ""
-    tombstone_at: datetime | None = None
     deleted: bool = False
     settings: SettingsView = field(default_factory=SettingsView)
-    rolling_restart: RollingRestartView | None = None
-    to_replace: Mapping[str, ReplaceView] = field(default_factory=lambda: MappingProxyType({}))
-    """By instance key, until that VM is retired."""
-    evacuations: Mapping[str, EvacuationView] = field(default_factory=lambda: MappingProxyType({}))
-    """By instance key, until a person takes it back or that VM is retired."""
     rebalance: RebalanceView | None = None
     rebalances: int = 0
     """Rebalances asked for, ever."""
@@ -141,20 +125,8 @@ class ClusterView:
     """Tag runs asked for, ever."""
     cures: tuple[PastCure, ...] = ()
     """What was done about findings of agents, oldest first."""
-    switches: Mapping[str, SwitchView] = field(default_factory=lambda: MappingProxyType({}))
-    """What people said of healing, by kind of anomaly; "" is all kinds."""
-    demotions: Mapping[str, DemotionView] = field(default_factory=lambda: MappingProxyType({}))
-    """Brokers that are to lead nothing, or get their leaders back, by instance key."""
     moves: MovesView = field(default_factory=MovesView)
     losses: LossesView = field(default_factory=LossesView)
-    chaos: Mapping[str, ChaosView] = field(default_factory=lambda: MappingProxyType({}))
-    """Faults of `kedge chaos` that are not over, by id."""
-    game: GameView | None = None
-    """The game day in hand."""
-    games: tuple[GameView, ...] = ()
-    """Those that are over, oldest first: the newest ones."""
-    resets: Mapping[str, ResetView] = field(default_factory=lambda: MappingProxyType({}))
-    """Where people put the offsets of consumer groups last, by group, the last one last."""
     topics: TopicsView = field(default_factory=TopicsView)
     image: ImageView | None = None
     spec_order: SpecOrderView | None = None
@@ -228,11 +200,11 @@ class ClusterView:
     def receivers(self) -> tuple[InstanceView, ...]:
         """Brokers that replicas may be moved to."""
         there = (i for i in self.brokers() if i.phase is Phase.JOINED and not i.lost)
-        return tuple(i for i in there if i.key not in self.evacuations)
+        return tuple(i for i in there if i.key not in self.requests.evacuations)
 
     def is_evacuating(self) -> bool:
         """Whether a broker that is to be empty is not known to be yet."""
-        return any(e.empty_at is None for e in self.evacuations.values())
+        return any(e.empty_at is None for e in self.requests.evacuations.values())
 
     @once
     def controllers(self) -> tuple[InstanceView, ...]:

@@ -10,7 +10,7 @@ from controlplane.runtime.once import once
 @once
 def has_work(view: ClusterView) -> bool:
     """Whether anything is in hand or to be done: such a cluster is looked at closely and often."""
-    return is_worked_on(view) or (bool(view.chaos) and not view.deleted and view.document is not None)
+    return is_worked_on(view) or (bool(view.requests.chaos) and not view.deleted and view.document is not None)
 
 
 @once
@@ -18,18 +18,23 @@ def is_worked_on(view: ClusterView) -> bool:
     """The same, but for faults on purpose: while one lasts, what ails is as ill as if nobody had asked."""
     if view.deleted or view.document is None:
         return False
-    if view.converged != view.generation or view.recycling or view.intents or view.drain or view.tombstone:
+    if view.converged != view.generation or view.recycling or view.intents or view.drain or view.requests.tombstone:
         return True
     if view.settings.change is not None or view.settings.restarts or view.rebalance is not None:
         return True
     if view.topics.has_work:
         return True
-    if view.rolling_restart is not None or view.to_replace or view.is_evacuating() or view.moves.cancelling:
+    if (
+        view.requests.rolling_restart is not None
+        or view.requests.to_replace
+        or view.is_evacuating()
+        or view.moves.cancelling
+    ):
         return True
     if view.quorum.change is not None or view.quorum.migration is not None or awaits_image(view):
         return True
     if any(b.stopped_at is not None for b in external_brokers(view).values()):
         return True
-    if any(d.ended or d.done_at is None for d in view.demotions.values()):
+    if any(d.ended or d.done_at is None for d in view.requests.demotions.values()):
         return True
     return any(i.phase is not Phase.JOINED or i.lost or view.is_broken(i) for i in view.alive())

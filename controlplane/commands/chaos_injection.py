@@ -45,8 +45,8 @@ def recorded_and_done(commands: ChaosCommands, harm: Harmer, command: InjectChao
     number = derived_id("chaos", before.uid, command.command_id)
     outcome = commands.handle(command)
     view = commands.current(command.name)
-    chaos = view.chaos.get(number)
-    if chaos is not None and number not in before.chaos:  # a request that is sent again is done once
+    chaos = view.requests.chaos.get(number)
+    if chaos is not None and number not in before.requests.chaos:  # a request that is sent again is done once
         try:
             harm(view, chaos)
         except CannotHarm as error:

@@ -41,7 +41,7 @@ class SpecOrderCache:
 
     def note(self, view: ClusterView) -> None:
         """A cluster is as `view` has it."""
-        gone = view.document is None or view.deleted or bool(view.tombstone) or stage(view) == PRODUCTION
+        gone = view.document is None or view.deleted or bool(view.requests.tombstone) or stage(view) == PRODUCTION
         if gone and view.uid not in self._views:
             return
         with self._lock:
@@ -144,8 +144,8 @@ def _later(taken_back: datetime, waiting: ClusterView) -> bool:
 
 def _stuck(view: ClusterView) -> str:
     """Why it does not come to its end by itself, "" where it does."""
-    if view.held or view.paused:
-        return f"is {'held' if view.held else 'paused'}: {view.held or view.paused}"
+    if view.requests.held or view.requests.paused:
+        return f"is {'held' if view.requests.held else 'paused'}: {view.requests.held or view.requests.paused}"
     if view.document is not None and view.document.spec.rollout.pause:
         return "is paused by its spec"
     if view.join_failures:

@@ -147,7 +147,7 @@ def _asking(services: PortalServices, view: ClusterView, command: InjectChaos) -
 
 def _why_not(view: ClusterView) -> str:
     """Why no fault may be brought about here, whoever asks; "" where one may."""
-    if view.tombstone:
+    if view.requests.tombstone:
         return "it is being deleted"
     if foreign_clouds(view) and (view.document is None or view.document.spec.chaos != "allowed"):
         return f"it runs on {foreign_clouds(view)}, and its spec does not say `chaos: allowed`"

@@ -64,7 +64,7 @@ def starts(request: Request, name: str, services: Services, rights: Caller, aske
         started(services, command)
         return onwards(request, f"/clusters/{name}/chaos")
 
-    if view.game is not None and view.game.id == derived_id("game", view.uid, command.command_id):
+    if view.requests.game is not None and view.requests.game.id == derived_id("game", view.uid, command.command_id):
         return done()  # this very form was sent before
     return asked_and_answered(request, _asking(services, view, command), form, done)
 

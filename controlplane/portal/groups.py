@@ -96,8 +96,8 @@ def group_detail_page(
         beyond_words=beyond_words,
         ailing=ailing,
         lags=charts.lag_chart(kept_lags(services.cluster.latest, view.uid).get(group, ())),
-        last_reset=reset_words(view.resets[group]) if group in view.resets else "",
-        reset_at=view.resets[group].at if group in view.resets else None,
+        last_reset=reset_words(view.requests.resets[group]) if group in view.requests.resets else "",
+        reset_at=view.requests.resets[group].at if group in view.requests.resets else None,
         topics=sorted({p.topic for p in every}),
     )
 

@@ -36,5 +36,5 @@ def rollout(request: Request, name: str, services: Services, rights: Caller) -> 
         left_s=sum(s.seconds for s in pending),
         left_bytes=sum(s.bytes for s in pending),
         drain=view.drain,
-        may_abort=head.may_steer and bool(view.recycling) and not view.aborting,
+        may_abort=head.may_steer and bool(view.recycling) and not view.requests.aborting,
     )

@@ -61,7 +61,7 @@ def _command(view: ClusterView, rights: Rights, to: str, form: YesForm) -> TakeO
 
 def _asking(services: PortalServices, view: ClusterView, to: str, command: TakeOverSource) -> Asking:
     """By the function the handler asks. Raises CommandRefused, SourceNotFound."""
-    if view.tombstone:
+    if view.requests.tombstone:
         raise CommandRefused("being-deleted", f"{view.name} is being deleted", "There is no spec to take over.")
     asked = source_taken_over(view, command)
     begun = Asking(

@@ -213,7 +213,7 @@ def test_pause_resume_and_delete_answer_in_a_sentence(house: House) -> None:
 def test_a_moment_without_a_zone_is_utc(house: House) -> None:
     house.apply()
     post(house, "/clusters/orders/pause", {"reason": "x", "until": "2026-01-02T10:00:00"})
-    until = house.view().paused_until
+    until = house.view().requests.paused_until
     assert until is not None
     assert until.isoformat() == "2026-01-02T10:00:00+00:00"
 

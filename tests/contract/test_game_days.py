@@ -114,10 +114,10 @@ def test_a_server_that_dies_in_the_middle_leaves_a_game_that_the_other_ends_and_
     referee = Referee(replace(beside, epoch=second.lead.held_epoch))
     referee.poll()
     view = second.view()
-    (over,) = view.games
+    (over,) = view.requests.games
     words = f"the server that played it is gone; what came of pause of {first.harmed[0]}"
-    assert (view.game, over.id, over.stopped.startswith(words)) == (None, asked.id, True)
-    (fault,) = view.chaos.values()
+    assert (view.requests.game, over.id, over.stopped.startswith(words)) == (None, asked.id, True)
+    (fault,) = view.requests.chaos.values()
     assert chaos_step(replace(a_situation(view), now=START)) is None
     verdict = chaos_step(replace(a_situation(view), now=START + timedelta(seconds=fault.for_s)))
     assert verdict is not None

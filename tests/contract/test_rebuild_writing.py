@@ -61,12 +61,12 @@ def test_every_cluster_is_written_held_and_folds_to_the_report(engine: Engine, l
     store = SqlEventStore(engine)
     for cluster in report.clusters:
         view = fold(empty_view(cluster.uid), store.read_stream(cluster_stream(cluster.uid)))
-        assert (view.instances.keys(), view.held, view.converged) == (
+        assert (view.instances.keys(), view.requests.held, view.converged) == (
             cluster.view.instances.keys(),
-            cluster.view.held,
+            cluster.view.requests.held,
             1,
         )
-        assert view.held
+        assert view.requests.held
 
 
 def test_a_held_cluster_is_found_by_name_resumed_and_not_deleted_before(engine: Engine, lock: LeaderLock) -> None:
@@ -75,7 +75,7 @@ def test_a_held_cluster_is_found_by_name_resumed_and_not_deleted_before(engine: 
     with pytest.raises(CommandRefused, match="held"):
         commands.handle(DeleteCluster(name="orders", actor="anna", command_id="1", confirm="orders", reason=""))
     assert commands.handle(ResumeCluster(name="orders", actor="anna", command_id="2", reason="")).changed
-    assert commands.current("orders").held == ""
+    assert commands.current("orders").requests.held == ""
     assert commands.current("orders").uid == UID
     assert commands.handle(
         DeleteCluster(name="orders", actor="anna", command_id="3", confirm="orders", reason="")

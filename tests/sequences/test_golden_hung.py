@@ -43,7 +43,7 @@ def hung_by_a_dead_target(world: World) -> None:
     _moving(world)
     world.machines.vms["brokers-a-0.g2"].deaf = True
     world.machines.stop_process("brokers-a-0.g2")
-    world.run(until=lambda w: bool(w.view().to_replace), ticks=100)
+    world.run(until=lambda w: bool(w.view().requests.to_replace), ticks=100)
     assert _cures(world) == [("TargetDead", "take_back")]
     world.run(until=lambda w: any(i.phase == "fencing" for i in w.view().alive()), ticks=100)
     world.machines.vms["brokers-a-0.g2"].deaf = False
@@ -140,7 +140,7 @@ def rebalance_hung_by_a_dead_broker(world: World) -> None:
     new = next(i.key for i in world.view().brokers() if i.service_id == 1003)
     world.machines.vms[new].deaf = True
     world.machines.stop_process(new)
-    world.run(until=lambda w: bool(w.view().to_replace), ticks=150)
+    world.run(until=lambda w: bool(w.view().requests.to_replace), ticks=150)
     assert _cures(world) == [("TargetDead", "take_back")]
     world.machines.vms[new].deaf = False
     world.converge(ticks=900)

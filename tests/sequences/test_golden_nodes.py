@@ -143,7 +143,7 @@ def rolling_restart_meets_a_version_roll(world: World) -> None:
     world.declare(a_document(version="4.2.0"))
     world.converge(ticks=900)
     assert set(_starts(world).values()) == {1}
-    assert world.view().rolling_restart is None
+    assert world.view().requests.rolling_restart is None
 
 
 def broker_is_replaced_on_request(world: World) -> None:
@@ -222,7 +222,7 @@ def evacuation_is_taken_back(world: World) -> None:
     world.tick()
     world.person(facts.EvacuationEnded(("brokers-a-0.g1",), "asked by anna: it was the fan"))
     world.converge(ticks=200)
-    assert world.view().evacuations == {}
+    assert world.view().requests.evacuations == {}
     assert not world.kafka.snapshot().throttles.any
 
 
@@ -234,7 +234,7 @@ def evacuation_is_aborted(world: World) -> None:
     world.hold()
     world.person(facts.ClusterResumed("go on"))
     world.converge(ticks=200)
-    assert world.view().evacuations == {}
+    assert world.view().requests.evacuations == {}
 
 
 def evacuating_broker_dies(world: World) -> None:
@@ -248,7 +248,7 @@ def evacuating_broker_dies(world: World) -> None:
         world.tick()
     world.converge(ticks=400)
     assert _keys(world, "brokers-a-0") == ["brokers-a-0.g2"]
-    assert world.view().evacuations == {}
+    assert world.view().requests.evacuations == {}
 
 
 SCENARIOS: tuple[Callable[[World], None], ...] = (

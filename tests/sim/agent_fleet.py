@@ -1,7 +1,7 @@
 """A fleet of clusters at rest whose agents upgrade themselves as they are told: the real keeper, desk and fold."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -24,7 +24,7 @@ from events.codec import encode
 from events.envelope import Origin, Recorded
 from events.ids import ClusterUid, Epoch, derived_id
 from planner.rollout.windows import Freeze
-from tests.builders import NOW, a_document, a_situation, a_view
+from tests.builders import NOW, a_document, a_situation, a_view, changed_view
 from tests.fakes.event_store import MemoryEventStore
 from tests.fakes.latest_values import MemoryLatestStore
 
@@ -198,4 +198,4 @@ def at(seconds: float) -> datetime:
 
 def paused(fleet: AgentFleet, name: str, reason: str) -> None:
     """The cluster is paused, as its history would have it."""
-    fleet.by_uid[name] = replace(fleet.by_uid[name], paused=reason)
+    fleet.by_uid[name] = changed_view(fleet.by_uid[name], paused=reason)

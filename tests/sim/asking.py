@@ -110,8 +110,8 @@ def try_to_ask(world: World) -> bool:
             ask_for_restart(world)
         elif what < 4:
             ask_for_replacement(world, key, "a hunch")
-        elif view.evacuations:
-            world.person(facts.EvacuationEnded(tuple(view.evacuations), "asked by anna: enough"))
+        elif view.requests.evacuations:
+            world.person(facts.EvacuationEnded(tuple(view.requests.evacuations), "asked by anna: enough"))
         else:
             ask_for_evacuation(world, key, "a hunch")
     except (CommandRefused, AssertionError):

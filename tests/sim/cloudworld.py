@@ -181,7 +181,7 @@ def delete(world: CloudWorld) -> None:
 
 def nothing_lost(world: CloudWorld) -> None:
     """Every volume that a VM on record has was made once, and is still there: in the cloud's own words."""
-    if world.view().tombstone:
+    if world.view().requests.tombstone:
         return
     there = {v.key for cloud in world.machines.clouds.values() for v in cloud.truth.volumes}
     held = [i for i in world.view().alive() if i.cloud_id and i.phase is not Phase.RETIRING]

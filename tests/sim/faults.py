@@ -416,7 +416,7 @@ class Trouble:
         return True
 
     def _pause_and_resume(self) -> bool:
-        if self._world.view().paused:
+        if self._world.view().requests.paused:
             return False
         self._world.person(facts.ClusterPaused("a look", None))
         self._later(self._random.randint(10, 60), lambda: self._world.person(facts.ClusterResumed("seen")))

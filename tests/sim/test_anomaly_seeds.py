@@ -90,7 +90,7 @@ def test_a_rolling_restart_is_known_and_told_nobody() -> None:
     for _ in range(200):
         world.tick()
         world.keeper.poll()
-    assert not world.view().rolling_restart
+    assert not world.view().requests.rolling_restart
     known = world.book().past
     assert {a.subject for a in known} == {"brokers-a-0", "brokers-b-0", "brokers-c-0"}
     assert not any(a.told for a in known)

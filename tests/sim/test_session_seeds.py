@@ -37,7 +37,7 @@ class Sessions(Trouble):
         self._faults = (*self._faults, *(fault for fault in faults for _ in range(3)))
 
     def stop(self) -> None:
-        if kept_empty := tuple(self._world.view().evacuations):
+        if kept_empty := tuple(self._world.view().requests.evacuations):
             # Of six brokers that become three none is left for what it would hold.
             self._world.person(facts.EvacuationEnded(kept_empty, "asked by anna: enough"))
         self._locks.silent = False

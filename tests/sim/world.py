@@ -363,7 +363,7 @@ class World:
 
     def is_held(self) -> bool:
         """Whether it waits for a person."""
-        return is_held_up(self) or self.view().deleted or bool(self.view().tombstone)
+        return is_held_up(self) or self.view().deleted or bool(self.view().requests.tombstone)
 
     def ticks_fail(self) -> bool:
         """Whether they do, or it was told that they do and no tick has succeeded since."""
@@ -468,7 +468,7 @@ class World:
 
     def _is_quiet(self) -> bool:
         view = self.view()
-        refilled = any(self.kafka_hosts(view.instances[key].service_id) for key in view.evacuations)
+        refilled = any(self.kafka_hosts(view.instances[key].service_id) for key in view.requests.evacuations)
         refilled |= any(self.kafka_hosts(b.id) for b in external_brokers(view).values() if b.empty_at is not None)
         return self.kafka.is_at_rest() and not refilled and self.machines.are_well
 

@@ -54,8 +54,8 @@ def cluster_detail(
     told = api.ClusterDetailOut(
         **_short(view, fleet, now, progress),
         source=source or spec_api.SpecSourceOut(),
-        faults=[_fault_words(c, now) for c in view.chaos.values()],
-        faults_alone=bool(view.chaos) and not work_in_hand.is_worked_on(view),
+        faults=[_fault_words(c, now) for c in view.requests.chaos.values()],
+        faults_alone=bool(view.requests.chaos) and not work_in_hand.is_worked_on(view),
         conditions=conditions_out(view),
         instances=[instance_out(view, i, agents.get(i.key, AgentSeen()), now, snapshot) for i in view.alive()],
         externals=[
@@ -143,7 +143,7 @@ def _short(view: ClusterView, fleet: Fleet, now: datetime, progress: str) -> dic
         "controllers": sum(_has_voter(i) and i.phase is not lifecycle.Phase.LAUNCHED for i in present),
         "desired_brokers": sum(p.size for p in pools if p.is_broker),
         "desired_controllers": sum(p.size for p in pools if p.is_quorum),
-        "paused": view.paused if holds.hold_on(view, now) else "",
+        "paused": view.requests.paused if holds.hold_on(view, now) else "",
         "declared_at": view.declared_at,
     }
 

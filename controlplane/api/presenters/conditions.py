@@ -14,9 +14,9 @@ def status_word(view: ClusterView, now: datetime) -> str:
     """One word: the first that holds. A pause whose time has run out holds nothing."""
     if view.unreadable:
         return "Unreadable"
-    if view.held:
+    if view.requests.held:
         return "Held"
-    if view.tombstone:
+    if view.requests.tombstone:
         return "Deleting"
     if hold_on(view, now) is not None:
         return "Paused"

@@ -66,7 +66,7 @@ def carried_out(services: PortalServices, view: ClusterView, order: resets.Reset
         view,
         lambda: resets.carry_out_reset(services.cluster.commands, services.brokers.group_offsets, order, view.name),
     )
-    done = services.cluster.commands.current(view.name).resets.get(order.group)
+    done = services.cluster.commands.current(view.name).requests.resets.get(order.group)
     return reset_api.ResetOut(
         cluster=view.name, group=order.group, sentence=sentence, refused=dict(done.refused) if done else {}
     )

@@ -27,7 +27,7 @@ def sync_word(view: ClusterView, source_sync: str = "") -> Word:
     """Synced, OutOfSync or Unknown: whether what runs was declared, and the declaration is its source's."""
     if view.unreadable:
         return Word("Unknown", "mute", f"the history cannot be read: {view.unreadable}")
-    if view.tombstone:
+    if view.requests.tombstone:
         return Word("OutOfSync", "warn", "it is being deleted")
     if (failing := _true(view, TICK_FAILING)) is not None:
         return Word("Unknown", "mute", f"it is not compared with its spec: {TICK_FAILING}, {failing.reason}")
@@ -48,9 +48,9 @@ def health_word(view: ClusterView, snapshot: KafkaSnapshot | None, now: datetime
         return Word("Unknown", "mute", f"the history cannot be read: {view.unreadable}")
     if (ill := _illness(view, snapshot)) is not None:
         return ill
-    if view.held or hold_on(view, now) is not None:
-        return Word("Suspended", "warn", view.held or view.paused or "the spec says pause")
-    if view.tombstone or is_worked_on(view):
+    if view.requests.held or hold_on(view, now) is not None:
+        return Word("Suspended", "warn", view.requests.held or view.requests.paused or "the spec says pause")
+    if view.requests.tombstone or is_worked_on(view):
         return Word("Progressing", "busy", "there is work in hand")
     if not view.alive():
         return Word("Missing", "bad", "no VM of it is known")

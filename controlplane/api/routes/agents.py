@@ -224,7 +224,7 @@ def _offer(services: PortalServices, vm: Vm) -> documents.Offer:
         raise ApiError(503, "not-leading", title, next_step=then, retry_after_s=1)
     view = services.fleet.clusters.view(vm.cluster_uid)
     instance = view.instances.get(_key(vm)) if view is not None else None
-    if view is None or instance is None or view.held or _is_let_go(view):
+    if view is None or instance is None or view.requests.held or _is_let_go(view):
         # Not 410: an agent that hears "over" stops its brokers. What we do not know may well be alive.
         raise _no_document()
     if _is_over(view, instance):

@@ -105,7 +105,7 @@ def health(name: str, services: Services) -> chaos_api.HealthOut:
         metadata_age_s=_age_s(services, kafka) if kafka else None,
         under_min_isr=seen.under_min_isr,
         under_replicated=seen.under_replicated,
-        open=[_chaos_out(c, "") for c in view.chaos.values()],
+        open=[_chaos_out(c, "") for c in view.requests.chaos.values()],
         findings=list(seen.findings),
         brokers=list(seen.brokers),
         controllers=list(seen.controllers),

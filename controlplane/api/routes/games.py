@@ -85,7 +85,7 @@ def started(services: PortalServices, command: StartGame) -> tuple[ClusterView, 
 
 def games_of(view: ClusterView) -> list[GameView]:
     """The newest first."""
-    return [*([view.game] if view.game is not None else []), *reversed(view.games)]
+    return [*([view.requests.game] if view.requests.game is not None else []), *reversed(view.requests.games)]
 
 
 def game_out(view: ClusterView, game: GameView) -> game_api.GameOut:

@@ -45,7 +45,7 @@ def get_group(name: str, group: str, services: Services) -> group_api.GroupDetai
     view = living(services, name)
     found = group_named(view, looked(services, view), group)
     lags = kept_lags(services.cluster.latest, view.uid).get(group, ())
-    return group_detail(view.name, found, history=lags, last_reset=view.resets.get(group))
+    return group_detail(view.name, found, history=lags, last_reset=view.requests.resets.get(group))
 
 
 @router.get("/clusters/{name}/group")

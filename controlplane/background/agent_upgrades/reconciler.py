@@ -69,7 +69,7 @@ class AgentUpgradeReconciler:
 
     def _look(self, ledger: AgentReleases, this_round: Round) -> None:
         now = self.clock()
-        views = [v for v in self.fleet.views() if v.document is not None and not v.deleted and not v.tombstone]
+        views = [v for v in self.fleet.views() if v.document is not None and not v.deleted and not v.requests.tombstone]
         views.sort(key=lambda v: (stage(v), v.name))
         heard = False
         for view in views:

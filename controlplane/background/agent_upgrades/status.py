@@ -94,8 +94,8 @@ def blocked_by(view: ClusterView, freezes: tuple[Freeze, ...], now: datetime) ->
     """Why none of its VMs is asked now, "" where nothing speaks against it."""
     if view.unreadable:
         return f"its history cannot be read: {view.unreadable}"
-    if view.held or view.paused:
-        return f"it is {'held' if view.held else 'paused'}: {view.held or view.paused}"
+    if view.requests.held or view.requests.paused:
+        return f"it is {'held' if view.requests.held else 'paused'}: {view.requests.held or view.requests.paused}"
     if has_work(view):
         return "something else of it is in hand"
     shut = closed(view, freezes, now)

@@ -58,7 +58,7 @@ def coolings_of(
             if i.service_id == one.broker
         }
     nodes = {i.service_id: i.node for i in view.receivers()}
-    demoted = {d.broker for d in view.demotions.values()}
+    demoted = {d.broker for d in view.requests.demotions.values()}
     loads = windows.loads(view.uid, now)
     takers = nodes.keys() - demoted - {one.broker for one in hot}
     found = {}

@@ -142,7 +142,7 @@ class AnomalyReconciler:
         kafka = self._fleet.last_snapshot(view.uid)
         rates = self._rates.of(view.uid)
         mark: Mark = (view.version, kafka.at if kafka else None, view.uid in sick, outliers.slow, outliers.hot, rates)
-        if known.mark == mark and not known.book.open_ and not view.demotions:
+        if known.mark == mark and not known.book.open_ and not view.requests.demotions:
             return 0
         if known.book.unreadable:
             _log.error("anomalies of %s cannot be read: %s", view.name, known.book.unreadable)
@@ -276,7 +276,7 @@ def steering(view: ClusterView, book: AnomalyFold, now: datetime) -> Iterator[Co
     """Slow brokers that are to be demoted, and demoted ones that may lead again."""
     slow = {a.subject: a for a in book.open_.values() if a.kind is Kind.SLOW_BROKER}
     off = why_not(view, Kind.SLOW_BROKER, now)
-    for key, demotion in sorted(view.demotions.items()):
+    for key, demotion in sorted(view.requests.demotions.items()):
         if demotion.ended or (view.instances[key].node in slow and not off):
             continue
         reason = off or "it is not slow any more, or it is time to try it again"
@@ -285,7 +285,7 @@ def steering(view: ClusterView, book: AnomalyFold, now: datetime) -> Iterator[Co
         anomaly = slow.get(instance.node)
         if anomaly is None or anomaly.state is not State.HEALING or off:
             continue
-        known = view.demotions.get(instance.key)
+        known = view.requests.demotions.get(instance.key)
         if known is None or known.ended:
             yield DemoteBroker(
                 name=view.name,
@@ -304,10 +304,10 @@ def odd_rates(book: AnomalyFold) -> Mapping[str, str]:
 
 def held_down(view: ClusterView, book: AnomalyFold) -> Mapping[str, datetime]:
     """By node, until when a demoted broker is kept so: longer each time it was slow again within a day."""
-    if not view.demotions:
+    if not view.requests.demotions:
         return {}
     holds = {}
-    for key, demotion in view.demotions.items():
+    for key, demotion in view.requests.demotions.items():
         if demotion.ended:
             continue
         node = view.instances[key].node

@@ -68,7 +68,7 @@ class Stance:
         if finding.kind is Kind.SLOW_BROKER:
             if why_not(view, finding.kind, self.now):
                 return ""
-            demoted = [k for k, d in view.demotions.items() if not d.ended]
+            demoted = [k for k, d in view.requests.demotions.items() if not d.ended]
             return _DEMOTED if any(view.instances[k].node == finding.subject for k in demoted) else ""
         if finding.kind is Kind.HOT_BROKER and view.topics.replication is not None:
             return _HANDED_OVER if view.topics.replication.cause == "hot" else ""
@@ -93,8 +93,8 @@ class Stance:
         if off:
             return FindingStatus(State.WAITING, f"{off}. Next: kedge healing on {view.name} --kind {kind}")
         hold = hold_on(view, self.now)
-        if view.held or hold is not None:
-            why = view.held or (hold.sentence if hold else "")
+        if view.requests.held or hold is not None:
+            why = view.requests.held or (hold.sentence if hold else "")
             return FindingStatus(State.WAITING, f"nothing begins: {why}. Next: kedge resume {view.name}")
         still = stands_still(view, self.now) if _in_hand(view) else ""
         if still:
@@ -222,7 +222,7 @@ def _in_hand(view: ClusterView) -> str:
         return f"a roll to generation {view.generation} is in hand"
     if view.drain is not None:
         return f"a drain of {', '.join(view.drain.keys)} is in hand"
-    if view.settings.restarts or view.rolling_restart is not None:
+    if view.settings.restarts or view.requests.rolling_restart is not None:
         return "a restart is in hand"
     if view.is_evacuating():
         return "an evacuation is in hand"
@@ -237,9 +237,9 @@ def _cure_in_hand(view: ClusterView, node: str) -> str:
     heir = next((i for i in there if i.phase in _COMING), None)
     if heir is not None:
         return f"its successor {heir.key} is on the way"
-    asked = next((k for k in (i.key for i in there) if k in view.to_replace), "")
+    asked = next((k for k in (i.key for i in there) if k in view.requests.to_replace), "")
     if asked:
-        return f"{asked} is being replaced: {view.to_replace[asked].reason}"
+        return f"{asked} is being replaced: {view.requests.to_replace[asked].reason}"
     return _emptied(view, there)
 
 

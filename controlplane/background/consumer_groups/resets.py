@@ -108,7 +108,7 @@ def carry_out_reset(commands: Handles, offsets: GroupOffsets, order: ResetOrder,
     """
     view = commands.current(name)
     reset = derived_id("offsets of a group", view.uid, order.key)
-    known = view.resets.get(order.group)
+    known = view.requests.resets.get(order.group)
     if known is None or known.id != reset:
         _refuse_moved(offsets, view, order)
         commands.handle(

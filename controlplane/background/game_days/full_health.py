@@ -42,7 +42,7 @@ def full_health(view: ClusterView, kafka: KafkaSnapshot | None, latest: LatestSt
         why=why_unhealthy(view, kafka) or _not_running(view, latest),
         under_min_isr=len(kafka.under_min_isr()) if kafka else 0,
         under_replicated=len(kafka.under_replicated()) if kafka else 0,
-        open=frozenset(view.chaos),
+        open=frozenset(view.requests.chaos),
         findings=tuple(sorted(f"{t}/{c.reason}" for t, c in view.conditions.items() if c.status and t != "Converged")),
         brokers=_keys(i for i in serving if i.is_broker),
         controllers=_keys(i for i in serving if not i.is_broker),

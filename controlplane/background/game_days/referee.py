@@ -101,13 +101,13 @@ class Referee:
         """Begins what was asked for, and ends what another server left behind. Raises StoreUnavailable,
         RoundIncomplete."""
         this_round = Round("game days")
-        in_hand = [v for v in self.house.fleet.views() if v.game is not None and not v.deleted]
-        known = {view.game.id for view in in_hand if view.game is not None}
+        in_hand = [v for v in self.house.fleet.views() if v.requests.game is not None and not v.deleted]
+        known = {view.requests.game.id for view in in_hand if view.requests.game is not None}
         self._players = {g: player for g, player in self._players.items() if player.is_alive() or g in known}
         for view in in_hand:
-            if view.game is not None:
+            if view.requests.game is not None:
                 with this_round.apart(view.name):
-                    self._look_after(view, view.game)
+                    self._look_after(view, view.requests.game)
         this_round.close()
 
     def close(self) -> None:
@@ -238,9 +238,15 @@ class _Seat:
         if self.stopping.is_set():
             raise Over(_STOPPED)
         view = self.house.fleet.view(self.uid)
-        if not self._leads() or view is None or view.deleted or view.game is None or view.game.id != self.game.id:
+        if (
+            not self._leads()
+            or view is None
+            or view.deleted
+            or view.requests.game is None
+            or view.requests.game.id != self.game.id
+        ):
             raise Over("")  # another server leads, or somebody has ended it
-        if view.tombstone:
+        if view.requests.tombstone:
             raise Over(f"{self.name} is being deleted")
         return view
 

@@ -356,7 +356,7 @@ class SourceSync:
         told = False
         for name, (reason, message) in reports.items():
             view = views[name]
-            if view.tombstone or not is_news(view, reason, message):
+            if view.requests.tombstone or not is_news(view, reason, message):
                 continue
             self._refuse_if_not_leading()
             command = ReportSync(

@@ -11,28 +11,41 @@ from events import facts
 
 def switched(view: ClusterView, e: facts.HealingSwitched, at: datetime) -> ClusterView:
     """The switch of all kinds takes those of single kinds back."""
-    others = view.switches if e.kind else {}
-    return replace(view, switches=frozen({**others, e.kind: SwitchView(e.on, e.until, e.reason, at)}))
+    others = view.requests.switches if e.kind else {}
+    return replace(
+        view,
+        requests=replace(view.requests, switches=frozen({**others, e.kind: SwitchView(e.on, e.until, e.reason, at)})),
+    )
 
 
 def _asked(view: ClusterView, e: facts.DemoteRequested, at: datetime) -> ClusterView:
     if e.key not in view.instances:
         raise ValueError(f"instance {e.key} is not known")
-    return replace(view, demotions=frozen({**view.demotions, e.key: DemotionView(e.broker, e.reason, at)}))
+    return replace(
+        view,
+        requests=replace(
+            view.requests, demotions=frozen({**view.requests.demotions, e.key: DemotionView(e.broker, e.reason, at)})
+        ),
+    )
 
 
 def _demoted(view: ClusterView, e: facts.BrokerDemoted, at: datetime) -> ClusterView:
-    done = replace(view.demotions[e.key], done_at=at, left=e.left)
-    return replace(view, demotions=frozen({**view.demotions, e.key: done}))
+    done = replace(view.requests.demotions[e.key], done_at=at, left=e.left)
+    return replace(view, requests=replace(view.requests, demotions=frozen({**view.requests.demotions, e.key: done})))
 
 
 def _ended(view: ClusterView, e: facts.DemotionEnded, at: datetime) -> ClusterView:
-    ended = replace(view.demotions[e.key], ended=e.reason or "ended")
-    return replace(view, demotions=frozen({**view.demotions, e.key: ended}))
+    ended = replace(view.requests.demotions[e.key], ended=e.reason or "ended")
+    return replace(view, requests=replace(view.requests, demotions=frozen({**view.requests.demotions, e.key: ended})))
 
 
 def _promoted(view: ClusterView, e: facts.BrokerPromoted, at: datetime) -> ClusterView:
-    return replace(view, demotions=frozen({k: d for k, d in view.demotions.items() if k != e.key}))
+    return replace(
+        view,
+        requests=replace(
+            view.requests, demotions=frozen({k: d for k, d in view.requests.demotions.items() if k != e.key})
+        ),
+    )
 
 
 RULES: Rules = {

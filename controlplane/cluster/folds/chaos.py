@@ -11,11 +11,15 @@ from events import facts
 
 def _injected(view: ClusterView, e: facts.ChaosInjected, at: datetime) -> ClusterView:
     begun = ChaosView(e.chaos, e.fault, e.keys, e.reason, at, e.for_s, e.manner)
-    return replace(drawn(view, e, at), chaos=frozen({**view.chaos, e.chaos: begun}))
+    view = drawn(view, e, at)
+    return replace(view, requests=replace(view.requests, chaos=frozen({**view.requests.chaos, e.chaos: begun})))
 
 
 def _ended(view: ClusterView, e: facts.ChaosEnded, at: datetime) -> ClusterView:
-    return replace(view, chaos=frozen({k: v for k, v in view.chaos.items() if k != e.chaos}))
+    return replace(
+        view,
+        requests=replace(view.requests, chaos=frozen({k: v for k, v in view.requests.chaos.items() if k != e.chaos})),
+    )
 
 
 RULES: Rules = {

@@ -162,12 +162,12 @@ def _taken_over(view: ClusterView, e: facts.ClusterAdopted, at: datetime) -> Clu
         raise ValueError("a cluster with a history of its own cannot be adopted")
     return replace(
         view,
-        held=f"its history was rebuilt from {e.found_by}",
         next_broker_id=max(view.next_broker_id, e.next_broker_id),
         spent=frozen({s.node: s for s in e.spent}),
         node_addresses=frozen({**view.node_addresses, **e.node_addresses}),
         converged=view.generation if e.reached else 0,
         spec_order=specorderfold.reached(view, at) if e.reached else None,
+        requests=replace(view.requests, held=f"its history was rebuilt from {e.found_by}"),
     )
 
 

@@ -13,16 +13,22 @@ MOST = 200
 
 
 def _requested(view: ClusterView, e: facts.OffsetsResetRequested, at: datetime) -> ClusterView:
-    known = {g: r for g, r in view.resets.items() if g != e.group}
+    known = {g: r for g, r in view.requests.resets.items() if g != e.group}
     known[e.group] = ResetView(e.reset, e.group, at, e.reason, len(e.offsets))
-    return replace(view, resets=frozen(dict(list(known.items())[-MOST:])))
+    return replace(view, requests=replace(view.requests, resets=frozen(dict(list(known.items())[-MOST:]))))
 
 
 def _answered(view: ClusterView, e: facts.OffsetsReset, at: datetime) -> ClusterView:
-    known = view.resets.get(e.group)
+    known = view.requests.resets.get(e.group)
     if known is None or known.id != e.reset:
         return view
-    return replace(view, resets=frozen({**view.resets, e.group: replace(known, over=True, refused=dict(e.refused))}))
+    return replace(
+        view,
+        requests=replace(
+            view.requests,
+            resets=frozen({**view.requests.resets, e.group: replace(known, over=True, refused=dict(e.refused))}),
+        ),
+    )
 
 
 RULES: Rules = {

@@ -9,12 +9,12 @@ from events import facts
 
 
 def _waived(view: ClusterView, e: facts.WindowWaived, at: datetime) -> ClusterView:
-    return replace(view, waived=(e.generation, e.reason))
+    return replace(view, requests=replace(view.requests, waived=(e.generation, e.reason)))
 
 
 def over(view: ClusterView) -> ClusterView:
     """What the permission was given for has ended."""
-    return view if view.waived is None else replace(view, waived=None)
+    return view if view.requests.waived is None else replace(view, requests=replace(view.requests, waived=None))
 
 
 RULES: Rules = {

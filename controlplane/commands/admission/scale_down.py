@@ -41,7 +41,7 @@ def room_after(view: ClusterView, document: KafkaClusterDocument, kafka: KafkaSn
 
 def kept_empty(view: ClusterView, leaving: Collection[int]) -> list[int]:
     """Ids of the brokers that stay and may receive nothing."""
-    kept = (i.service_id for i in view.brokers() if i.key in view.evacuations)
+    kept = (i.service_id for i in view.brokers() if i.key in view.requests.evacuations)
     return [broker for broker in kept if broker not in leaving]
 
 

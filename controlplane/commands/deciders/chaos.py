@@ -87,7 +87,7 @@ def chaos_asked(view: ClusterView, command: InjectChaos, known: Lookups) -> Comm
 
 def chaos_end_asked(view: ClusterView, command: EndFault, _: Lookups = NOTHING) -> CommandDecision:
     """The end of a fault that was not brought about; nothing where it is over already."""
-    if command.chaos not in view.chaos:
+    if command.chaos not in view.requests.chaos:
         return CommandDecision(None, "that fault is over")
     return CommandDecision(facts.ChaosEnded(command.chaos, command.outcome), f"the fault is over: {command.outcome}")
 
@@ -204,7 +204,7 @@ def refuse_foreign(view: ClusterView, fault: Fault, confirm: str) -> None:
 
 
 def _refuse_racks(view: ClusterView, command: InjectChaos, chosen: Sequence[InstanceView]) -> None:
-    hurt = {k for c in view.chaos.values() for k in c.keys}
+    hurt = {k for c in view.requests.chaos.values() for k in c.keys}
     racks = {i.planned.rack for i in view.alive() if i.key in hurt} | {i.planned.rack for i in chosen}
     if len(racks) > 1 and not command.several_racks:
         message = f"racks {', '.join(sorted(racks))} at once: more than min ISR is made for"
@@ -213,7 +213,7 @@ def _refuse_racks(view: ClusterView, command: InjectChaos, chosen: Sequence[Inst
 
 def _refuse_beside_game(view: ClusterView, command: InjectChaos) -> None:
     """A game draws one fault at a time, none when it is over; and what others bring about would spoil its figures."""
-    game = view.game
+    game = view.requests.game
     if command.game:
         if game is None or game.id != command.game or len(game.played) != command.turn:
             raise CommandRefused("game-over", f"that game day of {view.name} is over, or further than that")
@@ -224,7 +224,7 @@ def _refuse_beside_game(view: ClusterView, command: InjectChaos) -> None:
 
 def refuse_unhealthy(view: ClusterView, kafka: KafkaSnapshot | None) -> None:
     """Raises CommandRefused unless the cluster is in full health and no fault is open."""
-    first = next(iter(view.chaos.values()), None)
+    first = next(iter(view.requests.chaos.values()), None)
     still = f"{first.fault} of {', '.join(first.keys)} is not over" if first else ""
     why = still or why_unhealthy(view, kafka)
     if why:

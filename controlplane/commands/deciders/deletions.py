@@ -13,13 +13,13 @@ def cluster_deleted(view: ClusterView, command: DeleteCluster, known: Lookups = 
     if command.confirm != view.name:
         message = f"to delete {view.name} its name must be typed out; {command.confirm!r} is not it"
         raise CommandRefused("name-mismatch", message, f"kedge delete {view.name} --confirm {view.name}")
-    if view.tombstone:
+    if view.requests.tombstone:
         return CommandDecision(None, f"{view.name} is being deleted already")
     refusal = refuse_deletion(view)
     if refusal is not None:
         raise CommandRefused(refusal.code, refusal.message, refusal.what_next)
-    if view.held:
-        message = f"{view.name} is held: {view.held}. Nothing is destroyed on what was guessed"
+    if view.requests.held:
+        message = f"{view.name} is held: {view.requests.held}. Nothing is destroyed on what was guessed"
         raise CommandRefused("held", message, f"Look at `kedge describe {view.name}`, and resume it first.")
     if command.only_at is not None and command.only_at != view.generation:
         message = f"{view.name} is at generation {view.generation}, and generation {command.only_at} was meant"

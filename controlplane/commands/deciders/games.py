@@ -26,8 +26,8 @@ def game_started(view: ClusterView, command: StartGame, known: Lookups) -> Comma
     """Raises CommandRefused: for all that a single fault is refused for, and while another game is played."""
     if not command.force:
         refuse_frozen(view, known, "Wait, or say --force.")
-    if view.game is not None:
-        message = f"a game day of {view.name} is in hand since {view.game.since.isoformat(timespec='seconds')}"
+    if view.requests.game is not None:
+        message = f"a game day of {view.name} is in hand since {view.requests.game.since.isoformat(timespec='seconds')}"
         raise CommandRefused("game-in-hand", message, f"Wait, or end it: kedge chaos {view.name} game --end.")
     faults = command.faults or tuple(str(f) for f in _usual(view, command))
     for fault in faults:
@@ -57,7 +57,7 @@ def game_started(view: ClusterView, command: StartGame, known: Lookups) -> Comma
 
 def fault_scored(view: ClusterView, command: ScoreFault, _: Lookups = NOTHING) -> CommandDecision:
     """What came of a fault, once, while its game is played."""
-    game, score = view.game, command.score
+    game, score = view.requests.game, command.score
     if game is None or game.id != score.game or all(p.chaos != score.chaos or p.score for p in game.played):
         return CommandDecision(None, "no fault of a game in hand waits for that")
     return CommandDecision(score, "what came of the fault is recorded")
@@ -65,9 +65,9 @@ def fault_scored(view: ClusterView, command: ScoreFault, _: Lookups = NOTHING) -
 
 def game_ended(view: ClusterView, command: EndGame, _: Lookups = NOTHING) -> CommandDecision:
     """Raises CommandRefused for a game there never was."""
-    game = view.game
+    game = view.requests.game
     if game is None or game.id != command.game:
-        if any(g.id == command.game for g in view.games):
+        if any(g.id == command.game for g in view.requests.games):
             return CommandDecision(None, f"that game day of {view.name} is over")
         raise CommandRefused("unknown-game", f"{view.name} has no game day {command.game!r} in hand")
     sentence = f"the game day of {view.name} is over after {len(game.played)} of {game.asked.wanted} faults"

@@ -26,7 +26,7 @@ def reset_asked(view: ClusterView, command: ResetOffsets, _: Lookups = NOTHING) 
 
 def reset_answered(view: ClusterView, command: NoteOffsetsReset, _: Lookups = NOTHING) -> CommandDecision:
     """What the brokers have answered, of the reset in hand."""
-    known = view.resets.get(command.group)
+    known = view.requests.resets.get(command.group)
     if known is None or known.id != command.reset or known.over:
         return CommandDecision(None, f"nothing of {command.group} waits for an answer")
     return CommandDecision(

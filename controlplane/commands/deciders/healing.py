@@ -18,8 +18,8 @@ def healing_switched(view: ClusterView, command: SwitchHealing, _: Lookups = NOT
         raise CommandRefused("unknown-kind", message, f"One of {', '.join(sorted(kinds))}, or none of them for all.")
     what = command.kind or "all kinds"
     until = f" until {command.until.isoformat(timespec='seconds')}" if command.until else ""
-    known = view.switches.get(command.kind or EVERY_KIND)
-    others = view.switches.keys() - {command.kind} if not command.kind else ()
+    known = view.requests.switches.get(command.kind or EVERY_KIND)
+    others = view.requests.switches.keys() - {command.kind} if not command.kind else ()
     if known is not None and (known.on, known.until) == (command.on, command.until) and not others:
         return CommandDecision(
             None, f"healing of {what} of {view.name} is {_word(command.on)}{until} already: {known.reason}"
@@ -34,7 +34,7 @@ def broker_demoted(view: ClusterView, command: DemoteBroker, _: Lookups = NOTHIN
     instance = view.instances.get(command.key)
     if instance is None or not instance.is_broker or instance.phase is not Phase.JOINED or instance.lost:
         raise CommandRefused("no-broker", f"{command.key} is not a broker of {view.name} that serves")
-    known = view.demotions.get(command.key)
+    known = view.requests.demotions.get(command.key)
     if known is not None and not known.ended:
         return CommandDecision(None, f"{command.key} leads nothing already: {known.reason}")
     fact = facts.DemoteRequested(command.key, instance.service_id, command.reason)
@@ -43,7 +43,7 @@ def broker_demoted(view: ClusterView, command: DemoteBroker, _: Lookups = NOTHIN
 
 def broker_promoted(view: ClusterView, command: PromoteBroker, _: Lookups = NOTHING) -> CommandDecision:
     """Nothing where it is not demoted."""
-    known = view.demotions.get(command.key)
+    known = view.requests.demotions.get(command.key)
     if known is None or known.ended:
         return CommandDecision(None, f"{command.key} is not demoted")
     return CommandDecision(

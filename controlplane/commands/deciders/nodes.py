@@ -35,7 +35,7 @@ from planner.observed import KafkaSnapshot
 def restart_asked(view: ClusterView, command: RestartServices, _: Lookups = NOTHING) -> CommandDecision:
     """Raises CommandRefused. One rolling restart at a time, and a second one does not join it: of what the first has
     done already nobody could say whether the second still wants it."""
-    running = view.rolling_restart
+    running = view.requests.rolling_restart
     if running is not None:
         done = len(running.keys) - len(running.left)
         message = f"{view.name} is being restarted, {done} of {len(running.keys)} services are done ({running.reason})"
@@ -54,10 +54,14 @@ def restart_asked(view: ClusterView, command: RestartServices, _: Lookups = NOTH
 def replacement_asked(view: ClusterView, command: ReplaceNode, known: Lookups) -> CommandDecision:
     """Raises CommandRefused. Without metadata the converger's own gates have to do."""
     instance = _to_replace(view, command)
-    gives_up_more = command.new_disk and instance.key in view.to_replace and not view.to_replace[instance.key].new_disk
-    if instance.key in view.to_replace and not gives_up_more:
+    gives_up_more = (
+        command.new_disk
+        and instance.key in view.requests.to_replace
+        and not view.requests.to_replace[instance.key].new_disk
+    )
+    if instance.key in view.requests.to_replace and not gives_up_more:
         return CommandDecision(
-            None, f"{instance.key} is to be replaced already, {view.to_replace[instance.key].reason}"
+            None, f"{instance.key} is to be replaced already, {view.requests.to_replace[instance.key].reason}"
         )
     new_disk_of_controller = command.new_disk and not instance.is_broker
     if instance.lost and not new_disk_of_controller:
@@ -89,7 +93,7 @@ def evacuation_asked(view: ClusterView, command: EvacuateBrokers, known: Lookups
     kafka = known.kafka
     refuse_moved(view, kafka, command)
     there = [_broker(view, view.brokers(), broker) for broker in dict.fromkeys(command.brokers)]
-    fresh = [i for i in there if i.key not in view.evacuations]
+    fresh = [i for i in there if i.key not in view.requests.evacuations]
     if not fresh:
         return CommandDecision(None, f"{', '.join(i.key for i in there)}: kept empty already")
     for instance in fresh:
@@ -125,7 +129,7 @@ def evacuation_asked(view: ClusterView, command: EvacuateBrokers, known: Lookups
 def readmission_asked(view: ClusterView, command: ReadmitBrokers, _: Lookups = NOTHING) -> CommandDecision:
     """Raises CommandRefused."""
     there = [_broker(view, view.brokers(), broker) for broker in dict.fromkeys(command.brokers)]
-    kept = tuple(i.key for i in there if i.key in view.evacuations)
+    kept = tuple(i.key for i in there if i.key in view.requests.evacuations)
     if not kept:
         return CommandDecision(None, f"{', '.join(i.key for i in there)}: not kept empty")
     fact = facts.EvacuationEnded(kept, asked_by(command, command.reason))
@@ -146,14 +150,14 @@ def _takers(view: ClusterView, chosen: Sequence[int], leaving: set[int]) -> list
 def asked_for(view: ClusterView, key: str) -> str:
     """What a person asked for this instance and is not done, in words; "" where nobody asked for anything."""
     told = []
-    if key in view.to_replace:
-        told.append(f"to be replaced, {view.to_replace[key].reason}")
-    if key in view.evacuations:
-        kept = view.evacuations[key]
+    if key in view.requests.to_replace:
+        told.append(f"to be replaced, {view.requests.to_replace[key].reason}")
+    if key in view.requests.evacuations:
+        kept = view.requests.evacuations[key]
         told.append(f"{'kept empty' if kept.empty_at else 'to be empty'}, {kept.reason}")
-    left = view.rolling_restart.left if view.rolling_restart is not None else ()
-    if view.rolling_restart is not None and any(vm_of(k) == key for k in left):
-        told.append(f"to be started anew, {view.rolling_restart.reason}")
+    left = view.requests.rolling_restart.left if view.requests.rolling_restart is not None else ()
+    if view.requests.rolling_restart is not None and any(vm_of(k) == key for k in left):
+        told.append(f"to be started anew, {view.requests.rolling_restart.reason}")
     return "; ".join(told)
 
 
@@ -230,7 +234,7 @@ def _how(view: ClusterView, instance: InstanceView, command: ReplaceNode) -> str
 
 
 def _once_resumed(view: ClusterView) -> str:
-    held = view.held or view.aborting or view.paused
+    held = view.requests.held or view.requests.aborting or view.requests.paused
     return f"; it begins once the cluster goes on: kedge resume {view.name}" if held else ""
 
 

@@ -15,8 +15,8 @@ _COUNTED = frozenset({"instance.join_failed", "healing.requested", "election_cur
 def cluster_paused(view: ClusterView, command: PauseCluster, _: Lookups = NOTHING) -> CommandDecision:
     """Another reason or another end is news."""
     reason = command.reason or "paused"
-    if (view.paused, view.paused_until) == (reason, command.until):
-        return CommandDecision(None, f"{view.name} is paused already: {view.paused}")
+    if (view.requests.paused, view.requests.paused_until) == (reason, command.until):
+        return CommandDecision(None, f"{view.name} is paused already: {view.requests.paused}")
     until = f" until {command.until.isoformat(timespec='seconds')}" if command.until else ""
     return CommandDecision(
         facts.ClusterPaused(reason, command.until),
@@ -35,9 +35,15 @@ def cluster_resumed(view: ClusterView, command: ResumeCluster, known: Lookups) -
 
 def roll_aborted(view: ClusterView, command: AbortRecycle, _: Lookups = NOTHING) -> CommandDecision:
     """Nothing where no roll is in hand."""
-    if view.aborting:
-        return CommandDecision(None, f"the roll of {view.name} is aborted already: {view.aborting}")
-    if not (view.recycling or view.rolling_restart or view.to_replace or view.is_evacuating() or view.rebalance):
+    if view.requests.aborting:
+        return CommandDecision(None, f"the roll of {view.name} is aborted already: {view.requests.aborting}")
+    if not (
+        view.recycling
+        or view.requests.rolling_restart
+        or view.requests.to_replace
+        or view.is_evacuating()
+        or view.rebalance
+    ):
         return CommandDecision(None, f"{view.name} is not rolling: there is nothing to abort")
     sentence = f"the roll of {view.name} stops after the replacement in hand, and the cluster is paused then"
     return CommandDecision(facts.RecycleAborted(command.reason or "aborted"), sentence)
@@ -45,7 +51,7 @@ def roll_aborted(view: ClusterView, command: AbortRecycle, _: Lookups = NOTHING)
 
 def _needs_resume(view: ClusterView, events: Sequence[Recorded]) -> bool:
     """Whether something failed or stands still that a person's word sets going again."""
-    if view.held or view.paused or view.aborting or view.join_failures:
+    if view.requests.held or view.requests.paused or view.requests.aborting or view.join_failures:
         return True
     if any(i.failures for i in view.intents.values()) or (view.drain and view.drain.planning.failures):
         return True

@@ -31,7 +31,7 @@ def rebalance_asked(view: ClusterView, command: RebalanceCluster, known: Lookups
         raise CommandRefused("external", message, "To empty brokers of others, take them off spec.external.brokers.")
     there = view.receivers()
     if len(there) < 2:
-        kept = len([i for i in view.brokers() if i.key in view.evacuations])
+        kept = len([i for i in view.brokers() if i.key in view.requests.evacuations])
         names = ", ".join(str(i.service_id) for i in there) or "none"
         message = f"{view.name} has no two brokers that may receive replicas: {names}, {kept} are kept empty"
         raise CommandRefused("no-brokers", message, "Add brokers, or let evacuated ones receive again: kedge readmit")
@@ -91,7 +91,7 @@ def _now(view: ClusterView, kafka: KafkaSnapshot | None) -> str:
 
 def _waits_for(view: ClusterView, kafka: KafkaSnapshot | None) -> str:
     """What goes first, in words; "" when it can begin at once."""
-    if view.held or view.aborting or view.paused:
+    if view.requests.held or view.requests.aborting or view.requests.paused:
         return f"the cluster goes on: kedge resume {view.name}"
     if view.recycling or view.converged != view.generation or view.intents or view.drain:
         return "the roll in hand"
@@ -100,6 +100,6 @@ def _waits_for(view: ClusterView, kafka: KafkaSnapshot | None) -> str:
         return f"broker {down[0]} is back"
     if view.is_evacuating():
         return "the evacuation in hand"
-    if view.rolling_restart is not None or view.settings.restarts:
+    if view.requests.rolling_restart is not None or view.settings.restarts:
         return "the restart in hand"
     return ""

@@ -38,8 +38,8 @@ class Decider:
 def decided(view: ClusterView, command: asked.Command, known: Lookups) -> CommandDecision:
     """What comes of a command. Raises CommandRefused, SpecRefused, NeedsApproval, StoreUnavailable."""
     decider = DECIDERS[type(command)]
-    if view.tombstone and not decider.of_deleted:
-        message = f"{view.name} is being deleted ({view.tombstone})"
+    if view.requests.tombstone and not decider.of_deleted:
+        message = f"{view.name} is being deleted ({view.requests.tombstone})"
         raise asked.CommandRefused("being-deleted", message, "Wait until it is gone; its name is free then.")
     return decider.decide(view, command, known)
 

@@ -14,8 +14,8 @@ def window_waived(view: ClusterView, command: WaiveWindow, _: Lookups = NOTHING)
     if view.document is None or not (view.document.spec.rollout.windows or _may_wait_for_a_stage(view)):
         message = f"the spec of {view.name} has no windows, and no stage goes before it: nothing of it waits"
         raise CommandRefused("no-window", message, f"kedge describe {view.name} says what it waits for.")
-    if view.waived is not None and view.waived[0] == view.generation:
-        return CommandDecision(None, f"{view.name} may begin at once already: {view.waived[1]}")
+    if view.requests.waived is not None and view.requests.waived[0] == view.generation:
+        return CommandDecision(None, f"{view.name} may begin at once already: {view.requests.waived[1]}")
     if not _has_work_left(view):
         message = f"{view.name} has nothing left to do: there is nothing to let go"
         raise CommandRefused("nothing-left", message, "Give the permission once something waits.")
@@ -29,5 +29,5 @@ def _may_wait_for_a_stage(view: ClusterView) -> bool:
 
 
 def _has_work_left(view: ClusterView) -> bool:
-    asked = view.rolling_restart or view.to_replace or view.is_evacuating() or view.rebalance
+    asked = view.requests.rolling_restart or view.requests.to_replace or view.is_evacuating() or view.rebalance
     return bool(asked) or view.converged != view.generation or view.recycling > 0

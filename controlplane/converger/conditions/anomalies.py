@@ -13,7 +13,7 @@ _NAMED = 3
 
 def demotions_told(situation: Situation) -> facts.ConditionChanged:
     """Who leads nothing, and why."""
-    slow = {k: d for k, d in situation.view.demotions.items() if not d.ended}
+    slow = {k: d for k, d in situation.view.requests.demotions.items() if not d.ended}
     if not slow:
         return facts.ConditionChanged(DEMOTED, False, "Free", "")
     told = "; ".join(_sentence(key, d) for key, d in sorted(slow.items())[:_NAMED])

@@ -55,7 +55,7 @@ class FilterWatch:
             return seen.behind
         seen = self._seen[view.uid] = _SeenFilters(now, seen.since if seen is not None else {})
         wanted = {i.key: rules for i in view.alive() if (rules := self._rules(view, i))}
-        if not wanted or view.held:
+        if not wanted or view.requests.held:
             seen.since.clear()
             return None
         found = behind(view, wanted, reports())

@@ -46,8 +46,10 @@ def _ladder(situation: Situation) -> Verdict:
         return wait(WaitReason.HISTORY_UNREADABLE, sentence, patience_s=0)
     if view.document is None or view.deleted:
         return Verdict("nothing declared" if view.document is None else "deleted")
-    if view.held:
-        return wait(WaitReason.HELD, f"held: {view.held}", next_command=f"kedge resume {view.name}", patience_s=0)
+    if view.requests.held:
+        return wait(
+            WaitReason.HELD, f"held: {view.requests.held}", next_command=f"kedge resume {view.name}", patience_s=0
+        )
     for rung in FIRST:
         verdict = rung.step(situation)
         if verdict is not None:

@@ -52,19 +52,19 @@ def _why(view: ClusterView, broker: int, kafka: KafkaSnapshot | None) -> str:
     if found is None:
         known = kafka is not None and broker in kafka.brokers
         return "it is registered in Kafka, and none of Kedge's" if known else f"{view.name} has no such broker"
-    if found.key in view.evacuations:
-        return f"{found.key} is kept empty ({view.evacuations[found.key].reason})"
+    if found.key in view.requests.evacuations:
+        return f"{found.key} is kept empty ({view.requests.evacuations[found.key].reason})"
     if found.lost:
         return f"the VM of {found.key} is gone"
     if found.phase is not Phase.JOINED:
         return f"{found.key} is {found.phase}: it is on its way in or out"
     if broker in _demoted(view):
-        return f"{found.key} is demoted ({view.demotions[found.key].reason}), it is to lead nothing"
+        return f"{found.key} is demoted ({view.requests.demotions[found.key].reason}), it is to lead nothing"
     return f"{found.key} leaves: the spec in force, or a person, has it removed or replaced by another broker"
 
 
 def _demoted(view: ClusterView) -> frozenset[int]:
-    return frozenset(d.broker for d in view.demotions.values() if not d.ended)
+    return frozenset(d.broker for d in view.requests.demotions.values() if not d.ended)
 
 
 def _replaced_or_removed(view: ClusterView) -> set[int]:
@@ -79,7 +79,7 @@ def _replaced_or_removed(view: ClusterView) -> set[int]:
 
 
 def _passes_on(view: ClusterView, key: str) -> bool:
-    asked = view.to_replace.get(key)
+    asked = view.requests.to_replace.get(key)
     if asked is not None and (asked.new_disk or asked.disks):
         return bool(asked.disks)
     return view.document is not None and view.document.spec.rollout.strategy == "reattach"

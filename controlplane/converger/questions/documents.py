@@ -22,7 +22,7 @@ REPORT_WITHIN_S = 120.0
 
 def document_for(view: ClusterView, key: str, *, epoch: int) -> Document | None:
     """The document of one instance, None when the view does not know it, it is retired for good, or all is held."""
-    return None if view.held else _document(view, key, epoch)
+    return None if view.requests.held else _document(view, key, epoch)
 
 
 def document_after_release(view: ClusterView, key: str) -> Document | None:
@@ -32,7 +32,9 @@ def document_after_release(view: ClusterView, key: str) -> Document | None:
 
 def is_doomed(view: ClusterView) -> bool:
     """A cluster that is about to be destroyed stops first: no disk is taken from a running service."""
-    return bool(view.tombstone) and view.document is not None and view.document.spec.deletion_policy == "destroy"
+    return (
+        bool(view.requests.tombstone) and view.document is not None and view.document.spec.deletion_policy == "destroy"
+    )
 
 
 def _document(view: ClusterView, key: str, epoch: int) -> Document | None:

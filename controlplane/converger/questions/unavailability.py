@@ -120,7 +120,7 @@ def _away(
     restart = situation.view.settings.restarts.get(instance.key)
     if restart is not None and not restart.service:
         return "it is being restarted", restart.since
-    for chaos in situation.view.chaos.values():
+    for chaos in situation.view.requests.chaos.values():
         if instance.key in chaos.keys and chaos.fault in _TAKEN_AWAY:
             return f"chaos: {chaos.fault}", chaos.since
     taken = taken_back.get(instance.key)

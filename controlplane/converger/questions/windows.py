@@ -89,7 +89,7 @@ def window_words(view: ClusterView, freezes: tuple[Freeze, ...], now: datetime) 
     if not view.converged:
         return "a new cluster is made at any time"
     if is_waived(view):
-        return f"waived for generation {view.generation}: {view.waived[1] if view.waived else ''}"
+        return f"waived for generation {view.generation}: {view.requests.waived[1] if view.requests.waived else ''}"
     closes = open_until(windows, now)
     return f"open until {moment_to_minute(closes)}" if closes is not None else ""
 
@@ -113,7 +113,7 @@ def waits_its_turn(verdict: Verdict) -> bool:
 
 
 def is_waived(view: ClusterView) -> bool:
-    return view.waived is not None and view.waived[0] == view.generation
+    return view.requests.waived is not None and view.requests.waived[0] == view.generation
 
 
 def _frozen_words(freeze: Freeze) -> str:

@@ -7,7 +7,7 @@ from events import facts
 
 def chaos_step(situation: Situation) -> Verdict | None:
     """Records the end of the first fault whose time is over. What lasted has ended itself by then."""
-    for chaos in situation.view.chaos.values():
+    for chaos in situation.view.requests.chaos.values():
         if situation.seconds_since(chaos.since) >= chaos.for_s:
             outcome = f"its {chaos.for_s:g} s are over"
             sentence = f"{chaos.fault} of {', '.join(chaos.keys)} is over: {outcome}"

@@ -17,7 +17,7 @@ STOP_WITHIN_S = 90.0
 def deletion_step(situation: Situation) -> Verdict | None:
     """Ends what is running, then destroys or lets go, as the spec's deletion policy says."""
     view = situation.view
-    if not view.tombstone or view.document is None:
+    if not view.requests.tombstone or view.document is None:
         return None
     open_intent = intent_step(situation)
     if open_intent is not None:
@@ -27,7 +27,7 @@ def deletion_step(situation: Situation) -> Verdict | None:
     if not view.alive():
         return record("deleted; it had no VM", facts.ClusterDeleted(retained=False))
     running = _still_running(situation)
-    if running and view.tombstone_at and situation.seconds_since(view.tombstone_at) < STOP_WITHIN_S:
+    if running and view.requests.tombstone_at and situation.seconds_since(view.requests.tombstone_at) < STOP_WITHIN_S:
         return wait(
             WaitReason.STOPPING, f"deleting: {len(running)} services are still to stop, {running[0]} among them"
         )

@@ -34,7 +34,7 @@ def asks_leaders_back(verdict: Verdict) -> bool:
 
 def _is_welcome(view: ClusterView) -> bool:
     """Whether leaders are to come home: always, or by the spec only at the end of what Kedge does itself."""
-    return not leaves_leaders(view) or bool(view.demotions) or has_work(view)
+    return not leaves_leaders(view) or bool(view.requests.demotions) or has_work(view)
 
 
 def _may_ask(situation: Situation) -> bool:

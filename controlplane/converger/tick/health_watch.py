@@ -77,9 +77,9 @@ def _since(before: Mapping[_Key, datetime], now: Collection[_Key], at: datetime)
 def _unexplained(view: ClusterView, wrong: Mapping[int, Astray]) -> Collection[str]:
     """Instances Kafka does not count on, but for what people brought about: no time counts while such a fault is in
     hand. Whom a split keeps from whom only Kafka knows."""
-    if any(chaos.fault == Harm.SPLIT for chaos in view.chaos.values()):
+    if any(chaos.fault == Harm.SPLIT for chaos in view.requests.chaos.values()):
         return ()
-    harmed = {key for chaos in view.chaos.values() for key in chaos.keys}
+    harmed = {key for chaos in view.requests.chaos.values() for key in chaos.keys}
     return {a.key for a in wrong.values() if a.is_away and a.key not in harmed}
 
 

@@ -131,7 +131,7 @@ def _worst(published: Iterable[Revision], number: int, revision: Revision) -> Re
 
 def _member(other: ClusterView, chosen: facts.ImageChosen, catalogue: Catalogue) -> FleetMember | None:
     document = other.document
-    if document is None or document.spec.kafka.version != chosen.kafka_version or other.tombstone:
+    if document is None or document.spec.kafka.version != chosen.kafka_version or other.requests.tombstone:
         return None
     image = image_in_force(other)
     known = {"name": other.name, "stage": stage(other), "soak": timedelta(seconds=document.spec.rollout.soak_s)}
@@ -145,8 +145,8 @@ def _member(other: ClusterView, chosen: facts.ImageChosen, catalogue: Catalogue)
 
 def _state(view: ClusterView) -> str:
     """How far a cluster is that is not on the revision yet: `has not begun`."""
-    if view.held or view.paused:
-        return f"is {'held' if view.held else 'paused'}: {view.held or view.paused}"
+    if view.requests.held or view.requests.paused:
+        return f"is {'held' if view.requests.held else 'paused'}: {view.requests.held or view.requests.paused}"
     if view.join_failures:
         return f"fails: {view.join_failures} new VMs in a row did not join"
     if (failing := view.conditions.get("TickFailing")) is not None and failing.status:

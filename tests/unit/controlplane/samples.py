@@ -315,7 +315,9 @@ def states() -> Mapping[type, ClusterView]:
         facts.RollingRestartCompleted: a_view(
             rolling_restart=RollingRestartView("request-1", (A1,), (), "asked by anna", BEFORE)
         ),
-        facts.EvacuationCompleted: replace(draining, evacuations=_evacuation(), drain=replace(drain, stays=True)),
+        facts.EvacuationCompleted: replace(
+            draining, drain=replace(drain, stays=True), requests=replace(draining.requests, evacuations=_evacuation())
+        ),
         facts.EvacuationEnded: a_view(evacuations=_evacuation()),
         facts.RebalancePlanned: rebalancing,
         facts.RebalancePlanFailed: rebalancing,

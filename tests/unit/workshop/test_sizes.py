@@ -13,7 +13,7 @@ MOST_LINES, MOST_FUNCTION_LINES, MOST_PUBLIC_METHODS, MOST_FIELDS, MOST_SHARED_N
 _VALUES = ("BaseModel", "BaseSettings", "NamedTuple", "SQLModel")
 
 WIDE_VALUES = {
-    "controlplane.cluster.view.ClusterView": 61,
+    "controlplane.cluster.view.ClusterView": 46,
     "agent.health.vitals.Vitals": 35,
     "events.instance_facts.PlannedInstance": 28,
     "planner.rollout.desired.DesiredNode": 23,

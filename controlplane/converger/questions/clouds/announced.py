@@ -55,7 +55,7 @@ def _announced(situation: Situation) -> Iterator[Announced]:
     notices = all_notices(situation, taken_back)
     if not notices:
         return
-    in_hand = {*view.to_replace, *view.settings.restarts}
+    in_hand = {*view.requests.to_replace, *view.settings.restarts}
     for instance in view.in_phase(Phase.JOINED):
         if instance.lost or instance.key in in_hand:
             continue

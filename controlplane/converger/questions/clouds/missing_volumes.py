@@ -31,11 +31,11 @@ def unlisted_volumes(view: ClusterView, inventory: InventorySeen | None) -> Mapp
 
 def given_up(view: ClusterView, inventory: InventorySeen | None) -> frozenset[str]:
     """Keys of those that no run has to find: the disk is given up, and no other VM of the node is to have it."""
-    if not view.to_replace:
+    if not view.requests.to_replace:
         return frozenset()
     found: set[str] = set()
     for key, holder in unlisted_volumes(view, inventory).items():
-        asked = view.to_replace.get(holder.key)
+        asked = view.requests.to_replace.get(holder.key)
         name = next(v.dir for v in holder.planned.volumes if v.key == key)
         heirs = [i for i in view.of_node(holder.node) if i.key != holder.key]
         if asked is None or any(v.key == key for i in heirs for v in i.planned.volumes):
@@ -47,5 +47,5 @@ def given_up(view: ClusterView, inventory: InventorySeen | None) -> frozenset[st
 
 def was_given_up_since(view: ClusterView, intent: IntentView) -> bool:
     """Whether a disk was given up after the last try of the intent, which may have been refused because of it."""
-    asked = (a for a in view.to_replace.values() if a.new_disk or a.disks)
+    asked = (a for a in view.requests.to_replace.values() if a.new_disk or a.disks)
     return intent.failed_at is None or any(a.requested_at > intent.failed_at for a in asked)

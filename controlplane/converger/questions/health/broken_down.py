@@ -82,7 +82,7 @@ def waited_for(situation: Situation) -> Iterator[InstanceView]:
 def is_replaced(view: ClusterView, instance: InstanceView) -> bool:
     """Whether it gets a new VM, so that nothing else is done about it. One that is emptied for that has to serve until
     all it has is elsewhere."""
-    return instance.key in view.to_replace and instance.phase is not Phase.DRAINING
+    return instance.key in view.requests.to_replace and instance.phase is not Phase.DRAINING
 
 
 def broken_down(situation: Situation) -> tuple[Broken, ...]:
@@ -152,7 +152,7 @@ def _what_is_done(situation: Situation, kafka: KafkaSnapshot, one: Broken, broke
     if view.instances[one.key].phase is Phase.DRAINING:
         look = f"Next: look at its VM, or kedge describe {view.name} for what waits"
         return f"it is being emptied, and what nobody else has in sync waits until it serves. {look}"
-    asked = view.to_replace.get(one.key)
+    asked = view.requests.to_replace.get(one.key)
     if asked is not None:
         return f"it gets a new VM ({asked.reason})"
     off = why_not(view, Kind.BROKER_FAILURE, situation.now)

@@ -31,7 +31,7 @@ def dead_target(situation: Situation, kafka: KafkaSnapshot, diagnosed: Collectio
     """One of the diagnosed brokers that still does not serve, and that nobody has asked to be replaced."""
     live, view = kafka.live_brokers(), situation.view
     dead = (i for i in view.receivers() if i.service_id in diagnosed and i.service_id not in live)
-    return next((i for i in dead if i.key not in view.to_replace), None)
+    return next((i for i in dead if i.key not in view.requests.to_replace), None)
 
 
 def new_vm_for(

@@ -70,7 +70,7 @@ def ground_of(view: ClusterView, kafka: KafkaSnapshot) -> ClusterBrokers:
     known |= {b: "" for b in external_brokers(view) if b not in known}
     ours = {i.service_id: i.planned.rack for i in view.brokers()}
     racks = {**known, **ours}
-    slow = {d.broker for d in view.demotions.values()}
+    slow = {d.broker for d in view.requests.demotions.values()}
     receivers = {i.service_id for i in view.receivers()} & kafka.live_brokers() - slow
     return ClusterBrokers(racks, frozenset(receivers), len(set(ours.values()) or set(known.values())))
 

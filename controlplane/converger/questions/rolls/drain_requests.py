@@ -25,7 +25,7 @@ def request_drain(
     view = situation.view
     outgoing = tuple(view.instances[k].service_id for k in keys)
     leaving = set(outgoing)
-    chosen = view.evacuations[keys[0]].targets if stays else ()
+    chosen = view.requests.evacuations[keys[0]].targets if stays else ()
     there = (i.service_id for i in view.receivers() if not chosen or i.service_id in chosen)
     targets = tuple(sorted(broker for broker in there if broker not in leaving))
     heirs = successors if _one_of_each_node(view, keys) else {}

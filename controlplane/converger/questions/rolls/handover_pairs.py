@@ -31,7 +31,7 @@ def is_to_be_replaced_first(situation: Situation) -> bool:
     """Whether a broker that does not run, or that neither Kafka nor Kedge hears, is to get a new VM, which nobody has
     begun."""
     view, kafka = situation.view, situation.seen.kafka
-    away = [i for i in view.brokers() if i.key in view.to_replace]
+    away = [i for i in view.brokers() if i.key in view.requests.to_replace]
     lost = [i for i in away if kafka is not None and i.service_id not in kafka.live_brokers()]
     down = (i for i in away if i in lost or says_it_is_down(situation, i))
     return any(i.phase is Phase.JOINED and handover_pair(situation, i.node) is None for i in down)

@@ -91,7 +91,9 @@ def _new_volume(view: ClusterView, want: DesiredNode, directory: str, version: i
 def disk_is_no_use(view: ClusterView, past: Sequence[InstanceView]) -> bool:
     """Lost, given up by a person, or without a vote: then it holds nothing that the voters do not hold."""
     newest = max(past, key=lambda i: i.planned.generation)
-    if view.is_broken(newest) or any(i.key in view.to_replace and view.to_replace[i.key].new_disk for i in past):
+    if view.is_broken(newest) or any(
+        i.key in view.requests.to_replace and view.requests.to_replace[i.key].new_disk for i in past
+    ):
         return True
     if newest.departure.unheard:
         return True  # the others vote without it, and have all that it could have

@@ -34,7 +34,7 @@ def _incumbent(view: ClusterView, node: str) -> Incumbent | None:
         return None
     best = holders[-1]
     stranded = view.hands_over(best) and best.phase in (Phase.FENCED, Phase.RELEASED)
-    p, member, rolling = best.planned, member_of(best), view.rolling_restart
+    p, member, rolling = best.planned, member_of(best), view.requests.rolling_restart
     asked = rolling.left if rolling else ()
     return Incumbent(
         node=node,
@@ -50,7 +50,7 @@ def _incumbent(view: ClusterView, node: str) -> Incumbent | None:
         config=best.start.born_with,
         restarts=needs_restart(view, best),
         restart_asked=rolling.reason if rolling and best.key in asked else "",
-        replace_asked=view.to_replace[best.key].reason if best.key in view.to_replace else "",
+        replace_asked=view.requests.to_replace[best.key].reason if best.key in view.requests.to_replace else "",
         broken=_broken(view, best),
         relist=thin_list(view, best) or old_protocol(view, best),
         disk_gib=size_of(view, p.volumes[0]),

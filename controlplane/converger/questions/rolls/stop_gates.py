@@ -37,7 +37,7 @@ def controller_gate(situation: Situation, kafka: KafkaSnapshot, old: InstanceVie
 
 def broker_gate(situation: Situation, kafka: KafkaSnapshot, old: InstanceView) -> Gate:
     """Stopped with its replicas on it: everybody else must serve and be in sync first."""
-    asked = situation.view.to_replace.get(old.key)
+    asked = situation.view.requests.to_replace.get(old.key)
     if asked is not None and (asked.disks or old.service_id not in kafka.live_brokers()):
         return sick_broker_gate(situation, kafka, old)
     whole = others_are_whole(situation, kafka, old, excepted=frozenset())

@@ -46,6 +46,6 @@ def _soon(situation: Situation, dates: Mapping[str, datetime]) -> frozenset[str]
 
 def _without_heir(view: ClusterView, keys: frozenset[str]) -> Iterator[str]:
     """Those of them that are to be replaced, and for which nothing was made."""
-    for key in keys & view.to_replace.keys():
+    for key in keys & view.requests.to_replace.keys():
         if view.of_node(view.instances[key].node)[-1].key == key:
             yield key

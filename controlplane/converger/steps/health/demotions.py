@@ -24,15 +24,15 @@ AT_A_TIME = 200
 def demotion_step(situation: Situation) -> Verdict | None:
     """The next lists to reorder, or the end of it. None where nobody is demoted or Kafka cannot be read."""
     view = situation.view
-    if not view.demotions:
+    if not view.requests.demotions:
         return None
-    gone = next((k for k in sorted(view.demotions) if _is_gone(view, k)), None)
+    gone = next((k for k in sorted(view.requests.demotions) if _is_gone(view, k)), None)
     if gone is not None:
         return record(f"{gone} is gone, and its demotion with it", facts.BrokerPromoted(gone))
     kafka = situation.seen.fresh_kafka(situation.now)
     if kafka is None:
         return None
-    slow = {d.broker: k for k, d in view.demotions.items() if not d.ended}
+    slow = {d.broker: k for k, d in view.requests.demotions.items() if not d.ended}
     return _taken_off(view, kafka, slow) or _given_back(view, kafka, slow)
 
 
@@ -49,17 +49,17 @@ def _taken_off(view: ClusterView, kafka: KafkaSnapshot, slow: dict[int, str]) ->
         names = ", ".join(sorted(slow.values()))
         return _reordered(f"taking leadership of {len(orders)} partitions off {names}", orders)
     # Leaders follow the lists by `housekeeping_step`, which is above this one: there is nothing left for it to do.
-    fresh = sorted(k for k in slow.values() if view.demotions[k].done_at is None)
+    fresh = sorted(k for k in slow.values() if view.requests.demotions[k].done_at is None)
     if not fresh:
         return None
     return record(f"{', '.join(fresh)} leads nothing any more", *(facts.BrokerDemoted(k, left) for k in fresh))
 
 
 def _given_back(view: ClusterView, kafka: KafkaSnapshot, slow: dict[int, str]) -> Verdict | None:
-    ended = sorted(k for k, d in view.demotions.items() if d.ended)
+    ended = sorted(k for k, d in view.requests.demotions.items() if d.ended)
     if not ended:
         return None
-    key, demotion = ended[0], view.demotions[ended[0]]
+    key, demotion = ended[0], view.requests.demotions[ended[0]]
     orders = restored_orders(kafka, demotion.broker, avoid=slow)
     if orders:
         return _reordered(f"giving {key} the leadership of {len(orders)} partitions back ({demotion.ended})", orders)

@@ -340,7 +340,7 @@ def _by_policy(situation: Situation) -> Verdict | None:
     if policy is None or not policy.continuous or view.converged != view.generation:
         return None
     # What was demoted has no leaders on purpose: no imbalance to mend.
-    if view.demotions or not heals(view, Kind.GOAL_VIOLATION, situation.now):
+    if view.requests.demotions or not heals(view, Kind.GOAL_VIOLATION, situation.now):
         return None
     last = view.last_rebalance
     if last is not None and situation.seconds_since(last.ended_at) < REST_S:

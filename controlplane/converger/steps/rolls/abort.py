@@ -34,12 +34,12 @@ Pair = tuple[InstanceView, InstanceView]
 
 def abort_step(situation: Situation) -> Verdict | None:
     """Takes successors back whose predecessors serve unharmed. None when nobody aborted, or nothing is left to do."""
-    if not situation.view.aborting:
+    if not situation.view.requests.aborting:
         return None
     pairs = revertible(situation.view)
     unbound = [new for _, new in pairs if not new.bound and (new.awaits_bind or new.phase is Phase.LAUNCHED)]
     if unbound:
-        return request_retire(situation, unbound, f"the roll was aborted: {situation.view.aborting}")
+        return request_retire(situation, unbound, f"the roll was aborted: {situation.view.requests.aborting}")
     brokers = [(old, new) for old, new in pairs if new.is_broker and new.phase is Phase.JOINED]
     return _take_back(situation, brokers) if brokers else None
 

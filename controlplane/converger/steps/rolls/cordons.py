@@ -59,7 +59,7 @@ def takes_cordons(kafka: KafkaSnapshot) -> bool:
 def brokers_to_cordon(view: ClusterView) -> frozenset[int]:
     """Those that are drained or linger, and those a person wants empty."""
     leaving = view.in_phase(Phase.DRAINING, Phase.LINGERING)
-    kept_empty = (view.instances[k] for k in view.evacuations if view.instances[k].phase is Phase.JOINED)
+    kept_empty = (view.instances[k] for k in view.requests.evacuations if view.instances[k].phase is Phase.JOINED)
     return frozenset(i.service_id for i in (*leaving, *kept_empty) if i.is_broker)
 
 

@@ -83,7 +83,7 @@ def given_up_for(situation: Situation, drain: DrainView, kafka: KafkaSnapshot) -
 
 def _unwanted(view: ClusterView, drain: DrainView) -> str:
     """Why nobody wants its brokers empty any more, "" where somebody does."""
-    if drain.stays and not set(drain.keys) <= view.evacuations.keys():
+    if drain.stays and not set(drain.keys) <= view.requests.evacuations.keys():
         return "the evacuation was taken back"
     if not drain.keys and not set(drain.outgoing) <= set(leaving_externals(view)):
         return "the spec names it again"
@@ -147,7 +147,7 @@ def _move(situation: Situation, drain: DrainView, plan: DrainPlan, kafka: KafkaS
     unable = frozenset(drain_progress.cannot_receive(allowed, kafka))
     held = [m for m in allowed if not unable.isdisjoint(m.added)]
     allowed = [m for m in allowed if unable.isdisjoint(m.added)]
-    hold = None if situation.view.aborting else hold_on(situation.view, situation.now)
+    hold = None if situation.view.requests.aborting else hold_on(situation.view, situation.now)
     stretch = {m.name: batch.stretch_of(plan, n) for n, m in enumerate(plan.moves)}
     begun = [m for m in allowed if stretch[m.name] <= drain.progress.batch]
     starting = batch.starting_now(plan, left, kafka, begun if hold else allowed)
@@ -391,9 +391,9 @@ def _is_gone(situation: Situation, broker: int) -> bool:
 def _heirs_to_be_replaced(view: ClusterView, drain: DrainView, kafka: KafkaSnapshot) -> list[int]:
     """Successors that are to get a new VM themselves and cannot receive: they do not serve, a disk of theirs failed, or
     no plan can be had. Nobody replaces them while the drain is in hand."""
-    if not view.to_replace:
+    if not view.requests.to_replace:
         return []
-    asked = {i.service_id for i in view.brokers() if i.key in view.to_replace}
+    asked = {i.service_id for i in view.brokers() if i.key in view.requests.to_replace}
     able = kafka.live_brokers() - kafka.failed_dirs.keys()
     no_plan = not drain.plan.sha256 and drain.planning.failed_at is not None
     return [heir for heir in drain.successors.values() if heir in asked and (no_plan or heir not in able)]

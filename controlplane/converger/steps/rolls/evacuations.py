@@ -26,7 +26,9 @@ from planner.observed import KafkaSnapshot
 def evacuation_step(situation: Situation) -> Verdict | None:
     """Begins to empty what is to be empty and is not. None when nothing is to be done, or what is lost goes first."""
     view = situation.view
-    there = [i for k in sorted(view.evacuations) if (i := view.instances[k]).phase is Phase.JOINED and not i.lost]
+    there = [
+        i for k in sorted(view.requests.evacuations) if (i := view.instances[k]).phase is Phase.JOINED and not i.lost
+    ]
     if not there or any(i.lost for i in view.alive()):
         return None
     kafka = situation.seen.fresh_kafka(situation.now)
@@ -36,7 +38,7 @@ def evacuation_step(situation: Situation) -> Verdict | None:
     filled = [i for i in there if kafka.hosted_by(i.service_id)]
     if filled:
         return _empty(situation, kafka, _alike(situation.view, filled))
-    fresh = tuple(i.key for i in there if view.evacuations[i.key].empty_at is None)
+    fresh = tuple(i.key for i in there if view.requests.evacuations[i.key].empty_at is None)
     if not fresh:
         return None
     return record(f"{', '.join(fresh)} held no replica anyway", facts.EvacuationCompleted("", fresh, 0, 0))
@@ -52,7 +54,7 @@ def _empty(situation: Situation, kafka: KafkaSnapshot, filled: Sequence[Instance
         return None
     if not gate.open:
         return wait(WaitReason.BROKER_DOWN, f"not evacuating {_keys(filled)}: {gate.reason}")
-    reason = f"to be empty, {view.evacuations[filled[0].key].reason}"
+    reason = f"to be empty, {view.requests.evacuations[filled[0].key].reason}"
     if view.recycling != view.generation:
         started = facts.RecycleStarted(
             view.generation, create=(), replace=(), remove=(), reason=f"{_keys(filled)} {reason}"
@@ -64,9 +66,9 @@ def _empty(situation: Situation, kafka: KafkaSnapshot, filled: Sequence[Instance
 
 def _alike(view: ClusterView, filled: Sequence[InstanceView]) -> list[InstanceView]:
     """Those that may go to the same brokers at the same pace as the first: one drain is of one kind."""
-    first = view.evacuations[filled[0].key]
+    first = view.requests.evacuations[filled[0].key]
     wanted = (first.targets, first.throttle_mib_per_s)
-    told = [(i, view.evacuations[i.key]) for i in filled]
+    told = [(i, view.requests.evacuations[i.key]) for i in filled]
     return [i for i, kept in told if (kept.targets, kept.throttle_mib_per_s) == wanted]
 
 

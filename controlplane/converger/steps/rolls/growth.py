@@ -74,7 +74,7 @@ def _is_over(instance: InstanceView) -> bool:
 def _is_waited_for(view: ClusterView, instance: InstanceView) -> bool:
     """Whether something is to be mended, or this VM to go: neither may hang on an agent that does not answer. It grows
     the file system whenever it comes: its document names the size."""
-    return any(i.lost for i in view.alive()) or instance.key in view.to_replace
+    return any(i.lost for i in view.alive()) or instance.key in view.requests.to_replace
 
 
 def _small_filesystem(situation: Situation, instance: InstanceView, intent: IntentView) -> str | None:

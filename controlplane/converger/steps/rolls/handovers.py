@@ -153,7 +153,7 @@ def _take_from(situation: Situation, holder: InstanceView, new: InstanceView) ->
 
 def _gets_what_is_there(view: ClusterView, holder: InstanceView, heir: InstanceView) -> bool:
     """Whether it was made when those disks of its predecessor were known that nobody can take over."""
-    asked, planned = view.to_replace.get(holder.key), heir.planned
+    asked, planned = view.requests.to_replace.get(holder.key), heir.planned
     if asked is None or planned.new_disk or heir.bound:
         return True
     return not asked.new_disk and set(asked.disks) <= set(planned.new_dirs)

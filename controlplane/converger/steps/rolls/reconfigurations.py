@@ -49,7 +49,7 @@ def _taken_back(view: ClusterView, instance: InstanceView) -> str:
     """Whom an abort takes back: who is to replace a broker that serves on."""
     elders = [i for i in view.of_node(instance.node) if i.planned.generation < instance.planned.generation]
     serves = any(i.phase is Phase.JOINED and not i.lost for i in elders)
-    return f"the roll was aborted: {view.aborting}" if view.aborting and serves else ""
+    return f"the roll was aborted: {view.requests.aborting}" if view.requests.aborting and serves else ""
 
 
 def _reconfigured(view: ClusterView, instance: InstanceView) -> facts.InstanceReconfigured | None:

@@ -162,7 +162,7 @@ def _grace(situation: Situation, work: Work) -> Verdict | None:
     """A lost VM gets some time to be found again, unless it was to get a successor anyway. Making that destroys
     nothing, so nothing else is asked."""
     view = situation.view
-    lost = {i.key: i.lost_at for i in view.alive() if i.lost_at is not None and i.key not in view.to_replace}
+    lost = {i.key: i.lost_at for i in view.alive() if i.lost_at is not None and i.key not in view.requests.to_replace}
     since = [at for c in work.nodes if c.incumbent and (at := lost.get(c.incumbent.key)) is not None]
     left = max((situation.lost_after_s - situation.seconds_since(at) for at in since), default=0.0)
     if left <= 0:
@@ -182,7 +182,7 @@ def _not_healed(situation: Situation, work: Work) -> Verdict | None:
     why = why_not(view, kind, situation.now)
     lost = {i.key for i in view.alive() if i.lost}
     if not why or all(
-        c.incumbent.key in view.to_replace for c in work.nodes if c.incumbent and c.incumbent.key in lost
+        c.incumbent.key in view.requests.to_replace for c in work.nodes if c.incumbent and c.incumbent.key in lost
     ):
         return None
     sentence = f"{work.nodes[0].node}: its VM is gone and not replaced: {why}"
@@ -346,7 +346,7 @@ def _plan_instance(
 
 def _new_dirs(view: ClusterView, old: InstanceView | None) -> tuple[str, ...]:
     """Directories of a broker that begin anew on the VM that takes over the others."""
-    asked = view.to_replace.get(old.key) if old is not None else None
+    asked = view.requests.to_replace.get(old.key) if old is not None else None
     return asked.disks if asked is not None else ()
 
 
@@ -379,7 +379,7 @@ def _reattaches(view: ClusterView, key: str, want: DesiredNode) -> bool:
         return False  # the server beside it leaves after the next VM serves
     if instance.phase is Phase.JOINED and str(place_of(view, instance)) != want.place:
         return False
-    asked = view.to_replace.get(key)
+    asked = view.requests.to_replace.get(key)
     if asked is not None and asked.new_disk:
         return False
     policy = view.document.spec.rollout.strategy if view.document and not view.quorum.migration else "reattach"
@@ -426,7 +426,7 @@ def _no_room_for(situation: Situation, keys: Sequence[str]) -> Verdict | None:
     if kafka is None:
         return None
     staying = [i.service_id for i in view.receivers() if i.service_id not in leaving]
-    empty = [i.service_id for i in view.brokers() if i.key in view.evacuations and i.service_id not in leaving]
+    empty = [i.service_id for i in view.brokers() if i.key in view.requests.evacuations and i.service_id not in leaving]
     room = room_without(kafka, leaving, staying, racks_stay=False, kept_empty=empty)
     if room.open:
         return None

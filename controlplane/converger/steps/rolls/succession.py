@@ -32,10 +32,10 @@ def superseded(view: ClusterView) -> list[Pair]:
         if not others or serving[-1].lost:
             continue
         heir = serving[-1]
-        olds = sorted(others, key=lambda i: (not i.lost, i.key not in view.to_replace))
+        olds = sorted(others, key=lambda i: (not i.lost, i.key not in view.requests.to_replace))
         # An heir that is itself to be replaced takes nothing over but what is lost, unless it is ill; among its elders
         # it goes first.
-        if heir.key not in view.to_replace or (olds[0].lost and not is_being_cured(view, node, heir.key)):
+        if heir.key not in view.requests.to_replace or (olds[0].lost and not is_being_cured(view, node, heir.key)):
             pairs[node] = (olds[0], heir)
     return list(pairs.values())
 
@@ -111,14 +111,14 @@ def that_others_wait_for(situation: Situation, changes: Sequence[NodeChange]) ->
     so everything else that needs a whole cluster would wait for them. And heirs that are ill themselves, to whom what
     a lost one had is not brought: it counts as down until the next heir has it."""
     view, kafka = situation.view, situation.seen.fresh_kafka(situation.now)
-    if not view.to_replace:
+    if not view.requests.to_replace:
         return ()
     serving = kafka.live_brokers() if kafka is not None else None
 
     def is_waited_for(old: Incumbent) -> bool:
         is_down = serving is not None and old.service == "broker" and old.service_id not in serving
         is_ill = has_failed_disk(view, old.node, old.key) or _is_ill_heir_of_lost(view, old.node, old.key)
-        return is_ill or (is_down and old.key in view.to_replace)
+        return is_ill or (is_down and old.key in view.requests.to_replace)
 
     return tuple(c for c in changes if c.change is Change.REPLACE and c.incumbent and is_waited_for(c.incumbent))
 
@@ -133,7 +133,7 @@ def is_whole(situation: Situation, excepted: Sequence[int]) -> Gate:
 
 
 def has_failed_disk(view: ClusterView, node: str, key: str) -> bool:
-    asked = view.to_replace.get(key)
+    asked = view.requests.to_replace.get(key)
     return asked is not None and (bool(asked.disks) or (asked.new_disk and is_being_cured(view, node, key)))
 
 

@@ -88,7 +88,7 @@ def _new_vm(
     kafka = situation.seen.fresh_kafka(situation.now)
     if restart.service or not instance.is_broker or kafka is None or instance.service_id in kafka.live_brokers():
         return None
-    if instance.key in situation.view.to_replace or instance.phase is Phase.DRAINING:
+    if instance.key in situation.view.requests.to_replace or instance.phase is Phase.DRAINING:
         return (facts.RestartReverted(restart.key, given_up=True),)  # somebody has asked for that already
     if restart.new_settings:
         return None
@@ -145,11 +145,11 @@ def _failed(situation: Situation, sentence: str, refusal: HealingRefusal | None)
 def restart_step(situation: Situation) -> Verdict | None:
     """Begins the next restart, once the canary has been watched and the gate is open. None when none is left."""
     view = situation.view
-    if _all_run_as_told(view) and view.rolling_restart is None:
+    if _all_run_as_told(view) and view.requests.rolling_restart is None:
         return None
     left = [c for c in pending_changes(view) if c.change is Change.RESTART]
-    if view.rolling_restart is not None and not any(c.restart_asked for c in left):
-        return _all_restarted(view.rolling_restart)
+    if view.requests.rolling_restart is not None and not any(c.restart_asked for c in left):
+        return _all_restarted(view.requests.rolling_restart)
     if not left:
         return None
     if view.settings.restart_refusal is not None:
@@ -278,7 +278,7 @@ def _instance(view: ClusterView, change: NodeChange) -> InstanceView:
 
 def _asked(view: ClusterView, key: str, *, after: int) -> str:
     """`asked by anna: new certificates, 2 of 6`; "" where nobody asked for this one. `after` so many of its batch."""
-    rolling = view.rolling_restart
+    rolling = view.requests.rolling_restart
     if rolling is None or key not in rolling.left:
         return ""
     return f"{rolling.reason}, {len(rolling.keys) - len(rolling.left) + 1 + after} of {len(rolling.keys)}"

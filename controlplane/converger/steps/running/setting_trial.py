@@ -66,7 +66,7 @@ def settings_watch_step(situation: Situation) -> Verdict | None:
     work = setting_work(view)
     if work is None or not work.change:
         return None
-    if view.to_replace or any(i.lost or view.is_broken(i) for i in view.alive()):
+    if view.requests.to_replace or any(i.lost or view.is_broken(i) for i in view.alive()):
         return None
     whom, values = f"broker {change.canary}", words(values_to_try(change.live))
     if work.stage is SettingStage.ALL:

@@ -35,7 +35,7 @@ def test_a_key_in_the_words_of_a_proposal_does_not_stand_for_its_deletion(house:
     asked = ada.post("/v1/clusters/orders/delete", json={"confirm": "orders", "reason": "old"}).json()["proposal"]
     assert eve.post(PAUSE, json={"reason": "x"}, headers=key(f"proposal-{asked}")).status_code == 200
     agreed = bob.post(f"/v1/proposals/{asked}/approve", json={}).json()
-    assert (agreed["state"], bool(house.view().tombstone)) == ("executed", True)
+    assert (agreed["state"], bool(house.view().requests.tombstone)) == ("executed", True)
 
 
 @pytest.mark.parametrize("actor", ["person:eve", "person:ada"])
@@ -49,7 +49,7 @@ def test_an_approval_whose_id_was_taken_before_there_was_a_mend_is_void_and_neve
     agreed = bob.post(f"/v1/proposals/{asked}/approve", json={}).json()
     assert agreed["state"] == "void"
     assert "the id of this command is that of another one" in agreed["told"]
-    assert not house.view().tombstone
+    assert not house.view().requests.tombstone
 
 
 def test_a_key_in_the_words_of_git_keeps_no_commit_out_of_force() -> None:

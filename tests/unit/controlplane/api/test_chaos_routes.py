@@ -65,7 +65,7 @@ def test_a_fault_that_was_not_brought_about_is_over_and_in_nobodys_way(house: Ho
     events = house.client.get("/v1/clusters/orders/events", params={"limit": 1000}).json()["events"]
     assert [e["type"] for e in events][-2:] == ["chaos.injected", "chaos.ended"]
     assert events[-1]["data"]["outcome"].startswith("it was not injected: this server cannot control")
-    assert not house.view().chaos
+    assert not house.view().requests.chaos
     other = house.client.post("/v1/clusters/orders/chaos", json={**PAUSE, "vms": ["brokers-b-0"]})
     assert other.json()["code"] == "cannot-harm", "no VM of another rack is hurt"
 
@@ -76,7 +76,7 @@ def test_a_fault_that_may_have_been_begun_lasts_its_time(house: House) -> None:
 
     client = create_client(house, harm)
     assert client.post("/v1/clusters/orders/chaos", json=PAUSE).json()["code"] == "cannot-harm"
-    assert len(house.view().chaos) == 1
+    assert len(house.view().requests.chaos) == 1
 
 
 def test_a_cluster_tells_of_its_faults_until_they_are_over(house: House) -> None:

@@ -70,7 +70,7 @@ def run(coroutine: Any) -> Any:
 
 def pause(house: House) -> int:
     """Something happens to `orders`; returns its position."""
-    word = "resume" if house.view().paused else "pause"
+    word = "resume" if house.view().requests.paused else "pause"
     assert house.client.post(f"/v1/clusters/orders/{word}", json={"reason": "x"}).status_code == 200
     return house.store.head()
 

@@ -123,7 +123,7 @@ def test_off_the_local_cloud_the_spec_allows_it_the_name_is_typed_and_only_vms_a
 def test_who_may_harm_a_cluster_may_have_it_played_with_and_no_one_else(house: House, role: Role, status: int) -> None:
     ada = program(house, token_of(house, Binding("", role, "*")))
     assert ada.post(GAMES, json={}).status_code == status
-    in_hand = house.view().game
+    in_hand = house.view().requests.game
     game = in_hand.id if in_hand is not None else start(house)["game"]
     assert ada.post(f"{GAMES}/{game}/end", json={}).status_code == status
     assert ada.get(GAMES).status_code == 200

@@ -27,8 +27,8 @@ def test_a_restart_is_recorded_with_who_asked_and_the_converger_is_woken(house: 
     person = house.client_with({**house.client.headers, "X-Kedge-Actor": "anna"})
     answer = person.post("/v1/clusters/orders/restart", json={"reason": "new certificates"})
     assert (answer.status_code, answer.json()["changed"]) == (200, True)
-    assert house.view().rolling_restart is not None
-    assert house.view().rolling_restart.reason == "asked by anna: new certificates"  # type: ignore[union-attr]
+    assert house.view().requests.rolling_restart is not None
+    assert house.view().requests.rolling_restart.reason == "asked by anna: new certificates"  # type: ignore[union-attr]
     assert house.view().uid in house.woken
 
 
@@ -50,7 +50,7 @@ def test_a_second_restart_is_refused_while_one_runs(house: House) -> None:
 def test_an_abort_ends_one_that_has_not_begun(house: House) -> None:
     house.client.post("/v1/clusters/orders/restart", json={})
     assert house.client.post("/v1/clusters/orders/abort", json={"reason": "no"}).json()["changed"]
-    assert house.view().rolling_restart is None
+    assert house.view().requests.rolling_restart is None
 
 
 def test_a_replacement_is_recorded_and_shown_as_pending(house: House) -> None:
@@ -84,10 +84,10 @@ def test_an_evacuation_is_recorded_once_and_taken_back(house: House) -> None:
     house.snapshots[house.view().uid] = a_snapshot(a_partition("x-0", (1001, 1002)))
     for _ in range(2):
         assert house.client.post("/v1/clusters/orders/evacuate", json={"brokers": [1000]}).status_code == 200
-    assert list(house.view().evacuations) == ["brokers-a-0.g1"]
+    assert list(house.view().requests.evacuations) == ["brokers-a-0.g1"]
     assert _types(house).count("evacuation.requested") == 1
     assert house.client.post("/v1/clusters/orders/readmit", json={"brokers": [1000]}).json()["changed"]
-    assert house.view().evacuations == {}
+    assert house.view().requests.evacuations == {}
 
 
 def test_an_evacuation_of_nobody_is_refused(house: House) -> None:

@@ -218,10 +218,10 @@ def test_a_deletion_waits_too_and_is_done_after_a_yes(house: House) -> None:
     ada = token_of(house, "ada", OWNER)
     answer = ada.post("/v1/clusters/orders/delete", json={"confirm": "orders", "reason": "moved"}).json()
     assert answer["changed"] is False
-    assert not house.view().tombstone
+    assert not house.view().requests.tombstone
     bob = token_of(house, "bob", APPROVER)
     assert bob.post(f"/v1/proposals/{answer['proposal']}/approve", json={}).json()["state"] == "executed"
-    assert house.view().tombstone
+    assert house.view().requests.tombstone
 
 
 def test_a_refusal_of_a_policy_is_a_problem_at_its_line(house: House) -> None:

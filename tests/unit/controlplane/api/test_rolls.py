@@ -58,7 +58,8 @@ def test_the_one_in_hand_shows_what_is_done_what_runs_and_what_waits_for_how_lon
     ask_for_restart(world)
     done = 2
     world.run(
-        until=lambda w: bool(w.view().settings.restarts) and len(w.view().rolling_restart.left) == 9 - done, ticks=60
+        until=lambda w: bool(w.view().settings.restarts) and len(w.view().requests.rolling_restart.left) == 9 - done,
+        ticks=60,
     )  # type: ignore[union-attr]
     roll = _rolls(world)[0]
     states = [s.state for s in roll.steps]

@@ -285,9 +285,9 @@ def test_a_condition_is_no_progress() -> None:
 def test_a_declaration_does_not_lift_an_abort_and_a_resume_does() -> None:
     aborted = _told(a_view(), facts.RecycleAborted("oh"))
     declared = _told(aborted, facts.ClusterDeclared("c0ffee", "orders", 2, to_data(a_document()), "t"))
-    assert (declared.aborting, declared.paused, declared.generation) == ("oh", "oh", 2)
+    assert (declared.requests.aborting, declared.requests.paused, declared.generation) == ("oh", "oh", 2)
     resumed = _told(declared, facts.ClusterResumed("go"))
-    assert (resumed.aborting, resumed.paused) == ("", "")
+    assert (resumed.requests.aborting, resumed.requests.paused) == ("", "")
 
 
 def test_a_resume_forgives_what_failed() -> None:

@@ -40,6 +40,7 @@ from tests.builders import (
     a_situation,
     a_snapshot,
     an_observation as seen_of,
+    changed_view,
 )
 from tests.unit.controlplane.cohosted import B1, NODES, a_host, a_sharing_view, after, voter_of
 
@@ -326,7 +327,7 @@ def test_a_server_whose_directory_alone_is_lost_gets_a_new_vm_and_its_broker_is_
 def test_after_an_abort_a_server_without_its_directory_keeps_no_vote() -> None:
     heir = a_host(NODES[1], 103, 2)
     lost = facts.VolumeLost(B1, "brokers-b-0.data.v1", "zookeeper-101", "agent", "as tested")
-    view = replace(after(a_sharing_view(heir), lost, NOW), aborting="second thoughts")
+    view = changed_view(after(a_sharing_view(heir), lost, NOW), aborting="second thoughts")
     assert {s.id: s.stays for s in seats(view)} == {100: True, 101: False, 102: True, 103: True}
 
 

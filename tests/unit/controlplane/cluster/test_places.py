@@ -131,7 +131,7 @@ def test_a_place_counts_as_left_once_nothing_rolls_any_more() -> None:
     view = a_view(retired, *gone, *controllers, *(there(f"brokers-{z}-0", 2) for z in "abc"), document=document)
     assert left_places(view) == {HERE: NOW}
     assert left_places(replace(view, generation=2)) == {}
-    assert left_places(replace(view, tombstone="asked for")) == {}
+    assert left_places(replace(view, requests=replace(view.requests, tombstone="asked for"))) == {}
 
 
 # --- one run, and one state, each -----------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from events.envelope import Recorded
 from events.ids import ClusterUid
 from events.spec.conversion import to_data
 from events.spec.model import KafkaClusterDocument
-from tests.builders import NOW, a_document, a_view, an_instance
+from tests.builders import NOW, a_document, a_view, an_instance, changed_view
 
 SOAK_S = 600.0
 
@@ -109,7 +109,7 @@ FAILING = {"TickFailing": ConditionView(True, "Unexpected", "each tick fails sin
 )
 def test_staging_that_needs_a_person_is_told_as_such(stuck: dict[str, object], words: str) -> None:
     stage, shop = _both()
-    found = _wait(shop, replace(stage, **stuck))  # type: ignore[arg-type]
+    found = _wait(shop, changed_view(stage, **stuck))
     assert found == StageWait(f"kafka.version 4.2.0 waits for stage (staging), which {words}", fails=True)
 
 
@@ -142,7 +142,11 @@ def test_what_staging_never_began_may_be_taken_back_without_a_word() -> None:
 def test_a_deleted_cluster_and_one_that_is_being_born_are_waited_for_by_nobody() -> None:
     stage, shop = _both()
     newborn = replace(_declared(_cluster("stage", "staging"), version="4.2.0"), spec_order=None, converged=0)
-    for gone in (replace(stage, deleted=True), replace(stage, tombstone="asked for"), newborn):
+    for gone in (
+        replace(stage, deleted=True),
+        replace(stage, requests=replace(stage.requests, tombstone="asked for")),
+        newborn,
+    ):
         assert _waits(shop, gone) == ""
 
 

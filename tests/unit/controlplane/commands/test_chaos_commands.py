@@ -197,7 +197,7 @@ def test_a_fault_ends_by_the_clock() -> None:
     verdict = chaos_step(a_situation(view))
     assert verdict is not None
     assert verdict.events == (facts.ChaosEnded("c", "its 60 s are over"),)
-    assert chaos_step(a_situation(replace(view, chaos={}))) is None
+    assert chaos_step(a_situation(replace(view, requests=replace(view.requests, chaos={})))) is None
 
 
 MOVING = a_partition(

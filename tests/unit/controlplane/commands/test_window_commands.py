@@ -43,7 +43,7 @@ def test_a_permission_names_the_generation_and_who_gave_it() -> None:
 
 
 def test_a_second_permission_changes_nothing() -> None:
-    assert _ask(replace(PENDING, waived=(2, "asked by anna: a fix"))).fact is None
+    assert _ask(replace(PENDING, requests=replace(PENDING.requests, waived=(2, "asked by anna: a fix")))).fact is None
 
 
 def test_there_is_no_permission_in_stock() -> None:
@@ -76,8 +76,8 @@ def test_a_cluster_without_windows_that_may_wait_for_an_earlier_stage_can_be_let
 )
 def test_a_permission_is_over_with_what_it_was_given_for(end: object) -> None:
     waived = _after(PENDING, facts.WindowWaived(2, "asked by anna: a fix"))
-    assert waived.waived == (2, "asked by anna: a fix")
-    assert _after(waived, end).waived is None
+    assert waived.requests.waived == (2, "asked by anna: a fix")
+    assert _after(waived, end).requests.waived is None
 
 
 def _settings(tmp_path: Path, toml: str) -> object:

@@ -187,7 +187,7 @@ def test_a_game_day_is_told_first_then_on_record_once_and_shown_as_it_goes(house
     text = browser.get(PAGE).text
     assert "In hand, waiting for full health before the first fault." in text
     assert 'action="/clusters/orders/chaos/game"' not in text, "one at a time"
-    game = house.view().game
+    game = house.view().requests.game
     assert game is not None
     house.record(facts.ChaosInjected("c1", "pause", ("brokers-a-0.g1",), 15.0, "asked by ada", game=game.id))
     text = browser.get(PAGE).text

@@ -44,13 +44,13 @@ def test_what_would_be_done_is_said_before_anything_is_recorded(house: House, br
     assert "3 brokers of orders will be started anew, one at a time" in text
     assert "new &lt;b&gt;certificates&lt;/b&gt;" in text
     assert "Nothing is recorded yet." in text
-    assert house.view().rolling_restart is None
+    assert house.view().requests.rolling_restart is None
 
 
 def test_a_yes_records_it_with_who_asked_and_shows_the_handlers_sentence(house: House, browser: TestClient) -> None:
     text = post(browser, "restart", **hidden(post(browser, "restart", brokers="1001", reason="slow")))
     assert "<strong>Recorded.</strong> 1 broker of orders will be started anew" in text
-    running = house.view().rolling_restart
+    running = house.view().requests.rolling_restart
     assert running is not None
     assert (running.reason, set(running.keys)) == ("asked by ada: slow", {"brokers-b-0.g1"})
     assert house.view().uid in house.woken
@@ -67,13 +67,13 @@ def test_a_form_that_is_sent_twice_is_recorded_once(house: House, browser: TestC
 def test_a_broker_is_evacuated_and_readmitted(house: House, browser: TestClient) -> None:
     assert 'id="act-readmit"' not in browser.get("/clusters/orders").text
     post(browser, "evacuate", **hidden(post(browser, "evacuate", brokers="1000")))
-    assert list(house.view().evacuations) == ["brokers-a-0.g1"]
+    assert list(house.view().requests.evacuations) == ["brokers-a-0.g1"]
     overview = browser.get("/clusters/orders").text
     assert 'id="act-readmit"' in overview
     assert 'value="1000"' in overview
     text = post(browser, "readmit", **hidden(post(browser, "readmit", brokers="1000")))
     assert "brokers-a-0.g1 may receive replicas again; nothing is moved back by itself." in text
-    assert house.view().evacuations == {}
+    assert house.view().requests.evacuations == {}
 
 
 def test_what_is_done_already_offers_no_button(browser: TestClient) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from controlplane.api.read_models.cluster_words import health_word, sync_word
 from controlplane.cluster.view import ChaosView, ClusterView, ConditionView
-from tests.builders import NOW, a_partition, a_snapshot, a_view
+from tests.builders import NOW, a_partition, a_snapshot, a_view, changed_view
 
 WELL = a_snapshot(a_partition())
 
@@ -67,11 +67,11 @@ BLOCKED = {"Blocked": ConditionView(True, "MinIsrGate", "waits for orders-0", NO
         (a_view(), a_snapshot(a_partition(isr=(1000,))), "Degraded"),
         (a_view(), a_snapshot(a_partition(isr=(1000, 1001))), "Degraded"),
         (replace(a_view(), conditions=BLOCKED), WELL, "Degraded"),
-        (replace(a_view(), chaos=FAULT), a_snapshot(a_partition(isr=(1000, 1001))), "Degraded"),
-        (replace(a_view(), chaos=FAULT), WELL, "Healthy"),
-        (replace(a_view(), paused="freeze"), WELL, "Suspended"),
-        (replace(a_view(), held="adopted"), WELL, "Suspended"),
-        (replace(a_view(), tombstone="asked for"), WELL, "Progressing"),
+        (changed_view(a_view(), chaos=FAULT), a_snapshot(a_partition(isr=(1000, 1001))), "Degraded"),
+        (changed_view(a_view(), chaos=FAULT), WELL, "Healthy"),
+        (changed_view(a_view(), paused="freeze"), WELL, "Suspended"),
+        (changed_view(a_view(), held="adopted"), WELL, "Suspended"),
+        (changed_view(a_view(), tombstone="asked for"), WELL, "Progressing"),
         (replace(a_view(), instances={}), WELL, "Missing"),
         (a_view(), None, "Unknown"),
         (a_view(), replace(WELL, at=NOW - timedelta(minutes=4)), "Unknown"),
@@ -85,4 +85,4 @@ def test_what_is_wrong_with_a_cluster_is_its_word(view: ClusterView, snapshot, w
 
 def test_a_cluster_in_which_an_agent_finds_something_is_not_healthy() -> None:
     assert health_word(a_view(), WELL, NOW, ails=True).text == "Degraded"
-    assert health_word(replace(a_view(), paused="freeze"), WELL, NOW, ails=True).text == "Suspended"
+    assert health_word(changed_view(a_view(), paused="freeze"), WELL, NOW, ails=True).text == "Suspended"

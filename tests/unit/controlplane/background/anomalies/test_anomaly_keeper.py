@@ -281,7 +281,9 @@ def test_a_demoted_broker_is_kept_so_for_an_hour_and_then_tried_again() -> None:
     scene.look(minutes=16)
     scene.heard.commands.clear()
     demoted = {KEY: DemotionView(1000, "slow", scene.now, done_at=scene.now)}
-    scene.fleet.view = replace(scene.fleet.view, demotions=demoted, version=30)
+    scene.fleet.view = replace(
+        scene.fleet.view, version=30, requests=replace(scene.fleet.view.requests, demotions=demoted)
+    )
     scene.windows.windows = []
     assert [a.state for a in scene.look(minutes=59).open_.values()] == [State.HEALING]
     scene.now += timedelta(minutes=2)
@@ -291,7 +293,9 @@ def test_a_demoted_broker_is_kept_so_for_an_hour_and_then_tried_again() -> None:
     (command,) = scene.heard.commands
     assert isinstance(command, PromoteBroker)
     again = replace(demoted[KEY], requested_at=scene.now, done_at=scene.now)
-    assert held_down(replace(scene.fleet.view, demotions={KEY: again}), book) == {NODE: scene.now + 2 * HOLD}
+    assert held_down(
+        replace(scene.fleet.view, requests=replace(scene.fleet.view.requests, demotions={KEY: again})), book
+    ) == {NODE: scene.now + 2 * HOLD}
 
 
 def test_a_demoted_broker_may_lead_again_once_its_healing_is_switched_off() -> None:

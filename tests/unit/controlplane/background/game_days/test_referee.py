@@ -102,14 +102,14 @@ class Room:
         }
         self.portal.services.cluster.commands.handle(StartGame(**values))
         view = self.portal.view()
-        assert view.game is not None
-        return view.game
+        assert view.requests.game is not None
+        return view.requests.game
 
     def poll(self) -> GameView:
         """The game, after one look."""
         self.referee.poll()
         view = self.portal.view()
-        return view.game or view.games[-1]
+        return view.requests.game or view.requests.games[-1]
 
     def _harm(self, view: ClusterView, chaos: ChaosView) -> None:
         if self.harm_fails:
@@ -120,7 +120,7 @@ class Room:
         self.seconds += seconds
         self.portal.pass_time(seconds=seconds)
         view = self.portal.view()
-        for chaos in view.chaos.values():
+        for chaos in view.requests.chaos.values():
             if (self.portal.now - chaos.since).total_seconds() >= chaos.for_s:
                 self.portal.record(facts.ChaosEnded(chaos.id, "its time is over"))
         self.meanwhile()
@@ -261,4 +261,4 @@ def test_a_game_is_played_beside_the_poll_on_a_thread_that_ends_with_it() -> Non
     for player in room.referee._players.values():
         player.join(30.0)
     view = room.portal.view()
-    assert (view.game, view.games[-1].stopped) == (None, "")
+    assert (view.requests.game, view.requests.games[-1].stopped) == (None, "")

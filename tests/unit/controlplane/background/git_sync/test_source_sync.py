@@ -249,7 +249,7 @@ def test_a_file_that_goes_away_destroys_nothing_and_is_told(git: GitHouse, left:
     git.push({"orders.yaml": ORDERS, "ads.yaml": named("ads")})
     commit = git.push(left)
     view = git.view()
-    assert (view.generation, view.tombstone, view.paused) == (1, "", "")
+    assert (view.generation, view.requests.tombstone, view.requests.paused) == (1, "", "")
     assert git.condition() == (False, "NotDeclared")
     message = view.conditions["Synced"].message
     assert commit[:7] in message
@@ -390,7 +390,7 @@ def test_pausing_and_resuming_stay_open_to_everybody(git: GitHouse) -> None:
     commands = git.house.services.cluster.commands
     assert commands.handle(PauseCluster(name="orders", actor="person:ann", command_id="p1", reason="lunch")).changed
     git.poll()
-    assert git.view().paused == "lunch"
+    assert git.view().requests.paused == "lunch"
     assert commands.handle(ResumeCluster(name="orders", actor="person:ann", command_id="p2", reason="")).changed
 
 

@@ -367,7 +367,7 @@ def test_a_cluster_at_rest_whose_vm_is_taken_back_is_looked_at_when_it_rings() -
     assert fleet.tick(only={GOOD}).clusters == 1
     view = fleet.converger.view(GOOD)
     assert view is not None
-    assert instance.key in view.to_replace
+    assert instance.key in view.requests.to_replace
 
 
 def test_a_declaration_wakes_a_cluster_at_rest_at_the_next_tick() -> None:

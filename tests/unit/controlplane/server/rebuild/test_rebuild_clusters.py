@@ -68,13 +68,13 @@ def test_while_it_is_held_nothing_is_decided_and_no_agent_is_told_anything() -> 
 
 
 def test_nothing_is_decided_about_a_tombstone_either() -> None:
-    view = replace(rebuilt(found()).view, tombstone="gone mad")
+    view = replace(rebuilt(found()).view, requests=replace(rebuilt(found()).view.requests, tombstone="gone mad"))
     assert decide(Situation(view, Observation(), NOW)).effects == ()
 
 
 def test_after_the_release_agents_are_told_what_they_were_told_before() -> None:
     ran = what_ran()
-    after = replace(rebuilt(found(ran)).view, held="")
+    after = replace(rebuilt(found(ran)).view, requests=replace(rebuilt(found(ran)).view.requests, held=""))
     for key in ran.instances:
         assert document_for(after, key, epoch=7) == document_for(ran, key, epoch=7)
 

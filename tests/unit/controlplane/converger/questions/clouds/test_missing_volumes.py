@@ -23,7 +23,7 @@ from controlplane.converger.situation.observation import InventorySeen
 from controlplane.converger.steps.clouds.intents import intent_step
 from events import facts
 from providers.errors import CloudUnavailable
-from tests.builders import BEFORE, NOW, a_situation, a_view, an_instance, an_inventory
+from tests.builders import BEFORE, NOW, a_situation, a_view, an_instance, an_inventory, changed_view
 
 HOLDER = an_instance("brokers-a-0", 1)
 HEIR = an_instance("brokers-a-0", 2, Phase.REQUESTED)
@@ -36,7 +36,7 @@ REFUSED = replace(REFUSED, error=f"GuardRefused: the plan would create volume/{V
 
 def _view(*, asked: ReplaceView | None = None) -> ClusterView:
     asks = MappingProxyType({HOLDER.key: asked} if asked is not None else {})
-    return replace(a_view(HOLDER, HEIR, intents={"i": REFUSED}), to_replace=asks)
+    return changed_view(a_view(HOLDER, HEIR, intents={"i": REFUSED}), to_replace=asks)
 
 
 def _asked(**overrides: Any) -> ReplaceView:

@@ -224,7 +224,12 @@ def test_it_waits_for_one_that_may_be_back_where_no_broker_without_a_replica_liv
     situation = seen(alone, instances=fleet()[1:], live=(1002,))
     asked = {i.key: ReplaceView("healing of unreachable", True, NOW) for i in fleet() if i.service_id == away}
     situation = replace(
-        situation, view=replace(situation.view, to_replace=asked, drain=a_drain(successors={1000: away}))
+        situation,
+        view=replace(
+            situation.view,
+            drain=a_drain(successors={1000: away}),
+            requests=replace(situation.view.requests, to_replace=asked),
+        ),
     )
     verdict = drain_step(situation)
     assert verdict is not None

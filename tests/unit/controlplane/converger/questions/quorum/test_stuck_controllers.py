@@ -14,7 +14,7 @@ from controlplane.converger.ladder.decide import decide
 from controlplane.converger.questions.quorum.stuck_controller import stuck_controller_gate
 from controlplane.converger.situation.situation import Situation
 from events import facts
-from tests.builders import BEFORE, NOW, a_drain, a_report, a_situation, a_view, an_instance
+from tests.builders import BEFORE, NOW, a_drain, a_report, a_situation, a_view, an_instance, changed_view
 
 STUCK, SECOND, THIRD = "controllers-a-0.g1", "controllers-b-0.g1", "controllers-c-0.g1"
 FINDING = FindingReport(name="controller_stuck", since=BEFORE, message="it leads the quorum and has written nothing")
@@ -106,7 +106,7 @@ def test_nothing_is_done_about_it_while_a_voter_is_lost_or_on_its_way_or_somethi
 
 
 def test_nothing_is_done_about_it_where_a_person_holds_the_cluster_or_heals_themselves() -> None:
-    assert _cures(_seen(replace(_draining(), paused="lunch"))) == []
+    assert _cures(_seen(changed_view(_draining(), paused="lunch"))) == []
     document = _draining().document
     assert document is not None
     by_hand = document.spec.model_copy(update={"healing": document.spec.healing.model_copy(update={"restart": False})})

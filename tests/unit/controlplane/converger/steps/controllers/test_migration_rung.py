@@ -30,6 +30,7 @@ from tests.builders import (
     a_snapshot,
     a_zookeeper_document,
     an_instance,
+    changed_view,
 )
 from tests.unit.controlplane.migration_samples import in_zookeeper_mode, migrating
 
@@ -218,7 +219,7 @@ def test_who_has_stopped_its_controllers_goes_all_the_way_back_first() -> None:
 def test_the_cut_goes_on_though_the_cluster_is_paused_and_nobody_can_be_asked() -> None:
     """A broker is stopped, and no controller runs: nobody leads until it has started again."""
     knows = {**dict.fromkeys(CONTROLLERS, Knows.STOPPED), **dict.fromkeys(BROKERS, Knows.BOTH), 1000: Knows.STOPPED}
-    view = replace(view_of(knows, goal="zookeeper", has_stopped_controllers=True), paused="lunch")
+    view = changed_view(view_of(knows, goal="zookeeper", has_stopped_controllers=True), paused="lunch")
     verdict = cut_step(seen_by(view, kafka=None, registry=registry(3), restart_lock="lost"))
     assert verdict is not None
     assert verdict.effects == (ForgetMigration(),)

@@ -60,7 +60,7 @@ def test_once_it_may_lead_again_it_gets_its_share_and_the_demotion_is_over() -> 
     ended = demotion_step(a_situation(view, kafka=a_snapshot(*there)))
     assert ended is not None
     assert ended.events == (facts.BrokerPromoted(KEY),)
-    assert told(facts.BrokerPromoted(KEY), view=view).demotions == {}
+    assert told(facts.BrokerPromoted(KEY), view=view).requests.demotions == {}
 
 
 def test_a_demotion_ends_with_its_vm_and_waits_while_kafka_cannot_be_read() -> None:
@@ -90,4 +90,4 @@ def test_it_is_told_who_leads_nothing_and_what_is_not_healed() -> None:
 
 def test_the_switch_of_all_kinds_takes_those_of_single_kinds_back() -> None:
     view = told(facts.HealingSwitched("slow-broker", True, None, "a"), facts.HealingSwitched("", False, None, "b"))
-    assert list(view.switches) == [""]
+    assert list(view.requests.switches) == [""]

@@ -269,7 +269,10 @@ def test_a_critical_topic_is_told_where_no_zone_can_take_its_replica_now(tier: s
     view = a_cluster(topics=_topics(tier))
     no_c = replace(
         view,
-        evacuations={key: EvacuationView("spare", NOW, NOW) for key in ("brokers-c-0.g1", "brokers-c-1.g1")},
+        requests=replace(
+            view.requests,
+            evacuations={key: EvacuationView("spare", NOW, NOW) for key in ("brokers-c-0.g1", "brokers-c-1.g1")},
+        ),
     )
     told = misplaced_told(situation(no_c, a_look(a_partition("orders-0", TOGETHER))))
     assert told is not None
@@ -319,5 +322,10 @@ def test_the_anomaly_of_shared_zones_says_whether_they_are_mended(balance: str, 
     (found,) = evidence(view, SeenCluster(kafka=kafka, now=NOW)).findings
     assert (found.kind, found.subject) == (Kind.GOAL_VIOLATION, ZONES)
     assert Stance(view, NOW).of(found, NOW - timedelta(hours=1)).state is state
-    off = replace(view, switches={"goal-violation": SwitchView(on=False, until=None, reason="load test", at=NOW)})
+    off = replace(
+        view,
+        requests=replace(
+            view.requests, switches={"goal-violation": SwitchView(on=False, until=None, reason="load test", at=NOW)}
+        ),
+    )
     assert Stance(off, NOW).of(found, NOW - timedelta(hours=1)).state is State.WAITING

@@ -171,7 +171,13 @@ def test_who_leaves_waits_for_a_broker_of_ours_to_take_over() -> None:
     view = a_shared_view(theirs(1), theirs(2), theirs(3), named=(2, 3), generation=2, recycling=2)
     view = replace(view, instances={k: replace(i, phase=Phase.JOINED) for k, i in view.instances.items()})
     emptied = {k: EvacuationView("asked by anna", BEFORE, BEFORE) for k in view.instances}
-    verdict = decide(seen(replace(view, evacuations=emptied), a_partition("orders-0", (1, 2, 3)), live=(1, 2, 3)))
+    verdict = decide(
+        seen(
+            replace(view, requests=replace(view.requests, evacuations=emptied)),
+            a_partition("orders-0", (1, 2, 3)),
+            live=(1, 2, 3),
+        )
+    )
     assert verdict.wait is not None
     assert verdict.wait.reason == "NoReceiver"
 

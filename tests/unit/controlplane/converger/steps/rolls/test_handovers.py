@@ -192,7 +192,9 @@ def test_a_gate_that_waits_for_a_broker_nobody_hears_lets_it_get_its_successor()
     waiting = handover_step(a_situation(view, reports=reports, kafka=kafka))
     assert waiting is not None
     assert waiting.wait is not None
-    asked = replace(view, to_replace={away: ReplaceView("healing of unreachable", True, NOW)})
+    asked = replace(
+        view, requests=replace(view.requests, to_replace={away: ReplaceView("healing of unreachable", True, NOW)})
+    )
     assert handover_step(a_situation(asked, reports=reports, kafka=kafka)) is None
 
 

@@ -298,7 +298,7 @@ def test_no_new_vm_is_made_on_a_guess_for_one_that_is_not_back(restart: dict[str
 def test_one_that_is_to_get_a_new_vm_anyway_is_not_waited_for() -> None:
     """A person had asked for it while the restart was in hand, and neither came to an end."""
     asked = {A: ReplaceView("asked by anna", False, NOW)}
-    view = replace(_restarting(121, reverting=NOT_BACK["reverting"], new_settings=True), to_replace=asked)
+    view = changed_view(_restarting(121, reverting=NOT_BACK["reverting"], new_settings=True), to_replace=asked)
     assert _in_hand(view, kafka=AWAY).events == (facts.RestartReverted(A, given_up=True),)
 
 
@@ -346,7 +346,7 @@ def test_one_whose_vm_was_replaced_meanwhile_is_not_waited_for() -> None:
 
 
 def test_a_restart_for_a_setting_serves_who_asked_for_one_too() -> None:
-    view = replace(_cluster(), rolling_restart=RollingRestartView("r", (A,), (A,), "asked by anna", NOW))
+    view = changed_view(_cluster(), rolling_restart=RollingRestartView("r", (A,), (A,), "asked by anna", NOW))
     request = _requested(_next(view))
     assert (request.canary, request.config) == (True, {"num.partitions": "6"})
 

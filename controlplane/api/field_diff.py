@@ -111,7 +111,7 @@ def _of_node(
     yield Field(node, "rack", desired.rack, instance.planned.rack)
     has = {v.dir: _disk(v.kind, size_of(view, v), v.options) for v in instance.planned.volumes}
     wanted = dict.fromkeys(
-        directory_names(desired.disk_count), _disk(desired.disk_kind, desired.disk_gib, desired.disk_options)
+        directory_names(desired.disks.count), _disk(desired.disks.kind, desired.disks.gib, desired.disks.options)
     )
     for directory in {**wanted, **has}:
         yield Field(node, f"disk {directory}", wanted.get(directory, "none"), has.get(directory, "none"))

@@ -15,6 +15,24 @@ DEFAULT_HEAP_MIB: Mapping[str, int] = {"broker": 256, "controller": 128, "zookee
 
 
 @dataclass(frozen=True, slots=True)
+class DesiredDisks:
+    """The disks of a node: `count` of one kind and size each, with a log directory on every one."""
+
+    kind: str
+    gib: int
+    count: int = 1
+    options: PlannedDisk | None = None
+    """What else the spec says of each disk, None where that is nothing."""
+    grows: bool = False
+    """They can become larger where they are."""
+
+    @property
+    def room_gib(self) -> int:
+        """What they have together."""
+        return self.gib * self.count
+
+
+@dataclass(frozen=True, slots=True)
 class DesiredNode:
     """One slot the spec asks for. `digest` is a short name of all that its instance is made with."""
 
@@ -26,8 +44,7 @@ class DesiredNode:
     digest: str
     kafka_version: str
     shape: str
-    disk_kind: str
-    disk_gib: int
+    disks: DesiredDisks
     heap_mib: int
     settings: Mapping[str, str]
     fixed: str = ""
@@ -40,23 +57,12 @@ class DesiredNode:
     """Where its instance lives, as `cloud/account/region`. No part of the digest: it is compared as it is."""
     fixed_at: Callable[[int], str] | None = field(default=None, compare=False, repr=False)
     """`fixed` if the spec said another size of the disk, in GiB."""
-    grows: bool = False
-    """Its disk can become larger where it is."""
     spot: bool = False
     """Its VM is pre-emptible."""
     ipv6: bool = False
     """Its VM has an IPv6 address, too."""
-    disk_options: PlannedDisk | None = None
-    """What else the spec says of each disk, None where that is nothing."""
-    disk_count: int = 1
-    """Disks of that kind and size each, with a log directory on every one."""
     member_heap_mib: int = 0
     """Java heap of the ZooKeeper server that shares the broker's VM, 0 where none does."""
-
-    @property
-    def room_gib(self) -> int:
-        """What its disks have together."""
-        return self.disk_gib * self.disk_count
 
     def digest_with(self, config: Mapping[str, str], disk_gib: int | None = None) -> str:
         """The digest its instance would have if the spec's Kafka settings, and the size of its disk, were these."""
@@ -68,7 +74,7 @@ class DesiredNode:
 
     def _digest_of(self, config: Mapping[str, str], disk_gib: int | None, heap: str) -> str:
         fixed = self.fixed
-        if disk_gib is not None and disk_gib != self.disk_gib and self.fixed_at is not None:
+        if disk_gib is not None and disk_gib != self.disks.gib and self.fixed_at is not None:
             fixed = self.fixed_at(disk_gib)
         return _digest(fixed, _read_by(self.service, config), _process(heap, self.listeners))
 
@@ -108,8 +114,13 @@ def _nodes_of(document: KafkaClusterDocument, pool: Pool) -> list[DesiredNode]:
             digest=digest,
             kafka_version=document.spec.kafka.version,
             shape=pool.machine,
-            disk_kind=pool.disk.kind,
-            disk_gib=pool.disk.size_gib,
+            disks=DesiredDisks(
+                kind=pool.disk.kind,
+                gib=pool.disk.size_gib,
+                count=pool.disk.count,
+                options=disk_options(pool.disk),
+                grows=grows_in_place(pool),
+            ),
             heap_mib=pool.heap_mib or DEFAULT_HEAP_MIB[service],
             settings=settings,
             fixed=fixed,
@@ -117,11 +128,8 @@ def _nodes_of(document: KafkaClusterDocument, pool: Pool) -> list[DesiredNode]:
             listeners=listeners,
             place=pool.place.name,
             fixed_at=partial(digest_with_disk, inputs),
-            grows=grows_in_place(pool),
             spot=pool.spot,
             ipv6=pool.ipv6,
-            disk_options=disk_options(pool.disk),
-            disk_count=pool.disk.count,
             member_heap_mib=(pool.zookeeper_heap_mib or DEFAULT_HEAP_MIB["zookeeper"]) if pool.has_members else 0,
         )
         for number in range(pool.size)

@@ -18,12 +18,59 @@ class Change(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Incumbent:
-    """The instance that fills a node today.
+class BornWith:
+    """What the VM of an instance was made with, and its digest of: 0 where nobody asks."""
 
-    `config` are the spec's Kafka settings its digest was made of, None where nobody knows them any more; `restarts`
-    names the settings that differ now and that Kafka reads only when it starts.
-    """
+    config: Mapping[str, str] | None = None
+    """The spec's Kafka settings, None where nobody knows them any more."""
+    disk_gib: int = 0
+    heap_mib: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class IncumbentDisks:
+    """The disks an instance has now, as `DesiredDisks`; a size of 0 where nobody asks."""
+
+    gib: int = 0
+    kind: str = ""
+    options: PlannedDisk | None = None
+    count: int = 1
+
+    @property
+    def room_gib(self) -> int:
+        """What they have together, 0 where nobody asks."""
+        return self.gib * self.count
+
+
+@dataclass(frozen=True, slots=True)
+class IncumbentMember:
+    """The ZooKeeper server beside a broker, the id -1 where none is."""
+
+    id: int = -1
+    heap_mib: int = 0
+    restart_asked: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class IncumbentReasons:
+    """Why something is to be done about an instance whatever its spec says, each "" where nothing is."""
+
+    restart_asked: str = ""
+    """A person wants its service started anew."""
+    replace_asked: str = ""
+    """A person wants the VM replaced."""
+    broken: str = ""
+    """How it is known that what a voter kept there is gone."""
+    relist: str = ""
+    """It has to be told the controllers anew."""
+    outdated: str = ""
+    """Its VM has to be made from another image."""
+
+
+@dataclass(frozen=True, slots=True)
+class Incumbent:
+    """The instance that fills a node today. `restarts` names the settings that differ now and that Kafka reads only
+    when it starts."""
 
     node: str
     generation: int
@@ -35,27 +82,12 @@ class Incumbent:
     kafka_version: str
     shape: str
     lost: bool
-    config: Mapping[str, str] | None = None
+    born: BornWith = BornWith()
     restarts: tuple[str, ...] = ()
-    restart_asked: str = ""
-    """Why a person wants its service started anew, "" when nobody does."""
-    replace_asked: str = ""
-    """Why a person wants the VM replaced, "" when nobody does."""
-    broken: str = ""
-    """How it is known that what a voter kept there is gone, "" where it holds what it should."""
-    relist: str = ""
-    """Why it has to be told the controllers anew, "" where it was told enough."""
+    reasons: IncumbentReasons = IncumbentReasons()
     place: str = ""
     """Where its VM lives, as `DesiredNode.place`; "" where nobody asks."""
-    outdated: str = ""
-    """Why its VM has to be made from another image, "" where it is made from the right one."""
-    disk_gib: int = 0
-    """Size of its disk now, 0 where nobody asks."""
-    born_gib: int = 0
-    """The size its digest was made of, and `disk_kind` its kind."""
-    disk_kind: str = ""
-    disk_options: PlannedDisk | None = None
-    disk_count: int = 1
+    disks: IncumbentDisks = IncumbentDisks()
     spot: bool = False
     """Its VM is pre-emptible."""
     ipv6: bool = False
@@ -63,17 +95,8 @@ class Incumbent:
     vm_address: bool = False
     """A controller that is reached at its VM's own address, which no other VM will have."""
     heap_mib: int = 0
-    """The Java heap its service was told, 0 where nobody asks, and `born_heap_mib` the one its VM was made with."""
-    born_heap_mib: int = 0
-    member_id: int = -1
-    """The id of the ZooKeeper server beside a broker, -1 where none is; the other two are of that server."""
-    member_heap_mib: int = 0
-    member_restart_asked: str = ""
-
-    @property
-    def room_gib(self) -> int:
-        """What its disks have together, 0 where nobody asks."""
-        return self.disk_gib * self.disk_count
+    """The Java heap its service was told, 0 where nobody asks."""
+    member: IncumbentMember = IncumbentMember()
 
     @property
     def key(self) -> str:
@@ -82,7 +105,7 @@ class Incumbent:
     @property
     def to_mend(self) -> bool:
         """Its VM is gone, or its disk is."""
-        return self.lost or bool(self.broken)
+        return self.lost or bool(self.reasons.broken)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +128,13 @@ class NodeChange:
     def service_id(self) -> int:
         """Of who is there, -1 where nobody is."""
         old = self.incumbent
-        return -1 if old is None else old.member_id if self.beside else old.service_id
+        return -1 if old is None else old.member.id if self.beside else old.service_id
 
     @property
     def restart_asked(self) -> str:
         """Why a person wants it started anew, "" where nobody does."""
         old = self.incumbent
-        return "" if old is None else old.member_restart_asked if self.beside else old.restart_asked
+        return "" if old is None else old.member.restart_asked if self.beside else old.reasons.restart_asked
 
     @property
     def rack(self) -> str:
@@ -163,18 +186,18 @@ def node_changes(desired: Iterable[DesiredNode], incumbents: Iterable[Incumbent]
 
 def _beside(change: NodeChange) -> tuple[NodeChange, ...]:
     want, have = change.desired, change.incumbent
-    if want is None or have is None or have.member_id < 0 or change.change is Change.REPLACE:
+    if want is None or have is None or have.member.id < 0 or change.change is Change.REPLACE:
         return ()
     heap_mib = _new_member_heap_mib(want, have)
-    if not heap_mib and not have.member_restart_asked:
+    if not heap_mib and not have.member.restart_asked:
         return ()
-    why = f"heap {have.member_heap_mib} -> {heap_mib} MiB" if heap_mib else have.member_restart_asked
-    reason = f"{change.node}: ZooKeeper server {have.member_id}: {why}"
+    why = f"heap {have.member.heap_mib} -> {heap_mib} MiB" if heap_mib else have.member.restart_asked
+    reason = f"{change.node}: ZooKeeper server {have.member.id}: {why}"
     return (NodeChange(change.node, Change.RESTART, reason, want, have, beside=True),)
 
 
 def _new_member_heap_mib(want: DesiredNode, have: Incumbent) -> int:
-    return want.member_heap_mib if want.member_heap_mib not in (0, have.member_heap_mib) else 0
+    return want.member_heap_mib if want.member_heap_mib not in (0, have.member.heap_mib) else 0
 
 
 def _change(node: str, want: DesiredNode | None, have: Incumbent | None) -> NodeChange:
@@ -184,27 +207,27 @@ def _change(node: str, want: DesiredNode | None, have: Incumbent | None) -> Node
         return NodeChange(node, Change.REMOVE, f"{node} is not in the spec any more", None, have)
     if have.lost:
         return NodeChange(node, Change.REPLACE, f"the VM of {node} is gone", want, have)
-    if have.broken:
-        return NodeChange(node, Change.REPLACE, f"{node}: {have.broken}", want, have)
+    if have.reasons.broken:
+        return NodeChange(node, Change.REPLACE, f"{node}: {have.reasons.broken}", want, have)
     if have.place and have.place != want.place:
         return NodeChange(node, Change.REPLACE, f"{node}: place {have.place} -> {want.place}", want, have)
     if _is_another_vm(want, have):
         return NodeChange(node, Change.REPLACE, f"{node}: {_difference(want, have)}", want, have)
-    if have.replace_asked:
-        return NodeChange(node, Change.REPLACE, f"{node}: {have.replace_asked}", want, have)
-    if have.outdated:
-        return NodeChange(node, Change.REPLACE, f"{node}: {have.outdated}", want, have)
-    if want.grows and 0 < have.disk_gib < want.disk_gib:
+    if have.reasons.replace_asked:
+        return NodeChange(node, Change.REPLACE, f"{node}: {have.reasons.replace_asked}", want, have)
+    if have.reasons.outdated:
+        return NodeChange(node, Change.REPLACE, f"{node}: {have.reasons.outdated}", want, have)
+    if want.disks.grows and 0 < have.disks.gib < want.disks.gib:
         return NodeChange(node, Change.GROW, f"{node}: {_disk_words(want, have)}", want, have)
     heap_mib = _new_heap_mib(want, have)
     if have.restarts or heap_mib:
         words = [f"heap {have.heap_mib} -> {heap_mib} MiB"] if heap_mib else []
         words += [_restart_words(have.restarts)] if have.restarts else []
         return NodeChange(node, Change.RESTART, f"{node}: {'; '.join(words)}", want, have)
-    if have.restart_asked:
-        return NodeChange(node, Change.RESTART, f"{node}: {have.restart_asked}", want, have)
-    if have.relist:
-        return NodeChange(node, Change.RESTART, f"{node}: {have.relist}", want, have)
+    if have.reasons.restart_asked:
+        return NodeChange(node, Change.RESTART, f"{node}: {have.reasons.restart_asked}", want, have)
+    if have.reasons.relist:
+        return NodeChange(node, Change.RESTART, f"{node}: {have.reasons.relist}", want, have)
     return NodeChange(node, Change.KEEP, "", want, have)
 
 
@@ -215,51 +238,51 @@ def _is_another_vm(want: DesiredNode, have: Incumbent) -> bool:
         return True
     if _was_made_with_this_heap(want, have):
         return False
-    if have.config is None or not have.born_heap_mib:
+    if have.born.config is None or not have.born.heap_mib:
         return True
     sizes = _sizes_at_birth(have)
-    return not any(have.digest in want.digests_with_heap(have.config, size, have.born_heap_mib) for size in sizes)
+    return not any(have.digest in want.digests_with_heap(have.born.config, size, have.born.heap_mib) for size in sizes)
 
 
 def _was_made_with_this_heap(want: DesiredNode, have: Incumbent) -> bool:
     """Whether it is the same VM as ever, and the spec says of the heap what it said when that was made."""
     if have.digest == want.digest:
         return True
-    config = have.config
+    config = have.born.config
     return config is not None and any(have.digest == want.digest_with(config, size) for size in _sizes_at_birth(have))
 
 
 def _sizes_at_birth(have: Incumbent) -> tuple[int | None, ...]:
     # An heir of a release that grew no disk was named after the size the spec said, and has the one it took over.
-    return (None, have.born_gib) if have.born_gib else (None,)
+    return (None, have.born.disk_gib) if have.born.disk_gib else (None,)
 
 
 def _new_heap_mib(want: DesiredNode, have: Incumbent) -> int:
     """The heap it is to be started with, 0 where it has it. A default that a release changes restarts nobody."""
     if have.heap_mib in (0, want.heap_mib):
         return 0
-    as_born = have.heap_mib == have.born_heap_mib and _was_made_with_this_heap(want, have)
+    as_born = have.heap_mib == have.born.heap_mib and _was_made_with_this_heap(want, have)
     return 0 if as_born else want.heap_mib
 
 
 def _disk_is_another(want: DesiredNode, have: Incumbent) -> bool:
     """Whether its disk cannot become what the spec says: it is too large, or too small and stays so; or there are more
     or fewer of them. Who votes hands its disk over, so another VM would have the same."""
-    if want.service != "broker" or not have.disk_gib:
+    if want.service != "broker" or not have.disks.gib:
         return False
-    if have.disk_count != want.disk_count or have.disk_options != want.disk_options:
+    if have.disks.count != want.disks.count or have.disks.options != want.disks.options:
         return True
-    if have.disk_gib == want.disk_gib:
+    if have.disks.gib == want.disks.gib:
         return False
-    return have.disk_gib > want.disk_gib or not want.grows
+    return have.disks.gib > want.disks.gib or not want.disks.grows
 
 
 def _disk_words(want: DesiredNode, have: Incumbent) -> str:
-    return f"disk {have.disk_gib} -> {want.disk_gib} GiB"
+    return f"disk {have.disks.gib} -> {want.disks.gib} GiB"
 
 
 def _disks(one: DesiredNode | Incumbent) -> str:
-    return f"{one.disk_count} x {one.disk_gib} GiB"
+    return f"{one.disks.count} x {one.disks.gib} GiB"
 
 
 def options_in_words(told: PlannedDisk | None) -> str:
@@ -289,13 +312,13 @@ def _difference(want: DesiredNode, have: Incumbent) -> str:
         return f"{_kept(have.spot)} -> {_kept(want.spot)}"
     if want.ipv6 != have.ipv6:
         return f"{_reached(have.ipv6)} -> {_reached(want.ipv6)}"
-    if have.disk_kind and want.disk_kind != have.disk_kind:
-        return f"disk {have.disk_kind} -> {want.disk_kind}"
-    if have.disk_gib and have.disk_options != want.disk_options:
-        return f"disk {options_in_words(have.disk_options)} -> {options_in_words(want.disk_options)}"
-    if have.disk_gib and have.disk_count != want.disk_count:
+    if have.disks.kind and want.disks.kind != have.disks.kind:
+        return f"disk {have.disks.kind} -> {want.disks.kind}"
+    if have.disks.gib and have.disks.options != want.disks.options:
+        return f"disk {options_in_words(have.disks.options)} -> {options_in_words(want.disks.options)}"
+    if have.disks.gib and have.disks.count != want.disks.count:
         return f"disks {_disks(have)} -> {_disks(want)}"
-    if have.disk_gib and want.disk_gib != have.disk_gib:
+    if have.disks.gib and want.disks.gib != have.disks.gib:
         return _disk_words(want, have)
     return f"its fixed settings changed ({have.digest} -> {want.digest})"
 

@@ -234,7 +234,7 @@ def _how(change: NodeChange, *, handed: bool, founded: bool) -> tuple[str, ...]:
         return ("leave the quorum", "stop", "retire")
     if change.change is Change.REMOVE:
         return ("drain", "linger", "fence", "retire")
-    if change.service != "broker" and change.incumbent is not None and change.incumbent.broken:
+    if change.service != "broker" and change.incumbent is not None and change.incumbent.reasons.broken:
         return ("surge", "stop old", "lost disk leaves the quorum", "hand over address", "get a vote", "retire old")
     if change.is_relief:
         return ("surge", "stop old", "catch up", "take over the vote", "retire old")

@@ -29,7 +29,9 @@ def room_after(view: ClusterView, document: KafkaClusterDocument, kafka: KafkaSn
         return Gate(True, "no broker is taken away")
     staying = [i.service_id for i in view.receivers() if i.service_id not in removed]
     made = [
-        c.desired.room_gib * GIB for c in changes if c.change is Change.CREATE and c.service == "broker" and c.desired
+        c.desired.disks.room_gib * GIB
+        for c in changes
+        if c.change is Change.CREATE and c.service == "broker" and c.desired
     ]
     if made or smaller:
         gate = _room_on_new_disks(kafka, removed, staying, made, smaller)

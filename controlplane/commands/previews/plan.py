@@ -332,7 +332,7 @@ def _told_anew(view: ClusterView, nodes: Sequence[NodeChange]) -> list[str]:
     """Brokers of other pools, where VMs with a server of the ensemble go: they know it by its address."""
     away = [f"`{p.name}`" for p in view.document.spec.broker_pools if not p.has_members] if view.document else []
     going = [c.incumbent for c in nodes if c.change in (Change.REPLACE, Change.REMOVE) and c.incumbent]
-    if not away or all(i.member_id < 0 for i in going):
+    if not away or all(i.member.id < 0 for i in going):
         return []
     return [
         f"brokers of {' and '.join(away)} are started anew, one at a time, before the ZooKeeper servers they know "

@@ -97,11 +97,11 @@ def _each_log_fits(kafka: KafkaSnapshot, changes: Collection[NodeChange]) -> Gat
         if change.change is not Change.REPLACE or change.service != "broker":
             continue
         old, new = change.incumbent, change.desired
-        if old is None or new is None or new.disk_gib >= old.disk_gib:
+        if old is None or new is None or new.disks.gib >= old.disks.gib:
             continue
         hosted = [p for p in kafka.partitions if old.service_id in p.target]
         largest = max(hosted, key=lambda p: p.size_bytes, default=None)
-        limit = int(new.disk_gib * 1024**3 * DISK_LIMIT_FRACTION)
+        limit = int(new.disks.gib * 1024**3 * DISK_LIMIT_FRACTION)
         if largest is not None and largest.size_bytes > limit:
             has = f"broker {old.service_id} holds {largest.name} with {human_bytes(largest.size_bytes)}"
             return Gate(False, f"{has}, and each new disk takes {human_bytes(limit)} up to {DISK_LIMIT_FRACTION:.0%}")
@@ -111,10 +111,10 @@ def _each_log_fits(kafka: KafkaSnapshot, changes: Collection[NodeChange]) -> Gat
 def smaller_disks(changes: Iterable[NodeChange]) -> Mapping[int, int]:
     """Bytes of the new disks of each broker that is to be copied to smaller ones."""
     return {
-        c.incumbent.service_id: c.desired.room_gib * 1024**3
+        c.incumbent.service_id: c.desired.disks.room_gib * 1024**3
         for c in changes
         if c.change is Change.REPLACE and c.service == "broker" and c.incumbent and c.desired
-        if c.desired.room_gib < c.incumbent.room_gib
+        if c.desired.disks.room_gib < c.incumbent.disks.room_gib
     }
 
 

@@ -234,7 +234,7 @@ def _volumes(
     else:
         newest = _newest(_free_volumes(found, vm)) or (_newest(_keys_of_node(found, vm)) if takes_over else [])
         # A VM that was caught half made: its own disks were still to come, and never another one's.
-        directories = directory_names(desired.disk_count if desired else 1)
+        directories = directory_names(desired.disks.count if desired else 1)
         to_come = [f"{vm.seen.node}.{directory}.v{vm.seen.generation}" for directory in directories]
         keys = vm.seen.volumes or newest or to_come
         told = {k: kafka_uuid("directory", found.uid, k) for k in keys}
@@ -253,10 +253,10 @@ def _directory(key: str) -> str:
 
 def _volume(found: FoundCluster, key: str, directory_id: str, desired: DesiredNode | None) -> facts.PlannedVolume:
     listed = found.volumes.get(key)
-    kind = "persistent" if listed else desired.disk_kind if desired else "ephemeral"
-    size = listed.size_gib if listed else desired.disk_gib if desired else 1
+    kind = "persistent" if listed else desired.disks.kind if desired else "ephemeral"
+    size = listed.size_gib if listed else desired.disks.gib if desired else 1
     # No listing tells type and figures. Taken for other ones than the spec's, every broker would get a new disk.
-    options = desired.disk_options if desired else None
+    options = desired.disks.options if desired else None
     return facts.PlannedVolume(key, _directory(key), _version(key), kind, size, directory_id, options)
 
 
@@ -276,9 +276,9 @@ def _differences(planned: facts.PlannedInstance, desired: DesiredNode | None) ->
         ("IPv6", planned.ipv6, desired.ipv6),
         ("rack", planned.rack, desired.rack),
         ("service", planned.service, desired.service),
-        ("disk", volume.kind, desired.disk_kind),
-        ("disk GiB", volume.size_gib, desired.disk_gib),
-        ("disks", len(planned.volumes), desired.disk_count),
+        ("disk", volume.kind, desired.disks.kind),
+        ("disk GiB", volume.size_gib, desired.disks.gib),
+        ("disks", len(planned.volumes), desired.disks.count),
     )
     return tuple(f"{what} {have}, the spec says {want}" for what, have, want in pairs if have != want)
 

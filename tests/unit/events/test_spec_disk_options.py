@@ -10,7 +10,7 @@ from events.spec.positions import Positions
 from events.spec.problems import Problem
 from events.spec.rules import check_change
 from planner.rollout.desired import desired_nodes, disk_options
-from planner.rollout.diff import Change, Incumbent, node_changes
+from planner.rollout.diff import BornWith, Change, Incumbent, IncumbentDisks, node_changes
 from tests.unit.events.spec_texts import document
 
 AWS_KEY = "arn:aws:kms:eu-west-1:123456789012:key/11111111-2222-3333-4444-555555555555"
@@ -130,17 +130,14 @@ def test_another_figure_is_another_vm_of_brokers_with_a_new_disk() -> None:
         want.kafka_version,
         want.shape,
         False,
-        config={},
-        disk_gib=100,
-        born_gib=100,
-        disk_kind="persistent",
+        born=BornWith({}, disk_gib=100, heap_mib=256),
+        disks=IncumbentDisks(100, "persistent"),
         heap_mib=256,
-        born_heap_mib=256,
     )
     (change,) = node_changes([want], [have])
     assert change.change is Change.REPLACE
     assert change.reason == f"{want.node}: disk as the cloud has it -> gp3, 6000 IOPS"
-    assert want.disk_options == PlannedDisk("gp3", 6000)
+    assert want.disks.options == PlannedDisk("gp3", 6000)
 
 
 def test_who_votes_keeps_the_disk_it_has() -> None:

@@ -16,8 +16,6 @@ WIDE_VALUES = {
     "controlplane.cluster.view.ClusterView": 46,
     "agent.health.vitals.Vitals": 35,
     "events.instance_facts.PlannedInstance": 28,
-    "planner.rollout.desired.DesiredNode": 23,
-    "planner.rollout.diff.Incumbent": 31,
 }
 """Values with more flat fields than the rest may have, and how many: a number may become smaller, a row may go."""
 

@@ -46,24 +46,24 @@ def with_new_ones(
 def new_volumes(view: ClusterView, want: DesiredNode, past: Sequence[InstanceView]) -> tuple[facts.PlannedVolume, ...]:
     """New ones, all of one version, which is above that of every volume its node ever had."""
     version = _next_version(view, want, past)
-    return tuple(_new_volume(view, want, directory, version) for directory in directory_names(want.disk_count))
+    return tuple(_new_volume(view, want, directory, version) for directory in directory_names(want.disks.count))
 
 
 def disks_are_as_wanted(view: ClusterView, instance: InstanceView, want: DesiredNode) -> bool:
     """Whether its disks are what the spec says, or can grow to it: others are filled by copying."""
-    if len(instance.planned.volumes) != want.disk_count:
+    if len(instance.planned.volumes) != want.disks.count:
         return False
-    if any(volume.options != want.disk_options for volume in instance.planned.volumes):
+    if any(volume.options != want.disks.options for volume in instance.planned.volumes):
         return False
     size = size_of(view, instance.planned.volumes[0])
-    return want.disk_kind == "persistent" and (size == want.disk_gib or (size < want.disk_gib and want.grows))
+    return want.disks.kind == "persistent" and (size == want.disks.gib or (size < want.disks.gib and want.disks.grows))
 
 
 def digest_made_with(
     view: ClusterView, want: DesiredNode, config: Mapping[str, str] | None, volumes: Sequence[facts.PlannedVolume]
 ) -> str:
     """A disk that is taken over has the size it has: what the spec says of it is grown later."""
-    if volumes[0].size_gib == want.disk_gib:
+    if volumes[0].size_gib == want.disks.gib:
         return want.digest if config is None else want.digest_with(config)
     told = config if config is not None or view.document is None else view.document.spec.kafka.config
     return want.digest_with(told or {}, volumes[0].size_gib)
@@ -81,10 +81,10 @@ def _new_volume(view: ClusterView, want: DesiredNode, directory: str, version: i
         key=key,
         dir=directory,
         version=version,
-        kind=want.disk_kind,
-        size_gib=want.disk_gib,
+        kind=want.disks.kind,
+        size_gib=want.disks.gib,
         directory_id=kafka_uuid("directory", view.uid, key),
-        options=want.disk_options,
+        options=want.disks.options,
     )
 
 

@@ -13,7 +13,15 @@ from controlplane.converger.questions.quorum.seats import thin_list
 from controlplane.converger.questions.services.applied_settings import needs_restart
 from controlplane.runtime.once import once
 from planner.rollout.desired import desired_nodes
-from planner.rollout.diff import Incumbent, NodeChange, node_changes
+from planner.rollout.diff import (
+    BornWith,
+    Incumbent,
+    IncumbentDisks,
+    IncumbentMember,
+    IncumbentReasons,
+    NodeChange,
+    node_changes,
+)
 from planner.rollout.passing import passed_on
 
 
@@ -47,27 +55,31 @@ def _incumbent(view: ClusterView, node: str) -> Incumbent | None:
         kafka_version=p.kafka_version,
         shape=p.shape,
         lost=best.lost or stranded,
-        config=best.start.born_with,
+        born=BornWith(best.start.born_with, p.volumes[0].size_gib, p.heap_mib),
         restarts=needs_restart(view, best),
-        restart_asked=rolling.reason if rolling and best.key in asked else "",
-        replace_asked=view.requests.to_replace[best.key].reason if best.key in view.requests.to_replace else "",
-        broken=_broken(view, best),
-        relist=thin_list(view, best) or old_protocol(view, best),
-        disk_gib=size_of(view, p.volumes[0]),
-        born_gib=p.volumes[0].size_gib,
-        disk_kind=p.volumes[0].kind,
-        disk_options=p.volumes[0].options,
-        disk_count=len(p.volumes),
-        outdated=outdated_image(view, best),
+        reasons=IncumbentReasons(
+            restart_asked=rolling.reason if rolling and best.key in asked else "",
+            replace_asked=view.requests.to_replace[best.key].reason if best.key in view.requests.to_replace else "",
+            broken=_broken(view, best),
+            relist=thin_list(view, best) or old_protocol(view, best),
+            outdated=outdated_image(view, best),
+        ),
+        disks=IncumbentDisks(
+            gib=size_of(view, p.volumes[0]),
+            kind=p.volumes[0].kind,
+            options=p.volumes[0].options,
+            count=len(p.volumes),
+        ),
         place=str(place_of(view, best)),
         spot=p.spot,
         ipv6=p.ipv6,
         vm_address=p.vm_address,
         heap_mib=best.heap_mib,
-        born_heap_mib=p.heap_mib,
-        member_id=member.service_id if member else -1,
-        member_heap_mib=member.heap_mib if member else 0,
-        member_restart_asked=rolling.reason if rolling and member and member.service_key in asked else "",
+        member=IncumbentMember(
+            id=member.service_id if member else -1,
+            heap_mib=member.heap_mib if member else 0,
+            restart_asked=rolling.reason if rolling and member and member.service_key in asked else "",
+        ),
     )
 
 

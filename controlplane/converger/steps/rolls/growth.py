@@ -38,7 +38,7 @@ def growth_step(situation: Situation) -> Verdict | None:
         if view.recycling != view.generation:
             started = facts.RecycleStarted(view.generation, create=(), replace=(), remove=(), reason=change.reason)
             return record(f"working towards generation {view.generation}: {change.reason}", started)
-        sizes = {v.key: change.desired.disk_gib for v in instance.planned.volumes}
+        sizes = {v.key: change.desired.disks.gib for v in instance.planned.volumes}
         said = ",".join(f"{key}={gib}" for key, gib in sorted(sizes.items()))
         asked = facts.GrowthRequested(intent_id(view.uid, "grow", said, 1), instance.key, sizes, change.reason)
         return record(f"growing the disk of {instance.key}: {change.reason}", asked)

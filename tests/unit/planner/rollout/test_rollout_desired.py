@@ -27,7 +27,7 @@ def test_a_larger_pool_keeps_the_nodes_it_had() -> None:
 def test_a_node_knows_what_its_vm_is_made_of() -> None:
     node = next(n for n in desired_nodes(a_document(machine="medium")) if n.node == "brokers-b-0")
     assert (node.pool, node.rack, node.index, node.service) == ("brokers", "b", 0, "broker")
-    assert (node.shape, node.disk_kind, node.disk_gib, node.kafka_version) == ("medium", "persistent", 100, "4.1.1")
+    assert (node.shape, node.disks.kind, node.disks.gib, node.kafka_version) == ("medium", "persistent", 100, "4.1.1")
     assert node.heap_mib > 0
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from planner.rollout.desired import DesiredNode, desired_nodes
-from planner.rollout.diff import Change, Incumbent, NodeChange, node_changes
+from planner.rollout.diff import BornWith, Change, Incumbent, IncumbentDisks, IncumbentReasons, NodeChange, node_changes
 from planner.rollout.order import Work, next_work, restart_order, who_leads
 from planner.rollout.steps import BOOT_S, KAFKA_REACHES_OF_THROTTLE, RolloutAssumptions, RolloutPlan, rollout_plan
 from tests.builders import a_document, a_snapshot
@@ -16,12 +16,21 @@ NEWER = {n.node: n for n in desired_nodes(a_document(version="4.2.0", brokers=6)
 IDS = {n: k + (100 if n.startswith("controllers") else 997) for k, n in enumerate(NODES)}
 
 
+BORN = {"config": "config", "born_gib": "disk_gib", "born_heap_mib": "heap_mib"}
+REASONS = {"restart_asked", "replace_asked"}
+
+
 def _has(node: str, **overrides: Any) -> Incumbent:
     n = NODES.get(node) or NEWER[node]
     known = Incumbent(
         n.node, 1, n.rack, n.index, n.service, IDS.get(node, 1010), n.digest, n.kafka_version, n.shape, lost=False
     )
-    return replace(known, **overrides)
+    parts = {
+        "born": BornWith(**{k: overrides.pop(name) for name, k in BORN.items() if name in overrides}),
+        "reasons": IncumbentReasons(**{k: overrides.pop(k) for k in REASONS & overrides.keys()}),
+        "disks": IncumbentDisks(gib=overrides.pop("disk_gib", 0)),
+    }
+    return replace(known, **parts, **overrides)
 
 
 def _work(*incumbents: Incumbent, wanted: Any = NODES, surge: int = 1, leader: int = 100) -> Work | None:

@@ -28,7 +28,7 @@ def as_declared(node: str, generation: int = 1, phase: Phase = Phase.JOINED, **o
     fixed = {"settings": dict(wanted.settings), "heap_mib": wanted.heap_mib, "digest": wanted.digest}
     made = an_instance(node, generation, phase, **{**fixed, **overrides})
     volumes = tuple(
-        replace(v, directory_id=kafka_uuid("directory", UID, v.key), size_gib=wanted.disk_gib, kind=wanted.disk_kind)
+        replace(v, directory_id=kafka_uuid("directory", UID, v.key), size_gib=wanted.disks.gib, kind=wanted.disks.kind)
         for v in made.planned.volumes
     )
     return replace(made, planned=replace(made.planned, volumes=volumes))

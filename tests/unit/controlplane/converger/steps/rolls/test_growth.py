@@ -19,7 +19,7 @@ from controlplane.converger.steps.rolls.growth import grown_step, growth_step
 from events import facts
 from events.spec.storage_rules import GROWS_IN_PLACE
 from planner.rollout.desired import desired_nodes
-from planner.rollout.diff import Change, Incumbent, node_changes
+from planner.rollout.diff import BornWith, Change, Incumbent, IncumbentDisks, node_changes
 from providers.base import CloudVolume, RunKind
 from tests.builders import NOW, a_document, a_situation, a_view, changed_view
 
@@ -176,7 +176,7 @@ def test_the_plan_says_what_becomes_of_the_disks_before_anybody_says_yes() -> No
 @pytest.mark.parametrize(("cloud", "change"), [("local", Change.GROW), ("azure", Change.REPLACE)])
 def test_a_larger_disk_is_grown_where_its_cloud_can_and_else_filled_by_copying(cloud: str, change: Change) -> None:
     (node,) = [n for n in desired_nodes(LARGER) if n.node == "brokers-a-0"]
-    want = replace(node, grows=cloud in GROWS_IN_PLACE)
+    want = replace(node, disks=replace(node.disks, grows=cloud in GROWS_IN_PLACE))
     have = Incumbent(
         "brokers-a-0",
         1,
@@ -188,10 +188,8 @@ def test_a_larger_disk_is_grown_where_its_cloud_can_and_else_filled_by_copying(c
         want.kafka_version,
         want.shape,
         lost=False,
-        config={},
-        disk_gib=100,
-        born_gib=100,
-        disk_kind="persistent",
+        born=BornWith({}, disk_gib=100),
+        disks=IncumbentDisks(100, "persistent"),
     )
     (found,) = node_changes([want], [have])
     assert (found.change, found.reason) == (change, "brokers-a-0: disk 100 -> 200 GiB")

@@ -64,15 +64,15 @@ def judge(history: Sequence[Vitals], before: Sequence[VitalsFinding] = ()) -> tu
 
 def _deadlock(history: Sequence[Vitals]) -> Iterator[tuple[str, str, dict[str, float]]]:
     last = history[-1]
-    if last.deadlocked and len(history) > 1 and history[-2].deadlocked == last.deadlocked:
-        names = ", ".join(last.deadlocked[:4])
-        message = f"{len(last.deadlocked)} threads wait for each other for ever: {names}"
-        yield "deadlock", message, {"threads": float(len(last.deadlocked))}
+    if last.jvm.deadlocked and len(history) > 1 and history[-2].jvm.deadlocked == last.jvm.deadlocked:
+        names = ", ".join(last.jvm.deadlocked[:4])
+        message = f"{len(last.jvm.deadlocked)} threads wait for each other for ever: {names}"
+        yield "deadlock", message, {"threads": float(len(last.jvm.deadlocked))}
 
 
 def _heap(history: Sequence[Vitals]) -> Iterator[tuple[str, str, dict[str, float]]]:
     points = _after_collections(history)
-    full = history[-1].old_max_bytes
+    full = history[-1].jvm.old_max_bytes
     if not points or not full:
         return
     used = points[-1][1]
@@ -95,9 +95,9 @@ def _heap(history: Sequence[Vitals]) -> Iterator[tuple[str, str, dict[str, float
 
 def _collecting(history: Sequence[Vitals]) -> Iterator[tuple[str, str, dict[str, float]]]:
     stretch = _last(history, COLLECTING_FOR_S)
-    if stretch is None or stretch[0].collecting_ms_total is None or stretch[-1].collecting_ms_total is None:
+    if stretch is None or stretch[0].jvm.collecting_ms_total is None or stretch[-1].jvm.collecting_ms_total is None:
         return
-    spent_s = (stretch[-1].collecting_ms_total - stretch[0].collecting_ms_total) / 1000
+    spent_s = (stretch[-1].jvm.collecting_ms_total - stretch[0].jvm.collecting_ms_total) / 1000
     share = spent_s / (stretch[-1].at_s - stretch[0].at_s)
     if share >= COLLECTING_SHARE:
         yield "gc_thrashing", f"{share:.0%} of the time goes into garbage collection", {"share": share}
@@ -106,8 +106,8 @@ def _collecting(history: Sequence[Vitals]) -> Iterator[tuple[str, str, dict[str,
 def _limits(history: Sequence[Vitals]) -> Iterator[tuple[str, str, dict[str, float]]]:
     last = history[-1]
     for name, what, used, most in (
-        ("threads_exhausted", "threads", last.threads, last.threads_max),
-        ("descriptors_exhausted", "open files", last.descriptors, last.descriptors_max),
+        ("threads_exhausted", "threads", last.jvm.threads, last.jvm.threads_max),
+        ("descriptors_exhausted", "open files", last.jvm.descriptors, last.jvm.descriptors_max),
     ):
         if used is not None and most and used >= NEARLY_ALL * most:
             numbers = {"used": float(used), "max": float(most)}
@@ -179,13 +179,13 @@ def _fell(stretch: Sequence[Vitals], disk: str) -> int:
 
 def _metadata(history: Sequence[Vitals]) -> Iterator[tuple[str, str, dict[str, float]]]:
     last = history[-1]
-    if last.metadata_errors:
+    if last.metadata.errors:
         message = (
-            f"{last.metadata_errors} metadata records could not be applied: what the broker believes is not what is"
+            f"{last.metadata.errors} metadata records could not be applied: what the broker believes is not what is"
         )
-        yield "metadata_errors", message, {"errors": float(last.metadata_errors)}
+        yield "metadata_errors", message, {"errors": float(last.metadata.errors)}
     stretch = _last(history, LAG_FOR_S)
-    lags = [v.metadata_lag_ms for v in stretch or ()]
+    lags = [v.metadata.lag_ms for v in stretch or ()]
     told = [lag for lag in lags if lag is not None]
     if stretch and len(told) == len(lags) and min(told) >= LAG_MS:
         yield "metadata_lag", f"its metadata is {told[-1] / 1000:.0f} s old", {"lag_s": told[-1] / 1000}
@@ -193,11 +193,11 @@ def _metadata(history: Sequence[Vitals]) -> Iterator[tuple[str, str, dict[str, f
 
 def _controller(history: Sequence[Vitals]) -> Iterator[tuple[str, str, dict[str, float]]]:
     """The thread that decides may stand still while the one that talks to the quorum goes on: nobody else leads."""
-    stretch, every_ms = _last(history, WRITES_NOTHING_FOR_S) or (), history[-1].no_op_every_ms
+    stretch, every_ms = _last(history, WRITES_NOTHING_FOR_S) or (), history[-1].metadata.no_op_every_ms
     if len(stretch) < 3 or not every_ms or every_ms * NO_OPS > WRITES_NOTHING_FOR_S * 1000:
         return
-    ends = {v.metadata_log_end for v in stretch}
-    if all(v.is_active_controller for v in stretch) and len(ends) == 1 and None not in ends:
+    ends = {v.metadata.log_end for v in stretch}
+    if all(v.metadata.is_active_controller for v in stretch) and len(ends) == 1 and None not in ends:
         for_s = stretch[-1].at_s - stretch[0].at_s
         message = f"it leads the quorum and has written nothing for {for_s:.0f} s, not the record of each {every_ms} ms"
         yield "controller_stuck", message, {"for_s": for_s}
@@ -216,7 +216,7 @@ def _identity(history: Sequence[Vitals]) -> Iterator[tuple[str, str, dict[str, f
 
 def _zookeeper(history: Sequence[Vitals]) -> Iterator[tuple[str, str, dict[str, float]]]:
     stretch = _last(history, SESSION_FOR_S)
-    states = [v.zookeeper_session for v in stretch or ()]
+    states = [v.zookeeper.session for v in stretch or ()]
     if states and all(state not in (None, "CONNECTED") for state in states):
         message = (
             f"no session with ZooKeeper for {SESSION_FOR_S:.0f} s (its client says {states[-1]}): the other brokers "
@@ -226,7 +226,7 @@ def _zookeeper(history: Sequence[Vitals]) -> Iterator[tuple[str, str, dict[str, 
 
 
 def _overloaded(history: Sequence[Vitals]) -> Iterator[tuple[str, str, dict[str, float]]]:
-    waiting = [v.outstanding_requests for v in _last(history, OVERLOADED_FOR_S) or ()]
+    waiting = [v.zookeeper.outstanding_requests for v in _last(history, OVERLOADED_FOR_S) or ()]
     told = [n for n in waiting if n is not None]
     if told and len(told) == len(waiting) and min(told) >= OUTSTANDING:
         message = (
@@ -240,12 +240,15 @@ def _slow(history: Sequence[Vitals]) -> Iterator[tuple[str, str, dict[str, float
     if not stretch:
         return
     first, last = stretch[0], stretch[-1]
-    if first.updates_total is None or last.updates_total is None:
+    if first.zookeeper.updates_total is None or last.zookeeper.updates_total is None:
         return
-    if first.update_ms_total is None or last.update_ms_total is None:
+    if first.zookeeper.update_ms_total is None or last.zookeeper.update_ms_total is None:
         return
-    updates = last.updates_total - first.updates_total
-    if updates >= UPDATES and (mean_ms := (last.update_ms_total - first.update_ms_total) / updates) >= UPDATE_MS:
+    updates = last.zookeeper.updates_total - first.zookeeper.updates_total
+    if (
+        updates >= UPDATES
+        and (mean_ms := (last.zookeeper.update_ms_total - first.zookeeper.update_ms_total) / updates) >= UPDATE_MS
+    ):
         message = f"an update took {mean_ms:.0f} ms on average in the last {SLOW_FOR_S:.0f} s ({updates} updates)"
         yield "zookeeper_slow", message, {"update_ms": mean_ms, "updates": float(updates)}
 
@@ -279,7 +282,7 @@ def _after_collections(history: Sequence[Vitals]) -> list[tuple[float, float]]:
     """(time, bytes) after each collection of the old generation: the same number again is the same collection."""
     points: list[tuple[float, float]] = []
     for vitals in history:
-        used = vitals.old_used_bytes
+        used = vitals.jvm.old_used_bytes
         if used and (not points or points[-1][1] != used):
             points.append((vitals.at_s, float(used)))
     return points

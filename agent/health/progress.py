@@ -55,17 +55,17 @@ def _stretch(recent: Sequence[Vitals]) -> Sequence[Vitals]:
 
 def _metadata(stretch: Sequence[Vitals]) -> Iterator[HealthProgress]:
     first, last = stretch[0], stretch[-1]
-    if first.metadata_applied is None or last.metadata_applied is None:
+    if first.metadata.applied is None or last.metadata.applied is None:
         return
-    left = None if last.metadata_log_end is None else float(last.metadata_log_end - last.metadata_applied)
-    before = None if first.metadata_log_end is None else float(first.metadata_log_end - first.metadata_applied)
+    left = None if last.metadata.log_end is None else float(last.metadata.log_end - last.metadata.applied)
+    before = None if first.metadata.log_end is None else float(first.metadata.log_end - first.metadata.applied)
     yield from _told(
         stretch,
         "metadata",
-        float(max(0, last.metadata_applied - first.metadata_applied)),
+        float(max(0, last.metadata.applied - first.metadata.applied)),
         left=left,
         closer=None if left is None or before is None else before - left,
-        position=float(last.metadata_applied),
+        position=float(last.metadata.applied),
     )
 
 
@@ -102,7 +102,7 @@ def _replicas(stretch: Sequence[Vitals]) -> Iterator[HealthProgress]:
 
 def _collecting(stretch: Sequence[Vitals]) -> Iterator[HealthProgress]:
     """Whether less of the time goes into collections in the second half."""
-    spent = [(v.at_s, v.collecting_ms_total) for v in stretch]
+    spent = [(v.at_s, v.jvm.collecting_ms_total) for v in stretch]
     known = [(at_s, ms / 1000) for at_s, ms in spent if ms is not None]
     if len(known) < 3 or len(known) != len(spent):
         return
@@ -159,8 +159,8 @@ _MEASURES: tuple[_Measure, ...] = (
     _recovery,
     _replicas,
     _collecting,
-    _falling("heap", lambda v: v.old_used_bytes, lambda v: v.old_max_bytes),
-    _falling("threads", lambda v: v.threads, lambda v: v.threads_max),
-    _falling("descriptors", lambda v: v.descriptors, lambda v: v.descriptors_max),
+    _falling("heap", lambda v: v.jvm.old_used_bytes, lambda v: v.jvm.old_max_bytes),
+    _falling("threads", lambda v: v.jvm.threads, lambda v: v.jvm.threads_max),
+    _falling("descriptors", lambda v: v.jvm.descriptors, lambda v: v.jvm.descriptors_max),
     _uncleanable,
 )

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from agent.health.vitals import Vitals
+from agent.health.vitals import JvmVitals, MetadataVitals, Vitals, ZooKeeperVitals
 from agent.metrics import Jolokia, number, value_of, whole
 from agent.wire import LogDirReport
 
@@ -117,34 +117,40 @@ def read_vitals(jolokia: Jolokia, *, at_s: float, pid: int, log_dirs: Sequence[L
     return Vitals(
         at_s=at_s,
         pid=pid,
-        deadlocked=_thread_names(jolokia, deadlocked) if deadlocked else (),
-        threads=whole(told["threads"]),
-        threads_max=threads_max(proc, pid),
-        descriptors=whole(told["descriptors"]),
-        descriptors_max=whole(told["descriptors_max"]),
-        old_used_bytes=used,
-        old_max_bytes=most,
-        collecting_ms_total=_sum(told["collecting"], "CollectionTime"),
         request_handler_idle=number(told["request_handler_idle"]),
         network_processor_idle=number(told["network_processor_idle"]),
         cleaner_dead_threads=whole(told["cleaner_dead_threads"]),
         uncleanable_partitions=_sum(told["uncleanable"], "Value"),
         offline_log_dirs=whole(told["offline_log_dirs"]),
         copied_total=whole(told["copied"]),
-        metadata_lag_ms=whole(told["metadata_lag_ms"]),
-        zookeeper_session=told["zookeeper_session"] if isinstance(told["zookeeper_session"], str) else None,
         identity=_identity(told["app_info"]),
-        is_active_controller=None if (active := whole(told["active_controllers"])) is None else active == 1,
-        metadata_log_end=whole(told["metadata_log_end"]),
-        metadata_applied=whole(told["metadata_applied"]),
         partitions=whole(told["partitions"]),
         leaders=whole(told["leaders"]),
         replica_lag=whole(told["replica_lag"]),
         logs_to_recover=_sum(told["logs_to_recover"], "Value"),
         segments_to_recover=_sum(told["segments_to_recover"], "Value"),
-        metadata_errors=_both(told["metadata_load_errors"], told["metadata_apply_errors"]),
         free_bytes={d.name: d.free_bytes for d in log_dirs},
         total_bytes={d.name: d.total_bytes for d in log_dirs},
+        jvm=JvmVitals(
+            deadlocked=_thread_names(jolokia, deadlocked) if deadlocked else (),
+            threads=whole(told["threads"]),
+            threads_max=threads_max(proc, pid),
+            descriptors=whole(told["descriptors"]),
+            descriptors_max=whole(told["descriptors_max"]),
+            old_used_bytes=used,
+            old_max_bytes=most,
+            collecting_ms_total=_sum(told["collecting"], "CollectionTime"),
+        ),
+        metadata=MetadataVitals(
+            lag_ms=whole(told["metadata_lag_ms"]),
+            is_active_controller=None if (active := whole(told["active_controllers"])) is None else active == 1,
+            log_end=whole(told["metadata_log_end"]),
+            applied=whole(told["metadata_applied"]),
+            errors=_both(told["metadata_load_errors"], told["metadata_apply_errors"]),
+        ),
+        zookeeper=ZooKeeperVitals(
+            session=told["zookeeper_session"] if isinstance(told["zookeeper_session"], str) else None
+        ),
     )
 
 

@@ -5,11 +5,9 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Vitals:
-    """A sample. `at_s` is monotonic. Bytes and counts are of that moment, `*_total` since the process began."""
+class JvmVitals:
+    """Of the Java process, whatever it serves."""
 
-    at_s: float
-    pid: int
     deadlocked: tuple[str, ...] = ()
     """Names of the threads that wait for each other, sorted."""
     threads: int | None = None
@@ -20,6 +18,45 @@ class Vitals:
     """In the old generation right after its last collection: what could not be freed."""
     old_max_bytes: int | None = None
     collecting_ms_total: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetadataVitals:
+    """Of the cluster's metadata, as a broker applies it or a controller writes it."""
+
+    lag_ms: int | None = None
+    errors: int | None = None
+    applied: int | None = None
+    """Offset of the last metadata record the broker has applied."""
+    log_end: int | None = None
+    """Of the quorum's log, as this member has it."""
+    is_active_controller: bool | None = None
+    no_op_every_ms: int | None = None
+    """How often an active controller without work writes a record that says nothing; 0 never."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZooKeeperVitals:
+    """Of a ZooKeeper server; the session is that of a broker in ZooKeeper mode."""
+
+    session: str | None = None
+    """CONNECTED, or another state of ZooKeeper's client."""
+    outstanding_requests: int | None = None
+    """That it has taken and not answered."""
+    updates_total: int | None = None
+    update_ms_total: float | None = None
+    """How long those updates took together."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vitals:
+    """A sample. `at_s` is monotonic. Bytes and counts are of that moment, `*_total` since the process began."""
+
+    at_s: float
+    pid: int
+    jvm: JvmVitals = JvmVitals()
+    metadata: MetadataVitals = MetadataVitals()
+    zookeeper: ZooKeeperVitals = ZooKeeperVitals()
     request_handler_idle: float | None = None
     """0 to 1, over the last minute."""
     network_processor_idle: float | None = None
@@ -28,10 +65,6 @@ class Vitals:
     offline_log_dirs: int | None = None
     copied_total: int | None = None
     """Bytes that moves brought: of partitions of which this broker is to be a new replica."""
-    metadata_lag_ms: int | None = None
-    metadata_errors: int | None = None
-    metadata_applied: int | None = None
-    """Offset of the last metadata record the broker has applied."""
     partitions: int | None = None
     leaders: int | None = None
     replica_lag: int | None = None
@@ -39,18 +72,6 @@ class Vitals:
     logs_to_recover: int | None = None
     """Of a broker that starts: logs it has not opened yet."""
     segments_to_recover: int | None = None
-    is_active_controller: bool | None = None
-    metadata_log_end: int | None = None
-    """Of the quorum's log, as this member has it."""
-    no_op_every_ms: int | None = None
-    """How often an active controller without work writes a record that says nothing; 0 never."""
-    zookeeper_session: str | None = None
-    """Of a broker in ZooKeeper mode: CONNECTED, or another state of ZooKeeper's client."""
-    outstanding_requests: int | None = None
-    """Of a ZooKeeper server: that it has taken and not answered."""
-    updates_total: int | None = None
-    update_ms_total: float | None = None
-    """How long those updates took together."""
     identity: tuple[str, str] | None = None
     """(node id, Kafka version) as the process itself has it."""
     wanted: tuple[str, str] | None = None

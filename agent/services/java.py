@@ -57,7 +57,8 @@ class JavaService:
         except JolokiaSilent:
             return None
         wanted = (str(service.node_id), service.kafka_version)
-        return replace(vitals, wanted=wanted, no_op_every_ms=int(service.settings.get(NO_OP_EVERY, NO_OP_EVERY_MS)))
+        no_op_every_ms = int(service.settings.get(NO_OP_EVERY, NO_OP_EVERY_MS))
+        return replace(vitals, wanted=wanted, metadata=replace(vitals.metadata, no_op_every_ms=no_op_every_ms))
 
     def exit_reason(self) -> ExitReason:
         """Why its last process ended, by what that wrote."""

@@ -73,12 +73,13 @@ class ZooKeeperService(JavaService):
         vitals = super().vitals(service, usage, at_s=at_s)
         if vitals is None or not (told := self.digest(service)):
             return vitals
-        return replace(
-            vitals,
+        requests = replace(
+            vitals.zookeeper,
             outstanding_requests=metrics.whole(told.get("outstanding_requests")),
             updates_total=metrics.whole(told.get("updates_total")),
             update_ms_total=told.get("update_ms_total"),
         )
+        return replace(vitals, zookeeper=requests)
 
     def note(self, service: ServiceDocument) -> str:
         ignored = ignored_zookeeper_settings(service)

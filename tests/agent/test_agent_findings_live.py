@@ -95,9 +95,9 @@ def is_a(name: str) -> Callable[[tuple[VitalsFinding, ...]], bool]:
 def test_a_well_process_has_all_vitals_and_no_findings(folder: Path) -> None:
     with running(folder, "well") as (jolokia, pid):
         history = [read_vitals(jolokia, at_s=n * 15.0, pid=pid, log_dirs=(), proc=Path("/proc")) for n in range(20)]
-    last = history[-1]
+    last, jvm = history[-1], history[-1].jvm
     assert judge(history) == ()
-    assert None not in (last.threads, last.threads_max, last.descriptors, last.descriptors_max, last.old_max_bytes)
+    assert None not in (jvm.threads, jvm.threads_max, jvm.descriptors, jvm.descriptors_max, jvm.old_max_bytes)
     assert last.offline_log_dirs is None, "it is not a broker"
 
 

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from agent.health.checkup import Checkup
-from agent.health.vitals import Vitals
+from agent.health.vitals import MetadataVitals, Vitals
 from agent.wire import FindingReport, ProgressReport
 from tests.sim.vms import Process, Vm
 
@@ -124,9 +124,9 @@ class MetadataWork:
         return Vitals(
             at_s=now_s,
             pid=one.pid,
-            metadata_lag_ms=int(1000 * (now_s - written_s)),
-            metadata_applied=int(one.applied),
-            metadata_log_end=int(one.fetched),
             partitions=opened,
             leaders=opened // 3,
+            metadata=MetadataVitals(
+                lag_ms=int(1000 * (now_s - written_s)), applied=int(one.applied), log_end=int(one.fetched)
+            ),
         )

@@ -1,43 +1,44 @@
 """Findings from vitals: each is raised with its numbers when it is so, and not raised without cause."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import pytest
 
 from agent.health.checkup import FORGET_S, Checkup
 from agent.health.judge import judge
 from agent.health.trend import slope, thinned
-from agent.health.vitals import Vitals
+from agent.health.vitals import JvmVitals, MetadataVitals, Vitals, ZooKeeperVitals
+from tests.unit.agent.vitals_cases import changed, told_of
 
 MIB = 1024 * 1024
 WELL = Vitals(
     at_s=0.0,
     pid=7,
-    threads=80,
-    threads_max=4000,
-    descriptors=200,
-    descriptors_max=100_000,
-    old_used_bytes=100 * MIB,
-    old_max_bytes=1000 * MIB,
-    collecting_ms_total=0,
     request_handler_idle=0.9,
     network_processor_idle=0.95,
     cleaner_dead_threads=0,
     uncleanable_partitions=0,
     offline_log_dirs=0,
-    metadata_lag_ms=200,
-    metadata_errors=0,
-    outstanding_requests=3,
     free_bytes={"data": 50_000 * MIB},
     total_bytes={"data": 100_000 * MIB},
+    jvm=JvmVitals(
+        threads=80,
+        threads_max=4000,
+        descriptors=200,
+        descriptors_max=100_000,
+        old_used_bytes=100 * MIB,
+        old_max_bytes=1000 * MIB,
+        collecting_ms_total=0,
+    ),
+    metadata=MetadataVitals(lag_ms=200, errors=0),
+    zookeeper=ZooKeeperVitals(outstanding_requests=3),
 )
 EVERY_S = 15.0
 
 
 def history(n: int, change: Callable[[int], dict[str, object]] = lambda _: {}) -> list[Vitals]:
     """`n` samples, 15 s apart, each WELL but for what `change` says of it."""
-    return [replace(WELL, at_s=k * EVERY_S, **change(k)) for k in range(n)]  # type: ignore[arg-type]
+    return [changed(WELL, at_s=k * EVERY_S, **change(k)) for k in range(n)]
 
 
 def names(samples: Sequence[Vitals]) -> list[str]:
@@ -93,9 +94,9 @@ def test_what_is_wrong_at_once_is_told_at_once(change: dict[str, object], name: 
     ],
 )
 def test_what_may_pass_is_told_only_when_it_has_lasted(field: str, bad: float, name: str) -> None:
-    assert names(history(20, lambda k: {field: bad if k >= 10 else getattr(WELL, field)})) == [name]
-    assert names(history(20, lambda k: {field: bad if k >= 18 else getattr(WELL, field)})) == []
-    assert names(history(20, lambda k: {field: bad if k >= 10 and k != 17 else getattr(WELL, field)})) == []
+    assert names(history(20, lambda k: {field: bad if k >= 10 else told_of(WELL, field)})) == [name]
+    assert names(history(20, lambda k: {field: bad if k >= 18 else told_of(WELL, field)})) == []
+    assert names(history(20, lambda k: {field: bad if k >= 10 and k != 17 else told_of(WELL, field)})) == []
     assert names(history(20, lambda k: {field: bad if k >= 10 and k != 17 else None})) == [], "once it was not told"
 
 
@@ -220,14 +221,14 @@ def test_copies_are_counted_for_the_disks_that_fill() -> None:
 def test_a_process_that_is_another_node_or_release_than_was_asked_for_is_told_by_its_second_sample() -> None:
     wanted = ("1000", "4.1.1")
     for identity in (("1001", "4.1.1"), ("1000", "4.2.0")):
-        samples = [replace(v, identity=identity, wanted=wanted) for v in history(2)]
+        samples = [changed(v, identity=identity, wanted=wanted) for v in history(2)]
         assert judge(samples[:1]) == ()
         (found,) = judge(samples)
         assert found.name == "wrong_identity"
         said = f"it runs as node {identity[0]} with Kafka {identity[1]}, and node 1000 with 4.1.1 is wanted"
         assert found.message == said
     for well in (wanted, ("1000", "4.1.1-vendor7"), None):
-        assert judge([replace(v, identity=well, wanted=wanted) for v in history(3)]) == ()
+        assert judge([changed(v, identity=well, wanted=wanted) for v in history(3)]) == ()
 
 
 def test_a_finding_keeps_the_time_it_began_until_it_ends() -> None:
@@ -241,15 +242,15 @@ def test_a_finding_keeps_the_time_it_began_until_it_ends() -> None:
 
 def test_another_process_begins_anew_and_a_silent_one_is_forgotten() -> None:
     checkup = Checkup(every_s=10)
-    checkup.look(0, 7, lambda: replace(WELL, at_s=0, offline_log_dirs=1))
+    checkup.look(0, 7, lambda: changed(WELL, at_s=0, offline_log_dirs=1))
     assert [f.name for f in checkup.findings] == ["log_dir_failed"]
     checkup.look(5, 7, lambda: pytest.fail("too early"))
     checkup.look(20, 7, lambda: None)
     assert checkup.findings, "one silence proves nothing"
     checkup.look(20 + FORGET_S, 7, lambda: None)
     assert checkup.findings == ()
-    checkup.look(200, 7, lambda: replace(WELL, at_s=200, offline_log_dirs=1))
-    checkup.look(211, 8, lambda: replace(WELL, at_s=211, pid=8))
+    checkup.look(200, 7, lambda: changed(WELL, at_s=200, offline_log_dirs=1))
+    checkup.look(211, 8, lambda: changed(WELL, at_s=211, pid=8))
     assert checkup.findings == ()
 
 
@@ -277,9 +278,8 @@ def test_updates_that_take_half_a_second_make_an_ensemble_slow() -> None:
     (found,) = judge(history(10, _updates(2, 800)))
     assert found.name == "zookeeper_slow"
     assert found.message == "an update took 800 ms on average in the last 60 s (120 updates)"
-    later = [
-        replace(v, update_ms_total=v.updates_total * 3.0) for v in history(10, _updates(2, 800)) if v.updates_total
-    ]
+    taken = [(v, v.zookeeper.updates_total) for v in history(10, _updates(2, 800))]
+    later = [changed(v, update_ms_total=updates * 3.0) for v, updates in taken if updates]
     assert names(later) == []
 
 
@@ -323,5 +323,5 @@ def test_an_active_controller_that_leaves_its_no_op_records_out_is_stuck() -> No
     ],
 )
 def test_a_controller_is_not_stuck_without_cause(told: Callable[[int], dict[str, object]]) -> None:
-    samples = [replace(WELL, **{"at_s": k * EVERY_S, **told(k)}) for k in range(6)]  # type: ignore[arg-type]
+    samples = [changed(WELL, **{"at_s": k * EVERY_S, **told(k)}) for k in range(6)]  # type: ignore[arg-type]
     assert names(samples) == []

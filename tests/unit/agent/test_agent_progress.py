@@ -9,13 +9,14 @@ from agent.health.checkup import FORGET_S, PROGRESS_FORGET_S, Checkup
 from agent.health.progress import MEASURED_OVER_S, HealthProgress, measure
 from agent.health.vitals import Vitals
 from agent.wire import ProgressReport, ServiceReport
+from tests.unit.agent.vitals_cases import changed
 
 EVERY_S = 15.0
 LONG = int(MEASURED_OVER_S / EVERY_S) + 1
 
 
 def samples(n: int, told: Callable[[int], dict[str, object]]) -> list[Vitals]:
-    return [Vitals(at_s=k * EVERY_S, pid=7, **told(k)) for k in range(n)]  # type: ignore[arg-type]
+    return [changed(Vitals(at_s=k * EVERY_S, pid=7), **told(k)) for k in range(n)]
 
 
 def named(recent: Sequence[Vitals]) -> dict[str, HealthProgress]:
@@ -89,7 +90,7 @@ class _Metrics:
 
     def look(self, checkup: Checkup, at_s: float, *, serves: bool = True) -> None:
         def take() -> Vitals | None:
-            return None if self.told is None else Vitals(at_s=at_s, pid=7, **self.told)  # type: ignore[arg-type]
+            return None if self.told is None else changed(Vitals(at_s=at_s, pid=7), **self.told)
 
         checkup.look(at_s, 7, take, serves=serves)
 

@@ -323,5 +323,5 @@ def test_an_active_controller_that_leaves_its_no_op_records_out_is_stuck() -> No
     ],
 )
 def test_a_controller_is_not_stuck_without_cause(told: Callable[[int], dict[str, object]]) -> None:
-    samples = [changed(WELL, **{"at_s": k * EVERY_S, **told(k)}) for k in range(6)]  # type: ignore[arg-type]
+    samples = [changed(WELL, **{"at_s": k * EVERY_S, **told(k)}) for k in range(6)]
     assert names(samples) == []

@@ -16,7 +16,7 @@ from controlplane.runtime.untrusted_text import shown
 from tests.unit.controlplane.api.hostile_house import HOSTILE, MARK, hostile_house
 from tests.unit.controlplane.portal.page_routes import PAGE_ROUTES, filled
 
-TEMPLATES = Path(frame.__file__).parent.parent / "templates"
+TEMPLATES = sorted((Path(frame.__file__).parent / "templates").glob("*.html"))
 ADMIN = Binding("", Role.ADMIN, "*")
 PAGES = sorted(path for method, path in PAGE_ROUTES if method == "GET" and path not in ("/live",))
 QUERIES = {
@@ -119,7 +119,8 @@ def test_a_field_of_a_form_comes_back_as_it_was() -> None:
     numbers = r"csrf|key|sort|\w+\.key|\w*seen|asking\.seen|placement|\w+\.digest|.*generation|.*done|role|.*id"
     numbers += r"|.*\.role\.value|token|at|b|form\.(kind|tier)|whose|health|until|since|who|zone"
     fields = re.compile(r'value="\{\{ ([\w.\[\]]+) \}\}"')
-    for template in TEMPLATES.glob("*.html"):
+    assert TEMPLATES, "this looks at nothing"
+    for template in TEMPLATES:
         loose = [name for name in fields.findall(template.read_text()) if not re.fullmatch(numbers, name)]
         assert loose == [], f"{template.name}: somebody's words go into a field without `| exact`"
 

@@ -10,10 +10,9 @@ import pytest
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.observed.agent_reports import ReportSeen
 from controlplane.cluster.observed.health import WELL, HealthSeen
-from controlplane.cluster.view import ReplaceView
 from controlplane.cluster.views.chaos import ChaosView
 from controlplane.cluster.views.healing import SwitchView
-from controlplane.cluster.views.running_settings import Before, RestartView
+from controlplane.cluster.views.running_settings import Before, ReplaceView, RestartView
 from controlplane.converger.ladder.decide import decide
 from controlplane.converger.questions.health.broken_down import broken_ailments, broker_away, exits_of
 from controlplane.converger.questions.health.prescriptions import health_of

@@ -96,9 +96,9 @@ class LiveDrain:
 
     def _decided(self, kafka: KafkaSnapshot, drain: Any) -> Verdict:
         old, heir = an_instance(phase=Phase.DRAINING), an_instance(generation=2, service_id=HEIR)
-        view = a_view(old, heir, drain=drain, progressed_at=drain.moving_at)
+        view = a_view(old, heir, drain=drain, progressed_at=drain.progress.moving_at)
         now = max(datetime.now(UTC), kafka.at + timedelta(microseconds=1))
-        seen = {"kafka": kafka, "plan": self.plan, "plan_sha256": drain.plan_sha256}
+        seen = {"kafka": kafka, "plan": self.plan, "plan_sha256": drain.plan.sha256}
         traffic = self.watch.traffic(now) if self.watch else UNKNOWN
         verdict = drain_step(a_situation(view, now=now, traffic=traffic, **seen))
         assert verdict is not None

@@ -1,7 +1,7 @@
 """What `kedge state export` writes: read from Kafka or asked of the server, completed with what people know."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -111,7 +111,8 @@ def _given(session: Session, wanted: ExportOptions) -> GivenCapacity:
     source = FigureSource(
         origin=FigureOrigin.GIVEN,
         by_broker=file.source.by_broker,
-        everyone=Capacity(
+        everyone=replace(
+            default,
             disk_bytes=disk or default.disk_bytes,
             ingress_bytes_per_s=rate or default.ingress_bytes_per_s,
             egress_bytes_per_s=rate or default.egress_bytes_per_s,
@@ -132,7 +133,7 @@ def _completed(document: dict[str, Any], given: GivenCapacity) -> dict[str, Any]
     _require(capacity)
     for broker in living:
         known = capacity.by_broker[broker["id"]]
-        broker.update({figure: known.of(figure) for figure in FIGURES})
+        broker.update({figure: value for figure in FIGURES if (value := known.of(figure)) is not None})
     document["assumptions"] = [*document.get("assumptions", []), *capacity.assumptions]
     return document
 

@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from controlplane.cluster.bandwidth import CLIENTS_KEEP, nic_bytes_per_s
+from controlplane.cluster.hardware import hardware_sources
 from controlplane.cluster.observed.traffic import UNKNOWN, Traffic
 from controlplane.cluster.view import ClusterView
 from events.quantities import GIB, MIB
@@ -23,7 +24,8 @@ def cluster_document(
     outgoing = drain.outgoing if drain else ()
     successors = drain.successors if drain else {}
     capacity = resolve(
-        brokers_of(snapshot) - dead_brokers(snapshot), [measured_disks(snapshot), catalogue_capacity(view)]
+        brokers_of(snapshot) - dead_brokers(snapshot),
+        [measured_disks(snapshot), catalogue_capacity(view), *hardware_sources(view)],
     )
     live = snapshot.live_brokers()
     policy = ObservationPolicy(
@@ -37,7 +39,8 @@ def cluster_document(
 
 
 def catalogue_capacity(view: ClusterView) -> FigureSource:
-    """The disk a pool asks for and what the clients leave of the NIC of its machines, under the spec's own throttle.
+    """The disk a pool asks for and what moves may use of the NIC of its machines: what the clients leave, under the
+    spec's own throttle, which is a wish about moves and changes no capacity (`hardware_sources`).
 
     What the catalogue does not know of a machine stays unknown, but for the spec's own throttle.
     """

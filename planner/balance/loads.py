@@ -7,6 +7,7 @@ from enum import IntEnum
 
 import numpy as np
 
+from planner.drain.model.hardware import unknown_hardware
 from planner.drain.model.state import NOBODY, Bools, BrokerState, ClusterState, Floats, Int32s
 
 
@@ -30,8 +31,8 @@ FIGURES = len(Figure)
 class Loads:
     """`following`, `leading`: float64[P, 8], what one follower adds to its broker and what leading adds on top.
 
-    `capacity`: float64[B, 8], inf where a figure has none. `known`: bool[8], false where nobody measured the figure:
-    its goals are then not judged. `assumptions`: what had to be taken for granted, for the report.
+    `capacity`: float64[B, 8], inf where a figure has none or nobody knows it. `known`: bool[8], false where nobody
+    measured the figure: its goals are then not judged. `assumptions`: what had to be taken for granted, for the report.
     """
 
     following: Floats
@@ -45,8 +46,9 @@ class Loads:
 class MeasuredLoads:
     """Figures the state file does not carry; None = unknown.
 
-    `nic_in_bytes_per_s`, `nic_out_bytes_per_s`: float64[B], the whole NIC (the state's bandwidths are what migration
-    may use). `cpu`: float64[B] capacity; `cpu_leading`, `cpu_following`: float64[P], what a leader and a follower of
+    `nic_in_bytes_per_s`, `nic_out_bytes_per_s`: float64[B], the whole NIC, NaN where unknown; before the state's own
+    (`ClusterState.hardware`). The state's bandwidths are what migration may use, and no NIC. `cpu`: float64[B]
+    capacity; `cpu_leading`, `cpu_following`: float64[P], what a leader and a follower of
     the partition use, same unit. `out_bytes_per_s`: float64[P], everything a leader sends, where it was measured as
     one figure instead of derived from write and read rates.
     """
@@ -144,16 +146,23 @@ def _out(state: ClusterState, measured: MeasuredLoads, write: Floats, assumption
 
 
 def _nic_capacity(state: ClusterState, loads: Loads, measured: MeasuredLoads, assumptions: list[str]) -> None:
-    """Where the NIC is not known: what migration may use plus what the broker bears now."""
-    given = {Figure.NIC_IN: measured.nic_in_bytes_per_s, Figure.NIC_OUT: measured.nic_out_bytes_per_s}
-    spare = {
-        Figure.NIC_IN: state.brokers.ingress_bytes_per_s,
-        Figure.NIC_OUT: state.brokers.egress_bytes_per_s,
+    """The NIC's own figure, whatever the broker bears and whatever moves may use: inf where nobody knows it, and shares
+    are then equal. (A guess from its load
+    would make the busier of two equal brokers the larger one.)
+    """
+    there = state.hardware or unknown_hardware(len(state.brokers))
+    given = {
+        Figure.NIC_IN: (measured.nic_in_bytes_per_s, there.nic_in_bytes_per_s, "network in"),
+        Figure.NIC_OUT: (measured.nic_out_bytes_per_s, there.nic_out_bytes_per_s, "network out"),
     }
-    now = borne(loads, state.partitions.replicas, state.partitions.leader)
-    for figure, nic in given.items():
-        if nic is None:
-            assumptions.append(f"{figure.name.lower()}: capacity taken as migration bandwidth + present load")
-        loads.capacity[:, figure] = spare[figure] + now[:, figure] if nic is None else nic
+    for figure, (own, of_state, words) in given.items():
+        nic = of_state if own is None else own
+        missing = int(np.isnan(nic).sum())
+        if missing:
+            assumptions.append(
+                f"{words} of {missing} of {nic.size} brokers not known: all get equal shares of it, and no ceiling is "
+                "judged where it is not"
+            )
+        loads.capacity[:, figure] = np.where(np.isnan(nic), np.inf, nic)
     loads.capacity[:, Figure.POTENTIAL_OUT] = loads.capacity[:, Figure.NIC_OUT]
     loads.capacity[:, Figure.LEADER_IN] = loads.capacity[:, Figure.NIC_IN]

@@ -12,6 +12,7 @@ from planner.drain.solver.demand import distinct_racks
 NOTHING = Range(float("nan"), float("nan"))
 UNMEASURED = "not judged: nobody measured it"
 EDGE = 1e-9
+NETWORK = (Goal.NIC_IN_CAPACITY, Goal.NIC_OUT_CAPACITY, Goal.POTENTIAL_NIC_OUT)
 
 
 def reports(
@@ -43,6 +44,11 @@ def _figure(
     if not loads.known[figure]:
         return _without_range(aim, 0, 0, UNMEASURED)
     able = state.brokers.may_receive
+    unjudged = _unjudged(aim, loads.capacity[able, figure])
+    if aim.goal in NETWORK:
+        able = able & np.isfinite(loads.capacity[:, figure])
+        if not able.any():
+            return _without_range(aim, 0, 0, unjudged)
     mean, capacity = limits.mean[able, figure], loads.capacity[able, figure]
     low, high = band(aim, figure, capacity, mean)
     unit = np.ones(mean.shape) if aim.goal == Goal.REPLICA_CAPACITY else capacity if aim.goal in CEILING_OF else mean
@@ -57,8 +63,14 @@ def _figure(
         band=Range(float((low / unit).max(initial=-np.inf)), float((high / unit).min(initial=np.inf))),
         broken_before=_outside(was, low, high, mean),
         broken_after=broken,
-        why=_why(figure, now, low, high, loads) if broken else "",
+        why=_why(figure, now, low, high, loads) if broken else unjudged,
     )
+
+
+def _unjudged(aim: Aim, capacity: Floats) -> str:
+    """Of how many brokers nobody knows the network, whose ceilings then bind nobody."""
+    unknown = int(np.isinf(capacity).sum()) if aim.goal in NETWORK else 0
+    return f"not judged: the network of {unknown} of {capacity.size} brokers is not known" if unknown else ""
 
 
 def _outside(amount: Floats, low: Floats, high: Floats, mean: Floats) -> int:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from planner.drain import columns
 from planner.drain.arrays import model_of, padded
-from planner.drain.model.capacity import Capacity, FigureOrigin, FigureSource
+from planner.drain.model.capacity import FIGURES, Capacity, FigureOrigin, FigureSource
 from planner.drain.plan import canonical
 from planner.observed import KafkaSnapshot, LogDirSeen, LogDirsSeen, PartitionSeen, TopicPartition
 from planner.rebalancing.plan import RebalancePlan, Unplanned
@@ -41,7 +41,6 @@ _SCALARS = (
     "disk_limit_fraction",
     "batch_s",
 )
-_FIGURES = ("disk_bytes", "ingress_bytes_per_s", "egress_bytes_per_s")
 
 
 def question_document(question: RebalanceQuestion) -> dict[str, Any]:
@@ -157,11 +156,11 @@ def _source_from(entry: Mapping[str, Any]) -> FigureSource:
 
 
 def _figures(known: Capacity) -> list[float | None]:
-    return [getattr(known, name) for name in _FIGURES]
+    return [known.of(name) for name in FIGURES]
 
 
 def _capacity(figures: Sequence[Any]) -> Capacity:
-    return Capacity(**dict(zip(_FIGURES, figures, strict=True)))
+    return Capacity(**dict(zip(FIGURES, figures, strict=True)))
 
 
 def _shelves(cluster: KafkaSnapshot) -> Mapping[TopicPartition, list[int]]:

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from planner.drain.model.arrow_log_dirs import log_dirs_in, with_broker_dirs, with_replica_dirs
+from planner.drain.model.hardware import FIGURES as HARDWARE, Hardware, hardware_of
 from planner.drain.model.problem import DocumentRefused, StateProblem, StateProblemKind
 from planner.drain.model.state import (
     NOBODY,
@@ -65,7 +66,7 @@ def brokers_table(state: ClusterState) -> pa.Table:
         pa.array(brokers.ingress_bytes_per_s),
         pa.array(brokers.egress_bytes_per_s),
     ]
-    table = with_broker_dirs(pa.table(columns, schema=BROKERS), state)
+    table = with_hardware(with_broker_dirs(pa.table(columns, schema=BROKERS), state), state)
     return table.replace_schema_metadata({POLICY: _policy(state)})
 
 
@@ -103,7 +104,25 @@ def state_of(brokers: pa.Table, partitions: pa.Table) -> ClusterState:
         flow_bytes_per_s=policy["flow_bytes_per_s"],
         destinations={row_of[int(b)]: tuple(row_of[t] for t in to) for b, to in policy["destinations"].items()},
         log_dirs=log_dirs_in(brokers, partitions, table.id, parts.replicas),
+        hardware=hardware_in(brokers),
     )
+
+
+def with_hardware(table: pa.Table, state: ClusterState) -> pa.Table:
+    """The table of brokers with a column for each figure of the hardware; as it was where the state knows none."""
+    if state.hardware is None:
+        return table
+    for name in HARDWARE:
+        values = getattr(state.hardware, name)
+        table = table.append_column(name, pa.array(values, pa.float64(), mask=np.isnan(values)))
+    return table
+
+
+def hardware_in(brokers: pa.Table) -> Hardware | None:
+    """What the columns of a table of brokers say, None where it has none of them."""
+    if HARDWARE[0] not in brokers.column_names:
+        return None
+    return hardware_of(brokers.sort_by("id").select(HARDWARE).to_pylist())
 
 
 def _policy(state: ClusterState) -> bytes:

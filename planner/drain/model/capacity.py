@@ -15,18 +15,39 @@ from typing_extensions import TypedDict
 
 from planner.drain.model.files import IdText, SomeBytes, SomeRate, problem_of
 from planner.drain.model.problem import DocumentRefused
+from planner.quantities import human_bytes
 
-Figure = Literal["disk_bytes", "ingress_bytes_per_s", "egress_bytes_per_s"]
-"""The names the state file has for them. The bandwidths are what migration may use, clients' share taken off."""
+Needed = Literal["disk_bytes", "ingress_bytes_per_s", "egress_bytes_per_s"]
+"""Without them no drain is planned. The bandwidths are what migration may use, clients' share taken off."""
 
-FIGURES: tuple[Figure, ...] = get_args(Figure)
+HardwareFigure = Literal[
+    "nic_in_bytes_per_s",
+    "nic_out_bytes_per_s",
+    "disk_write_bytes_per_s",
+    "disk_read_bytes_per_s",
+    "disk_io_bytes_per_s",
+]
+"""What the machine has, whatever clients and moves use of it (`planner.drain.model.hardware`). May be unknown."""
+
+Figure = Literal[Needed, HardwareFigure]
+"""The names the state file has for them."""
+
+NEEDED: tuple[Needed, ...] = get_args(Needed)
+HARDWARE: tuple[HardwareFigure, ...] = get_args(HardwareFigure)
+FIGURES: tuple[Figure, ...] = (*NEEDED, *HARDWARE)
+
+DIFFERS = 0.1
+"""A measured figure this share beside what is told of the hardware is said to differ from it."""
 
 
 class FigureOrigin(StrEnum):
-    """Who says so. In this order they are believed, unless the caller orders its sources otherwise."""
+    """Who says so: a person of just this cluster, a measurement, the spec, or the cloud's published figures. In this
+    order they are believed, unless the caller orders its sources otherwise. What nobody says is unknown.
+    """
 
     GIVEN = "given"
     MEASURED = "measured"
+    SPEC = "spec"
     CATALOGUE = "catalogue"
 
 
@@ -37,6 +58,11 @@ class Capacity:
     disk_bytes: int | None = None
     ingress_bytes_per_s: float | None = None
     egress_bytes_per_s: float | None = None
+    nic_in_bytes_per_s: float | None = None
+    nic_out_bytes_per_s: float | None = None
+    disk_write_bytes_per_s: float | None = None
+    disk_read_bytes_per_s: float | None = None
+    disk_io_bytes_per_s: float | None = None
 
     def __post_init__(self) -> None:
         for name in FIGURES:
@@ -78,31 +104,48 @@ class FigureSource:
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """`missing` has only brokers that lack something. `assumptions` are for the state file."""
+    """`missing` has only brokers that lack something that is needed. `assumptions` are for the state file. `origins`:
+    who said each figure that is known.
+    """
 
     by_broker: Mapping[int, Capacity]
     missing: Mapping[int, tuple[Figure, ...]]
     assumptions: tuple[str, ...]
+    origins: Mapping[int, Mapping[Figure, FigureOrigin]] = field(default_factory=dict)
 
 
 def resolve(brokers: Iterable[int], sources: Sequence[FigureSource]) -> Resolved:
-    """Each figure of each broker from the first source that knows it."""
+    """Each figure of each broker from the first source that knows it. Where what was measured differs from what the
+    spec or a catalogue says by more than `DIFFERS`, an assumption tells both.
+    """
     ids = sorted(set(brokers))
     found: dict[int, dict[Figure, float]] = {broker: {} for broker in ids}
+    origins: dict[int, dict[Figure, FigureOrigin]] = {broker: {} for broker in ids}
     told: dict[str, dict[Figure, list[int]]] = {}
     for broker in ids:
         for figure in FIGURES:
-            answer = next((a for s in sources if (a := s.figure(broker, figure)) is not None), None)
-            if answer is None:
+            answers = ((s.origin, a) for s in sources if (a := s.figure(broker, figure)) is not None)
+            first = next(answers, None)
+            if first is None:
                 continue
-            found[broker][figure], words = answer
+            origins[broker][figure], (found[broker][figure], words) = first
+            if first[0] is FigureOrigin.MEASURED and figure in HARDWARE:
+                words = _differing(found[broker][figure], words, next(answers, None))
             if words:
                 told.setdefault(words, {}).setdefault(figure, []).append(broker)
     return Resolved(
         by_broker={broker: _capacity(figures) for broker, figures in found.items()},
-        missing={b: lacks for b in ids if (lacks := tuple(f for f in FIGURES if f not in found[b]))},
+        missing={b: lacks for b in ids if (lacks := tuple(f for f in NEEDED if f not in found[b]))},
         assumptions=tuple(_assumptions(told, ids)),
+        origins=origins,
     )
+
+
+def _differing(measured: float, words: str, other: tuple[FigureOrigin, tuple[float, str]] | None) -> str:
+    if other is None or abs(measured - other[1][0]) <= DIFFERS * other[1][0]:
+        return words
+    told = f"measured {human_bytes(measured)}/s, where the {other[0]} says {human_bytes(other[1][0])}/s"
+    return f"{words}; {told}" if words else told
 
 
 def missing_lines(missing: Mapping[int, tuple[Figure, ...]]) -> tuple[str, ...]:
@@ -117,6 +160,11 @@ class CapacityEntry(TypedDict):
     disk_bytes: NotRequired[SomeBytes]
     ingress_bytes_per_s: NotRequired[SomeRate]
     egress_bytes_per_s: NotRequired[SomeRate]
+    nic_in_bytes_per_s: NotRequired[SomeRate]
+    nic_out_bytes_per_s: NotRequired[SomeRate]
+    disk_write_bytes_per_s: NotRequired[SomeRate]
+    disk_read_bytes_per_s: NotRequired[SomeRate]
+    disk_io_bytes_per_s: NotRequired[SomeRate]
     rack: NotRequired[Annotated[str, Field(min_length=1)]]
 
 
@@ -157,20 +205,13 @@ def read_capacity(data: bytes | str) -> GivenCapacity:
 
 
 def _of_entry(entry: CapacityEntry) -> Capacity:
-    return Capacity(
-        disk_bytes=entry.get("disk_bytes"),
-        ingress_bytes_per_s=entry.get("ingress_bytes_per_s"),
-        egress_bytes_per_s=entry.get("egress_bytes_per_s"),
-    )
+    return Capacity(**{name: value for name in FIGURES if (value := entry.get(name)) is not None})  # type: ignore[arg-type]  # by name
 
 
 def _capacity(figures: Mapping[Figure, float]) -> Capacity:
     disk = figures.get("disk_bytes")
-    return Capacity(
-        disk_bytes=None if disk is None else int(disk),
-        ingress_bytes_per_s=figures.get("ingress_bytes_per_s"),
-        egress_bytes_per_s=figures.get("egress_bytes_per_s"),
-    )
+    rates = {name: value for name, value in figures.items() if name != "disk_bytes"}
+    return Capacity(disk_bytes=None if disk is None else int(disk), **rates)
 
 
 def _assumptions(told: Mapping[str, Mapping[Figure, list[int]]], ids: Sequence[int]) -> Iterator[str]:

@@ -12,6 +12,7 @@ import numpy as np
 from pydantic_core import to_json
 
 from planner.drain.model.files import BrokerEntry, PartitionEntry, StateFile, parse_state
+from planner.drain.model.hardware import hardware_of, known_of
 from planner.drain.model.log_dirs import as_document, log_dir_problems, log_dirs_of
 from planner.drain.model.problem import DocumentRefused, StateProblem, StateProblemKind
 from planner.drain.model.state import (
@@ -64,7 +65,7 @@ def state_document(state: ClusterState) -> dict[str, Any]:
         "version": 1,
         "disk_limit": state.disk_limit,
         "flow_bytes_per_s": state.flow_bytes_per_s,
-        "brokers": [_broker_entry(brokers, row) for row in range(len(brokers))],
+        "brokers": [{**_broker_entry(brokers, row), **known_of(state.hardware, row)} for row in range(len(brokers))],
         "partitions": _partition_entries(state),
     }
     if state.destinations:
@@ -214,6 +215,7 @@ def _state_of(file: StateFile) -> ClusterState:
             for source, targets in file.get("destinations", {}).items()
         },
         log_dirs=log_dirs_of(file, brokers.id, partitions.replicas),
+        hardware=hardware_of(sorted(file["brokers"], key=lambda b: b["id"])),
     )
 
 

@@ -37,6 +37,9 @@ class BrokerEntry(TypedDict):
     """The two bandwidths are what migration may use: head-room, clients and steady replication are taken off.
     The figures of a dead broker may be missing: it neither takes nor gives. Without `log_dirs` a broker is seen as one
     disk; with them none of its directories is filled beyond the limit either.
+
+    `nic_*` and `disk_*_bytes_per_s` are what the machine has, whatever clients and moves use of it: of its network one
+    way, of its volumes for writing, for reading, and for both together. What is left out is not known.
     """
 
     id: BrokerId
@@ -45,6 +48,11 @@ class BrokerEntry(TypedDict):
     disk_bytes: NotRequired[SomeBytes]
     ingress_bytes_per_s: NotRequired[SomeRate]
     egress_bytes_per_s: NotRequired[SomeRate]
+    nic_in_bytes_per_s: NotRequired[SomeRate]
+    nic_out_bytes_per_s: NotRequired[SomeRate]
+    disk_write_bytes_per_s: NotRequired[SomeRate]
+    disk_read_bytes_per_s: NotRequired[SomeRate]
+    disk_io_bytes_per_s: NotRequired[SomeRate]
     log_dirs: NotRequired[Annotated[list[LogDirEntry], Field(min_length=1)]]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from planner.drain.model.capacity import Capacity, FigureOrigin, FigureSource, Resolved
+from planner.drain.model.capacity import FIGURES, Capacity, FigureOrigin, FigureSource, Resolved
 from planner.drain.model.observed_dirs import (
     Shelves,
     left_out,
@@ -131,12 +131,8 @@ def _broker(
         state = "dead"
     elif broker in policy.outgoing:
         state = "outgoing"
-    figures = {
-        "disk_bytes": capacity.disk_bytes if capacity else None,
-        "ingress_bytes_per_s": capacity.ingress_bytes_per_s if capacity else None,
-        "egress_bytes_per_s": capacity.egress_bytes_per_s if capacity else None,
-    }
-    known = {name: value for name, value in figures.items() if value is not None}
+    told = {str(name): capacity.of(name) for name in FIGURES} if capacity else {}
+    known = {name: value for name, value in told.items() if value is not None}
     return {"id": broker, "rack": rack, "state": state, **known}
 
 

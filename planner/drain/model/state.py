@@ -12,6 +12,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from planner.drain.model.hardware import Hardware
+
 Int8s: TypeAlias = npt.NDArray[np.int8]
 Int32s: TypeAlias = npt.NDArray[np.int32]
 Int64s: TypeAlias = npt.NDArray[np.int64]
@@ -123,7 +125,7 @@ class ClusterState:
 
     `disk_limit`: fraction of a disk that may ever be used (H4). `flow_bytes_per_s`: what one partition's fetch
     reaches. `destinations`: drained broker row -> the only rows that may take what leaves it (roll-forward).
-    `log_dirs`: None where no broker's directories are known.
+    `log_dirs`: None where no broker's directories are known. `hardware`: None where nobody knows any.
     """
 
     brokers: Brokers
@@ -132,3 +134,4 @@ class ClusterState:
     flow_bytes_per_s: float
     destinations: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     log_dirs: LogDirs | None = None
+    hardware: Hardware | None = None

@@ -4,6 +4,7 @@ import math
 
 from controlplane.cluster.bandwidth import ASSUMED_BYTES_PER_S, CLIENTS_KEEP, nic_bytes_per_s
 from controlplane.cluster.external_brokers import is_shared
+from controlplane.cluster.hardware import hardware_sources
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.planner_state import catalogue_capacity
 from controlplane.cluster.throttle_cap import cap_mib_per_s
@@ -45,7 +46,7 @@ def rebalance_request(situation: Situation, rebalance: RebalanceView, kafka: Kaf
         round=rebalance.round,
         receivers=receivers,
         new=new,
-        capacities=(measured_disks(kafka), catalogue_capacity(view), _assumed()),
+        capacities=(measured_disks(kafka), catalogue_capacity(view), *hardware_sources(view), _assumed()),
         bandwidth_source="catalogue" if known else "assumed",
         racks={i.service_id: i.planned.rack for i in view.brokers()},
         write_bytes_per_s={name: math.ceil(rate) for name, rate in situation.seen.traffic.write_bytes_per_s.items()},

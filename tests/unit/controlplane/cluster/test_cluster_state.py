@@ -4,10 +4,13 @@ import json
 from dataclasses import replace
 from datetime import timedelta
 
+from controlplane.cluster.hardware import hardware_sources
 from controlplane.cluster.observed.traffic import Traffic
 from controlplane.cluster.planner_state import catalogue_capacity, cluster_document
 from controlplane.cluster.view import DrainView
+from planner.drain.model.capacity import FigureOrigin
 from planner.drain.model.document import read_state
+from providers.given_machines import GivenMachine
 from tests.builders import NOW, a_document, a_partition, a_snapshot, a_view
 
 MIB = 2**20
@@ -21,6 +24,32 @@ def test_bandwidth_is_the_catalogues_less_the_clients_share_and_an_assumption() 
     (line,) = [line for line in read.assumptions if "machine catalogue" in line]
     assert line.startswith("ingress_bytes_per_s and egress_bytes_per_s of all 3 brokers: ")
     assert "25% of the NIC left to clients" in line
+
+
+def test_the_network_is_the_machines_own_and_says_who_told_it() -> None:
+    read = read_state(json.dumps(cluster_document(a_view(), a_snapshot(a_partition()))))
+    assert read.state.hardware is not None
+    assert set(read.state.hardware.nic_in_bytes_per_s.tolist()) == {100.0 * MIB}
+    told = "nic_in_bytes_per_s and nic_out_bytes_per_s of all 3 brokers: as the catalogue says of the machine"
+    assert told in read.assumptions
+
+
+def test_a_throttle_changes_what_moves_may_use_and_no_network() -> None:
+    document = a_document()
+    rollout = document.spec.rollout.model_copy(update={"throttle_mib_per_s": 10})
+    slow = document.model_copy(update={"spec": document.spec.model_copy(update={"rollout": rollout})})
+    plain, throttled = a_view(document=document), a_view(document=slow)
+    assert hardware_sources(throttled) == hardware_sources(plain)
+    assert {c.nic_in_bytes_per_s for c in hardware_sources(plain)[1].by_broker.values()} == {100.0 * MIB}
+
+
+def test_figures_the_spec_gave_of_a_machine_are_told_as_the_specs() -> None:
+    view = a_view(machines=(GivenMachine("local", "x9.metal", "x86_64", 8, 65536, 8000),))
+    strange = {k: replace(i, planned=replace(i.planned, shape="x9.metal")) for k, i in view.instances.items()}
+    spec, catalogue = hardware_sources(replace(view, instances=strange))
+    assert (spec.origin, catalogue.origin) == (FigureOrigin.SPEC, FigureOrigin.CATALOGUE)
+    assert {c.nic_out_bytes_per_s for c in spec.by_broker.values()} == {1e9}
+    assert catalogue.by_broker == {}
 
 
 def test_write_rates_are_what_this_server_has_seen_logs_grow_by() -> None:

@@ -98,3 +98,30 @@ def test_a_bad_capacity_file_is_refused_with_the_place(text: str, kind: StatePro
     (problem, *_) = refused.value.problems
     assert problem.kind is kind
     assert path is None or problem.path == path
+
+
+def test_what_was_measured_goes_before_the_spec_and_the_catalogue_and_says_where_it_differs() -> None:
+    def source(origin: FigureOrigin, rate: float, words: str = "") -> FigureSource:
+        figures = Capacity(nic_in_bytes_per_s=rate, disk_write_bytes_per_s=rate)
+        return FigureSource(origin=origin, by_broker={1: figures, 2: figures}, by_broker_words=words)
+
+    measured = FigureSource(
+        origin=FigureOrigin.MEASURED,
+        by_broker={1: Capacity(disk_write_bytes_per_s=50 * 2**20), 2: Capacity(disk_write_bytes_per_s=120 * 2**20)},
+    )
+    sources = [measured, source(FigureOrigin.CATALOGUE, 125 * 2**20, "as the catalogue says")]
+    found = resolve([1, 2, 3], sources)
+    assert found.by_broker[1].disk_write_bytes_per_s == 50 * 2**20
+    assert found.assumptions == (
+        "nic_in_bytes_per_s of brokers 1, 2: as the catalogue says",
+        "disk_write_bytes_per_s of broker 1: measured 50.0 MiB/s, where the catalogue says 125.0 MiB/s",
+    )
+    assert found.origins[1] == {
+        "nic_in_bytes_per_s": FigureOrigin.CATALOGUE,
+        "disk_write_bytes_per_s": FigureOrigin.MEASURED,
+    }
+    assert found.origins[3] == {}, "what nobody says is unknown"
+
+
+def test_hardware_may_be_unknown_and_nothing_is_missing_for_it() -> None:
+    assert "nic_in_bytes_per_s" not in resolve([1], [CATALOGUE]).missing.get(1, ())

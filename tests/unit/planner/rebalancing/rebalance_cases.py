@@ -81,6 +81,11 @@ def drawn(seed: int) -> RebalanceQuestion:
             everyone=Capacity(ingress_bytes_per_s=random.uniform(1e6, 1e8), egress_bytes_per_s=1e8 / 3),
             everyone_words="assumed",
         ),
+        FigureSource(
+            origin=FigureOrigin.SPEC,
+            by_broker={b: Capacity(nic_in_bytes_per_s=1e8, disk_io_bytes_per_s=2e8) for b in live[::2]},
+            by_broker_words="as the spec says",
+        ),
     )
     request = asked(
         receivers=tuple(live if random.random() < 0.7 else live[:-1]),

@@ -9,19 +9,10 @@ from typing import Protocol, runtime_checkable
 import yaml
 
 from providers import agent_finding, base, errors, networks, traces
+from providers.finding import Finding
 from providers.reach import Reach, in_words, of_listing, reached
 from providers.tf.mirror import MirrorRefused, ProviderMirror, own_platform
 from providers.tf.modules import pinned_providers
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """`well` is None where nobody can tell; `what_next` is what a person does about it."""
-
-    what: str
-    well: bool | None
-    told: str
-    what_next: str = ""
 
 
 @runtime_checkable
@@ -72,18 +63,6 @@ def examine(
         yield _of_mirror(mirrored.mirror, mirrored.modules / cloud, _plugins(settings_file))
     for place in places:
         yield from _of_place(provider, place, reach)
-
-
-def looked_at(what: str, look: Callable[[], tuple[bool | None, str]], what_next: str) -> Finding:
-    """A finding from one look: whether it is well, and what is told. That there is no such thing is a finding too.
-
-    Raises what else the look ends with.
-    """
-    try:
-        well, told = look()
-    except errors.NotFound as error:
-        return Finding(what, False, str(error), error.what_next)
-    return Finding(what, well, told, what_next if well is False else "")
 
 
 def places_in(cloud: str, settings_file: Path) -> tuple[base.Place, ...]:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from typing import Protocol, runtime_checkable
 
 from providers.base import Place, Resources
-from providers.doctor import Finding
 from providers.errors import AuthFailed, CloudUnavailable, NotFound, NotPermitted, QuotaExceeded
+from providers.finding import Finding
 
 PERMISSIONS, ADDRESSES = "permissions", "addresses"
 """What a finding is about: the first is the credentials' affair, the second that of the network."""

@@ -11,8 +11,8 @@ from typing import Protocol, runtime_checkable
 
 from providers.base import InstanceResource, Place, Resources, VolumeResource
 from providers.catalog_file import CatalogFile
-from providers.doctor import Finding
 from providers.errors import AuthFailed, CloudUnavailable, NotFound, NotPermitted, QuotaExceeded
+from providers.finding import Finding
 
 SAMPLE = "small"
 """The neutral size `kedge doctor` asks room for: one VM of it more than there is, as any roll needs."""

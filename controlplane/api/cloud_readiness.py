@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from providers.doctor import Finding
+from providers.finding import Finding
 
 KEPT_FOR = timedelta(minutes=5)
 """A place takes some ten calls. On Hetzner, where an account has one a second for all it does, so much is left over."""

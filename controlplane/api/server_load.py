@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from controlplane.runtime.descriptors import ConnectionBudget, budget_of, current_limit
 from controlplane.runtime.process_errors import TROUBLES, Trouble, Troubles
 from events.engine import DatabaseTrouble
-from providers.doctor import Finding
+from providers.finding import Finding
 
 AGENTS, PEOPLE = "agents", "people"
 NEARLY_FULL = 0.8

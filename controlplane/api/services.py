@@ -53,7 +53,7 @@ from events.ids import ClusterUid, Epoch
 from events.spec.model import KafkaClusterDocument
 from events.store import EventStore
 from planner.observed import KafkaSnapshot
-from providers.doctor import Finding
+from providers.finding import Finding
 from providers.price_book import PriceBook
 
 ConsolePage = Callable[[ClusterView, InstanceView], str]

@@ -18,7 +18,8 @@ from controlplane.server.settings import Settings
 from controlplane.server.terraform_runs import mirrored
 from events.clock import Clock, utc_now
 from providers.base import CloudProvider, Place
-from providers.doctor import Finding, examine
+from providers.doctor import examine
+from providers.finding import Finding
 from providers.reach import Endpoint, Reach
 from providers.registry import names
 

@@ -18,7 +18,7 @@ from controlplane.server.split.moments import COLUMNS
 from controlplane.server.split.portal_rights import EVENTS, LATEST, PORTAL_RIGHTS
 from controlplane.server.split.relay_rights import RELAY_RIGHTS
 from events.engine import reading
-from providers.doctor import Finding
+from providers.finding import Finding
 
 _log = logging.getLogger(__name__)
 

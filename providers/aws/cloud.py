@@ -25,8 +25,8 @@ from providers.aws.variables import module_variables
 from providers.base import InstanceState, Listing, Place, Resources
 from providers.catalog_file import sold_by
 from providers.console import tail
-from providers.doctor import Finding
 from providers.errors import PlaceUnknown, ProviderError, ResourceConflict
+from providers.finding import Finding
 from providers.lateness import UNLISTED_S
 from providers.networks import MadeNetworks, NetworkRun, ipv6_word, none_made
 from providers.notices import MaintenanceNotice

@@ -8,8 +8,8 @@ from providers.aws.partitions import availability_zone
 from providers.aws.settings import AwsRegion
 from providers.base import Place
 from providers.catalog_file import sold_by
-from providers.doctor import Finding, looked_at
 from providers.errors import ProviderError
+from providers.finding import Finding, looked_at
 from providers.quota import AccountQuota, findings
 
 Machine = dict[str, Any]

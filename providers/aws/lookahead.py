@@ -9,7 +9,7 @@ from providers.aws.errors import code_of, is_throttle, translated
 from providers.aws.partitions import partition_of
 from providers.aws.settings import AwsRegion
 from providers.base import Resources
-from providers.doctor import Finding
+from providers.finding import Finding
 from providers.preflight import PERMISSIONS, addresses_needed, of_addresses
 
 _MAY, _MAY_NOT = "DryRunOperation", "UnauthorizedOperation"

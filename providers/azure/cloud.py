@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from azure.core.exceptions import HttpResponseError
 
-from providers import doctor, errors, quota, settingscloud, tags
+from providers import errors, finding, quota, settingscloud, tags
 from providers.azure import access, examination, inventory, settings
 from providers.azure.console import read_console
 from providers.azure.errors import is_not_there, recognise, translated
@@ -143,7 +143,7 @@ class AzureCloud(settingscloud.SettingsCloud):
         """See `RecognisesErrors`."""
         return recognise(diagnostics)
 
-    def examine(self, place: Place) -> Iterator[doctor.Finding]:
+    def examine(self, place: Place) -> Iterator[finding.Finding]:
         """See `ExaminesPlaces`."""
         clients, _ = self._reach(place)
         return examination.examine_region(clients, place, self._settings.region(place))
@@ -153,7 +153,7 @@ class AzureCloud(settingscloud.SettingsCloud):
         clients, _ = self._reach(place)
         return examination.read_quotas(clients, place)
 
-    def look_ahead(self, wanted: Resources, new: Set[str]) -> Iterator[doctor.Finding]:
+    def look_ahead(self, wanted: Resources, new: Set[str]) -> Iterator[finding.Finding]:
         """See `PreflightCheck`."""
         clients, _ = self._reach(wanted.place)
         return look_ahead(clients, wanted, new, self._settings.region(wanted.place))

@@ -10,8 +10,8 @@ from azure.core.rest import HttpRequest
 from providers.azure import access, errors, permissions, settings
 from providers.base import Place
 from providers.catalog_file import sold_by
-from providers.doctor import Finding, looked_at
 from providers.errors import NotFound, ProviderError
+from providers.finding import Finding, looked_at
 from providers.quota import AccountQuota, Unit, findings
 
 COMPUTE_API, NETWORK_API = "2026-04-01", "2026-03-01"

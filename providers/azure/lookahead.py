@@ -6,7 +6,7 @@ from providers.azure.access import Clients
 from providers.azure.examination import free_addresses, lacking_to_make
 from providers.azure.settings import AzureRegion
 from providers.base import Resources
-from providers.doctor import Finding
+from providers.finding import Finding
 from providers.preflight import addresses_needed, of_addresses, of_permissions
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from providers import doctor, errors, lateness, quota, settingscloud, sightings, tags
+from providers import errors, finding, lateness, quota, settingscloud, sightings, tags
 from providers.base import InstanceState, Listing, Place, Resources
 from providers.digitalocean import access, examination, inventory, settings
 from providers.digitalocean.errors import is_not_found, recognise, translated
@@ -138,7 +138,7 @@ class DigitaloceanCloud(settingscloud.SettingsCloud):
         """See `RecognisesErrors`."""
         return recognise(diagnostics)
 
-    def examine(self, place: Place) -> Iterator[doctor.Finding]:
+    def examine(self, place: Place) -> Iterator[finding.Finding]:
         """See `ExaminesPlaces`."""
         client = self._reach(place)
         return examination.examine_region(client, place, self._settings.region(place))

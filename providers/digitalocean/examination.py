@@ -7,8 +7,8 @@ from providers.base import Place
 from providers.catalog_file import sold_by
 from providers.digitalocean.errors import is_not_found, translated
 from providers.digitalocean.settings import DigitaloceanRegion
-from providers.doctor import Finding, looked_at
 from providers.errors import CloudUnavailable, NotFound
+from providers.finding import Finding, looked_at
 from providers.quota import AccountQuota, Unit, findings
 
 _CORRECT = "Correct digitalocean.yaml."

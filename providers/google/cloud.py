@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from google.api_core.exceptions import GoogleAPICallError
 
-from providers import doctor, errors, preflight, quota, settingscloud, sightings, tags
+from providers import errors, finding, preflight, quota, settingscloud, sightings, tags
 from providers.base import InstanceState, Listing, Place, Resources
 from providers.console import LAST_BYTES, tail
 from providers.google import access, examination, inventory, permissions, settings
@@ -150,7 +150,7 @@ class GoogleCloud(settingscloud.SettingsCloud):
         """See `RecognisesErrors`."""
         return recognise(diagnostics)
 
-    def examine(self, place: Place) -> Iterator[doctor.Finding]:
+    def examine(self, place: Place) -> Iterator[finding.Finding]:
         """See `ExaminesPlaces`."""
         self._reach(place)
         return examination.examine_region(self._access, place)
@@ -160,7 +160,7 @@ class GoogleCloud(settingscloud.SettingsCloud):
         self._reach(place)
         return examination.read_quotas(self._access, place)
 
-    def look_ahead(self, wanted: Resources, new: Set[str]) -> Iterator[doctor.Finding]:
+    def look_ahead(self, wanted: Resources, new: Set[str]) -> Iterator[finding.Finding]:
         """See `PreflightCheck`. Google tells nobody how many addresses of a subnetwork are free."""
         place, making = wanted.place, permissions.needed_to_make()
         self._reach(place)

@@ -6,8 +6,8 @@ from typing import Any
 
 from providers.base import Place
 from providers.catalog_file import sold_by
-from providers.doctor import Finding, looked_at
 from providers.errors import ProviderError
+from providers.finding import Finding, looked_at
 from providers.google.access import GoogleAccess
 from providers.google.errors import translated
 from providers.google.permissions import needed

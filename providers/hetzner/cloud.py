@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hcloud import APIException, Client
 
-from providers import doctor, errors, settingscloud, tags
+from providers import errors, finding, settingscloud, tags
 from providers.base import InstanceState, Listing, Place, Resources
 from providers.handover import Handover
 from providers.hetzner import access, inventory, placement, settings
@@ -147,12 +147,12 @@ class HetznerCloud(settingscloud.SettingsCloud):
         """See `RecognisesErrors`."""
         return recognise(diagnostics)
 
-    def examine(self, place: Place) -> Iterator[doctor.Finding]:
+    def examine(self, place: Place) -> Iterator[finding.Finding]:
         """See `ExaminesPlaces`."""
         client, region = self._reach(place)
         return examine_region(client, place, region)
 
-    def look_ahead(self, wanted: Resources, new: Set[str]) -> Iterator[doctor.Finding]:
+    def look_ahead(self, wanted: Resources, new: Set[str]) -> Iterator[finding.Finding]:
         """See `PreflightCheck`."""
         client, region = self._reach(wanted.place)
         return look_ahead(client, wanted, new, region)

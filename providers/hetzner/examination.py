@@ -7,7 +7,7 @@ from hcloud import APIException, Client
 
 from providers.base import Place, Resources
 from providers.catalog_file import sold_by
-from providers.doctor import Finding, looked_at
+from providers.finding import Finding, looked_at
 from providers.hetzner.errors import translated
 from providers.hetzner.settings import HetznerRegion
 from providers.preflight import of_addresses

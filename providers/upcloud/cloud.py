@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from providers import doctor, errors, lateness, quota, settingscloud, sightings, tags
+from providers import errors, finding, lateness, quota, settingscloud, sightings, tags
 from providers.base import InstanceState, Listing, Place, Resources
 from providers.handover import Handover
 from providers.networks import MadeNetworks, none_made
@@ -139,7 +139,7 @@ class UpcloudCloud(settingscloud.SettingsCloud):
         """See `RecognisesErrors`."""
         return recognise(diagnostics)
 
-    def examine(self, place: Place) -> Iterator[doctor.Finding]:
+    def examine(self, place: Place) -> Iterator[finding.Finding]:
         """See `ExaminesPlaces`."""
         api = self._reach(place)
         return examination.examine_region(api, place, self._settings.region(place))

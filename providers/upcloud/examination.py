@@ -6,8 +6,8 @@ from typing import Any
 
 from providers.base import Place
 from providers.catalog_file import sold_by
-from providers.doctor import Finding, looked_at
 from providers.errors import NotFound
+from providers.finding import Finding, looked_at
 from providers.quota import AccountQuota, Unit, findings
 from providers.upcloud.calls import Calls
 from providers.upcloud.errors import UpcloudAnswerError, translated

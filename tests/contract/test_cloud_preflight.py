@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from providers.base import Resources
-from providers.doctor import Finding
 from providers.errors import (
     AuthFailed,
     CloudUnavailable,
@@ -19,6 +18,7 @@ from providers.errors import (
     QuotaExceeded,
     RateLimited,
 )
+from providers.finding import Finding
 from providers.preflight import (
     ADDRESSES,
     PERMISSIONS,

@@ -13,7 +13,7 @@ from controlplane.api.audit.status import AuditTopicState, TopicQueries, TopicSt
 from controlplane.api.audit.store import AuditStore, newest_of
 from events.clock import Clock
 from events.errors import EventsError
-from providers.doctor import Finding
+from providers.finding import Finding
 
 STANDS_AFTER: Final = timedelta(minutes=1)
 """A relay looks every 5 s. One that has not come on for so long, with entries to write, stands."""

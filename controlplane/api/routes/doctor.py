@@ -14,7 +14,7 @@ from controlplane.api.schemas.messages import API_PREFIX
 from controlplane.api.server_load import load_findings
 from controlplane.api.services import PortalServices, Services
 from events.errors import StoreUnavailable
-from providers.doctor import Finding
+from providers.finding import Finding
 
 router = APIRouter(prefix=API_PREFIX, tags=["system"])
 

@@ -15,7 +15,7 @@ from controlplane.cli.verbs.serve import settings_of
 from controlplane.runtime.styled_text import styled
 
 if TYPE_CHECKING:
-    from providers.doctor import Finding
+    from providers.finding import Finding
 
 _LONGEST_S, _PAUSE_S = 300.0, 1.0
 """So long is waited for a server that asks a cloud, and so long between two looks."""
@@ -78,7 +78,7 @@ def _from_here(home: Path | None, cloud: str) -> "list[Finding]":
 
 def _by_server(session: Session, cloud: str) -> "list[Finding]":
     """Waits while the server asks."""
-    from providers.doctor import Finding
+    from providers.finding import Finding
 
     until = session.around.monotonic() + _LONGEST_S
     answer = session.client.doctor(cloud)

@@ -56,7 +56,7 @@ from controlplane.storage.home import Home
 from events.clock import utc_now
 from events.engine import build_engine
 from events.sql_store import SqlEventStore
-from providers.doctor import Finding
+from providers.finding import Finding
 
 _CONNECTIONS = 16
 _FLEET = "fleet"

@@ -18,7 +18,7 @@ from controlplane.storage.latest_values import LatestStore, LatestValue, Subject
 from events.clock import Clock
 from events.ids import ClusterUid
 from events.store import EventStore
-from providers.doctor import Finding
+from providers.finding import Finding
 from providers.registry import names
 
 SILENT_AFTER = timedelta(seconds=15)

@@ -12,7 +12,7 @@ from controlplane.runtime.descriptors import budget_of
 from controlplane.server.cloud_readiness import Examiner
 from events.engine import DatabaseTrouble
 from events.errors import StoreUnavailable
-from providers.doctor import Finding
+from providers.finding import Finding
 from tests.fakes.asking import Asker
 from tests.unit.controlplane.api.portal_house import PORT, START, TOKEN, House
 

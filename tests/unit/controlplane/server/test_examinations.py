@@ -12,7 +12,7 @@ from controlplane.api.cloud_readiness import KEPT_FOR, CloudUnknown
 from controlplane.server.cloud_readiness import Examiner, examiner_of
 from controlplane.server.clouds import Clouds
 from controlplane.server.settings import Settings
-from providers.doctor import Finding
+from providers.finding import Finding
 from tests.unit.controlplane.api.portal_house import House
 
 START = datetime(2026, 1, 2, tzinfo=UTC)

@@ -27,7 +27,7 @@ from controlplane.server.split.subscriber import (
     rings,
 )
 from events.spec.problems import Problem
-from providers.doctor import Finding
+from providers.finding import Finding
 from tests.fakes.jobs import MemoryJobStore
 from tests.unit.controlplane.api.portal_house import House, broker
 

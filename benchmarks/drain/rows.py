@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.drain.bounds import Bounds
+from planner.drain.judge import PlanJudgement, judge
 from planner.drain.model.plan import Schedule
 from planner.drain.model.state import NOBODY, ClusterState
-from planner.drain.replay.judge import PlanJudgement, judge
 
 MOST_RELEASED = 6
 """Release order is held to its mark on states that drain at most this many brokers; beyond that it is reported."""

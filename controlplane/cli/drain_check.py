@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from controlplane.cli.session import Session
 from controlplane.cli.state_inputs import Input, read_bytes, telling_machines
 from controlplane.cli.state_options import PlanFormat
+from planner.drain.judge import PlanJudgement, judge
 from planner.drain.model.measures import Measures
 from planner.drain.model.plan import Schedule
 from planner.drain.model.plan_document import read_plan
-from planner.drain.replay.judge import PlanJudgement, judge
 
 
 @dataclass(frozen=True, slots=True, eq=False)

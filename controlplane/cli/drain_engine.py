@@ -8,10 +8,10 @@ from pathlib import Path
 
 from controlplane.cli.state_options import Engine
 from planner.drain.certified import CertifiedPlan, PlanRefused, certified
+from planner.drain.judge import PlanJudgement, judge
 from planner.drain.model.plan import Schedule
 from planner.drain.model.plan_document import with_assumptions
 from planner.drain.model.state import ClusterState
-from planner.drain.replay.judge import PlanJudgement, judge
 from planner.drain.solver import Unsolvable
 
 

@@ -10,11 +10,11 @@ import numpy as np
 from planner.drain.arrays import Int64s
 from planner.drain.certified import PlanRefused, certified
 from planner.drain.infeasible import InfeasibleKind
+from planner.drain.judge import judge
 from planner.drain.model.measures import Measures
 from planner.drain.model.plan import Schedule
 from planner.drain.model.state import NOBODY, NOWHERE, Bools, Floats, Int32s
 from planner.drain.question import DrainQuestion, conflicting, eligible_targets, question_of
-from planner.drain.replay.judge import judge
 from planner.drain.request import DrainRequest
 from planner.drain.solver import Unsolvable
 

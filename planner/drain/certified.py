@@ -4,11 +4,11 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
+from planner.drain.judge import PlanJudgement, judge
 from planner.drain.model.measures import Measures
 from planner.drain.model.plan import Schedule
 from planner.drain.model.state import ClusterState
 from planner.drain.replay import PlanRule, Replay
-from planner.drain.replay.judge import PlanJudgement, judge
 from planner.drain.solver import Unsolvable, solve
 
 

@@ -7,9 +7,9 @@ from enum import StrEnum
 from typing import Any, cast
 
 from planner.drain.bounds import Bounds
+from planner.drain.judge import DISK_AT
 from planner.drain.model.measures import Measures
 from planner.drain.model.problem import StateProblem
-from planner.drain.replay.judge import DISK_AT
 
 
 class PlanOutcome(StrEnum):

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from planner.drain.certified import CertifiedPlan, certified
+from planner.drain.judge import judge
 from planner.drain.model.plan_document import read_plan
-from planner.drain.replay.judge import judge
 from spark.fleet.answers import PlanOutcome
 from spark.fleet.snapshot import cluster_row, read_snapshot, write_cluster, write_snapshot
 from spark.jobs.fleet_plan import FleetReport, plan_fleet

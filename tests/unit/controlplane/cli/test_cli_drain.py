@@ -9,9 +9,9 @@ import pytest
 
 from controlplane.api.schemas import clusters as api
 from controlplane.cli import exits
+from planner.drain.judge import judge
 from planner.drain.model.document import read_state
 from planner.drain.model.plan_document import read_plan
-from planner.drain.replay.judge import judge
 from tests.unit.controlplane.cli.cli_world import START, World, detail
 from tests.unit.controlplane.cli.state_files import broker, partition, state, written
 

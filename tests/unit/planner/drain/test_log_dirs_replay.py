@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from planner.drain.judge import judge
 from planner.drain.model.plan import Schedule
 from planner.drain.model.state import NOBODY, ClusterState
 from planner.drain.replay import PlanRule, Violation, replay
-from planner.drain.replay.judge import judge
 from tests.unit.planner.drain.dir_cases import in_dirs, with_dirs
 from tests.unit.planner.drain.judge_cases import ACTIVE, OUTGOING, cluster, plan
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings, strategies as st
 from planner.drain.bounds import bounds_of
 from planner.drain.certificate import MEASURES
 from planner.drain.certified import CertifiedPlan, certified
+from planner.drain.judge import DISK_AT, judge, left_alone
 from planner.drain.model.state import NOBODY, ClusterState
-from planner.drain.replay.judge import DISK_AT, judge, left_alone
 from planner.drain.solver import Unsolvable, solve
 from planner.drain.solver.demand import affected, demand_of
 from planner.drain.solver.infeasible import refusal_document, refusal_from

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from controlplane.api.schemas import moves as move_api, nodes as node_api
 from controlplane.cli import errors, exits, moments, moves_order, waiter
 from controlplane.cli.session import Session
+from controlplane.cli.wait_reports import wait_for
+from controlplane.cli.waiting import Rebalanced
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +45,6 @@ def order_rebalance(
         answer = session.client.rebalance(name, order)
     session.show(answer.sentence)
     if wait:
-        from controlplane.cli.verbs.wait import wait_for
-        from controlplane.cli.waiting import Rebalanced
-
         uid = session.client.cluster(name).uid
         wait_for(session, [waiter.Target(name, Rebalanced(uid))], timeout_s=timeout_s, told=True)
     elif not wanted.cancel:

@@ -18,7 +18,7 @@ from controlplane.cli.session import Session, session_of
 from controlplane.cli.spec_file import SpecFile, read_spec
 from controlplane.cli.topics_view import answer_topics
 from controlplane.cli.verbs.specs import planned_or_refused
-from controlplane.cli.verbs.wait import wait_for
+from controlplane.cli.wait_reports import wait_for
 from controlplane.cli.waiter import Target
 from controlplane.cli.waiting import Converged
 from events.quantities import counted

@@ -15,8 +15,8 @@ from controlplane.api.access.accounts import People
 from controlplane.api.access.bindings import Traits, traits_of
 from controlplane.api.access.rights import Forbidden, Rights
 from controlplane.api.access.roles import Verb
-from controlplane.api.access.scoped import scoped
 from controlplane.api.move_proposals import REBALANCE, order_of
+from controlplane.api.scoped.services import scoped
 from controlplane.api.services import PortalServices, Proposals, Proposed
 from controlplane.api.specs import Judged, Order, declare, judge
 from controlplane.cluster import commands

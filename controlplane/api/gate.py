@@ -22,11 +22,11 @@ from controlplane.api import auth, bearers, call_rates, idempotency_keys, reques
 from controlplane.api.access.bindings import TOKEN
 from controlplane.api.access.passwords import neighbourhood
 from controlplane.api.access.rights import Rights, whole_rights
-from controlplane.api.access.scoped import scoped
 from controlplane.api.audit.writer import SAFE_METHODS, Call, Strangers, entry_of
 from controlplane.api.portal_access import Door, door_of, other_part, wrong_door
 from controlplane.api.problems import ApiError, answer_of, wants_page
 from controlplane.api.schemas.messages import API_PREFIX
+from controlplane.api.scoped.services import scoped
 from controlplane.api.services import PortalServices
 from controlplane.storage.log_context import logged
 from events.engine import answered_within

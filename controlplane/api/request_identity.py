@@ -6,13 +6,16 @@ server's (`proposal-...`, those of git) or of somebody else, and another request
 
 import hashlib
 import json
+import uuid
 from contextlib import suppress
-from typing import Any
+from typing import Annotated, Any
 
+from fastapi import Depends, Header
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import Message, Receive, Scope
 
+from controlplane.api.access.caller import Caller
 from controlplane.api.access.rights import Rights
 from controlplane.api.problems import ApiError
 
@@ -72,6 +75,18 @@ def refuse_repeated(request: Request) -> None:
         title, why = "this very request came before", "A secret is told once, in the answer to the first one."
         then = "If that answer was lost: take back what it made, or make it anew, with another Idempotency-Key."
         raise ApiError(409, "done-before", title, detail=why, next_step=then)
+
+
+def command_id(rights: Caller, idempotency_key: Annotated[str, Header(max_length=MOST_KEY)] = "") -> str:
+    """The id of a command: it follows from the caller's key, so that a retry is recognised, else a fresh one."""
+    return asked_id(rights, idempotency_key) or uuid.uuid4().hex
+
+
+CommandId = Annotated[str, Depends(command_id)]
+Keyed = Depends(command_id)
+"""For a write that is no command: it takes a key like any other."""
+Once = Depends(refuse_repeated)
+"""For a write whose answer holds a secret."""
 
 
 def _sha256(*parts: Any) -> str:

@@ -8,12 +8,13 @@ from controlplane.api.access.rights import Rights
 from controlplane.api.access.roles import Verb
 from controlplane.api.approvals import propose
 from controlplane.api.change_requests import file_on_branch, file_with
+from controlplane.api.cluster_lookup import living
+from controlplane.api.given_commands import spread
 from controlplane.api.presenters import specs as spec_answers
 from controlplane.api.presenters.judged_text import words_of
 from controlplane.api.problems import ApiError
 from controlplane.api.pull_requests import ForgeDoor, Requester, Wish, door_of, open_request
 from controlplane.api.read_models.spec_form import text_of
-from controlplane.api.routes.clusters import living, spread
 from controlplane.api.schemas.rollbacks import RollbackIn, RollbackOut
 from controlplane.api.services import PortalServices
 from controlplane.api.specs import Judged, Order, declare, judge

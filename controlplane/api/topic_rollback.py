@@ -9,11 +9,11 @@ from dataclasses import replace
 from controlplane.api.access.bindings import traits_of
 from controlplane.api.access.rights import Rights
 from controlplane.api.access.roles import Verb
+from controlplane.api.cluster_lookup import living
 from controlplane.api.problems import ApiError
 from controlplane.api.read_models.change_form import topic_data
 from controlplane.api.read_models.spec_form import text_of
 from controlplane.api.rollback import APPLY, UNJUDGED, DeclarationOrigin, Rollback, Spec, through_git
-from controlplane.api.routes.clusters import living
 from controlplane.api.schemas.rollbacks import TopicDeclarationsOut
 from controlplane.api.services import PortalServices
 from controlplane.api.specs import judge

@@ -11,10 +11,11 @@ from starlette.responses import Response
 from controlplane.api.access.caller import Caller
 from controlplane.api.anomaly_series import measured
 from controlplane.api.auth import Actor
+from controlplane.api.cluster_lookup import living
+from controlplane.api.given_commands import carry_out
 from controlplane.api.presenters.anomalies import IN_WORDS, OPEN, TONES, anomaly_out, chosen_anomalies, healing_out
 from controlplane.api.request_identity import asked_id
 from controlplane.api.routes.anomalies import anomaly_of, book_of
-from controlplane.api.routes.clusters import carry_out, living
 from controlplane.api.schemas.anomalies import AnomalyOut
 from controlplane.api.services import Services
 from controlplane.cluster.commands import SwitchHealing

@@ -8,10 +8,10 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from controlplane.api.access.caller import Caller
+from controlplane.api.cluster_lookup import living
 from controlplane.api.presenters.groups import TONES
 from controlplane.api.presenters.queries import ORIGIN_WORDS
 from controlplane.api.read_models.running_settings import told_settings
-from controlplane.api.routes.clusters import living
 from controlplane.api.routes.queries import broker_of, dependents_seen
 from controlplane.api.services import Services
 from controlplane.cluster.view import ClusterView

@@ -9,13 +9,14 @@ from starlette.responses import Response
 
 from agent.wire import FindingReport
 from controlplane.api.access.caller import Caller
+from controlplane.api.cluster_lookup import living
 from controlplane.api.presenters import instances as instance_answers
-from controlplane.api.presenters.instances import STALE
+from controlplane.api.presenters.instances import agents_of_cluster
 from controlplane.api.presenters.quorum import quorum_out
 from controlplane.api.problems import ApiError
 from controlplane.api.read_models.brokers import COLUMNS, SORTS, chosen, hosted_like, role_on, value_of
+from controlplane.api.read_models.cluster_words import STALE
 from controlplane.api.routes.brokers import brokers_of
-from controlplane.api.routes.clusters import agents_of_cluster, living
 from controlplane.api.routes.topics import is_recorded, topics_seen
 from controlplane.api.services import Services
 from controlplane.cluster.lifecycle import Phase

@@ -18,6 +18,7 @@ from controlplane.api.access.roles import Verb
 from controlplane.api.approvals import in_force_digest
 from controlplane.api.auth import actor_of
 from controlplane.api.change_requests import declared_file, request_change
+from controlplane.api.cluster_lookup import living
 from controlplane.api.presenters.judged_text import words_of
 from controlplane.api.problems import ApiError
 from controlplane.api.pull_requests import Requester
@@ -33,7 +34,6 @@ from controlplane.api.read_models.change_form import (
 )
 from controlplane.api.read_models.spec_form import placed_by, text_of
 from controlplane.api.request_identity import asked_id
-from controlplane.api.routes.clusters import living
 from controlplane.api.schemas.sources import PullRequestOut
 from controlplane.api.services import PortalServices, Services
 from controlplane.api.specs import Judged, judge

@@ -10,10 +10,10 @@ from controlplane.api.access.caller import Caller
 from controlplane.api.access.rights import Rights
 from controlplane.api.access.roles import Verb
 from controlplane.api.auth import actor_of
+from controlplane.api.cluster_lookup import living
 from controlplane.api.read_models.chaos_report import faults_told
 from controlplane.api.request_identity import asked_id
 from controlplane.api.routes.chaos import brought_about, health, injection
-from controlplane.api.routes.clusters import living
 from controlplane.api.routes.games import game_out, games_of
 from controlplane.api.schemas.chaos import ChaosIn
 from controlplane.api.services import PortalServices, Services

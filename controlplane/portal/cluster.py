@@ -11,11 +11,13 @@ from controlplane.api.access.caller import Caller
 from controlplane.api.access.rights import Rights
 from controlplane.api.access.roles import Verb
 from controlplane.api.auth import actor_of
+from controlplane.api.cluster_lookup import living
+from controlplane.api.given_commands import carry_out
 from controlplane.api.presenters import clusters as answers
+from controlplane.api.presenters.fleet import FleetRow, fleet_row
+from controlplane.api.presenters.instances import agents_of_cluster
 from controlplane.api.read_models.changes import changes_of
-from controlplane.api.read_models.fleet import FleetRow, fleet_row
 from controlplane.api.read_models.roll_stages import Roll, Rolls, Story
-from controlplane.api.routes.clusters import agents_of_cluster, carry_out, living
 from controlplane.api.services import PortalServices, Services
 from controlplane.cluster.commands import AbortRecycle, Command, PauseCluster, ResumeCluster
 from controlplane.cluster.view import ClusterView

@@ -10,8 +10,8 @@ from controlplane.api.access.rights import Rights
 from controlplane.api.access.roles import Verb
 from controlplane.api.approvals import in_force_digest
 from controlplane.api.auth import actor_of
+from controlplane.api.given_commands import carry_out
 from controlplane.api.request_identity import asked_id
-from controlplane.api.routes.clusters import carry_out
 from controlplane.api.routes.topics import topics_seen
 from controlplane.api.services import PortalServices, Services
 from controlplane.background.dns.wanted import bootstrap_name

@@ -4,10 +4,10 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from controlplane.api.access.caller import Caller
+from controlplane.api.cluster_lookup import living
 from controlplane.api.field_diff import field_diff
 from controlplane.api.presenters.drift import drift_out
 from controlplane.api.read_models.rolls import change_word, reason_words
-from controlplane.api.routes.clusters import living
 from controlplane.api.services import Services
 from controlplane.portal.cluster import head_of
 from controlplane.portal.frame import page

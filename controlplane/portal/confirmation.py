@@ -15,7 +15,7 @@ from starlette.responses import Response
 from controlplane.api.access.bindings import traits_of
 from controlplane.api.access.rights import Rights
 from controlplane.api.access.roles import Verb
-from controlplane.api.routes.clusters import living
+from controlplane.api.cluster_lookup import living
 from controlplane.api.services import PortalServices
 from controlplane.cluster.commands import SpecRefused
 from controlplane.cluster.view import ClusterView

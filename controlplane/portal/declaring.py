@@ -3,8 +3,8 @@
 from starlette.responses import Response
 
 from controlplane.api.approvals import propose
+from controlplane.api.given_commands import spread
 from controlplane.api.problems import ApiError
-from controlplane.api.routes.clusters import spread
 from controlplane.api.services import PortalServices
 from controlplane.api.specs import Judged, Order, declare
 from controlplane.portal.frame import PAGE_HEADERS

@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from controlplane.api.access.caller import Caller
 from controlplane.api.access.roles import Verb
-from controlplane.api.read_models.fleet import FleetRow, fleet_rows, rows_like
+from controlplane.api.presenters.fleet import FleetRow, fleet_rows, rows_like
 from controlplane.api.search import search_all
 from controlplane.api.services import Services
 from controlplane.portal.frame import page

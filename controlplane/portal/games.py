@@ -10,8 +10,8 @@ from controlplane.api.access.caller import Caller
 from controlplane.api.access.rights import Rights
 from controlplane.api.access.roles import Verb
 from controlplane.api.auth import actor_of
+from controlplane.api.given_commands import spread
 from controlplane.api.request_identity import asked_id
-from controlplane.api.routes.clusters import spread
 from controlplane.api.routes.games import started, starting
 from controlplane.api.schemas.games import MOST_SEED, GameIn
 from controlplane.api.services import PortalServices, Services

@@ -6,8 +6,8 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from controlplane.api.access.caller import Caller
+from controlplane.api.cluster_lookup import living
 from controlplane.api.presenters.groups import SORTS, TONES, chosen_groups, group_out
-from controlplane.api.routes.clusters import living
 from controlplane.api.routes.groups import AnyName, group_named, looked
 from controlplane.api.schemas.groups import GroupOut
 from controlplane.api.services import PortalServices, Services

@@ -6,13 +6,13 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from controlplane.api.access.caller import Caller
+from controlplane.api.cluster_lookup import living
 from controlplane.api.event_log import told_of
 from controlplane.api.generation_pair import compared, declaration_of, spec_text
 from controlplane.api.generations import generations_out
 from controlplane.api.presenters.cost_text import bill_words, difference_words
 from controlplane.api.read_models.changes import changes_of
 from controlplane.api.rolls import replaced_in, rolls_of, state_of
-from controlplane.api.routes.clusters import living
 from controlplane.api.services import Services
 from controlplane.portal.cluster import head_of
 from controlplane.portal.frame import page

@@ -9,7 +9,7 @@ from controlplane.api.access.caller import Caller
 from controlplane.api.access.rights import Rights
 from controlplane.api.access.roles import Verb
 from controlplane.api.auth import actor_of
-from controlplane.api.routes.clusters import carry_out
+from controlplane.api.given_commands import carry_out
 from controlplane.api.services import PortalServices, Services
 from controlplane.cluster.commands import ConfirmLoss
 from controlplane.cluster.observed.agent_reports import reports_of

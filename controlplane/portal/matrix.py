@@ -4,8 +4,8 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from controlplane.api.access.caller import Caller
+from controlplane.api.cluster_lookup import living
 from controlplane.api.read_models.leader_matrix import busiest, leader_matrix, of_pair
-from controlplane.api.routes.clusters import living
 from controlplane.api.routes.topics import is_recorded, topics_seen
 from controlplane.api.services import Services
 from controlplane.portal.cluster import head_of

@@ -14,11 +14,12 @@ from controlplane.api.access.caller import Caller
 from controlplane.api.access.rights import Rights
 from controlplane.api.access.roles import Verb
 from controlplane.api.auth import actor_of
+from controlplane.api.cluster_lookup import living
+from controlplane.api.given_commands import carry_out
 from controlplane.api.presenters.moves import Moves, look_of, moves_asked
 from controlplane.api.problems import ApiError
 from controlplane.api.read_models.moves import moves_in_hand
 from controlplane.api.request_identity import asked_id
-from controlplane.api.routes.clusters import carry_out, living
 from controlplane.api.services import Services
 from controlplane.cluster.commands import CancelRebalance, EvacuateBrokers, RebalanceCluster
 from controlplane.cluster.lifecycle import Phase

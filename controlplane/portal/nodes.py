@@ -11,9 +11,10 @@ from controlplane.api.access.bindings import traits_of
 from controlplane.api.access.caller import Caller
 from controlplane.api.access.roles import Verb
 from controlplane.api.auth import actor_of
+from controlplane.api.cluster_lookup import living
+from controlplane.api.given_commands import carry_out
 from controlplane.api.problems import ApiError
 from controlplane.api.request_identity import asked_id
-from controlplane.api.routes.clusters import carry_out, living
 from controlplane.api.services import PortalServices, Services
 from controlplane.cluster.commands import Command, EvacuateBrokers, ReadmitBrokers, ReplaceNode, RestartServices
 from controlplane.cluster.view import ClusterView

@@ -12,10 +12,10 @@ from controlplane.api.access.bindings import traits_of
 from controlplane.api.access.caller import Caller
 from controlplane.api.access.roles import Verb
 from controlplane.api.auth import actor_of
+from controlplane.api.cluster_lookup import living
 from controlplane.api.presenters.resets import carried_out, plan_out, planned, wish_of
 from controlplane.api.problems import ApiError
 from controlplane.api.request_identity import asked_id
-from controlplane.api.routes.clusters import living
 from controlplane.api.schemas import resets as reset_api
 from controlplane.api.services import Services
 from controlplane.background.consumer_groups.resets import ResetOrder

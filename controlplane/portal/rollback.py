@@ -10,11 +10,11 @@ from starlette.responses import Response
 
 from controlplane.api.access.caller import Caller
 from controlplane.api.auth import Actor
+from controlplane.api.cluster_lookup import living
 from controlplane.api.presenters.judged_text import words_of
 from controlplane.api.pull_requests import Requester
 from controlplane.api.request_identity import asked_id
 from controlplane.api.rollback import Rollback, roll_back, rollback_of
-from controlplane.api.routes.clusters import living
 from controlplane.api.schemas.rollbacks import RollbackIn, RollbackOut
 from controlplane.api.services import PortalServices, Services
 from controlplane.api.topic_rollback import declarations_told, topic_rollback_of

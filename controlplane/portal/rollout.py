@@ -4,9 +4,9 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from controlplane.api.access.caller import Caller
+from controlplane.api.cluster_lookup import living
 from controlplane.api.read_models.roll_stages import STAGES
 from controlplane.api.read_models.rolls import rows_of
-from controlplane.api.routes.clusters import living
 from controlplane.api.services import Services
 from controlplane.commands.previews.plan import pending_rollout
 from controlplane.portal.cluster import head_of

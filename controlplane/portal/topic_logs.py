@@ -4,8 +4,8 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from controlplane.api.access.caller import Caller
+from controlplane.api.cluster_lookup import living
 from controlplane.api.problems import ApiError
-from controlplane.api.routes.clusters import living
 from controlplane.api.routes.queries import logs_of
 from controlplane.api.schemas.queries import TopicLogsOut
 from controlplane.api.services import Services

@@ -7,10 +7,10 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from controlplane.api.access.caller import Caller
+from controlplane.api.cluster_lookup import living
 from controlplane.api.presenters.queries import ORIGIN_WORDS
 from controlplane.api.presenters.topics import topic_out
 from controlplane.api.problems import ApiError
-from controlplane.api.routes.clusters import living
 from controlplane.api.services import Services
 from controlplane.kafka.errors import KafkaFault
 from controlplane.portal.cluster import head_of

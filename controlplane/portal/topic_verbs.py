@@ -12,10 +12,11 @@ from controlplane.api.access.rights import Rights
 from controlplane.api.access.roles import Verb
 from controlplane.api.approvals import in_force_digest
 from controlplane.api.auth import actor_of
+from controlplane.api.cluster_lookup import living
+from controlplane.api.given_commands import carry_out
 from controlplane.api.read_models.change_form import topic_data
 from controlplane.api.read_models.spec_form import text_of
 from controlplane.api.request_identity import asked_id
-from controlplane.api.routes.clusters import carry_out, living
 from controlplane.api.routes.topics import topics_seen
 from controlplane.api.services import PortalServices, Services
 from controlplane.cluster.commands import AdoptTopic, CommandRefused, DeleteTopic

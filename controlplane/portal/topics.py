@@ -7,11 +7,11 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from controlplane.api.access.caller import Caller
+from controlplane.api.cluster_lookup import living
 from controlplane.api.presenters.topics import state_of, topic_out, with_learned
 from controlplane.api.problems import ApiError
 from controlplane.api.read_models.partitions import ailing as ailing_of, chosen_ailing
 from controlplane.api.read_models.topics import AILMENTS, SORTS, TopicRow, chosen_topics, partition_rows, rows_in_order
-from controlplane.api.routes.clusters import living
 from controlplane.api.routes.topics import is_recorded, rows_of, topics_seen
 from controlplane.api.services import Services
 from controlplane.cluster.view import ClusterView

@@ -5,18 +5,17 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from types import MappingProxyType
 
+from controlplane.api.read_models.cluster_words import STALE
 from controlplane.api.schemas import instances as instance_api
-from controlplane.cluster.observed.agent_reports import ReportSeen, reports_by_key
+from controlplane.api.services import PortalServices
+from controlplane.cluster.observed.agent_reports import AGENT_REPORT, ReportSeen, reports_by_key
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.commands.deciders.nodes import asked_for
 from controlplane.storage.agent_credentials import Credential
+from controlplane.storage.certificates.shown import certificate_ends
 from controlplane.storage.latest_values import LatestValue
 from planner.observed import KafkaSnapshot
-
-STALE = timedelta(seconds=180)
-"""Kafka of a cluster at rest is read once a minute: older than three such looks, nobody knows."""
-
 
 CONSOLE_LINES = 12
 """Of a console, beside everything else of its cluster."""
@@ -72,6 +71,18 @@ def agents_seen(
         key: AgentSeen(reports.get(key), shown.get(key), key in overdue, key in bare, certificates.get(key))
         for key in reports.keys() | shown.keys()
     }
+
+
+def agents_of_cluster(services: PortalServices, view: ClusterView, now: datetime) -> dict[str, AgentSeen]:
+    """What is known of its agents, by instance key."""
+    return agents_seen(
+        services.cluster.latest.of_cluster(view.uid, AGENT_REPORT),
+        services.access.credentials.of_cluster(view.uid).values(),
+        credential_life=services.access.credential_life,
+        asks_certificates=bool(services.access.ca_pem),
+        now=now,
+        certificates=certificate_ends(services.cluster.latest, view.uid),
+    )
 
 
 def instance_out(

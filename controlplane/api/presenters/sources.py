@@ -6,6 +6,7 @@ from dataclasses import asdict
 from controlplane.api.presenters.specs import problem_out
 from controlplane.api.schemas import sources as source_api, specs as spec_api
 from controlplane.api.schemas.sources import ForgeOut
+from controlplane.api.services import PortalServices
 from controlplane.background.forges.link import ForgeLink
 from controlplane.background.git_sync.status import NOT_POLLED, OUT_OF_SYNC, REFUSED, SYNCED, UNKNOWN, SourceStatus
 from controlplane.cluster.spec_source import SPEC_REFUSED, SYNCED as CONDITION, git_source
@@ -75,6 +76,12 @@ def spec_source_out(view: ClusterView, standing_of: Callable[[str], SourceStatus
         message=message,
         since=since,
     )
+
+
+def source_of_cluster(services: PortalServices, view: ClusterView) -> spec_api.SpecSourceOut:
+    """The same, by the sources of this server."""
+    desk = services.fleet.sources
+    return spec_source_out(view, desk.board.of_source if desk is not None else lambda _: None)
 
 
 def _word(reason: str) -> str:

@@ -1,9 +1,8 @@
 """A cluster in two words: is it what was asked for, and is it well. Pure."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from controlplane.api.presenters.instances import STALE
 from controlplane.api.trouble import GRAVE, has_or_have, needs_a_person
 from controlplane.cluster.holds import hold_on
 from controlplane.cluster.view import ClusterView, ConditionView
@@ -12,6 +11,9 @@ from controlplane.converger.conditions.changes import BLOCKED
 from controlplane.converger.conditions.ticks import TICK_FAILING
 from events.quantities import counted
 from planner.observed import KafkaSnapshot
+
+STALE = timedelta(seconds=180)
+"""Kafka of a cluster at rest is read once a minute: older than three such looks, nobody knows."""
 
 
 @dataclass(frozen=True, slots=True)

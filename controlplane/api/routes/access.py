@@ -12,7 +12,7 @@ from controlplane.api.moments import Moment
 from controlplane.api.paging import MOST_ON_A_PAGE, AfterId, Most, Turning, following
 from controlplane.api.presenters.clusters import in_utc
 from controlplane.api.problems import ApiError
-from controlplane.api.routes.clusters import Keyed, Once
+from controlplane.api.request_identity import Keyed, Once
 from controlplane.api.schemas import access, commands as command_api, messages as message_api
 from controlplane.api.services import Services
 

@@ -5,7 +5,7 @@ from fastapi import APIRouter
 from controlplane.api.auth import Actor
 from controlplane.api.paging import MOST_ON_A_PAGE, After, Most, PartOf, Turning, by_name
 from controlplane.api.presenters.agents import agents_out
-from controlplane.api.routes.clusters import CommandId
+from controlplane.api.request_identity import CommandId
 from controlplane.api.schemas import agents as api
 from controlplane.api.schemas.messages import API_PREFIX
 from controlplane.api.services import Services

@@ -8,12 +8,13 @@ from controlplane.api.access.caller import Caller
 from controlplane.api.anomaly_pages import behind, cursor_of
 from controlplane.api.anomaly_series import measured
 from controlplane.api.auth import Actor
+from controlplane.api.cluster_lookup import living
+from controlplane.api.given_commands import carry_out
 from controlplane.api.paging import MOST_ON_A_PAGE, After, Most, Turning, by_name
 from controlplane.api.presenters import clusters as answers
 from controlplane.api.presenters.anomalies import OPEN, anomalies_out, anomaly_out, chosen_anomalies, notifier_out
 from controlplane.api.problems import ApiError
-from controlplane.api.request_identity import came_before
-from controlplane.api.routes.clusters import CommandId, Keyed, carry_out, living
+from controlplane.api.request_identity import CommandId, Keyed, came_before
 from controlplane.api.schemas import (
     anomalies as anomaly_api,
     commands as command_api,

@@ -4,12 +4,12 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 
+from controlplane.api.cluster_lookup import living
 from controlplane.api.paging import MOST_ON_A_PAGE, AfterId, AfterNumber, Most, Turning, following
 from controlplane.api.problems import ApiError
 from controlplane.api.read_models.brokers import BrokerRow, broker_rows, chosen, hosted_like, role_on
 from controlplane.api.read_models.leader_matrix import LeaderMatrix, leader_matrix
 from controlplane.api.read_models.uptimes import UptimeQueries
-from controlplane.api.routes.clusters import living
 from controlplane.api.routes.topics import is_recorded, topics_seen
 from controlplane.api.schemas import brokers, messages as message_api
 from controlplane.api.services import PortalServices, Services

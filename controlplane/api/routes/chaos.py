@@ -6,9 +6,11 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from controlplane.api.auth import Actor
+from controlplane.api.cluster_lookup import living
+from controlplane.api.given_commands import carry_out
 from controlplane.api.paging import MOST_ON_A_PAGE, Most, Turning
 from controlplane.api.problems import ApiError
-from controlplane.api.routes.clusters import CommandId, carry_out, living
+from controlplane.api.request_identity import CommandId
 from controlplane.api.schemas import (
     chaos as chaos_api,
     commands as command_api,

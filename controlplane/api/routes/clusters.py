@@ -1,21 +1,21 @@
 """/v1/clusters and the three verbs of a spec file."""
 
 import time
-import uuid
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Header, Query, Request
+from fastapi import APIRouter, Query, Request
 from starlette.concurrency import run_in_threadpool
 
-from controlplane.api import approvals, event_log, move_proposals, paging, past, problems, request_identity, specs
+from controlplane.api import approvals, event_log, paging, past, problems, specs
 from controlplane.api.access.bindings import traits_of
 from controlplane.api.access.caller import Caller
 from controlplane.api.access.rights import Rights
 from controlplane.api.access.roles import Verb
 from controlplane.api.auth import Actor
+from controlplane.api.cluster_lookup import known, living
 from controlplane.api.feed import MAX_WAIT_S, RECHECK_EVERY_S, Feed
+from controlplane.api.given_commands import carry_out, spread
 from controlplane.api.history import History, page_of
 from controlplane.api.presenters import (
     clusters as answers,
@@ -23,7 +23,9 @@ from controlplane.api.presenters import (
     instances as instance_answers,
     specs as spec_answers,
 )
-from controlplane.api.presenters.sources import spec_source_out
+from controlplane.api.presenters.instances import agents_of_cluster
+from controlplane.api.presenters.sources import source_of_cluster
+from controlplane.api.request_identity import CommandId
 from controlplane.api.schemas import (
     clusters as api,
     commands as command_api,
@@ -31,33 +33,16 @@ from controlplane.api.schemas import (
     messages as message_api,
     specs as spec_api,
 )
-from controlplane.api.services import PortalServices, Proposed, Services
+from controlplane.api.services import PortalServices, Services
 from controlplane.background.dns.reconciler import DNS_NAME
 from controlplane.cluster import commands
-from controlplane.cluster.observed.agent_reports import AGENT_REPORT
 from controlplane.cluster.view import ClusterView
-from controlplane.commands.handler import CommandOutcome
 from controlplane.converger.tick.consoles import CONSOLE
-from controlplane.storage.certificates.shown import certificate_ends
 from controlplane.storage.latest_values import Subject
 from events.envelope import Recorded
 from events.ids import ClusterUid
 
 router = APIRouter(prefix=message_api.API_PREFIX, tags=["clusters"])
-
-
-def command_id(
-    rights: Caller, idempotency_key: Annotated[str, Header(max_length=request_identity.MOST_KEY)] = ""
-) -> str:
-    """The id of a command: it follows from the caller's key, so that a retry is recognised, else a fresh one."""
-    return request_identity.asked_id(rights, idempotency_key) or uuid.uuid4().hex
-
-
-CommandId = Annotated[str, Depends(command_id)]
-Keyed = Depends(command_id)
-"""For a write that is no command: it takes a key like any other."""
-Once = Depends(request_identity.refuse_repeated)
-"""For a write whose answer holds a secret."""
 
 
 @router.get("/clusters")
@@ -108,20 +93,6 @@ def get_cluster(name: str, services: Services, at: past.At = "") -> api.ClusterD
         source=source,
         consoles=consoles,
         window=services.cluster.window(view),
-    )
-
-
-def agents_of_cluster(
-    services: PortalServices, view: ClusterView, now: datetime
-) -> dict[str, instance_answers.AgentSeen]:
-    """What is known of its agents, by instance key."""
-    return instance_answers.agents_seen(
-        services.cluster.latest.of_cluster(view.uid, AGENT_REPORT),
-        services.access.credentials.of_cluster(view.uid).values(),
-        credential_life=services.access.credential_life,
-        asks_certificates=bool(services.access.ca_pem),
-        now=now,
-        certificates=certificate_ends(services.cluster.latest, view.uid),
     )
 
 
@@ -312,69 +283,3 @@ def confirm_loss(
         name=name, actor=actor, command_id=key, racks=tuple(body.racks), confirm=body.confirm, reason=body.reason
     )
     return carry_out(services, command)
-
-
-def living(services: PortalServices, name: str) -> ClusterView:
-    """The living cluster of that name. Raises ClusterNotFound."""
-    found = next((v for v in services.fleet.clusters.views() if v.name == name and not v.deleted), None)
-    if found is None:
-        raise commands.ClusterNotFound(name)
-    return found
-
-
-def known(services: PortalServices, name: str) -> ClusterView:
-    """The living cluster of that name, else the last that had it. Raises ClusterNotFound."""
-    named = [v for v in services.fleet.clusters.views() if v.name == name]
-    if not named:
-        raise commands.ClusterNotFound(name)
-    return max(named, key=lambda v: (not v.deleted, v.declared_at is not None and v.declared_at.timestamp()))
-
-
-def spread(services: PortalServices, outcomes: list[CommandOutcome]) -> None:
-    """Whoever was answered sees it in the next answer, and the converger looks at once."""
-    if any(o.changed for o in outcomes):
-        services.fleet.clusters.catch_up()
-    for outcome in outcomes:
-        if outcome.changed:
-            services.cluster.wake(outcome.uid)
-
-
-def carry_out(services: PortalServices, command: commands.Command) -> command_api.CommandOut:
-    """Records a command, and has the converger look at once. Raises what the handler raises.
-
-    A deletion or a rebalance that a policy leaves to a second person becomes a proposal.
-    """
-    try:
-        outcome = services.cluster.commands.handle(command)
-    except commands.NeedsApproval as reserved:
-        if isinstance(command, commands.RebalanceCluster):
-            return _proposed_rebalance(services, command, reserved)
-        if not isinstance(command, commands.DeleteCluster | commands.DeleteTopic) or services.access.proposals is None:
-            raise
-        topic = command.topic if isinstance(command, commands.DeleteTopic) else ""
-        wanted = Proposed(
-            change="delete-topic" if topic else "delete",
-            clusters=(command.name,),
-            digest=approvals.in_force_digest(services.cluster.commands.current(command.name), topic),
-            reasons=reserved.reasons,
-            topic=topic,
-            message=command.reason,
-        )
-        made = services.access.proposals.propose(wanted, actor=command.actor, key=command.command_id)
-        sentence = f"a second person must approve: proposal {made.id} is recorded, nothing is deleted"
-        return command_api.CommandOut(cluster=command.name, changed=False, sentence=sentence, proposal=made.id)
-    spread(services, [outcome])
-    return command_answers.command_out(outcome)
-
-
-def _proposed_rebalance(
-    services: PortalServices, command: commands.RebalanceCluster, reserved: commands.NeedsApproval
-) -> command_api.CommandOut:
-    made = move_proposals.propose_rebalance(services, command, reserved.reasons)
-    sentence = f"a second person must approve: proposal {made.id} is recorded, nothing is moved"
-    return command_api.CommandOut(cluster=command.name, changed=False, sentence=sentence, proposal=made.id)
-
-
-def source_of_cluster(services: PortalServices, view: ClusterView) -> spec_api.SpecSourceOut:
-    desk = services.fleet.sources
-    return spec_source_out(view, desk.board.of_source if desk is not None else lambda _: None)

@@ -5,12 +5,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from controlplane.api.cluster_lookup import living
 from controlplane.api.field_diff import Field, field_diff
 from controlplane.api.generation_pair import compared, declaration_of, spec_text
 from controlplane.api.paging import MOST_ON_A_PAGE, AfterId, Most, Turning, following
 from controlplane.api.presenters import specs as spec_answers
 from controlplane.api.read_models.running_settings import Reported
-from controlplane.api.routes.clusters import living
 from controlplane.api.schemas import messages as message_api, specs as spec_api
 from controlplane.api.schemas.diffs import ComparedOut, DeclaredOut, DiffOut, FieldOut, ReportedOut
 from controlplane.api.services import Services

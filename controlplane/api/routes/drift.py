@@ -5,8 +5,9 @@ from fastapi import APIRouter
 from controlplane.api.access.bindings import traits_of
 from controlplane.api.access.caller import Caller
 from controlplane.api.access.roles import Verb
+from controlplane.api.cluster_lookup import living
 from controlplane.api.presenters.drift import asked_out, drift_out
-from controlplane.api.routes.clusters import Keyed, living
+from controlplane.api.request_identity import Keyed
 from controlplane.api.schemas import drift as drift_api, messages as message_api
 from controlplane.api.services import Services
 from controlplane.cluster.observed.cloud_drift import ask_for_audit

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from controlplane.api.auth import Actor
 from controlplane.api.paging import MOST_ON_A_PAGE, Most, Turning, following
 from controlplane.api.presenters.freezes import ENDED, freezes_out, named_freezes
-from controlplane.api.routes.clusters import CommandId
+from controlplane.api.request_identity import CommandId
 from controlplane.api.schemas import freezes as api
 from controlplane.api.schemas.messages import API_PREFIX
 from controlplane.api.services import Services

@@ -5,9 +5,11 @@ from fastapi import APIRouter
 from controlplane.api.access.caller import Caller
 from controlplane.api.access.rights import Rights
 from controlplane.api.auth import Actor
+from controlplane.api.cluster_lookup import living
+from controlplane.api.given_commands import spread
 from controlplane.api.paging import MOST_ON_A_PAGE, AfterId, Most, Turning, following
 from controlplane.api.problems import ApiError
-from controlplane.api.routes.clusters import CommandId, living, spread
+from controlplane.api.request_identity import CommandId
 from controlplane.api.schemas import games as game_api, messages as message_api
 from controlplane.api.services import PortalServices, Services
 from controlplane.background.game_days.report import game_words, totals_of

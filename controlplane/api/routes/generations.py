@@ -5,11 +5,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from controlplane.api.cluster_lookup import living
 from controlplane.api.generations import generations_out
 from controlplane.api.paging import BelowNumber, PageCut, Turning
 from controlplane.api.past import At, past_of, past_out
 from controlplane.api.rollback import declared_in
-from controlplane.api.routes.clusters import living
 from controlplane.api.schemas import messages as message_api
 from controlplane.api.schemas.generations import GenerationsOut
 from controlplane.api.services import Services

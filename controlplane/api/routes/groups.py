@@ -4,10 +4,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from controlplane.api.cluster_lookup import living
 from controlplane.api.paging import Most, Turning
 from controlplane.api.presenters.groups import group_detail, groups_out
 from controlplane.api.problems import ApiError
-from controlplane.api.routes.clusters import living
 from controlplane.api.schemas import groups as group_api, messages as message_api
 from controlplane.api.services import PortalServices, Services
 from controlplane.cluster.observed.consumer_groups import kept_lags

@@ -5,7 +5,7 @@ from fastapi import APIRouter
 from controlplane.api.auth import Actor
 from controlplane.api.paging import MOST_ON_A_PAGE, AfterId, Most, Turning, following
 from controlplane.api.presenters.images import image_named, images_out
-from controlplane.api.routes.clusters import CommandId
+from controlplane.api.request_identity import CommandId
 from controlplane.api.schemas import images as api
 from controlplane.api.schemas.messages import API_PREFIX
 from controlplane.api.services import Services

@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
 
+from controlplane.api.cluster_lookup import living
 from controlplane.api.moments import Moment, as_utc
 from controlplane.api.problems import ApiError
-from controlplane.api.routes.clusters import living
 from controlplane.api.schemas import logs as log_api, messages as message_api
 from controlplane.api.services import Services
 from controlplane.background.log_reader.lines import LogQuery

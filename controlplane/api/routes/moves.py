@@ -6,9 +6,11 @@ from controlplane.api.access.bindings import traits_of
 from controlplane.api.access.caller import Caller
 from controlplane.api.access.roles import Verb
 from controlplane.api.auth import Actor
+from controlplane.api.cluster_lookup import living
+from controlplane.api.given_commands import carry_out
 from controlplane.api.presenters.moves import Moves, moves_asked, plan_out
 from controlplane.api.problems import ApiError
-from controlplane.api.routes.clusters import CommandId, carry_out, living
+from controlplane.api.request_identity import CommandId
 from controlplane.api.schemas import (
     commands as command_api,
     messages as message_api,

@@ -8,7 +8,7 @@ from controlplane.api.access.caller import Caller
 from controlplane.api.access.roles import Verb
 from controlplane.api.auth import Actor
 from controlplane.api.paging import MOST_ON_A_PAGE, Most, Turning, following
-from controlplane.api.routes.clusters import CommandId
+from controlplane.api.request_identity import CommandId
 from controlplane.api.schemas import networks as api
 from controlplane.api.schemas.messages import API_PREFIX
 from controlplane.api.services import Services

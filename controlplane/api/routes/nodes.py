@@ -5,12 +5,14 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from controlplane.api.auth import Actor
+from controlplane.api.cluster_lookup import living
+from controlplane.api.given_commands import carry_out
 from controlplane.api.paging import BelowNumber, Turning
 from controlplane.api.past import At, Past, past_of, past_out
 from controlplane.api.presenters.conditions import rebalance_out
 from controlplane.api.problems import ApiError
+from controlplane.api.request_identity import CommandId
 from controlplane.api.rolls import rolls_of, rolls_out
-from controlplane.api.routes.clusters import CommandId, carry_out, living
 from controlplane.api.schemas import (
     commands as command_api,
     messages as message_api,

@@ -6,7 +6,7 @@ from controlplane.api.access.bindings import Binding, binding
 from controlplane.api.access.rights import Rights
 from controlplane.api.access.roles import Verb
 from controlplane.api.paging import MOST_ON_A_PAGE, After, Most, PartOf, Turning, by_name
-from controlplane.api.routes.clusters import Keyed, Once
+from controlplane.api.request_identity import Keyed, Once
 from controlplane.api.schemas import commands as command_api, messages as message_api
 from controlplane.api.schemas.access import BindingIn, PasswordOut, UserIn, UserOut
 from controlplane.api.services import Services

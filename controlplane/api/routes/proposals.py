@@ -11,8 +11,7 @@ from controlplane.api.move_proposals import REBALANCE, is_still_so
 from controlplane.api.paging import MOST_ON_A_PAGE, After, AfterId, Most, Turning, by_name, following
 from controlplane.api.presenters import specs as spec_answers
 from controlplane.api.problems import ApiError
-from controlplane.api.request_identity import came_before
-from controlplane.api.routes.clusters import Keyed
+from controlplane.api.request_identity import Keyed, came_before
 from controlplane.api.schemas import proposals as api
 from controlplane.api.schemas.messages import API_PREFIX
 from controlplane.api.services import PortalServices, Proposals, Services

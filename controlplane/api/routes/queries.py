@@ -6,11 +6,11 @@ from typing import TypeVar
 
 from fastapi import APIRouter
 
+from controlplane.api.cluster_lookup import living
 from controlplane.api.dependents import Dependents, dependents_of
 from controlplane.api.paging import MOST_ON_A_PAGE, AfterNumber, Most, Turning
 from controlplane.api.presenters.queries import topic_logs_out, values_out
 from controlplane.api.problems import ApiError
-from controlplane.api.routes.clusters import living
 from controlplane.api.schemas import messages as message_api, queries as look_api
 from controlplane.api.services import PortalServices, Services
 from controlplane.cluster.view import ClusterView

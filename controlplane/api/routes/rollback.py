@@ -4,8 +4,8 @@ from fastapi import APIRouter
 
 from controlplane.api import auth, paging, pull_requests, topic_rollback
 from controlplane.api.access.caller import Caller
+from controlplane.api.request_identity import CommandId
 from controlplane.api.rollback import roll_back, rollback_of
-from controlplane.api.routes.clusters import CommandId
 from controlplane.api.schemas import messages as message_api
 from controlplane.api.schemas.rollbacks import RollbackIn, RollbackOut, TopicDeclarationsOut
 from controlplane.api.services import Services

@@ -6,8 +6,8 @@ from urllib.parse import quote
 from fastapi import APIRouter, Query
 
 from controlplane.api.paging import MOST_ON_A_PAGE, After, AfterId, Most, Turning, by_name, following
+from controlplane.api.presenters.fleet import FleetRow, fleet_rows, rows_like
 from controlplane.api.read_models.cluster_words import Word
-from controlplane.api.read_models.fleet import FleetRow, fleet_rows, rows_like
 from controlplane.api.schemas import messages as message_api
 from controlplane.api.schemas.search import FleetOut, FleetRowOut, FoundOut, SearchOut, WordOut
 from controlplane.api.search import MOST_THINGS, Found, Hit, search_all

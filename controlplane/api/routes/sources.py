@@ -3,10 +3,11 @@
 from fastapi import APIRouter
 
 from controlplane.api.auth import Actor
+from controlplane.api.given_commands import spread
 from controlplane.api.paging import MOST_ON_A_PAGE, After, Most, PartOf, Turning, by_name
 from controlplane.api.presenters import commands as command_answers
 from controlplane.api.presenters.sources import source_out
-from controlplane.api.routes.clusters import CommandId, Keyed, spread
+from controlplane.api.request_identity import CommandId, Keyed
 from controlplane.api.schemas import (
     commands as command_api,
     messages as message_api,

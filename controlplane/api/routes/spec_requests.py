@@ -6,7 +6,7 @@ from controlplane.api.access.caller import Caller
 from controlplane.api.auth import Actor
 from controlplane.api.presenters import specs as spec_answers
 from controlplane.api.pull_requests import Requester
-from controlplane.api.routes.clusters import CommandId
+from controlplane.api.request_identity import CommandId
 from controlplane.api.schemas import messages as message_api
 from controlplane.api.schemas.spec_requests import SpecRequestIn, SpecRequestOut
 from controlplane.api.services import Services

@@ -2,8 +2,8 @@
 
 from fastapi import APIRouter
 
+from controlplane.api.cluster_lookup import living
 from controlplane.api.problems import ApiError
-from controlplane.api.routes.clusters import living
 from controlplane.api.schemas import clusters as api, messages as message_api
 from controlplane.api.services import Services
 from controlplane.cluster.planner_state import cluster_document

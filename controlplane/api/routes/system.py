@@ -10,7 +10,7 @@ from controlplane.api.access.caller import Caller
 from controlplane.api.access.roles import Verb
 from controlplane.api.api_document import api_document
 from controlplane.api.problems import ApiError
-from controlplane.api.routes.clusters import Keyed
+from controlplane.api.request_identity import Keyed
 from controlplane.api.schemas import messages as message_api, system as system_api
 from controlplane.api.services import Services
 from controlplane.storage.backup import BackupCorrupt

@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Request
 
 from controlplane.api.auth import Actor
+from controlplane.api.cluster_lookup import living
+from controlplane.api.given_commands import carry_out
 from controlplane.api.paging import MOST_ON_A_PAGE, After, AfterId, AfterNumber, Most, PartOf, Turning
 from controlplane.api.past import At, past_of
 from controlplane.api.past_topics import past_topic_out, past_topics_out
@@ -15,7 +17,7 @@ from controlplane.api.problems import ApiError
 from controlplane.api.read_models.partitions import ailing as ailing_of, behind, chosen_ailing, id_of, place_of
 from controlplane.api.read_models.topic_rates import RatedTopics
 from controlplane.api.read_models.topics import TopicRow, partition_rows, rows_in_order
-from controlplane.api.routes.clusters import CommandId, carry_out, living
+from controlplane.api.request_identity import CommandId
 from controlplane.api.schemas import (
     commands as command_api,
     messages as message_api,

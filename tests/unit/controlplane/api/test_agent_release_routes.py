@@ -10,7 +10,7 @@ from pydantic import SecretBytes
 from controlplane.api.access.bindings import Binding
 from controlplane.api.access.rights import Forbidden, rights_of
 from controlplane.api.access.roles import Role
-from controlplane.api.access.scoped import scoped
+from controlplane.api.scoped.services import scoped
 from controlplane.background.agent_upgrades.reconciler import AgentUpgradeReconciler
 from controlplane.background.agent_upgrades.service import AgentReleaseService
 from controlplane.background.agent_upgrades.signing import AgentSigner

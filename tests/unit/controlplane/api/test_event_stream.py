@@ -10,13 +10,13 @@ import pytest
 from controlplane.api.access.bindings import Binding
 from controlplane.api.access.rights import Rights, rights_of, whole_rights
 from controlplane.api.access.roles import Role
-from controlplane.api.access.scoped import scoped
 from controlplane.api.event_log import EventQuery
 from controlplane.api.event_stream import AT_ONCE, Watch, event_messages, grown
 from controlplane.api.presenters.loop import log_out
 from controlplane.api.read_models.event_tail import MOST_OF_ONE, Tailer
 from controlplane.api.routes.loop import log_of
 from controlplane.api.schemas.loop import LogOut
+from controlplane.api.scoped.services import scoped
 from events import facts
 from events.errors import StoreUnavailable
 from tests.unit.controlplane.api.listening import THEIRS, house_of_ours, until

@@ -10,7 +10,7 @@ import pytest
 from controlplane.api.access.bindings import Binding
 from controlplane.api.access.rights import Forbidden, rights_of
 from controlplane.api.access.roles import ALLOWS, Role, Verb
-from controlplane.api.access.scoped import scoped
+from controlplane.api.scoped.services import scoped
 from controlplane.cluster.commands import ClusterNotFound, CommandRefused
 from controlplane.converger.tick.loop import Converger
 from controlplane.fleet.freezes.commands import FreezeAnswer, Freezes, FreezeService, WantedFreeze

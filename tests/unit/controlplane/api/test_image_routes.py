@@ -7,7 +7,7 @@ import pytest
 from controlplane.api.access.bindings import Binding
 from controlplane.api.access.rights import Forbidden, rights_of
 from controlplane.api.access.roles import Role
-from controlplane.api.access.scoped import scoped
+from controlplane.api.scoped.services import scoped
 from controlplane.fleet.images.commands import ImageService
 from controlplane.fleet.images.state import ImageCache
 from controlplane.portal.app import create_app

@@ -10,7 +10,7 @@ import pytest
 from controlplane.api.access.bindings import Binding
 from controlplane.api.access.rights import Forbidden, rights_of
 from controlplane.api.access.roles import ALLOWS, Role, Verb
-from controlplane.api.access.scoped import VERB_OF, scoped
+from controlplane.api.scoped.services import VERB_OF, scoped
 from controlplane.cluster import commands
 from controlplane.cluster.commands import (
     AbortRecycle,

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from controlplane.api.presenters import clusters as answers
+from controlplane.api.presenters.sources import source_of_cluster
 from controlplane.api.read_models.cluster_words import Word, health_word, sync_word
-from controlplane.api.routes.clusters import source_of_cluster
 from controlplane.api.schemas import clusters as api
 from controlplane.api.services import PortalServices
 from controlplane.cluster.observed.agent_reports import AGENT_FINDINGS, ailing

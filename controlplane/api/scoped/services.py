@@ -13,10 +13,10 @@ from pathlib import Path
 from controlplane.api.access.bindings import Traits, traits_of
 from controlplane.api.access.rights import Forbidden, Rights
 from controlplane.api.access.roles import Verb
-from controlplane.api.access.scoped_agents import ScopedAgents
-from controlplane.api.access.scoped_freezes import ScopedFreezes
-from controlplane.api.access.scoped_images import ScopedImages
-from controlplane.api.access.scoped_networks import ScopedNetworks
+from controlplane.api.scoped.agents import ScopedAgents
+from controlplane.api.scoped.freezes import ScopedFreezes
+from controlplane.api.scoped.images import ScopedImages
+from controlplane.api.scoped.networks import ScopedNetworks
 from controlplane.api.services import Commands, Fleet, FleetServices, PortalServices
 from controlplane.background.git_sync.service import SourceNotFound, SourceService
 from controlplane.background.git_sync.status import SourceStatus

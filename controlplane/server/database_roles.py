@@ -14,9 +14,7 @@ from dataclasses import dataclass, field
 from sqlalchemy import Connection, Engine, text
 
 import controlplane.storage.tables  # noqa: F401  (imported for its tables)
-from controlplane.server.split.moments import COLUMNS
-from controlplane.server.split.portal_rights import EVENTS, LATEST, PORTAL_RIGHTS
-from controlplane.server.split.relay_rights import RELAY_RIGHTS
+from controlplane.server.portal_rights import CREDENTIAL_COLUMNS, EVENTS, LATEST, PORTAL_RIGHTS
 from events.engine import reading
 from providers.finding import Finding
 
@@ -38,6 +36,11 @@ RIGHTS: Mapping[str, str] = {
     **dict.fromkeys(("oidc_person", "oidc_attempt", "call_key"), _ALL),
 }
 """What a server needs of each table."""
+
+RELAY_RIGHTS: Mapping[str, str] = {"audit_entry": "SELECT"}
+"""What a relay needs: a hash in each entry covers the one before, so that is the chain too. All other tables are closed
+to it, column by column. Turns and words of a relay need no right (`controlplane.api.audit.lock`).
+"""
 
 SECRETS = {"agent_credential", "api_token", "portal_user", "portal_session", "oidc_attempt", "terraform_state"}
 """Hashes of secrets, and Terraform's states, which may hold secrets themselves: no reader's."""
@@ -76,7 +79,7 @@ def _all_but(rights: Mapping[str, str]) -> list[tuple[str, str]]:
 
 SERVER = ProcessRights("server", "--app", RIGHTS, [(table, right) for table in APPEND_ONLY for right in _OVERMUCH])
 PORTAL = ProcessRights(
-    "portal", "--portal", PORTAL_RIGHTS, _all_but(PORTAL_RIGHTS), {"agent_credential": COLUMNS}, by_row=True
+    "portal", "--portal", PORTAL_RIGHTS, _all_but(PORTAL_RIGHTS), {"agent_credential": CREDENTIAL_COLUMNS}, by_row=True
 )
 RELAY = ProcessRights("relay", "--relay", RELAY_RIGHTS, _all_but(RELAY_RIGHTS), nothing_else=True)
 

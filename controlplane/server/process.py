@@ -21,10 +21,10 @@ from controlplane.runtime import core_dumps, descriptors, gc_tuning, redaction, 
 from controlplane.runtime.listen_addresses import AddressRefused, CannotListen, ListenAddress, address_of, listening
 from controlplane.server import bootstrap, database_roles, logging_setup, tls_agents, tls_people, web_server
 from controlplane.server.parts import Services
+from controlplane.server.sections.process import LOOP, PORTAL
 from controlplane.server.settings import Settings, warn_of_old_names
 from controlplane.server.split.forbidden_access import PortalRefused
 from controlplane.server.split.portal_build import build_portal
-from controlplane.server.split.setup import LOOP, PORTAL
 from controlplane.storage.certificates.authority import AuthorityRefused
 from controlplane.storage.home import Home, ServerRecord
 from controlplane.storage.home_binding import HTTP, HomeRefused

@@ -4,13 +4,13 @@ import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from controlplane.server.assembly.terraform_states import Storage
 from controlplane.server.settings import Settings
 from providers.base import CloudProvider, TerraformRun
 from providers.doctor import Mirrored
 from providers.tf.execute import execute
 from providers.tf.modules import module_root as shipped_modules
 from providers.tf.progress import RunProgress
+from providers.tf.states import StateStorage
 
 
 def module_root(settings: Settings) -> Path:
@@ -28,7 +28,7 @@ def mirrored(settings: Settings) -> Mirrored | None:
 def run_terraform(
     settings: Settings,
     clouds: Callable[[str], CloudProvider],
-    storage: Storage,
+    states: StateStorage,
     refuse_if_moved: Callable[[], None],
     run: TerraformRun,
     tell: Callable[[str], None],
@@ -46,7 +46,7 @@ def run_terraform(
     result = execute(
         run,
         provider=clouds(run.resources.place.cloud),
-        states=storage.states,
+        states=states,
         module_root=module_root(settings),
         on_progress=on_progress,
         stop=stop,

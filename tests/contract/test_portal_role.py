@@ -10,8 +10,8 @@ import pytest
 from sqlalchemy import Engine, text
 
 from controlplane.server.database_roles import PORTAL, RIGHTS, RoleRefused, check_role, examined, standing
+from controlplane.server.portal_rights import EVENTS, LATEST, PORTAL_RIGHTS
 from controlplane.server.split.moments import SqlCredentialMoments
-from controlplane.server.split.portal_rights import EVENTS, LATEST, PORTAL_RIGHTS
 from controlplane.storage.agent_credentials import SqlCredentialStore, Vm
 from controlplane.storage.latest_values import LatestValue, SqlLatestStore, Subject
 from events.engine import build_engine, reading, writing

@@ -11,8 +11,16 @@ from sqlmodel import SQLModel
 
 from controlplane.api.audit.entry import Entry, Outcome
 from controlplane.api.audit.store import AuditFilter, SqlAuditStore
-from controlplane.server.database_roles import RELAY, RIGHTS, RoleRefused, check_role, examined, grants, standing
-from controlplane.server.split.relay_rights import RELAY_RIGHTS
+from controlplane.server.database_roles import (
+    RELAY,
+    RELAY_RIGHTS,
+    RIGHTS,
+    RoleRefused,
+    check_role,
+    examined,
+    grants,
+    standing,
+)
 from events.engine import build_engine, reading, writing
 from events.errors import StoreUnavailable
 from tests.databases import APP, PORTAL, READER, RELAY as RELAY_ROLE, as_role, postgres_copy

@@ -82,7 +82,7 @@ def _runner(ground: Ground, bell: Bell, clouds: SharedClouds, planning: Planning
         ground.jobs,
         ground.plans,
         owner=candidate.owner,
-        run_terraform=partial(run_terraform, settings, clouds, storage, in_force),
+        run_terraform=partial(run_terraform, settings, clouds, storage.states, in_force),
         run_network=partial(run_network, *files),
         run_audit=partial(run_audit, *files),
         solve=partial(_solve, planning, settings.telemetry.lake),

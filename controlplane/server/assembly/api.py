@@ -36,7 +36,7 @@ from controlplane.server.assembly.loop import Folded, Loop
 from controlplane.server.cloud_readiness import examiner_of
 from controlplane.server.clouds import console_page_in, packet_filter_in, places_in, unbootable_in
 from controlplane.server.database_roles import examined
-from controlplane.server.split.setup import LOOP
+from controlplane.server.sections.process import LOOP
 from controlplane.server.status import planner_state, progress_of, release
 from controlplane.storage.agent_credentials import CredentialStore, SqlCredentialStore
 from controlplane.storage.backup import backup

@@ -7,6 +7,9 @@ from pydantic import Field, field_validator
 from controlplane.runtime.loopback import is_loopback
 from controlplane.server.sections.section import Section
 
+LOOP, PORTAL = "loop", "portal"
+"""Words of the setting `only`."""
+
 
 class ProcessSection(Section):
     """Of the server's process."""

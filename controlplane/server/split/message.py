@@ -27,10 +27,9 @@ SAID: Final = "loop-said"
 """Kind of the rows with what the last tick of each cluster ended in."""
 EXAMINED: Final = "loop-examined"
 """Kind of the rows with what the loop found of clouds, by what was asked for: one cloud, or "" for all in use."""
-ASKED: Final = "portal-asked"
-"""Kind of the rows in which portals ask the loop for a look: `source NAME` and `doctor CLOUD`."""
 
 SOURCE, DOCTOR = "source ", "doctor "
+"""What rows of the kind `portal_rights.ASKED` begin with."""
 
 NOBODY = ClusterUid("")
 """What is said of no single cluster."""

@@ -4,16 +4,11 @@ from collections.abc import Mapping
 
 from sqlalchemy import Engine, select
 
+from controlplane.server.portal_rights import CREDENTIAL_COLUMNS
 from controlplane.storage.agent_credentials import Credential, CredentialRefused, Vm
 from controlplane.storage.tables import AGENT_CREDENTIAL
 from events.engine import reading
 from events.ids import ClusterUid, IntentId, NodeName
-
-COLUMNS = (
-    *("cluster_uid", "node", "generation", "intent_id"),
-    *("enrolled_at", "rotated_at", "outdated_shown_at", "certified_at"),
-)
-"""Of the table `agent_credential`: what a portal's role may read."""
 
 
 class SqlCredentialMoments:
@@ -40,7 +35,7 @@ class SqlCredentialMoments:
 
     def of_cluster(self, cluster_uid: ClusterUid) -> Mapping[Vm, Credential]:
         """See CredentialStore; without hashes. Raises StoreUnavailable."""
-        wanted = select(*(AGENT_CREDENTIAL.c[name] for name in COLUMNS))
+        wanted = select(*(AGENT_CREDENTIAL.c[name] for name in CREDENTIAL_COLUMNS))
         with reading(self._engine) as connection:
             rows = connection.execute(wanted.where(AGENT_CREDENTIAL.c.cluster_uid == cluster_uid)).all()
         found = (

@@ -9,6 +9,7 @@ from controlplane.api.services import Fleet, HeldLeadership
 from controlplane.background.git_sync.status import SourceStatus, SourceStatuses
 from controlplane.converger.tick.report import Said
 from controlplane.converger.tick.status import ServerLoop
+from controlplane.server.portal_rights import ASKED
 from controlplane.server.split import message
 from controlplane.storage.latest_values import LatestStore, LatestValue, Subject
 from events.clock import Clock
@@ -87,7 +88,7 @@ class LoopTeller:
         return rows
 
     def _answer(self, now: datetime) -> None:
-        asked = {row.subject.name: row.observed_at for row in self.latest.of_kind(message.ASKED)}
+        asked = {row.subject.name: row.observed_at for row in self.latest.of_kind(ASKED)}
         before = self._answered
         if before is None:
             before = {name: at for name, at in asked.items() if now - at > OLDEST_ASK}

@@ -7,14 +7,12 @@ from controlplane.api.services import PortalServices
 from controlplane.converger.tick.status import ServerLoop
 from controlplane.runtime.polling import Polled, Poller
 from controlplane.server.assembly.git_sync import Sources
+from controlplane.server.sections.process import LOOP
 from controlplane.server.settings import Settings
 from controlplane.server.split.config_parity import files_alike
 from controlplane.server.split.message import TOLD_EVERY_S
 from controlplane.server.split.publisher import LoopTeller
 from controlplane.storage.latest_values import LatestStore
-
-LOOP, PORTAL = "loop", "portal"
-"""The words of the setting `only`."""
 
 _TELLER = "portals"
 

@@ -11,6 +11,7 @@ from controlplane.background.git_sync.status import SourceStatus, SourceStatuses
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.tick.report import Said
 from controlplane.converger.tick.status import MOST_JOBS, JobStatus, LoopStatus
+from controlplane.server.portal_rights import ASKED
 from controlplane.server.split import message
 from controlplane.server.status import progress_of
 from controlplane.storage.job_store import JobStore
@@ -95,7 +96,7 @@ class LoopSubscriber:
 
     def ask(self, name: str) -> None:
         """Asks for a look; the loop answers within about a second. Raises StoreUnavailable."""
-        self._latest.put(LatestValue(Subject(message.ASKED, message.NOBODY, name), {}, "portal", self._clock()))
+        self._latest.put(LatestValue(Subject(ASKED, message.NOBODY, name), {}, "portal", self._clock()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from controlplane.server.database_roles import APPEND_ONLY, PORTAL, RIGHTS, grants
-from controlplane.server.split.portal_rights import ASKED_BY_PEOPLE, EVENTS, LATEST, PORTAL_RIGHTS
+from controlplane.server.portal_rights import ASKED_BY_PEOPLE, EVENTS, LATEST, PORTAL_RIGHTS
 from events.registry import REGISTRY
 
 ROOT = Path("controlplane")

@@ -7,9 +7,11 @@ from collections.abc import Mapping
 
 from controlplane.cluster.observed.cloud_drift import AUDIT_ASKED
 from controlplane.cluster.observed.consumer_groups import GROUPS, GROUPS_NOTED, LAGS
-from controlplane.server.split.message import ASKED
 from events import facts, proposal_facts, topic_facts
 from events.registry import REGISTRY
+
+ASKED = "portal-asked"
+"""Kind of the rows in which portals ask the loop for a look: `source NAME` and `doctor CLOUD`."""
 
 ASKED_BY_PEOPLE = (
     *(facts.NameTaken, facts.ClusterDeclared, facts.ClusterDeletionRequested),
@@ -55,3 +57,9 @@ PORTAL_RIGHTS: Mapping[str, str] = {
     **dict.fromkeys(("portal_user", "role_binding", "portal_session", "oidc_person", "oidc_attempt", "call_key"), _ALL),
 }
 """By table. Those that are not named are closed to it: leases, Terraform's states and locks, plans at rest."""
+
+CREDENTIAL_COLUMNS = (
+    *("cluster_uid", "node", "generation", "intent_id"),
+    *("enrolled_at", "rotated_at", "outdated_shown_at", "certified_at"),
+)
+"""Of the table `agent_credential`: what a portal's role may read."""

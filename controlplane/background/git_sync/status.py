@@ -15,15 +15,14 @@ HELD_BY_LEADER = "PolledByLeader"
 LOOK_FAILED = "LookFailed"
 
 
-@dataclass(frozen=True, slots=True)
-class SourceStatus:
-    """One source as its last poll left it. `state` is one of the words above, `since` when it became (state, reason).
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceReport:
+    """What the last poll of a source found. `state` is one of the words above, `since` when it became (state, reason).
 
     `tip` is the newest commit seen, `applied` the one whose files were looked at last. `missing` clusters of the source
-    have no file there any more.
+    have no file there any more. A loop tells its portals this, by these names.
     """
 
-    binding: GitBinding
     state: str = UNKNOWN
     reason: str = NOT_POLLED
     message: str = ""
@@ -40,6 +39,13 @@ class SourceStatus:
     problems: tuple[Problem, ...] = ()
     is_reached: bool = True
     """Whether the last poll got an answer from the repository at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceStatus(SourceReport):
+    """One source as its last poll left it."""
+
+    binding: GitBinding
 
 
 class SourceStatuses:

@@ -6,20 +6,18 @@ None of it is the truth: what people ask for is in the events, and a loop that h
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Final
 
 from pydantic import TypeAdapter
 
 from controlplane.api.cloud_readiness import Examination
-from controlplane.background.git_sync.signing import CLAIMED, Signature
+from controlplane.background.git_sync.status import SourceReport
 from controlplane.converger.tick.beats import Beat
 from controlplane.converger.tick.failing_ticks import Poisoned
 from controlplane.converger.tick.inventory import TaggedVms
 from controlplane.converger.tick.report import Said
 from controlplane.runtime.polling import Looked
 from events.ids import ClusterUid
-from events.spec.problems import Problem
 
 LOOP: Final = "loop-word"
 """Kind of the one row with how the loop does."""
@@ -36,27 +34,6 @@ NOBODY = ClusterUid("")
 
 TOLD_EVERY_S = 1.0
 HEARD_EVERY_S = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class SourceReport:
-    """A git source as the loop's last poll left it; the names are those of `git_sync.status.Standing`."""
-
-    state: str
-    reason: str
-    message: str = ""
-    next_step: str = ""
-    since: datetime | None = None
-    polled_at: datetime | None = None
-    reached_at: datetime | None = None
-    tip: str = ""
-    applied: str = ""
-    author: str = ""
-    signature: Signature = CLAIMED
-    clusters: tuple[str, ...] = ()
-    missing: tuple[str, ...] = ()
-    problems: tuple[Problem, ...] = ()
-    is_reached: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

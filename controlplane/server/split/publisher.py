@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from controlplane.api.cloud_readiness import Examination, Examinations
 from controlplane.api.services import Fleet, HeldLeadership
-from controlplane.background.git_sync.status import SourceStatus, SourceStatuses
+from controlplane.background.git_sync.status import SourceStatuses
 from controlplane.converger.tick.report import Said
 from controlplane.converger.tick.status import ServerLoop
 from controlplane.server.portal_rights import ASKED
@@ -69,7 +69,7 @@ class LoopTeller:
             poisoned=tuple(loop.ticked.poisoned()),
             tagged=tuple(loop.tagged()),
             progress=dict(loop.progress),
-            sources={standing.binding.name: _told(standing) for standing in self.board.all()},
+            sources={standing.binding.name: standing for standing in self.board.all()},
             files=self.files(),
             ca_pem=self.ca_pem,
         )
@@ -107,7 +107,3 @@ class LoopTeller:
     def _tell(self, cloud: str, found: tuple[Examination, ...], now: datetime) -> None:
         value = {"found": message.EXAMINATIONS.dump_python(found, mode="json")}
         self.latest.put(LatestValue(Subject(message.EXAMINED, message.NOBODY, cloud), value, "loop", now))
-
-
-def _told(standing: SourceStatus) -> message.SourceReport:
-    return message.SourceReport(**{name: getattr(standing, name) for name in message.SourceReport.__dataclass_fields__})

@@ -147,7 +147,7 @@ class ReceivedStatus(SourceStatuses):
         told = word.sources.get(known.binding.name) if word is not None else None
         if told is None:
             return replace(known, message=self._hearing.notice() or "the loop has no binding of this name")
-        return replace(known, **{name: getattr(told, name) for name in told.__dataclass_fields__})
+        return SourceStatus(known.binding, **{name: getattr(told, name) for name in told.__dataclass_fields__})
 
 
 class AskedExaminations:

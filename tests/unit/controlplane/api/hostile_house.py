@@ -120,10 +120,10 @@ def _with_desks(house: House, word: str) -> None:
     problem = Problem(word, 7, 3, "KEDGE-SPEC-001", word, word)
     standing = SourceStanding(
         binding("teams"),
-        OUT_OF_SYNC,
-        word,
-        word,
-        word,
+        state=OUT_OF_SYNC,
+        reason=word,
+        message=word,
+        next_step=word,
         tip="b" * 40,
         applied="a" * 40,
         author=word,

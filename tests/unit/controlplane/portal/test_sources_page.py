@@ -25,10 +25,10 @@ def test_a_source_is_told_with_what_next_its_author_and_its_problems_where_they_
     board = SourceStatuses((binding("infra"), binding("teams")))
     standing = SourceStatus(
         binding("teams"),
-        OUT_OF_SYNC,
-        "FilesRefused",
-        "one file makes no sense",
-        "mend teams/a.yaml and merge it",
+        state=OUT_OF_SYNC,
+        reason="FilesRefused",
+        message="one file makes no sense",
+        next_step="mend teams/a.yaml and merge it",
         tip="b" * 40,
         applied="a" * 40,
         author="ada <ada@example.com>",

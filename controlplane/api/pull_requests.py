@@ -60,18 +60,18 @@ def door_of(services: PortalServices, source: str) -> ForgeDoor | None:
     desk, name = services.fleet.sources, binding_of(source)
     if desk is None or not name:
         return None
-    link = desk.forges.get(name)
+    link = services.fleet.forges.get(name)
     return None if link is None else ForgeDoor(desk.standing(name).binding, link)
 
 
 def doors_for(services: PortalServices, judged: Judged) -> list[ForgeDoor]:
     """Those through which what a file declares may be declared, by name; none where some of it is there already."""
-    desk = services.fleet.sources
+    desk, forges = services.fleet.sources, services.fleet.forges
     if desk is None or not judged.ok or any(one.plan.exists for one in judged.documents):
         return []
-    bindings = [standing.binding for standing in desk.standings() if standing.binding.name in desk.forges]
+    bindings = [standing.binding for standing in desk.standings() if standing.binding.name in forges]
     fitting = [binding for binding in bindings if may_commit(services, binding, judged, "create")]
-    return [ForgeDoor(b, desk.forges[b.name]) for b in sorted(fitting, key=lambda b: b.name)]
+    return [ForgeDoor(b, forges[b.name]) for b in sorted(fitting, key=lambda b: b.name)]
 
 
 def may_commit(services: PortalServices, binding: GitBinding, judged: Judged, verb: GitVerb) -> bool:

@@ -19,6 +19,7 @@ from controlplane.background.anomalies.windows import NoWindows, Windows
 from controlplane.background.broker_queries import KafkaQueries, NoKafkaQueries
 from controlplane.background.consumer_groups.resets import GroupOffsets, NoGroupOffsets
 from controlplane.background.consumer_groups.service import Groups, NoGroups
+from controlplane.background.forges.link import ForgeLink
 from controlplane.background.git_sync.service import SourceService
 from controlplane.background.log_reader.reading import Journals, NoJournals
 from controlplane.background.notifications.service import NoNotifiers, Notifiers
@@ -193,6 +194,8 @@ class FleetServices:
     """What agents VMs are to run."""
     sources: SourceService | None = None
     """The git sources, None where git sync is no part of this server."""
+    forges: Mapping[str, ForgeLink] = field(default_factory=dict)
+    """The forges of those that name one, by the binding's name."""
     notifiers: Notifiers = field(default_factory=NoNotifiers)
     """Where anomalies are told to."""
     prices: Callable[[], PriceBook] = PriceBook

@@ -17,6 +17,5 @@ def sources(request: Request, services: Services) -> Response:
     """All the caller may see, by name."""
     desk = services.fleet.sources
     found = desk.standings(leads=services.operations.leadership.may_act) if desk is not None else []
-    forges = desk.forges if desk is not None else {}
-    told = [source_out(s, forges.get(s.binding.name)) for s in found]
+    told = [source_out(s, services.fleet.forges.get(s.binding.name)) for s in found]
     return page(request, "sources.html", sources=told, tones=TONES)

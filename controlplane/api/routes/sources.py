@@ -33,7 +33,7 @@ def list_sources(
     every = [s for s in desk.standings(leads=services.operations.leadership.may_act) if q in s.binding.name]
     left = by_name(every, lambda standing: standing.binding.name, after=after)
     page = turn.page(left, lambda standing: standing.binding.name, limit)
-    return [source_out(s, desk.forges.get(s.binding.name)) for s in page]
+    return [source_out(s, services.fleet.forges.get(s.binding.name)) for s in page]
 
 
 @router.post("/sources/{name}/poll", dependencies=[Keyed])

@@ -343,11 +343,7 @@ def _scoped_fleet(fleet: FleetServices, seen: ScopedFleet, rights: Rights) -> Fl
 
 
 def _scoped_desk(desk: SourceService | None, rights: Rights) -> SourceService | None:
-    return (
-        None
-        if desk is None
-        else ScopedService(desk.board, desk.store, desk.ring, desk.forges, desk.reaches_leader, rights)
-    )
+    return desk and ScopedService(desk.board, desk.store, desk.ring, desk.reaches_leader, rights)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ import httpx
 from pydantic import SecretStr
 
 from controlplane.background.forges import forge as f
-from controlplane.background.forges.binding import ForgeBinding
 from controlplane.background.git_sync.faults import SourceFault
+from controlplane.background.git_sync.forge_binding import ForgeBinding
 from controlplane.background.git_sync.tokens import kept_token
 from controlplane.runtime.egress import Egress, EgressRefused
 from events.clock import Clock

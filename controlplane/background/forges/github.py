@@ -6,9 +6,9 @@ The token needs: commit statuses, contents and pull requests, each to write (for
 from typing import Any
 from urllib.parse import quote
 
-from controlplane.background.forges.binding import ForgeAddress, ForgeBinding
 from controlplane.background.forges.calls import ForgeCalls, listed
 from controlplane.background.forges.forge import CommitStatus, FileChange, PullRequest, State
+from controlplane.background.git_sync.forge_binding import ForgeAddress, ForgeBinding
 from controlplane.runtime.egress import Egress
 from events.clock import Clock
 

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from controlplane.background.forges.binding import GITHUB, ForgeBinding
 from controlplane.background.forges.forge import Forge
 from controlplane.background.forges.github import GitHub
 from controlplane.background.forges.gitlab import GitLab
 from controlplane.background.forges.statuses import StatusReconciler
 from controlplane.background.git_sync.binding import GitBinding
+from controlplane.background.git_sync.forge_binding import GITHUB, ForgeBinding
 from controlplane.background.git_sync.status import SourceStatus
 from controlplane.runtime.egress import Egress
 from events.clock import Clock

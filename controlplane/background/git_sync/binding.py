@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from controlplane.background.forges.binding import ForgeBinding
+from controlplane.background.git_sync.forge_binding import ForgeBinding
 from controlplane.background.git_sync.tokens import require_reference
 from controlplane.runtime.loopback import is_loopback
 

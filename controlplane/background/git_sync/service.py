@@ -1,9 +1,8 @@
 """What people ask of sources: how they stand, look again, accept a rewritten history."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
-from controlplane.background.forges.link import ForgeLink
 from controlplane.background.git_sync.fold import SourceFold, read_ledger, record
 from controlplane.background.git_sync.signing import Signature
 from controlplane.background.git_sync.status import HELD_BY_LEADER, SourceStatus, SourceStatuses
@@ -26,14 +25,12 @@ class SourceNotFound(LookupError):
 class SourceService:
     """Any server may answer; only the leader polls. `ring` asks it for a look, False where this server cannot.
 
-    `forges` are those of the bindings that name one. `reaches_leader`: the board is the leader's own and `ring`
-    comes to it, though this process leads nothing.
+    `reaches_leader`: the board is the leader's own and `ring` comes to it, though this process leads nothing.
     """
 
     board: SourceStatuses
     store: EventStore
     ring: Callable[[str], bool]
-    forges: Mapping[str, ForgeLink] = field(default_factory=dict)
     reaches_leader: bool = False
 
     def standings(self, *, leads: bool = True) -> list[SourceStatus]:

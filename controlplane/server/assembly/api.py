@@ -69,6 +69,7 @@ def api_of(
         fleet=replace(
             fleet_services(ground, loop, converger, converger.sentence_on),
             sources=asking.sources.desk,
+            forges=asking.sources.forges,
             agents=rooms.agents.desk,
             notifiers=rooms.anomalies.desk,
         ),

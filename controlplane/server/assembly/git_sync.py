@@ -23,6 +23,7 @@ class Sources:
     """Git sync of one server. Nothing runs before `start`. `statuses` tells forges beside the polls."""
 
     desk: SourceService
+    forges: Mapping[str, ForgeLink]
     poller: Poller
     statuses: Poller
 
@@ -33,7 +34,7 @@ class Sources:
 
     def stop(self) -> None:
         """No look begins after this returns, and none is under way; calls to forges are broken off."""
-        for link in self.desk.forges.values():
+        for link in self.forges.values():
             link.forge.close()
         self.statuses.stop()
         self.poller.stop()
@@ -87,7 +88,7 @@ def sources_of(
     statuses = Poller(keepers, dict.fromkeys(keepers, _STATUS_S), leadership=leadership, stop=stop)
     polled = {name: _Telling(sync.poll, partial(statuses.ring, name)) for name, sync in syncs.items()}
     poller = Poller(polled, {b.name: b.poll_s for b in settings.git}, leadership=leadership, stop=stop)
-    return Sources(SourceService(board, store, poller.ring, links), poller, statuses)
+    return Sources(SourceService(board, store, poller.ring), links, poller, statuses)
 
 
 _STATUS_S = 15.0

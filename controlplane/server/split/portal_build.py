@@ -157,6 +157,8 @@ def _services(
     gate = commands.gate_of(settings, fleet)
     handler = commands.handler_of(base, folded, gate, fleet.last_snapshot)
     told_ca = hearing.word.ca_pem if hearing.word is not None else ""
+    board = ReceivedStatus(settings.git, hearing)
+    sources = SourceService(board, base.store, rings(hearing), reaches_leader=True)
     return PortalServices(
         store=base.store,
         clock=utc_now,
@@ -171,7 +173,8 @@ def _services(
         ),
         fleet=replace(
             api.fleet_services(base, folded, fleet, fleet.sentence_on),
-            sources=_sources(base, hearing),
+            sources=sources,
+            forges=git_sync.links_of(settings, board, utc_now),
             agents=_agents(base, folded),
             notifiers=PortalNotifiers(NotifierService(settings.notifiers, {}, SqlOutbox(engine), utc_now)),
         ),
@@ -181,12 +184,6 @@ def _services(
         ),
         operations=_operations(base, hearing),
     )
-
-
-def _sources(base: core.Base, hearing: LoopSubscriber) -> SourceService:
-    board = ReceivedStatus(base.settings.git, hearing)
-    links = git_sync.links_of(base.settings, board, utc_now)
-    return SourceService(board, base.store, rings(hearing), links, reaches_leader=True)
 
 
 def _agents(base: core.Base, folded: loop.Folded) -> PortalAgents:

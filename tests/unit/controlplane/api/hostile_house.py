@@ -135,7 +135,7 @@ def _with_desks(house: House, word: str) -> None:
     board.put(standing, now=house.now)
     keeper = cast(StatusReconciler, ToldForge(word))
     link = ForgeLink(binding("teams"), cast(Forge, None), keeper)  # type: ignore[arg-type]
-    sources = SourceService(board, house.store, lambda name: True, forges={"teams": link})
+    sources = SourceService(board, house.store, lambda name: True)
     freezes, images = FreezeCache(()), ImageCache()
     house.converger = Converger(house.converger._ports, freezes=freezes)
     house.converger._observer._brokers.snapshots = house.snapshots  # type: ignore[assignment]
@@ -170,6 +170,7 @@ def _with_desks(house: House, word: str) -> None:
             freezes=frozen,
             images=shelf,
             sources=sources,
+            forges={"teams": link},
             clusters=house.converger,
             notifiers=ToldNotifiers(word),
         ),

@@ -8,10 +8,10 @@ from fastapi.testclient import TestClient
 
 from controlplane.api.access.bindings import Binding
 from controlplane.api.access.roles import Role
-from controlplane.background.forges.binding import ForgeBinding
 from controlplane.background.forges.forge import ForgeFault
 from controlplane.background.forges.link import ForgeLink
 from controlplane.background.forges.statuses import StatusReconciler
+from controlplane.background.git_sync.forge_binding import ForgeBinding
 from controlplane.background.git_sync.service import SourceService
 from controlplane.portal.app import create_app
 from tests.fakes.memory_forge import MemoryForge
@@ -35,12 +35,9 @@ class Desk:
     def __post_init__(self) -> None:
         keeper = StatusReconciler(self.forge, lambda: None, portal="", clock=lambda: self.git.house.now)
         link = ForgeLink(ForgeBinding(kind="github", token_env="BOT", email_domain="example.org"), self.forge, keeper)
-        desk = SourceService(
-            self.git.board, self.git.house.store, lambda _: True, {"teams": link} if self.has_forge else {}
-        )
-        self.git.house.app = create_app(
-            replace(self.git.house.services, fleet=replace(self.git.house.services.fleet, sources=desk))
-        )
+        desk = SourceService(self.git.board, self.git.house.store, lambda _: True)
+        fleet = replace(self.git.house.services.fleet, sources=desk, forges={"teams": link} if self.has_forge else {})
+        self.git.house.app = create_app(replace(self.git.house.services, fleet=fleet))
         self.git.house.services = self.git.house.app.state.services
         self.client = self.git.house.client_with({"Authorization": "Bearer the-token"})
 

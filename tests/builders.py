@@ -10,12 +10,18 @@ from agent.wire import Report, ServiceReport
 from controlplane.cluster.lifecycle import SERVING, Phase
 from controlplane.cluster.observed.agent_reports import ReportSeen
 from controlplane.cluster.observed.moves import Known
-from controlplane.cluster.view import ClusterView, ConditionView, DrainView
+from controlplane.cluster.view import ClusterView, ConditionView
+from controlplane.cluster.views.declaration import DeclarationView
+from controlplane.cluster.views.drains import DrainView
+from controlplane.cluster.views.history import HistoryView
 from controlplane.cluster.views.instances import DepartureView, InstanceView, MemberView, StartView
+from controlplane.cluster.views.moves import MovesView
 from controlplane.cluster.views.plans import PlanningView, PlanView, ProgressView
 from controlplane.cluster.views.quorum import QuorumView
 from controlplane.cluster.views.requests import RequestsView
+from controlplane.cluster.views.roll import RollView
 from controlplane.cluster.views.running_settings import SettingsView
+from controlplane.cluster.views.vms import VmsView
 from controlplane.converger.situation.observation import (
     BackgroundSeen,
     CloudsSeen,
@@ -288,9 +294,14 @@ def _named(group: type[Any], **renamed: str) -> dict[str, str]:
 
 
 _VIEW_GROUPS: dict[str, dict[str, str]] = {
+    "declaration": _named(DeclarationView),
+    "history": _named(HistoryView),
+    "moves": _named(MovesView),
     "quorum": _named(QuorumView, voter_change="change", voter_changes="changes"),
     "requests": _named(RequestsView),
     "settings": _named(SettingsView, setting_change="change", setting_changes="changes", setting_refusal="refusal"),
+    "roll": _named(RollView),
+    "vms": _named(VmsView),
 }
 """Groups of a `ClusterView`: the names by which tests give their fields."""
 
@@ -390,7 +401,7 @@ def an_inventory(
             if i.bound
             for v in i.planned.volumes
         },
-        "node_addresses": dict(view.node_addresses),
+        "node_addresses": dict(view.vms.node_addresses),
     }
     return InventorySeen(**{**values, **overrides})
 

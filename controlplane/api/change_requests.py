@@ -114,7 +114,7 @@ def file_with(
 def _origin(view: ClusterView, topic: str) -> tuple[str, str]:
     """The source, and the path of the file there, "" where it was not found."""
     if not topic:
-        return source_name(view), view.source.origin.path if view.source is not None else ""
+        return source_name(view), view.declaration.source.origin.path if view.declaration.source is not None else ""
     known = view.topics.by_name.get(topic)
     return (known.source, known.path) if known is not None and not known.undeclared else ("", "")
 

@@ -18,4 +18,7 @@ def known(services: PortalServices, name: str) -> ClusterView:
     named = [v for v in services.fleet.clusters.views() if v.name == name]
     if not named:
         raise ClusterNotFound(name)
-    return max(named, key=lambda v: (not v.deleted, v.declared_at is not None and v.declared_at.timestamp()))
+    return max(
+        named,
+        key=lambda v: (not v.deleted, v.declaration.declared_at is not None and v.declaration.declared_at.timestamp()),
+    )

@@ -78,7 +78,7 @@ def fields_of(view: ClusterView, snapshot: KafkaSnapshot | None) -> Iterator[Fie
     document = view.document
     if document is None:
         return
-    yield Field("cluster", "generation", str(view.generation), str(view.converged or "none yet"))
+    yield Field("cluster", "generation", str(view.generation), str(view.roll.converged or "none yet"))
     pinned = document.spec.kafka.metadata_version
     if pinned is not None and snapshot is not None:
         finalised = snapshot.features.get("metadata.version")

@@ -111,14 +111,14 @@ def rollback_of(services: PortalServices, rights: Rights, name: str, generation:
     text = text_of(conversion.shortest_data(document))
     changes = tuple(change.differences(view.document, document)) if view.document else ()
     found = Rollback(view, generation, APPLY, text, UNJUDGED, source_name(view), changes=changes)
-    if view.source is None or not view.source.is_git:
+    if view.declaration.source is None or not view.declaration.source.is_git:
         return replace(found, judged=judge(services, text, file=f"{name} of generation {generation}"))
 
     def says_it(loaded: LoadResult) -> bool:
         return loaded.documents == (document,)
 
     origin = _origin_before(events, declared)
-    return through_git(services, found, Spec(text, says_it), path=view.source.origin.path, origin=origin)
+    return through_git(services, found, Spec(text, says_it), path=view.declaration.source.origin.path, origin=origin)
 
 
 def through_git(

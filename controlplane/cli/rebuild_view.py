@@ -44,7 +44,7 @@ def report_document(rebuild: Rebuild, *, written: bool, events: int) -> Mapping[
                 "uid": c.uid,
                 "file": c.file,
                 "refused": c.refused,
-                "next_broker_id": c.view.next_broker_id,
+                "next_broker_id": c.view.vms.next_broker_id,
                 "instances": [
                     {
                         "key": i.key,

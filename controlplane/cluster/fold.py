@@ -53,7 +53,7 @@ def fold(view: ClusterView, history: Iterable[envelope.Recorded]) -> ClusterView
 
 def evolve(view: ClusterView, recorded: envelope.Recorded) -> ClusterView:
     """The view after one event. Total: what cannot be placed sets `unreadable`."""
-    if view.unreadable:
+    if view.history.unreadable:
         return replace(_said_meanwhile(view, recorded), version=recorded.version)
     try:
         event = codec.decode(recorded)
@@ -65,12 +65,12 @@ def evolve(view: ClusterView, recorded: envelope.Recorded) -> ClusterView:
         after = putofffold.counted(after, event, recorded.recorded_at)
     except (errors.EventsError, IllegalTransition, UnknownApiVersion, LookupError, ValueError) as error:
         reason = f"event {recorded.version} ({recorded.type}): {error}"
-        return replace(view, version=recorded.version, unreadable=reason)
+        return replace(view, version=recorded.version, history=replace(view.history, unreadable=reason))
     except Exception as error:  # noqa: BLE001 - one cluster's history must not keep the whole fleet from being folded
         reason = f"event {recorded.version} ({recorded.type}): {type(error).__name__}: {error}"
-        return replace(view, version=recorded.version, unreadable=reason)
-    moved_on = view.progressed_at if isinstance(event, facts.ConditionChanged) else recorded.recorded_at
-    return replace(after, version=recorded.version, progressed_at=moved_on)
+        return replace(view, version=recorded.version, history=replace(view.history, unreadable=reason))
+    moved_on = view.history.progressed_at if isinstance(event, facts.ConditionChanged) else recorded.recorded_at
+    return replace(after, version=recorded.version, history=replace(after.history, progressed_at=moved_on))
 
 
 def _said_meanwhile(view: ClusterView, recorded: envelope.Recorded) -> ClusterView:
@@ -90,9 +90,15 @@ def _declared(view: ClusterView, e: facts.ClusterDeclared, at: datetime) -> Clus
     document = from_data(e.document)
     view = windowfold.over(settingfold.forgiven(view))
     ensemble, order = migrationfold.declared(view, document), specorderfold.declared(view, document, at)
-    view = replace(view, name=e.name, generation=e.generation, document=document, declared_at=at)
-    machines = newest((*view.machines, *given_by(document)))
-    return replace(view, spec_order=order, machines=machines, quorum=replace(view.quorum, ensemble_spec=ensemble))
+    machines = newest((*view.declaration.machines, *given_by(document)))
+    return replace(
+        view,
+        name=e.name,
+        generation=e.generation,
+        document=document,
+        declaration=replace(view.declaration, declared_at=at, spec_order=order, machines=machines),
+        quorum=replace(view.quorum, ensemble_spec=ensemble),
+    )
 
 
 def _deletion(view: ClusterView, e: facts.ClusterDeletionRequested, at: datetime) -> ClusterView:
@@ -107,12 +113,14 @@ def _resumed(view: ClusterView, e: facts.ClusterResumed, at: datetime) -> Cluste
     view = topicfold.forgiven(balancefold.forgiven(settingfold.forgiven(view)))
     # When the last try failed stays known: what it made may still be missing in listings.
     forgiven = {k: replace(i, failures=0, refusals=0, retryable=True) for k, i in view.intents.items()}
-    drain = replace(view.drain, round=1, planning=view.drain.planning.forgiven()) if view.drain else None
+    drain = view.moves.drain
+    if drain is not None:
+        drain = replace(drain, round=1, planning=drain.planning.forgiven())
     return replace(
         view,
-        join_failures=0,
+        roll=replace(view.roll, join_failures=0),
         intents=frozen(forgiven),
-        drain=drain,
+        moves=replace(view.moves, drain=drain),
         requests=replace(view.requests, paused="", paused_until=None, aborting="", held=""),
     )
 
@@ -129,8 +137,12 @@ def _aborted(view: ClusterView, e: facts.RecycleAborted, at: datetime) -> Cluste
 
 def _condition(view: ClusterView, e: facts.ConditionChanged, at: datetime) -> ClusterView:
     condition = ConditionView(e.status, e.reason, e.message, at)
-    order = view.spec_order if e.status else specorderfold.ended(view, e.type, at)
-    return replace(view, conditions=frozen({**view.conditions, e.type: condition}), spec_order=order)
+    order = view.declaration.spec_order if e.status else specorderfold.ended(view, e.type, at)
+    return replace(
+        view,
+        conditions=frozen({**view.conditions, e.type: condition}),
+        declaration=replace(view.declaration, spec_order=order),
+    )
 
 
 _OWN: Rules = {

@@ -200,7 +200,7 @@ def roll_of(view: ClusterView) -> quorum.EnsembleRecord:
 
 
 def _server_address(view: ClusterView, server: InstanceView) -> str:
-    return server.address if server.hosted else view.node_addresses.get(server.node, "")
+    return server.address if server.hosted else view.vms.node_addresses.get(server.node, "")
 
 
 def own_addresses(view: ClusterView) -> frozenset[str]:
@@ -208,7 +208,7 @@ def own_addresses(view: ClusterView) -> frozenset[str]:
     vms = {
         address for i in view.alive() for address in (i.address, view.seat_address(i), view.address_of(i)) if address
     }
-    return frozenset(vms | {address for address in view.node_addresses.values() if address})
+    return frozenset(vms | {address for address in view.vms.node_addresses.values() if address})
 
 
 def judged(settings_allow: Iterable[Allowed], *, keep: int = 64, server_key: SecretBytes = NO_KEY) -> Gateways:

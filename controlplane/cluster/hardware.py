@@ -23,7 +23,7 @@ def hardware_sources(view: ClusterView) -> tuple[FigureSource, FigureSource]:
     found: dict[FigureOrigin, dict[int, Capacity]] = {FigureOrigin.SPEC: {}, FigureOrigin.CATALOGUE: {}}
     for instance in view.brokers():
         cloud, machine = clouds.get(instance.planned.pool, ""), instance.planned.shape
-        for origin, given in ((FigureOrigin.CATALOGUE, ()), (FigureOrigin.SPEC, view.machines)):
+        for origin, given in ((FigureOrigin.CATALOGUE, ()), (FigureOrigin.SPEC, view.declaration.machines)):
             nic = _nic(cloud, machine, given)
             if nic is not None:
                 found[origin][instance.service_id] = Capacity(nic_in_bytes_per_s=nic, nic_out_bytes_per_s=nic)

@@ -53,7 +53,7 @@ def findings_being_cured(view: ClusterView, node: str, key: str) -> frozenset[st
     asked = view.requests.to_replace.get(key)
     if asked is None:
         return frozenset()
-    return frozenset(c.finding for c in view.cures if c.node == node and c.at == asked.requested_at)
+    return frozenset(c.finding for c in view.vms.cures if c.node == node and c.at == asked.requested_at)
 
 
 def _until(switch: SwitchView) -> str:

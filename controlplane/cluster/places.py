@@ -77,7 +77,7 @@ def by_place(view: ClusterView, instances: Iterable[InstanceView]) -> Mapping[Pl
 @once
 def left_places(view: ClusterView) -> Mapping[Place, datetime]:
     """Places the cluster has moved away from, and when the last VM there was retired; none while anything rolls."""
-    if view.document is None or view.deleted or view.requests.tombstone or view.converged != view.generation:
+    if view.document is None or view.deleted or view.requests.tombstone or view.roll.converged != view.generation:
         return {}
     left: dict[Place, datetime] = {}
     stays = set(places_of(view))

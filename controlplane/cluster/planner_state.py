@@ -20,7 +20,7 @@ def cluster_document(
 
     Brokers of the drain in hand are outgoing, with their successors as destinations. Raises RacksMissing.
     """
-    drain = view.drain
+    drain = view.moves.drain
     outgoing = drain.outgoing if drain else ()
     successors = drain.successors if drain else {}
     capacity = resolve(
@@ -50,7 +50,11 @@ def catalogue_capacity(view: ClusterView) -> FigureSource:
     found: dict[int, Capacity] = {}
     for instance in view.brokers():
         pool = pools.get(instance.planned.pool)
-        rate = _rate(nic_bytes_per_s(pool.place.cloud, instance.planned.shape, view.machines), cap) if pool else None
+        rate = (
+            _rate(nic_bytes_per_s(pool.place.cloud, instance.planned.shape, view.declaration.machines), cap)
+            if pool
+            else None
+        )
         found[instance.service_id] = Capacity(
             disk_bytes=pool.disk.total_gib * GIB if pool else None,
             ingress_bytes_per_s=rate,

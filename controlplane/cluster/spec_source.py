@@ -41,18 +41,20 @@ def binding_of(source: str) -> str:
 
 def source_name(view: ClusterView) -> str:
     """`git:BINDING` or `api`."""
-    return view.source.name if view.source is not None else API
+    return view.declaration.source.name if view.declaration.source is not None else API
 
 
 def changed(view: ClusterView, e: facts.SourceChanged, at: datetime) -> ClusterView:
     """The fold. What the source before said of the cluster is no longer about it."""
     origin = SpecOrigin(e.source, e.repository, e.branch, e.path, e.commit, e.author, e.signed_by)
     stays = source_name(view) == e.source
-    taken = view.source.taken if stays and view.source is not None else view.version + 1
+    taken = view.declaration.source.taken if stays and view.declaration.source is not None else view.version + 1
     conditions = view.conditions
     if not stays:
         conditions = MappingProxyType({t: c for t, c in conditions.items() if t != SYNCED})
-    return replace(view, source=SpecSource(origin, at, taken), conditions=conditions)
+    return replace(
+        view, declaration=replace(view.declaration, source=SpecSource(origin, at, taken)), conditions=conditions
+    )
 
 
 def is_news(view: ClusterView, reason: str, message: str) -> bool:
@@ -85,8 +87,8 @@ def refuse_declaration(view: ClusterView, origin: SpecOrigin | None, *, is_chang
     if view.generation == 0 or comes_from == in_charge or (origin is None and not is_change):
         return None
     hand_over = f"kedge take-over {view.name} --to {comes_from}"
-    if view.source is not None and view.source.is_git:
-        message = f"the spec of {view.name} comes from {view.source.address}"
+    if view.declaration.source is not None and view.declaration.source.is_git:
+        message = f"the spec of {view.name} comes from {view.declaration.source.address}"
         return SourceRefusal("other-source", message, f"Change that file. To change its source: {hand_over}")
     message = f"the spec of {view.name} was declared through the API (`kedge apply`), not by {comes_from}"
     return SourceRefusal("other-source", message, hand_over)
@@ -94,11 +96,11 @@ def refuse_declaration(view: ClusterView, origin: SpecOrigin | None, *, is_chang
 
 def refuse_deletion(view: ClusterView) -> SourceRefusal | None:
     """A file that still declares the cluster would declare it anew: first the file goes, then a person deletes."""
-    if view.source is None or not view.source.is_git:
+    if view.declaration.source is None or not view.declaration.source.is_git:
         return None
     told = view.conditions.get(SYNCED)
     if told is not None and told.reason == NOT_DECLARED:
         return None
-    message = f"{view.name} is still declared by {view.source.address}"
+    message = f"{view.name} is still declared by {view.declaration.source.address}"
     then = f"Remove the file and wait for the next poll, or: kedge take-over {view.name} --to {API}"
     return SourceRefusal("still-declared", message, then)

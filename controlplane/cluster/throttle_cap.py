@@ -19,7 +19,7 @@ def _of_spec(view: ClusterView) -> int | None:
 
 def _asked(view: ClusterView) -> list[int]:
     """A drain goes before a rebalance: what runs of that one then runs as the drain does."""
-    if view.drain is not None:
-        kept = view.requests.evacuations if view.drain.stays else {}
-        return [kept[key].throttle_mib_per_s for key in view.drain.keys if key in kept]
-    return [view.rebalance.terms.throttle_mib_per_s] if view.rebalance is not None else []
+    if view.moves.drain is not None:
+        kept = view.requests.evacuations if view.moves.drain.stays else {}
+        return [kept[key].throttle_mib_per_s for key in view.moves.drain.keys if key in kept]
+    return [view.moves.rebalance.terms.throttle_mib_per_s] if view.moves.rebalance is not None else []

@@ -7,59 +7,28 @@ from types import MappingProxyType
 from typing import Any
 
 from controlplane.cluster.lifecycle import ALIVE, Phase
-from controlplane.cluster.views.agents import AgentOrderView
 from controlplane.cluster.views.chaos import ChaosView as ChaosView
-from controlplane.cluster.views.confirmed_losses import LossesView
 from controlplane.cluster.views.controller_moves import relieved_by
-from controlplane.cluster.views.cost_tags import CostTagsView
+from controlplane.cluster.views.declaration import DeclarationView
 from controlplane.cluster.views.evacuations import EvacuationView as EvacuationView
 from controlplane.cluster.views.external import ExternalView
 from controlplane.cluster.views.game_days import GameView as GameView
-from controlplane.cluster.views.images import ImageView
+from controlplane.cluster.views.history import HistoryView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.intents import IntentView
 from controlplane.cluster.views.members import kept_for_vote, members_of
 from controlplane.cluster.views.migration import with_both_quorums
-from controlplane.cluster.views.plans import PlanningView, PlanView, ProgressView
-from controlplane.cluster.views.postponed_drains import PutOffView
+from controlplane.cluster.views.moves import MovesView
 from controlplane.cluster.views.quorum import QuorumView
-from controlplane.cluster.views.rebalances import BatchSpent, LastRebalance, RebalanceView
 from controlplane.cluster.views.requests import RequestsView
-from controlplane.cluster.views.running_settings import (
-    SettingsView,
-)
-from controlplane.cluster.views.source import SpecSource
-from controlplane.cluster.views.spec_order import SpecOrderView
-from controlplane.cluster.views.stuck_moves import MovesView as MovesView
+from controlplane.cluster.views.roll import RollView
+from controlplane.cluster.views.running_settings import SettingsView
 from controlplane.cluster.views.topics import TopicsView
+from controlplane.cluster.views.vms import VmsView
 from controlplane.runtime.once import once
-from events import facts
 from events.ids import ClusterUid
 from events.spec.domains import Address, advertised, domain_of
 from events.spec.model import KafkaClusterDocument
-from planner.healing import PastCure
-from providers.given_machines import GivenMachine
-
-FIRST_CONTROLLER_ID = 100
-FIRST_BROKER_ID = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class DrainView:
-    """The drain in hand, if any."""
-
-    id: str
-    keys: tuple[str, ...]
-    outgoing: tuple[int, ...]
-    successors: Mapping[int, int]
-    targets: tuple[int, ...]
-    round: int
-    requested_at: datetime
-    planning: PlanningView = field(default_factory=PlanningView)
-    plan: PlanView = field(default_factory=PlanView)
-    progress: ProgressView = field(default_factory=ProgressView)
-    stays: bool = False
-    """An evacuation: the brokers are emptied and stay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,64 +51,21 @@ class ClusterView:
     """Stream version folded so far."""
     generation: int = 0
     document: KafkaClusterDocument | None = None
-    declared_at: datetime | None = None
-    machines: tuple[GivenMachine, ...] = ()
-    """Machine types its specs ever gave figures of, as they were last given: a VM outlives its spec's words."""
-    source: SpecSource | None = None
-    """Who may change the spec, None where nobody but the API ever declared it."""
+    declaration: DeclarationView = field(default_factory=DeclarationView)
     instances: Mapping[str, InstanceView] = field(default_factory=lambda: MappingProxyType({}))
-    next_broker_id: int = FIRST_BROKER_ID
+    vms: VmsView = field(default_factory=VmsView)
     quorum: QuorumView = field(default_factory=QuorumView)
-    node_addresses: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     intents: Mapping[str, IntentView] = field(default_factory=lambda: MappingProxyType({}))
-    drain: DrainView | None = None
-    drains: int = 0
-    put_off: PutOffView | None = None
-    """Drains that were put off since anything else came of anything, None where none was."""
-    recycling: int = 0
-    """Generation being worked towards, 0 when none."""
-    converged: int = 0
-    """Last generation reached."""
-    replaced_at: datetime | None = None
-    join_failures: int = 0
-    finalising: tuple[str, int] | None = None
-    finalised: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    moves: MovesView = field(default_factory=MovesView)
+    roll: RollView = field(default_factory=RollView)
     requests: RequestsView = field(default_factory=RequestsView)
-    spent: Mapping[str, facts.SpentNode] = field(default_factory=lambda: MappingProxyType({}))
-    """By node, what was used up before the history that is known."""
     deleted: bool = False
     settings: SettingsView = field(default_factory=SettingsView)
-    rebalance: RebalanceView | None = None
-    rebalances: int = 0
-    """Rebalances asked for, ever."""
-    rebalance_spent: tuple[BatchSpent, ...] = ()
-    """Batches begun in the 24 hours before the last one, oldest first."""
-    last_rebalance: LastRebalance | None = None
-    newcomers: tuple[str, ...] = ()
-    """Keys of brokers that joined beside the others since the last roll was over; they replace nobody."""
-    volume_sizes: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
-    """GiB of the volumes that were asked to grow, by key: their planned size is that of their making."""
-    cost_tags: Mapping[str, CostTagsView] = field(default_factory=lambda: MappingProxyType({}))
-    """Of VMs that were given others than they were made with, by instance key: see `tags_on`."""
-    taggings: int = 0
-    """Tag runs asked for, ever."""
-    cures: tuple[PastCure, ...] = ()
-    """What was done about findings of agents, oldest first."""
-    moves: MovesView = field(default_factory=MovesView)
-    losses: LossesView = field(default_factory=LossesView)
     topics: TopicsView = field(default_factory=TopicsView)
-    image: ImageView | None = None
-    spec_order: SpecOrderView | None = None
-    """What the order of the fleet asks about its spec, None before the first one was reached."""
-    agent_orders: Mapping[str, AgentOrderView] = field(default_factory=lambda: MappingProxyType({}))
-    """By instance key, of VMs whose agents were ever told to become others."""
     external: ExternalView | None = None
     """What others run of it, once Kafka has shown that it is there; None where all of it is Kedge's."""
     conditions: Mapping[str, ConditionView] = field(default_factory=lambda: MappingProxyType({}))
-    progressed_at: datetime | None = None
-    """Time of the last event that is not a mere condition."""
-    unreadable: str = ""
-    """Why the history cannot be read, empty when it can."""
+    history: HistoryView = field(default_factory=HistoryView)
     _answers: dict[Any, Any] | None = field(default=None, init=False, repr=False, compare=False)
     """What `once` keeps. A changed copy begins without."""
 
@@ -244,7 +170,7 @@ class ClusterView:
         """The address that stays with its node, "" while it is not known, and for nodes that own none."""
         if instance.planned.vm_address:
             return instance.address
-        return instance.own_address or self.node_addresses.get(instance.node, "")
+        return instance.own_address or self.vms.node_addresses.get(instance.node, "")
 
     def address_of(self, instance: InstanceView) -> str:
         """Where the instance's service listens, and others find it: its node's own address if the node has one."""

@@ -18,9 +18,15 @@ def is_worked_on(view: ClusterView) -> bool:
     """The same, but for faults on purpose: while one lasts, what ails is as ill as if nobody had asked."""
     if view.deleted or view.document is None:
         return False
-    if view.converged != view.generation or view.recycling or view.intents or view.drain or view.requests.tombstone:
+    if (
+        view.roll.converged != view.generation
+        or view.roll.recycling
+        or view.intents
+        or view.moves.drain
+        or view.requests.tombstone
+    ):
         return True
-    if view.settings.change is not None or view.settings.restarts or view.rebalance is not None:
+    if view.settings.change is not None or view.settings.restarts or view.moves.rebalance is not None:
         return True
     if view.topics.has_work:
         return True
@@ -28,7 +34,7 @@ def is_worked_on(view: ClusterView) -> bool:
         view.requests.rolling_restart is not None
         or view.requests.to_replace
         or view.is_evacuating()
-        or view.moves.cancelling
+        or view.moves.stuck.cancelling
     ):
         return True
     if view.quorum.change is not None or view.quorum.migration is not None or awaits_image(view):

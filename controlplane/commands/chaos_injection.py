@@ -89,7 +89,7 @@ def _manner(view: ClusterView, chaos: ChaosView) -> Manner:
     """In the words of the cloud. Brokers are all but the victims: a rack that is cut off is whole in itself."""
     asked = chaos.manner
     others = (i for i in view.brokers() if i.key not in chaos.keys)
-    addresses = (a for i in others for a in (i.address, view.node_addresses.get(i.node, "")) if a)
+    addresses = (a for i in others for a in (i.address, view.vms.node_addresses.get(i.node, "")) if a)
     return Manner(
         everyone=asked.cut_from == CutFrom.EVERYONE,
         addresses=tuple(addresses) if asked.cut_from == CutFrom.BROKERS else (),

@@ -116,9 +116,9 @@ class CommandHandler:
         view = history.view
         if history.has(command):
             return _answer_of_then(history, command.command_id)
-        if view.unreadable:
+        if view.history.unreadable:
             raise CommandRefused(
-                "history-unreadable", f"the history of {command.name} is unreadable: {view.unreadable}"
+                "history-unreadable", f"the history of {command.name} is unreadable: {view.history.unreadable}"
             )
         decision = self._decide(command, view, history.events)
         if decision.fact is None:

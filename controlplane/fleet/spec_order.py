@@ -101,7 +101,7 @@ class SpecOrderCache:
 
 
 def _known_of(view: ClusterView) -> frozenset[SpecChange]:
-    past = view.spec_order
+    past = view.declaration.spec_order
     return changes_in_hand(view).union(past.since, past.taken_back) if past is not None else frozenset()
 
 
@@ -113,9 +113,9 @@ def _member(
     in_hand = changes_in_hand(other) & wanted
     if in_hand:
         stuck = _stuck(other)
-        begun = "rolls to it" if other.recycling == other.generation else "has not begun"
+        begun = "rolls to it" if other.roll.recycling == other.generation else "has not begun"
         return FleetMember(name, rank, soak=soak, state=stuck or begun), bool(stuck)
-    past = other.spec_order
+    past = other.declaration.spec_order
     assert past is not None, "it was found by what it reached, or took back"
     back = [c for c in wanted if c in past.taken_back and _later(past.taken_back[c], waiting)]
     if back:
@@ -134,12 +134,12 @@ def _member(
 
 
 def _took_back(view: ClusterView, change: SpecChange) -> bool:
-    return view.spec_order is not None and change in view.spec_order.taken_back
+    return view.declaration.spec_order is not None and change in view.declaration.spec_order.taken_back
 
 
 def _later(taken_back: datetime, waiting: ClusterView) -> bool:
     """Whoever declares the same after that knows of it, and means it."""
-    return waiting.declared_at is None or waiting.declared_at <= taken_back
+    return waiting.declaration.declared_at is None or waiting.declaration.declared_at <= taken_back
 
 
 def _stuck(view: ClusterView) -> str:
@@ -148,8 +148,8 @@ def _stuck(view: ClusterView) -> str:
         return f"is {'held' if view.requests.held else 'paused'}: {view.requests.held or view.requests.paused}"
     if view.document is not None and view.document.spec.rollout.pause:
         return "is paused by its spec"
-    if view.join_failures:
-        return f"fails: {view.join_failures} new VMs in a row did not join"
+    if view.roll.join_failures:
+        return f"fails: {view.roll.join_failures} new VMs in a row did not join"
     if (failing := view.conditions.get("TickFailing")) is not None and failing.status:
         return f"fails at each tick: {failing.reason}"
     blocked = view.conditions.get("Blocked")

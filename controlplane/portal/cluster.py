@@ -44,7 +44,7 @@ class Head:
 
     @property
     def is_rolling(self) -> bool:
-        return bool(self.roll.nodes) and self.roll.ended_at is None and bool(self.view.recycling)
+        return bool(self.roll.nodes) and self.roll.ended_at is None and bool(self.view.roll.recycling)
 
 
 @router.get("")

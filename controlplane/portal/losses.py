@@ -46,7 +46,7 @@ def confirms(request: Request, name: str, services: Services, rights: Caller, fo
 
 def _order(view: ClusterView, rights: Rights, form: YesForm) -> ConfirmLoss:
     """Of all that is in doubt; of one rack among several the command line does it."""
-    racks = sorted({view.instances[k].planned.rack for k in view.losses.doubted if k in view.instances})
+    racks = sorted({view.instances[k].planned.rack for k in view.vms.losses.doubted if k in view.instances})
     return ConfirmLoss(
         name=view.name,
         actor=actor_of(rights),
@@ -65,10 +65,10 @@ def _asking(services: PortalServices, view: ClusterView, command: ConfirmLoss) -
     return Asking(
         title=f"Confirm what {view.name} has lost",
         crumbs=((f"/clusters/{view.name}", view.name),),
-        pin=" ".join(view.losses.doubted),
+        pin=" ".join(view.vms.losses.doubted),
         told=(
-            f"The cloud's listing says that these are gone: {', '.join(view.losses.doubted)}. Kedge does not believe "
-            "it: a wrong account or missing permissions look the same. Look at the cloud's own console first",
+            f"The cloud's listing says that these are gone: {', '.join(view.vms.losses.doubted)}. Kedge does not "
+            "believe it: a wrong account or missing permissions look the same. Look at the cloud's own console first",
             "They are taken for gone, these alone, for as long as the listing says so: each gets its successor, like "
             "any VM that died. A disk that is gone with its VM does not come back",
             f"For some of the racks: kedge confirm-loss {view.name} {racks} --confirm {view.name}",

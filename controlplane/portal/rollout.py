@@ -35,6 +35,6 @@ def rollout(request: Request, name: str, services: Services, rights: Caller) -> 
         pending={s.node: s for s in pending},
         left_s=sum(s.seconds for s in pending),
         left_bytes=sum(s.bytes for s in pending),
-        drain=view.drain,
-        may_abort=head.may_steer and bool(view.recycling) and not view.requests.aborting,
+        drain=view.moves.drain,
+        may_abort=head.may_steer and bool(view.roll.recycling) and not view.requests.aborting,
     )

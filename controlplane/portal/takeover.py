@@ -68,7 +68,7 @@ def _asking(services: PortalServices, view: ClusterView, to: str, command: TakeO
         title=f"{'Hand' if command.source != API else 'Take'} over the spec of {view.name}",
         crumbs=((f"/clusters/{view.name}", view.name),),
         # The stream moves with every tick that records something; who the spec comes from does not.
-        pin=f"{view.uid}.{view.source.taken if view.source else 0}.{command.source}",
+        pin=f"{view.uid}.{view.declaration.source.taken if view.declaration.source else 0}.{command.source}",
         told=(asked.sentence,),
     )
     if command.source != API:
@@ -76,9 +76,9 @@ def _asking(services: PortalServices, view: ClusterView, to: str, command: TakeO
         if asked.fact is None:
             return begun
         return replace(begun, told=_to_git(view, binding, asked.sentence), button="Hand it over")
-    if asked.fact is None or view.source is None:
+    if asked.fact is None or view.declaration.source is None:
         return replace(begun, choices=() if to else _choices(services, view))
-    return replace(begun, told=_to_api(view, view.source.address, asked.sentence), button="Take it over")
+    return replace(begun, told=_to_api(view, view.declaration.source.address, asked.sentence), button="Take it over")
 
 
 def _to_api(view: ClusterView, address: str, sentence: str) -> tuple[str, ...]:

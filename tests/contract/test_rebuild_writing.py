@@ -61,7 +61,7 @@ def test_every_cluster_is_written_held_and_folds_to_the_report(engine: Engine, l
     store = SqlEventStore(engine)
     for cluster in report.clusters:
         view = fold(empty_view(cluster.uid), store.read_stream(cluster_stream(cluster.uid)))
-        assert (view.instances.keys(), view.requests.held, view.converged) == (
+        assert (view.instances.keys(), view.requests.held, view.roll.converged) == (
             cluster.view.instances.keys(),
             cluster.view.requests.held,
             1,

@@ -23,7 +23,7 @@ from controlplane.kafka.errors import KafkaRefused
 from controlplane.kafka.features import METADATA, blocked_by, metadata_level_of
 from events import facts
 from planner.observed import TopicPartition
-from tests.builders import a_document, a_situation, a_view, an_instance
+from tests.builders import a_document, a_situation, a_view, an_instance, changed_view
 from tests.kafka_processes import SOON_FENCED, KafkaProcesses
 from tests.kafka_topics import create_topic
 from tests.waiting import until
@@ -142,7 +142,7 @@ def _decided(gateway: AdminGateway, view: ClusterView) -> Verdict:
 def _blocked(gateway: AdminGateway, verdict: Verdict) -> facts.ConditionChanged:
     """The condition a minute after the last thing that was recorded."""
     now = datetime.now(UTC)
-    view = replace(_rolled("4.2.0"), progressed_at=now.replace(year=now.year - 1))
+    view = changed_view(_rolled("4.2.0"), progressed_at=now.replace(year=now.year - 1))
     told = condition_changes(a_situation(view, now=now, kafka=gateway.snapshot()), verdict)
     return next(c for c in told if c.type == "Blocked")
 

@@ -52,7 +52,7 @@ class Steward:
         told = Recorded(number, "s", number, "e", new.type, new.schema, new.data, "a", None, None, 1, at)
         self.view = evolve(self.view, told)
         self.told.append(new.type)
-        assert not self.view.unreadable, self.view.unreadable
+        assert not self.view.history.unreadable, self.view.history.unreadable
 
     def declare(self, *texts: str) -> None:
         command = DeclareTopics(**WHO, topics=declared(*texts), source="api", path="t.yaml")

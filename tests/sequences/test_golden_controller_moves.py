@@ -41,7 +41,7 @@ def controllers_move_to_another_region(world: World) -> None:
     assert _votes(world) == {100: "controllers-a-0", 101: "controllers-b-0", 102: "controllers-c-0"}
     assert not [t for t in world.machines.states[HERE] if "controllers" in t]
     told = {v.address for v in world.view().quorum.voters.values()}
-    assert told == {world.view().node_addresses[f"controllers-{z}-0"] for z in "abc"}
+    assert told == {world.view().vms.node_addresses[f"controllers-{z}-0"] for z in "abc"}
     world.declare(a_document(quorum_place=MOVED, version="4.2.0"))
     world.converge(ticks=1200)
 

@@ -26,7 +26,7 @@ def _cordoned(world: World) -> frozenset[int]:
 
 
 def _moves(world: World) -> bool:
-    drain = world.view().drain
+    drain = world.view().moves.drain
     return drain is not None and drain.progress.batch >= 0
 
 
@@ -79,7 +79,7 @@ def nobody_is_cordoned_below_the_level(world: World) -> None:
         world.tick()
         wanted |= bool(brokers_to_cordon(world.view()))
         assert not _cordoned(world)
-        if world.view().converged == world.view().generation:
+        if world.view().roll.converged == world.view().generation:
             break
     world.converge(ticks=300)
     assert wanted

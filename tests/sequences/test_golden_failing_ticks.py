@@ -46,7 +46,7 @@ def decisions_fail_in_a_roll(world: World) -> None:
     """The roll stands still meanwhile and says so; a replacement that is asked for is begun once it is over."""
     born(world)
     world.declare(a_document(version="4.2.0"))
-    world.run(until=lambda w: w.view().drain is not None, ticks=100)
+    world.run(until=lambda w: w.view().moves.drain is not None, ticks=100)
     world.inventory.breaks = "decisions"
     assert _for(world, 60) == 2
     assert _is_told(world)

@@ -28,8 +28,8 @@ def security_roll_goes_staging_first() -> ImageFleet:
     fleet.run(until=lambda f: f.are_on(first, "ledger"))
     assert fleet.revisions("stage") == fleet.revisions("shop") == {""}, "they follow security, and it was not flagged"
     second = fleet.publish(**CVE)
-    fleet.run(until=lambda f: f.worlds["stage"].view().recycling > 0)
-    assert "shop" not in {name for name, w in fleet.worlds.items() if w.view().recycling}
+    fleet.run(until=lambda f: f.worlds["stage"].view().roll.recycling > 0)
+    assert "shop" not in {name for name, w in fleet.worlds.items() if w.view().roll.recycling}
     told = fleet.worlds["shop"].view().conditions[IMAGE]
     assert (told.status, told.reason) == (True, "FleetOrder")
     assert "waits for stage (staging)" in told.message
@@ -49,7 +49,7 @@ def failing_revision_stops_the_rest() -> ImageFleet:
     stage = fleet.worlds["stage"]
     stage.machines.stillborn.update({"brokers-a-0"})
     bad = fleet.publish(**CVE)
-    fleet.run(until=lambda f: f.worlds["stage"].view().join_failures == 1)
+    fleet.run(until=lambda f: f.worlds["stage"].view().roll.join_failures == 1)
     stage.machines.stillborn.update({"brokers-a-0"})
     fleet.run(until=lambda f: "no VM that joined" in stage.sentence())
     fleet.watch(50)
@@ -72,7 +72,7 @@ def failing_revision_trips_the_brake_within_a_stage() -> ImageFleet:
     shop, ledger = fleet.worlds["shop"], fleet.worlds["ledger"]
     shop.machines.stillborn.update({"brokers-a-0"})
     bad = fleet.publish(**CVE)
-    fleet.run(until=lambda f: shop.view().join_failures == 1)
+    fleet.run(until=lambda f: shop.view().roll.join_failures == 1)
     shop.machines.stillborn.update({"brokers-a-0"})
     fleet.run(until=lambda f: "no VM that joined" in shop.sentence())
     fleet.put_forward(OPENS_S + 60)

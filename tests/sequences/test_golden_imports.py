@@ -30,7 +30,7 @@ def a_cluster_of_others_is_imported(world: World) -> None:
     assert sorted(external_brokers(world.view())) == sorted(THEIRS)
     assert not world.machines.created
     assert not world.jobs.open_jobs()
-    assert world.view().next_broker_id == 1000
+    assert world.view().vms.next_broker_id == 1000
 
 
 def brokers_of_others_are_emptied_onto_a_pool(world: World) -> None:
@@ -69,11 +69,14 @@ def a_broker_of_others_is_named_again(world: World) -> None:
     world.declare(an_external_document(ours=3))
     world.converge()
     world.declare(an_external_document(ours=3, theirs=(2, 3), rollout=", throttleMibPerS: 5"))
-    world.run(until=lambda w: w.view().drain is not None and w.view().drain.progress.moving_at is not None, ticks=100)
+    world.run(
+        until=lambda w: w.view().moves.drain is not None and w.view().moves.drain.progress.moving_at is not None,
+        ticks=100,
+    )
     world.declare(an_external_document(ours=3))
     world.converge()
     assert external_brokers(world.view())[1].empty_at is None
-    assert world.view().drain is None
+    assert world.view().moves.drain is None
 
 
 def an_emptied_broker_of_others_fills_up_and_serves_on(world: World) -> None:
@@ -86,7 +89,7 @@ def an_emptied_broker_of_others_fills_up_and_serves_on(world: World) -> None:
     world.kafka.create_topic("payments", partitions=12, rf=3, min_isr=2, bytes_per_partition=1_000_000)
     assert world.kafka_hosts(1)
     world.disturbed()
-    world.run(until=lambda w: not w.kafka_hosts(1) and w.view().drain is None, ticks=400)
+    world.run(until=lambda w: not w.kafka_hosts(1) and w.view().moves.drain is None, ticks=400)
     world.converge()
     world.kafka.stop_broker(1)
     world.disturbed()

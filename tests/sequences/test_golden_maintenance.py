@@ -127,8 +127,8 @@ def vm_is_taken_back_while_another_one_is_drained(world: World) -> None:
     _grown(world, throttle=", throttleMibPerS: 30")
     world.kafka.create_topic("payments", partitions=12, rf=3, min_isr=2, bytes_per_partition=400_000_000)
     world.declare(a_document(throttle=", throttleMibPerS: 30", version="4.2.0"))
-    world.run(until=lambda w: w.view().drain is not None and w.view().drain.progress.batch >= 0, ticks=60)
-    outgoing = world.view().drain
+    world.run(until=lambda w: w.view().moves.drain is not None and w.view().moves.drain.progress.batch >= 0, ticks=60)
+    outgoing = world.view().moves.drain
     assert outgoing is not None
     _watch(world, 5)
     _take_back(world, "brokers-b-0.g1", in_s=120)
@@ -136,8 +136,8 @@ def vm_is_taken_back_while_another_one_is_drained(world: World) -> None:
     assert _asked(world) == ["brokers-b-0.g1"]
     heir = world.view().instances["brokers-b-0.g2"]
     assert heir.phase is Phase.JOINED, "it was begun after the drain, which ends long after the date"
-    assert world.view().drain is not None
-    assert world.view().drain.id == outgoing.id
+    assert world.view().moves.drain is not None
+    assert world.view().moves.drain.id == outgoing.id
     _watch(world, 60)
     world.machines.power_cut("brokers-b-0.g1")
     world.converge(ticks=2000)

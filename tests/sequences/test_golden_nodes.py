@@ -218,7 +218,7 @@ def evacuation_is_taken_back(world: World) -> None:
     """What runs goes on to its end, nothing more is begun, and the broker may receive again."""
     _born(world, brokers=6)
     ask_for_evacuation(world, "brokers-a-0.g1", "strange noises")
-    world.run(until=lambda w: bool(w.view().drain and w.view().drain.progress.batch >= 0), ticks=60)
+    world.run(until=lambda w: bool(w.view().moves.drain and w.view().moves.drain.progress.batch >= 0), ticks=60)
     world.tick()
     world.person(facts.EvacuationEnded(("brokers-a-0.g1",), "asked by anna: it was the fan"))
     world.converge(ticks=200)
@@ -229,7 +229,7 @@ def evacuation_is_taken_back(world: World) -> None:
 def evacuation_is_aborted(world: World) -> None:
     _born(world, brokers=6)
     ask_for_evacuation(world, "brokers-a-0.g1", "strange noises")
-    world.run(until=lambda w: bool(w.view().drain and w.view().drain.progress.batch >= 0), ticks=60)
+    world.run(until=lambda w: bool(w.view().moves.drain and w.view().moves.drain.progress.batch >= 0), ticks=60)
     world.person(facts.RecycleAborted("not now"))
     world.hold()
     world.person(facts.ClusterResumed("go on"))
@@ -241,7 +241,7 @@ def evacuating_broker_dies(world: World) -> None:
     """Its VM is lost mid-drain: it is replaced like any other, and its successor is not kept empty."""
     _born(world, brokers=6)
     ask_for_evacuation(world, "brokers-a-0.g1", "strange noises")
-    world.run(until=lambda w: bool(w.view().drain and w.view().drain.progress.batch >= 0), ticks=60)
+    world.run(until=lambda w: bool(w.view().moves.drain and w.view().moves.drain.progress.batch >= 0), ticks=60)
     world.machines.power_cut("brokers-a-0.g1")
     world.disturbed()
     for _ in range(int(LOSS_GRACE_S)):

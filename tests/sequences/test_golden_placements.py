@@ -119,7 +119,7 @@ def roll_goes_before_places(world: World) -> None:
     _by_hand(world, 0, 2)
     world.run(until=lambda w: len(_shared(w)) == 2 and not w.kafka.snapshot().moving(), ticks=200)
     world.declare(a_document(brokers=6, version="4.2.0", throttle=SLOW, balance=CORRECT))
-    world.run(until=lambda w: w.view().converged == w.view().generation, ticks=1500)
+    world.run(until=lambda w: w.view().roll.converged == w.view().generation, ticks=1500)
     assert not [r for r in world.history() if r.type == "topics.replication_requested"]
     _all_apart(world)
 
@@ -163,12 +163,12 @@ def roll_does_not_wait_for_a_broker_nobody_has(world: World) -> None:
     _by_hand(world, 0, 1, to=(1000, 77, 1004))
     world.run(until=lambda w: not w.kafka.snapshot().moving(), ticks=100)
     world.declare(a_document(brokers=6, version="4.2.0", throttle=SLOW))
-    world.run(until=lambda w: w.view().drain is not None, ticks=100)
+    world.run(until=lambda w: w.view().moves.drain is not None, ticks=100)
     world.kafka.destroy_broker(77)
     world.kafka.unregister_broker(77)
     world.disturbed()
     _all_apart(world, ticks=1500)
-    assert world.view().converged == 2
+    assert world.view().roll.converged == 2
 
 
 def leaders_evened_by_order_alone(world: World) -> None:

@@ -234,7 +234,7 @@ def only_controller_dies_in_a_drain(world: World) -> None:
     """The drain waits for metadata that nobody has before the controller is back: it must not keep it waiting."""
     _born(world, 1)
     world.declare(a_document(controllers=1, version="4.2.0"))
-    world.run(until=lambda w: (d := w.view().drain) is not None and d.progress.moving_at is not None, ticks=100)
+    world.run(until=lambda w: (d := w.view().moves.drain) is not None and d.progress.moving_at is not None, ticks=100)
     world.machines.power_cut("controllers-a-0.g1")
     world.converge(ticks=1500)
     assert world.kafka.voters_up()
@@ -244,7 +244,7 @@ def most_controllers_die_in_a_drain(world: World) -> None:
     """One after the other is made anew; the drain goes on as soon as they are a majority."""
     _born(world)
     world.declare(a_document(version="4.2.0"))
-    world.run(until=lambda w: w.view().drain is not None, ticks=100)
+    world.run(until=lambda w: w.view().moves.drain is not None, ticks=100)
     for node in "ab":
         world.machines.power_cut(f"controllers-{node}-0.g1")
     world.converge(ticks=2000)

@@ -30,7 +30,7 @@ def _grown(world: World, brokers: int = 4, **spec: object) -> None:
     """The same with so many brokers; the rebalance is in hand when this returns."""
     _born(world, throttle=SLOW, **spec)
     world.declare(a_document(throttle=SLOW, brokers=brokers, **spec))
-    world.run(until=lambda w: w.view().rebalance is not None, ticks=200)
+    world.run(until=lambda w: w.view().moves.rebalance is not None, ticks=200)
 
 
 def _moving(world: World) -> None:
@@ -190,7 +190,7 @@ def rebalance_is_aborted(world: World) -> None:
     _moving(world)
     world.person(facts.RecycleAborted("second thoughts"))
     world.hold(ticks=400)
-    assert world.view().rebalance is None
+    assert world.view().moves.rebalance is None
     world.person(facts.ClusterResumed("go on"))
     world.converge(ticks=60)
     assert _types(world)[-1] == "rebalance.abandoned"
@@ -246,7 +246,7 @@ def _nobody_else_receives(world: World, *targets: int) -> bool:
     goes_to = {b for p in world.kafka.snapshot().moving() for b in p.adding}
     assert goes_to <= set(targets)
     assert world.kafka_hosts(1005) == 0
-    return world.view().rebalance is None
+    return world.view().moves.rebalance is None
 
 
 def chosen_brokers_alone_receive(world: World) -> None:
@@ -271,7 +271,7 @@ def chosen_broker_dies_while_it_receives(world: World) -> None:
     world.disturbed()
     world.run(until=lambda w: len(w.view().of_node("brokers-b-1")) > 1, ticks=int(LOSS_GRACE_S) + 60)
     successor = world.view().instances["brokers-b-1.g2"].service_id
-    world.run(until=lambda w: w.view().rebalance is None, ticks=1500)
+    world.run(until=lambda w: w.view().moves.rebalance is None, ticks=1500)
     world.converge(ticks=200)
     held = _held(world)
     assert (held[1003], held[1005], held[1002]) == (11, 0, 24)

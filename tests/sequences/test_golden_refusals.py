@@ -120,7 +120,7 @@ def a_founding_is_mended_by_another_machine(world: World) -> None:
     _stays_refused(world, ticks=10)
     world.declare(with_settings(_GOOD, version="4.2.0", controllers=1, brokers=1))
     world.converge(ticks=400)
-    assert world.view().join_failures == 0
+    assert world.view().roll.join_failures == 0
     assert sorted(k for k in world.machines.volumes if k.startswith("controllers")) == ["controllers-a-0.data.v1"]
     assert _generations(world) == {1, 2}
 
@@ -131,7 +131,7 @@ def three_refused_founders_are_mended_by_another_version(world: World) -> None:
     _stays_refused(world, ticks=10)
     world.declare(with_settings(_GOOD, version="4.2.0"))
     world.converge(ticks=600)
-    assert world.view().join_failures == 0
+    assert world.view().roll.join_failures == 0
     assert "volume.lost" not in {r.type for r in world.history()}
 
 
@@ -185,7 +185,7 @@ def a_refused_roll_is_aborted(world: World) -> None:
     world.person(facts.RecycleAborted("the wrong file"))
     world.hold(ticks=300)
     assert {i.planned.generation for i in world.view().brokers()} == {1}
-    assert world.view().join_failures == 0
+    assert world.view().roll.join_failures == 0
 
 
 def _phase(world: World, key: str) -> str:

@@ -50,7 +50,7 @@ def spec_changes_mid_roll(world: World) -> None:
     _born(world)
     _with_data(world)
     world.declare(a_document(version="4.2.0"))
-    world.run(until=lambda w: w.view().drain is not None, ticks=100)
+    world.run(until=lambda w: w.view().moves.drain is not None, ticks=100)
     world.declare(a_document(version="4.2.0", machine="medium"))
     world.converge(ticks=900)
 
@@ -71,7 +71,7 @@ def new_broker_dies_mid_drain(world: World) -> None:
     _born(world)
     _with_data(world)
     world.declare(a_document(version="4.2.0"))
-    world.run(until=lambda w: bool(w.view().drain and w.view().drain.progress.batch >= 0), ticks=100)
+    world.run(until=lambda w: bool(w.view().moves.drain and w.view().moves.drain.progress.batch >= 0), ticks=100)
     world.machines.power_cut("brokers-a-0.g2")
     world.converge(ticks=900)
 
@@ -80,7 +80,7 @@ def old_broker_dies_mid_drain(world: World) -> None:
     _born(world)
     _with_data(world)
     world.declare(a_document(version="4.2.0"))
-    world.run(until=lambda w: bool(w.view().drain and w.view().drain.progress.batch >= 0), ticks=100)
+    world.run(until=lambda w: bool(w.view().moves.drain and w.view().moves.drain.progress.batch >= 0), ticks=100)
     world.machines.power_cut("brokers-a-0.g1")
     world.converge(ticks=900)
 
@@ -158,7 +158,7 @@ def somebody_reassigns_by_hand(world: World) -> None:
     _born(world)
     _with_data(world)
     world.declare(a_document(version="4.2.0"))
-    world.run(until=lambda w: bool(w.view().drain and w.view().drain.plan.sha256), ticks=100)
+    world.run(until=lambda w: bool(w.view().moves.drain and w.view().moves.drain.plan.sha256), ticks=100)
     moving = next(p for p in world.kafka.partitions() if 1000 in p.replicas)
     world.kafka.reassign({moving.name: tuple(reversed(moving.replicas))})
     world.converge()
@@ -175,7 +175,7 @@ def pause_and_resume(world: World) -> None:
     _born(world)
     _with_data(world)
     world.declare(a_document(version="4.2.0"))
-    world.run(until=lambda w: w.view().drain is not None, ticks=100)
+    world.run(until=lambda w: w.view().moves.drain is not None, ticks=100)
     world.person(facts.ClusterPaused("lunch", None))
     for _ in range(60):
         world.tick()
@@ -203,7 +203,7 @@ def abort_mid_drain(world: World) -> None:
     _born(world)
     _with_data(world)
     world.declare(a_document(version="4.2.0"))
-    world.run(until=lambda w: bool(w.view().drain and w.view().drain.progress.batch >= 0), ticks=100)
+    world.run(until=lambda w: bool(w.view().moves.drain and w.view().moves.drain.progress.batch >= 0), ticks=100)
     world.person(facts.RecycleAborted("second thoughts"))
     world.hold()
     assert sorted(i.key for i in world.view().brokers()) == ["brokers-a-0.g2", "brokers-b-0.g1", "brokers-c-0.g1"]

@@ -130,7 +130,7 @@ def setting_changed_mid_roll(world: World) -> None:
     """It is set between two replacements; who comes later is started with it."""
     born(world, "message.max.bytes: 1000000")
     world.declare(with_settings("message.max.bytes: 1000000", version="4.2.0"))
-    world.run(until=lambda w: w.view().drain is not None, ticks=100)
+    world.run(until=lambda w: w.view().moves.drain is not None, ticks=100)
     world.declare(with_settings("message.max.bytes: 2000000", version="4.2.0"))
     world.run(until=lambda w: bool(w.kafka.settings.changes), ticks=200)
     assert {i.planned.kafka_version for i in world.view().brokers()} == {"4.1.1", "4.2.0"}

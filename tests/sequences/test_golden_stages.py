@@ -124,7 +124,7 @@ def _reached_s(world: World) -> float:
 
 def _is_reached(world: World) -> bool:
     view = world.view()
-    return view.converged == view.generation and not view.recycling
+    return view.roll.converged == view.generation and not view.roll.recycling
 
 
 def _starts(world: World) -> set[int]:

@@ -134,10 +134,10 @@ def test_a_disk_that_grows_waits_for_no_window_and_stands_still_while_paused() -
     world.person(facts.ClusterPaused("lunch", None))
     world.declare(a_document(broker_gib=200))
     world.run(until=lambda w: w.sentence().startswith("paused"), ticks=30)
-    assert not world.view().volume_sizes
+    assert not world.view().vms.volume_sizes
     world.person(facts.ClusterResumed("back"))
     world.converge(ticks=120)
-    assert set(world.view().volume_sizes.values()) == {200}
+    assert set(world.view().vms.volume_sizes.values()) == {200}
 
 
 def test_a_broker_that_is_kept_empty_and_a_scale_down_in_its_rack_end_in_no_drain_without_a_place() -> None:

@@ -142,8 +142,10 @@ def topic_made_during_a_roll(world: World) -> None:
     _born(world)
     world.kafka.create_topic("orders", partitions=12, rf=3, min_isr=2, bytes_per_partition=50_000_000)
     world.declare(a_document(version="4.2.0"))
-    world.run(until=lambda w: w.view().drain is not None and bool(w.view().drain.progress.batch + 1), ticks=200)
-    leaving = world.view().drain.outgoing
+    world.run(
+        until=lambda w: w.view().moves.drain is not None and bool(w.view().moves.drain.progress.batch + 1), ticks=200
+    )
+    leaving = world.view().moves.drain.outgoing
     declare_topics(world, topic_text("payments"))
     for _ in range(3):
         world.tick()

@@ -52,7 +52,7 @@ def roll_waits_for_its_window(world: World) -> None:
     _born(world)
     world.declare(a_document(windows=AT_THREE, version="4.2.0"))
     _watch(world, 60)
-    assert world.view().recycling == 0
+    assert world.view().roll.recycling == 0
     told = world.view().conditions[WAITS]
     assert (told.status, told.reason) == (True, "Window")
     assert "opens at 2026-01-01 02:00 UTC" in told.message
@@ -143,14 +143,14 @@ def roll_waits_until_people_thaw_it(world: World) -> None:
     assert {"brokers-b-0.g1", "brokers-c-0.g1"} <= {i.key for i in world.view().alive()}
     _say(world, facts.FreezeThawed("freeze-1", "the sale is over"))
     world.converge()
-    assert world.view().converged == 2
+    assert world.view().roll.converged == 2
 
     _freeze(world, "freeze-3", until_s=6 * 3600.0)
     world.declare(a_document(version="4.2.0", machine="medium"))
     _watch(world, 10)
     _sleep_until(world, 6 * 3600.0 - 5)
     _watch(world, 4)
-    assert world.view().recycling == 0
+    assert world.view().roll.recycling == 0
     world.converge()
     assert min(r for r in _recorded(world, "recycle.started") if r > 3600) >= 6 * 3600.0
     assert not world.view().conditions[WAITS].status
@@ -178,7 +178,7 @@ def person_lets_a_roll_begin_now(world: World) -> None:
     world.converge()
     world.declare(a_document(windows=AT_THREE, version="4.2.0", machine="medium"))
     _watch(world, 60)
-    assert world.view().recycling == 0
+    assert world.view().roll.recycling == 0
     assert world.view().conditions[WAITS].status
 
 
@@ -203,7 +203,7 @@ def brokers_are_added_at_once_and_get_their_share_in_the_window(world: World) ->
     world.declare(a_document(windows=AT_THREE, brokers=6))
     _watch(world, 120)
     assert len(world.view().brokers()) == 6
-    assert world.view().rebalance is not None
+    assert world.view().moves.rebalance is not None
     assert _recorded(world, "rebalance.batch_started") == []
     assert world.view().conditions[WAITS].status
     _sleep_until(world, OPENS_S + 5)
@@ -216,7 +216,7 @@ def evacuation_waits_for_its_window(world: World) -> None:
     _born(world, brokers=6)
     world.person(facts.EvacuationRequested(("brokers-a-0.g1",), "asked by anna: a look at its disk"))
     _watch(world, 30)
-    assert world.view().drain is None
+    assert world.view().moves.drain is None
     assert world.view().conditions[WAITS].status
     _sleep_until(world, OPENS_S + 5)
     world.converge()

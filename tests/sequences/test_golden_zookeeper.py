@@ -163,7 +163,7 @@ def zookeeper_spec_changes_mid_upgrade(world: World) -> None:
     """Another machine, asked for while a broker is drained: the roll in hand goes on to both."""
     _born(world)
     world.declare(a_zookeeper_document(version="3.9.1"))
-    world.run(until=lambda w: w.view().drain is not None, ticks=200)
+    world.run(until=lambda w: w.view().moves.drain is not None, ticks=200)
     world.declare(a_zookeeper_document(version="3.9.1", machine="medium"))
     world.converge(ticks=900)
     assert {(i.planned.kafka_version, i.planned.shape) for i in world.view().brokers()} == {("3.9.1", "medium")}

@@ -105,7 +105,7 @@ class AgentFleet:
             uid = recorded.stream.removeprefix("cluster-")
             if uid in self.by_uid:
                 self.by_uid[uid] = evolve(self.by_uid[uid], recorded)
-                assert not self.by_uid[uid].unreadable
+                assert not self.by_uid[uid].history.unreadable
 
     def publish(self, version: str, *platforms: str) -> str:
         wanted = platforms or (PLATFORM,)
@@ -142,7 +142,7 @@ class AgentFleet:
         """Until every agent that can is one of these versions, and nothing is in hand."""
         for _ in range(within):
             self.step()
-            orders = [o for v in self.views() for o in v.agent_orders.values()]
+            orders = [o for v in self.views() for o in v.vms.agent_orders.values()]
             if all(a.version in versions for a in self.agents.values() if a.is_able) and not any(
                 o.is_open for o in orders
             ):

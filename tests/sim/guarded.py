@@ -14,7 +14,9 @@ GUARDED_CALLS = frozenset({"change_settings", "change_topics"})
 
 def is_unsettled(view: ClusterView) -> bool:
     """Whether any VM is being made, emptied, handed over or restarted."""
-    return bool(view.drain or view.intents or view.settings.restarts or any(i.phase != "joined" for i in view.alive()))
+    return bool(
+        view.moves.drain or view.intents or view.settings.restarts or any(i.phase != "joined" for i in view.alive())
+    )
 
 
 def guarded_changes(view: ClusterView, kafka: FakeKafka, what: str, *args: Any) -> Iterator[str]:

@@ -173,7 +173,7 @@ class ImageFleet:
         return [(r.recorded_at - datetime(2026, 1, 1, tzinfo=r.recorded_at.tzinfo)).total_seconds() for r in asked]
 
     def _is_on(self, view: ClusterView, name: str) -> bool:
-        image = view.image
+        image = view.vms.image
         return image is not None and image.name == name and image.reached_at is not None
 
     def _born(self, name: str, document: KafkaClusterDocument) -> World:

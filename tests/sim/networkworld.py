@@ -22,7 +22,7 @@ from events.ids import ClusterUid, Epoch, IntentId
 from providers.base import CloudInstance, InstanceState, Listing, Place
 from providers.errors import Offence, ProviderError, UnsafeChange
 from providers.networks import USUAL_PORTS, FirewallPorts, NetworkRun, NetworkRunKind
-from tests.builders import a_document, an_instance
+from tests.builders import a_document, an_instance, changed_view
 from tests.fakes.event_store import MemoryEventStore
 from tests.fakes.jobs import MemoryJobStore
 
@@ -164,7 +164,7 @@ class NetworkWorld:
         view = self.clusters[name]
         left = {k: i for k, i in view.instances.items() if i.place != declared_places(view)[0]}
         gone = {k: replace(i, phase=Phase.RETIRED, since=self.clock()) for k, i in left.items()}
-        self.clusters[name] = replace(view, instances={**view.instances, **gone}, converged=view.generation)
+        self.clusters[name] = changed_view(view, instances={**view.instances, **gone}, converged=view.generation)
         self._tell(f"{name} has moved")
 
     def remove(self, name: str, *, account: str = "", region: str = "") -> str:

@@ -187,10 +187,12 @@ def progress_or_reason(world: World) -> Iterator[str]:
     elif world.last_tick.at - said.at > timedelta(seconds=LONGEST_BACK_OFF_S + world.tick_s):
         yield f"not converged, and its last word is of {said.at}: {said.sentence}"
     window = view.conditions.get("WaitsForWindow")
-    heard = max([at for at in (view.progressed_at, window.since if window else None) if at is not None], default=None)
+    heard = max(
+        [at for at in (view.history.progressed_at, window.since if window else None) if at is not None], default=None
+    )
     silent = heard and (world.last_tick.at - heard).total_seconds() > SILENCE_S
     if silent and has_work(view) and not any(view.conditions[c].status for c in _TELLS_WHY if c in view.conditions):
-        yield f"nothing recorded since {view.progressed_at} and no condition says why: {world.sentence()}"
+        yield f"nothing recorded since {view.history.progressed_at} and no condition says why: {world.sentence()}"
 
 
 def blast_radius(world: World) -> Iterator[str]:

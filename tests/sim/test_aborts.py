@@ -19,14 +19,14 @@ def _aborted_after(ticks: int, *, goes_back: bool) -> None:
     world.declare(a_document(version="4.2.0"))
     for _ in range(ticks):
         world.tick()
-    if not world.view().recycling:
+    if not world.view().roll.recycling:
         return
     world.person(facts.RecycleAborted("second thoughts"))
     world.hold()
     view = world.view()
     nodes = [i.node for i in view.alive()]
     assert sorted(nodes) == sorted(set(nodes)), f"a node is left with two VMs: {nodes}"
-    finalised = view.finalising is not None or bool(view.finalised)
+    finalised = view.roll.finalising is not None or bool(view.roll.finalised)
     if goes_back and not finalised:
         world.declare(a_document())
     world.person(facts.ClusterResumed("decided"))

@@ -99,7 +99,7 @@ def surging(world: World) -> bool:
 
 
 def draining(world: World) -> bool:
-    return world.view().drain is not None
+    return world.view().moves.drain is not None
 
 
 def whole(world: MishapWorld) -> None:

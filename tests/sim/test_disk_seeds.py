@@ -72,7 +72,7 @@ def _disks_fail(seed: int, *, born_as: str = "4.1.1", becomes: str = "4.2.0", **
 def _one_fails(world: World, chosen: random.Random) -> None:
     """Of a cluster that is whole: two copies lost at once would be more than it is made for. And never twice in a node:
     a disk that fails again on a new VM is left to a person."""
-    machines, kafka, cured = world.machines, world.kafka, {c.node for c in world.view().cures}
+    machines, kafka, cured = world.machines, world.kafka, {c.node for c in world.view().vms.cures}
     serving = [i for i in world.view().brokers() if i.key in machines.vms and kafka.serves(i.service_id)]
     running = [i for i in serving if machines.vms[i.key].process and i.node not in cured]
     if not (machines.are_well and kafka.is_at_rest() and len(serving) == 3 and running):

@@ -22,7 +22,7 @@ def _draining_alone(*, asked: bool) -> World:
         world.person(facts.NodeReplaceRequested(OLD, "asked for by anna"))
     else:
         world.declare(a_document(healing="perDay: 20", version="4.2.0"))
-    _tick_until(world, lambda: (drain := world.view().drain) is not None and drain.progress.batch >= 0)
+    _tick_until(world, lambda: (drain := world.view().moves.drain) is not None and drain.progress.batch >= 0)
     assert world.view().instances[OLD].phase is Phase.DRAINING
     return world
 

@@ -14,7 +14,7 @@ def test_a_disk_fuller_than_foreseen_is_noticed_before_the_first_batch() -> None
     world.kafka.create_topic("orders", partitions=12, rf=3, min_isr=2, bytes_per_partition=50_000_000)
     world.machines.disk_bytes[SUCCESSOR] = 400_000_000  # of 600 MB that would come to it
     world.declare(a_document(version="4.2.0"))
-    world.run(until=lambda w: bool(w.view().drain and w.view().drain.planning.failed), ticks=100)  # type: ignore[union-attr]
+    world.run(until=lambda w: bool(w.view().moves.drain and w.view().moves.drain.planning.failed), ticks=100)  # type: ignore[union-attr]
 
     told = [e for e in world.store.read_all(0) if e.type.startswith("drain.")]
     assert [e.type for e in told[:3]] == ["drain.requested", "drain.planned", "drain.plan_failed"]
@@ -22,7 +22,7 @@ def test_a_disk_fuller_than_foreseen_is_noticed_before_the_first_batch() -> None
     assert world.kafka.bytes_moved == 0
 
     # Planned again on what is really there, it is refused, and waited for with the numbers.
-    world.run(until=lambda w: bool(w.view().drain and w.view().drain.planning.failures >= 2), ticks=30)  # type: ignore[union-attr]
+    world.run(until=lambda w: bool(w.view().moves.drain and w.view().moves.drain.planning.failures >= 2), ticks=30)  # type: ignore[union-attr]
     assert world.kafka.bytes_moved == 0
     assert not world.kafka.partitions()[0].is_moving
     assert "found no disk below the limit of 90%: add 238.4 MiB to broker 1003 in rack a" in world.sentence()

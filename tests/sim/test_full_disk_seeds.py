@@ -103,7 +103,7 @@ class Filling(Trouble):
         two = [b for b in targets if len(machines.vms[there[b]].process.document.log_dirs) > 1]  # type: ignore[union-attr]
         if not two or self._how or not machines.are_well or kafka.under_min_isr():
             return False
-        if any(c.finding.startswith("log_dir_failed") for c in self._world.view().cures):
+        if any(c.finding.startswith("log_dir_failed") for c in self._world.view().vms.cures):
             return False  # a disk that fails again on a new VM is left to a person
         machines.fail_disk(there[self._random.choice(two)], "data2")
         self.filled += 1

@@ -34,7 +34,7 @@ def _as_before(history: Iterable[Recorded]) -> list[Recorded]:
 
 def _read(history: Iterable[Recorded]) -> ClusterView:
     view = fold(empty_view(UID), history)
-    assert not view.unreadable
+    assert not view.history.unreadable
     return view
 
 

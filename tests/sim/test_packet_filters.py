@@ -50,4 +50,4 @@ def test_a_vm_that_keeps_the_clients_of_its_birth_is_named_until_it_has_followed
     world.machines.filters["brokers-b-0.g1"] = loaded(LATER)
     time_passes(world, 200)
     assert [status for status, _ in told(world)] == [True, False]
-    assert world.view().converged == world.view().generation
+    assert world.view().roll.converged == world.view().generation

@@ -13,7 +13,7 @@ from events import facts
 from events.envelope import Origin
 from events.ids import ClusterUid
 from planner.rollout.live_step import LiveStep
-from tests.builders import a_document
+from tests.builders import a_document, changed_view
 from tests.sim.evidence import Violation
 from tests.sim.properties import LONGEST_PUT_OFF_S, PROPERTIES, judge
 from tests.sim.vms import Vm
@@ -53,7 +53,7 @@ def two_brokers_are_stopped(world: World) -> None:
 
 def min_isr_changes_in_the_middle_of_a_roll(world: World) -> None:
     world.declare(a_document(version="4.2.0"))
-    world.run(until=lambda w: w.view().drain is not None, ticks=100)
+    world.run(until=lambda w: w.view().moves.drain is not None, ticks=100)
     gateway = world.converger._ports.kafka(world.view())
     gateway.change_settings(LiveStep({"min.insync.replicas": "1"}))
 
@@ -198,7 +198,7 @@ def a_long_wait_has_no_condition(world: World) -> None:
         world.tick()
     view = world.view()
     since = world.clock().replace(year=2025)
-    world.converger._fold.views[UID] = replace(view, progressed_at=since, conditions={})
+    world.converger._fold.views[UID] = changed_view(view, progressed_at=since, conditions={})
     judge(world)  # the next tick would put it right
 
 

@@ -39,7 +39,7 @@ class Spreading(Trouble):
         return True
 
     def _cancels(self) -> bool:
-        rebalance = self._world.view().rebalance
+        rebalance = self._world.view().moves.rebalance
         if rebalance is None or rebalance.cancelled:
             return False
         cancel_rebalance(self._world)
@@ -78,7 +78,7 @@ def troubled_growth(
 def test_it_converges_though_replicas_are_spread_anew_meanwhile(seed: int) -> None:
     world = troubled_growth(seed)
     assert any(r.type.startswith("rebalance.") for r in world.history())
-    assert world.view().rebalance is None
+    assert world.view().moves.rebalance is None
     assert not world.kafka.snapshot().throttles.any
 
 
@@ -86,7 +86,7 @@ def test_it_converges_though_replicas_are_spread_anew_meanwhile(seed: int) -> No
 def test_it_converges_though_moves_of_rebalances_hang(seed: int) -> None:
     world = troubled_growth(seed, chance=0.15, hanging=True, healing="hungAfter: 20s")
     assert any(r.type.startswith("rebalance.") for r in world.history())
-    assert world.view().rebalance is None
+    assert world.view().moves.rebalance is None
     assert not world.kafka.snapshot().throttles.any
 
 

@@ -73,8 +73,8 @@ def test_a_cluster_at_rest_is_rebuilt_held_and_resumed_without_any_effect() -> N
     assert effects == 0
     world.settle()
     after = world.view()
-    assert after.converged == after.generation
-    assert after.next_broker_id == before.next_broker_id
+    assert after.roll.converged == after.generation
+    assert after.vms.next_broker_id == before.vms.next_broker_id
     planned = {k: replace(i.planned, port=i.port) for k, i in before.instances.items()}
     assert {k: i.planned for k, i in after.instances.items()} == planned
     assert after.quorum.founding == before.quorum.founding
@@ -142,7 +142,7 @@ MOMENTS: dict[str, Callable[[World], bool]] = {
     "the-old-controller-has-stopped": lambda w: _phase(w, "fenced", "controller"),
     "the-old-controller-has-let-go": lambda w: _phase(w, "released", "controller"),
     "the-old-controller-is-retired": lambda w: _phase(w, "retiring", "controller"),
-    "a-level-is-being-raised": lambda w: w.view().finalising is not None,
+    "a-level-is-being-raised": lambda w: w.view().roll.finalising is not None,
 }
 
 

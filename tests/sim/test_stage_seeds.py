@@ -51,7 +51,7 @@ def _stop_a_broker(world: World, chance: random.Random) -> None:
 
 def _is_reached(world: World) -> bool:
     view = world.view()
-    return view.generation == 2 and view.converged == 2 and not view.recycling
+    return view.generation == 2 and view.roll.converged == 2 and not view.roll.recycling
 
 
 def _at(world: World, event: str, field: str, value: int) -> datetime:

@@ -28,7 +28,7 @@ def made_dynamic(world: World) -> None:
     world.disturbed()
     world.converge(ticks=400)
     assert world.kafka.finalised[KRAFT] == 1
-    assert world.view().finalised[KRAFT] == 1
+    assert world.view().roll.finalised[KRAFT] == 1
     assert len(world.machines.vms) == 3
 
 

@@ -25,7 +25,7 @@ class WindowedWorld(World):
     def _recorded(self, events: Sequence[NewEvent], origin: Origin) -> None:
         super()._recorded(events, origin)
         is_open = int((self.clock() - BEGAN) / timedelta(seconds=1)) % EVERY_S < OPEN_S
-        if is_open or not self.view().converged:
+        if is_open or not self.view().roll.converged:
             return
         cured = any(e.type == "healing.requested" for e in events)
         for event in events:
@@ -48,7 +48,7 @@ class WindowedWorld(World):
             there = [i for i in view.of_node(made["node"]) if i.phase is Phase.JOINED]
             newest = there[-1] if there and there[-1] == view.of_node(made["node"])[-1] else None
             gone = newest is None or newest.lost or bool(view.is_broken(newest))
-            ill = any(c.node == made["node"] for c in view.cures)
+            ill = any(c.node == made["node"] for c in view.vms.cures)
             down = newest is not None and newest.is_broker and not self.kafka.serves(newest.service_id)
             if made["replaces"] and not (gone or ill or down):
                 return f"replacement of {made['node']}, which serves"

@@ -350,7 +350,7 @@ class World:
 
     def is_converged(self) -> bool:
         view = self.view()
-        return view.generation > 0 and view.converged == view.generation and not has_work(view)
+        return view.generation > 0 and view.roll.converged == view.generation and not has_work(view)
 
     def _noticed_every_loss(self) -> bool:
         vms = self.machines.vms

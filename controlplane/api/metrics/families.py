@@ -101,10 +101,10 @@ def _of_clusters(clusters: Iterable[ClusterSnapshot]) -> Iterator[Metric]:
         view, name = cluster.view, cluster.view.name
         if cluster.said is not None:
             said.add_metric([name], cluster.said.at.timestamp())
-        if view.progressed_at is not None:
-            progressed.add_metric([name], view.progressed_at.timestamp())
+        if view.history.progressed_at is not None:
+            progressed.add_metric([name], view.history.progressed_at.timestamp())
         generation.add_metric([name], float(view.generation))
-        converged.add_metric([name], float(view.converged))
+        converged.add_metric([name], float(view.roll.converged))
         status.add_metric([name, cluster.status], 1.0)
         for kind, held in sorted(view.conditions.items()):
             if held.status:
@@ -119,9 +119,9 @@ def _of_clusters(clusters: Iterable[ClusterSnapshot]) -> Iterator[Metric]:
             below.add_metric([name], float(len(snapshot.under_min_isr())))
             at_min.add_metric([name], float(len(snapshot.at_min_isr)))
             read_at.add_metric([name], snapshot.at.timestamp())
-        if view.drain is not None:
-            drain.add_metric([name, "planned"], float(view.drain.plan.bytes))
-            drain.add_metric([name, "done"], float(view.drain.progress.done_bytes))
+        if view.moves.drain is not None:
+            drain.add_metric([name, "planned"], float(view.moves.drain.plan.bytes))
+            drain.add_metric([name, "done"], float(view.moves.drain.progress.done_bytes))
         for dns_name, problem in sorted(cluster.names.items()):
             dns.add_metric([name, dns_name], float(bool(problem)))
         if cluster.source_sync:

@@ -134,7 +134,7 @@ def _short(view: ClusterView, fleet: Fleet, now: datetime, progress: str) -> dic
         "name": view.name,
         "uid": view.uid,
         "generation": view.generation,
-        "converged_generation": view.converged,
+        "converged_generation": view.roll.converged,
         "kafka_version": view.document.spec.kafka.version if view.document else "",
         "status": status_word(view, now),
         "sentence": f"{sentence}: {progress}" if progress and sentence else sentence,
@@ -144,7 +144,7 @@ def _short(view: ClusterView, fleet: Fleet, now: datetime, progress: str) -> dic
         "desired_brokers": sum(p.size for p in pools if p.is_broker),
         "desired_controllers": sum(p.size for p in pools if p.is_quorum),
         "paused": view.requests.paused if holds.hold_on(view, now) else "",
-        "declared_at": view.declared_at,
+        "declared_at": view.declaration.declared_at,
     }
 
 

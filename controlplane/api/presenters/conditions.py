@@ -12,7 +12,7 @@ from controlplane.converger.conditions.ticks import TICK_FAILING
 
 def status_word(view: ClusterView, now: datetime) -> str:
     """One word: the first that holds. A pause whose time has run out holds nothing."""
-    if view.unreadable:
+    if view.history.unreadable:
         return "Unreadable"
     if view.requests.held:
         return "Held"
@@ -36,7 +36,7 @@ def conditions_out(view: ClusterView) -> list[condition_api.ConditionOut]:
 
 def drain_out(view: ClusterView) -> condition_api.DrainOut | None:
     """The drain in hand, None when there is none."""
-    drain = view.drain
+    drain = view.moves.drain
     if drain is None:
         return None
     return condition_api.DrainOut(
@@ -53,7 +53,7 @@ def drain_out(view: ClusterView) -> condition_api.DrainOut | None:
 
 def rebalance_out(view: ClusterView) -> condition_api.RebalanceOut | None:
     """The rebalance in hand, None when there is none."""
-    rebalance = view.rebalance
+    rebalance = view.moves.rebalance
     if rebalance is None:
         return None
     return condition_api.RebalanceOut(

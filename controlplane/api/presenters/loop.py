@@ -169,8 +169,13 @@ def _unreadable(views: Sequence[ClusterView]) -> list[api.PoisonOut]:
     """Nothing is done to those until a person has looked: they are never tried again by themselves."""
     return [
         api.PoisonOut(
-            cluster=v.name or v.uid, uid=v.uid, error=UNREADABLE + v.unreadable, failures=0, since=None, next_at=None
+            cluster=v.name or v.uid,
+            uid=v.uid,
+            error=UNREADABLE + v.history.unreadable,
+            failures=0,
+            since=None,
+            next_at=None,
         )
         for v in views
-        if v.unreadable and not v.deleted
+        if v.history.unreadable and not v.deleted
     ]

@@ -49,11 +49,11 @@ def spec_source_out(view: ClusterView, standing_of: Callable[[str], SourceStatus
 
     The condition in the history is the word that counts; a source that cannot be reached makes it stale.
     """
-    if view.source is None or not view.source.is_git:
-        return spec_api.SpecSourceOut(since=view.source.since if view.source else None)
-    origin, standing = view.source.origin, standing_of(view.source.name)
+    if view.declaration.source is None or not view.declaration.source.is_git:
+        return spec_api.SpecSourceOut(since=view.declaration.source.since if view.declaration.source else None)
+    origin, standing = view.declaration.source.origin, standing_of(view.declaration.source.name)
     told = view.conditions.get(CONDITION)
-    sync, reason, message, since = SYNCED, SYNCED, "", view.source.since
+    sync, reason, message, since = SYNCED, SYNCED, "", view.declaration.source.since
     if told is not None:
         sync, reason, message, since = _word(told.reason), told.reason, told.message, told.since
     elif not origin.path:

@@ -27,16 +27,16 @@ class Word:
 
 def sync_word(view: ClusterView, source_sync: str = "") -> Word:
     """Synced, OutOfSync or Unknown: whether what runs was declared, and the declaration is its source's."""
-    if view.unreadable:
-        return Word("Unknown", "mute", f"the history cannot be read: {view.unreadable}")
+    if view.history.unreadable:
+        return Word("Unknown", "mute", f"the history cannot be read: {view.history.unreadable}")
     if view.requests.tombstone:
         return Word("OutOfSync", "warn", "it is being deleted")
     if (failing := _true(view, TICK_FAILING)) is not None:
         return Word("Unknown", "mute", f"it is not compared with its spec: {TICK_FAILING}, {failing.reason}")
     if source_sync in ("OutOfSync", "Refused"):
         return Word("OutOfSync", "warn", f"its file in git is not in force ({source_sync})")
-    if view.converged != view.generation:
-        reached = f"generation {view.converged} is reached" if view.converged else "none is reached yet"
+    if view.roll.converged != view.generation:
+        reached = f"generation {view.roll.converged} is reached" if view.roll.converged else "none is reached yet"
         return Word("OutOfSync", "busy", f"generation {view.generation} is declared, {reached}")
     if source_sync == "Unknown":
         return Word("Unknown", "mute", "its file in git was not looked at")
@@ -46,8 +46,8 @@ def sync_word(view: ClusterView, source_sync: str = "") -> Word:
 def health_word(view: ClusterView, snapshot: KafkaSnapshot | None, now: datetime, *, ails: bool = False) -> Word:
     """Healthy, Progressing, Suspended, Degraded, Missing or Unknown; the worst that is known comes first. `ails`: an
     agent has told of a finding a moment ago."""
-    if view.unreadable:
-        return Word("Unknown", "mute", f"the history cannot be read: {view.unreadable}")
+    if view.history.unreadable:
+        return Word("Unknown", "mute", f"the history cannot be read: {view.history.unreadable}")
     if (ill := _illness(view, snapshot)) is not None:
         return ill
     if view.requests.held or hold_on(view, now) is not None:

@@ -155,17 +155,17 @@ def _move_out(
     view: ClusterView, kafka: KafkaSnapshot, partition: PartitionSeen, pulse: MovePulse | None, hung: str
 ) -> chaos_api.MoveOut:
     name = str(partition.name)
-    leaving = view.drain.outgoing if view.drain else ()
+    leaving = view.moves.drain.outgoing if view.moves.drain else ()
     return chaos_api.MoveOut(
         topic=partition.name.topic,
         partition=partition.name.partition,
         replicas=list(partition.replicas),
         target=list(partition.target),
         isr=list(partition.isr),
-        of_kedge=view.rebalance is not None or bool(set(leaving) & set(partition.replicas)),
+        of_kedge=view.moves.rebalance is not None or bool(set(leaving) & set(partition.replicas)),
         age_s=(kafka.at - pulse.began).total_seconds() if pulse else None,
         still_s=(kafka.at - pulse.grew_at).total_seconds() if pulse else None,
-        asked=view.moves.cancelling.get(name, "") or view.moves.adopted.get(name, ""),
+        asked=view.moves.stuck.cancelling.get(name, "") or view.moves.stuck.adopted.get(name, ""),
         hung=hung,
     )
 

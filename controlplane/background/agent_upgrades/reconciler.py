@@ -93,7 +93,7 @@ class AgentUpgradeReconciler:
 
     def _hear(self, view: ClusterView, now: datetime) -> bool:
         reports = self._reports(view)
-        heard = (outcome_of(view.agent_orders[key], reports.get(key), now) for key in _in_hand(view))
+        heard = (outcome_of(view.vms.agent_orders[key], reports.get(key), now) for key in _in_hand(view))
         found = next((fact for fact in heard if fact is not None), None)
         return found is not None and self._record(view, found)
 
@@ -152,16 +152,16 @@ class AgentUpgradeReconciler:
 
 
 def _in_hand(view: ClusterView) -> tuple[str, ...]:
-    if not view.agent_orders:
+    if not view.vms.agent_orders:
         return ()
-    return tuple(i.key for i in view.alive() if (o := view.agent_orders.get(i.key)) is not None and o.is_open)
+    return tuple(i.key for i in view.alive() if (o := view.vms.agent_orders.get(i.key)) is not None and o.is_open)
 
 
 def _member(
     view: ClusterView, reports: dict[str, ReportSeen], release: Release, now: datetime
 ) -> UpgradingCluster | None:
     """None where all VMs are through, or cannot be upgraded."""
-    vms = [vm_of(i, view.agent_orders.get(i.key), reports.get(i.key), release, now) for i in view.alive()]
+    vms = [vm_of(i, view.vms.agent_orders.get(i.key), reports.get(i.key), release, now) for i in view.alive()]
     behind = tuple(vm.key for vm in vms if vm.state in ("behind", "failed"))
     in_hand = tuple(vm.key for vm in vms if vm.state == "asked")
     silent = next((f"{vm.key}: {vm.why}" for vm in vms if vm.state == "silent"), "")
@@ -175,7 +175,7 @@ def _soaks(view: ClusterView, release: Release, now: datetime, soak: timedelta) 
 
 
 def _done(view: ClusterView, release: Release) -> Iterable[datetime]:
-    orders = view.agent_orders.values()
+    orders = view.vms.agent_orders.values()
     return (o.done_at for o in orders if o.done_at is not None and o.asked.version == release.version)
 
 
@@ -183,11 +183,11 @@ def _progress(views: Iterable[ClusterView], release: Release, resumed_at: dateti
     done: dict[int, tuple[datetime, ...]] = {}
     failed = []
     for view in views:
-        if not view.agent_orders:
+        if not view.vms.agent_orders:
             continue
         done[stage(view)] = (*done.get(stage(view), ()), *_done(view, release))
         there = {i.key for i in view.alive()}
-        for key, order in sorted(view.agent_orders.items()):
+        for key, order in sorted(view.vms.agent_orders.items()):
             at = order.failed_at
             forgiven = at is None or (resumed_at is not None and at <= resumed_at)
             if not forgiven and order.asked.version == release.version and key in there:

@@ -104,7 +104,9 @@ class AgentReleaseService:
             return AgentReleaseStatus(releases, waits=ledger.unreadable)
         clusters = []
         for view, reports in self._heard():
-            vms = tuple(vm_of(i, view.agent_orders.get(i.key), reports.get(i.key), release, now) for i in view.alive())
+            vms = tuple(
+                vm_of(i, view.vms.agent_orders.get(i.key), reports.get(i.key), release, now) for i in view.alive()
+            )
             left = any(vm.state in ("behind", "failed") for vm in vms)
             waits = blocked_by(view, keeper.freezes.left(now), now) if left else ""
             clusters.append(ClusterAgents(view.name, stage_word(stage(view)), vms, waits))

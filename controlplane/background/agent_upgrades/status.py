@@ -92,8 +92,8 @@ def processes_of(seen: ReportSeen) -> Mapping[str, int]:
 
 def blocked_by(view: ClusterView, freezes: tuple[Freeze, ...], now: datetime) -> str:
     """Why none of its VMs is asked now, "" where nothing speaks against it."""
-    if view.unreadable:
-        return f"its history cannot be read: {view.unreadable}"
+    if view.history.unreadable:
+        return f"its history cannot be read: {view.history.unreadable}"
     if view.requests.held or view.requests.paused:
         return f"it is {'held' if view.requests.held else 'paused'}: {view.requests.held or view.requests.paused}"
     if has_work(view):

@@ -72,7 +72,7 @@ NOTHING = AnomalyEvidence((), frozenset(Kind))
 
 def evidence(view: ClusterView, seen: SeenCluster) -> AnomalyEvidence:
     """A cluster that was never converged serves nobody yet: nothing of it is an anomaly; nor of a deleted one."""
-    if not view.converged or view.deleted or view.requests.tombstone or view.document is None:
+    if not view.roll.converged or view.deleted or view.requests.tombstone or view.document is None:
         return NOTHING
     kafka = seen.kafka if seen.kafka is not None and seen.now - seen.kafka.at <= YOUNG else None
     found = [*_failed_brokers(view, kafka), *_failed_disks(view, seen), *_topics(view), *_maintenance(view)]
@@ -200,5 +200,5 @@ def _goals(view: ClusterView, kafka: KafkaSnapshot) -> Iterator[AnomalyFinding]:
 
 def _unmendable(view: ClusterView, threshold: float) -> float:
     """What the last rebalance left is no news: it found nothing better."""
-    last = view.last_rebalance
+    last = view.moves.last_rebalance
     return last.imbalance + threshold / 2 if last else 0.0

@@ -92,7 +92,7 @@ class RateLearning:
 
     def _hindrance(self, view: ClusterView, now: datetime, *, unwatched: bool) -> _Hindrance:
         before = self._hindered.get(view.uid)
-        ours = view.rebalance is not None or bool(own_doing(view, _ANY_RATE, now))
+        ours = view.moves.rebalance is not None or bool(own_doing(view, _ANY_RATE, now))
         open_ = noted(self._latest, view.uid).open_
         odd = frozenset(
             topic_rates.topic_of_rate(a.subject) or a.subject for a in open_ if a.kind is kinds.Kind.TOPIC_ANOMALY

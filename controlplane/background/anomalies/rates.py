@@ -85,7 +85,7 @@ class RateWatch:
         began, this_round = self._clock(), Round("rates of topics")
         views = [v for v in self._fleet.views() if v.document is not None]
         with_bands = [v for v in views if not v.deleted and bands(v)]
-        readable = [v for v in views if not v.unreadable]
+        readable = [v for v in views if not v.history.unreadable]
         self._learning.begin(readable, {v.uid: learning(v) for v in readable if not v.deleted and learning(v)}, began)
         self._forget({v.uid for v in with_bands})
         for view in sorted(with_bands, key=self._looked_at):

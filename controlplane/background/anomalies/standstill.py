@@ -12,13 +12,13 @@ STILL = timedelta(minutes=30)
 
 def stands_still(view: ClusterView, now: datetime) -> str:
     """What the work in hand waits for, and for how long; "" while it goes on, or nothing is in hand."""
-    if view.progressed_at is None or now - view.progressed_at < STILL or _is_on_its_way(view):
+    if view.history.progressed_at is None or now - view.history.progressed_at < STILL or _is_on_its_way(view):
         return ""
     told = (
         view.conditions.get(name) for name in ("Paused", "TickFailing", "Blocked", "WaitsForWindow", "WaitsForStage")
     )
     why = next((c.message.partition(". Next: ")[0] for c in told if c is not None and c.status), "")
-    minutes = (now - view.progressed_at).total_seconds() / 60
+    minutes = (now - view.history.progressed_at).total_seconds() / 60
     return f"nothing has gone on for {minutes:.0f} min{f': {why}' if why else ''}"
 
 
@@ -31,4 +31,4 @@ def _is_on_its_way(view: ClusterView) -> bool:
         reason = WaitReason.of(blocked.reason)
         if reason is None or not reason.copies:
             return False
-    return view.drain is not None or any(i.phase is not Phase.JOINED for i in view.alive())
+    return view.moves.drain is not None or any(i.phase is not Phase.JOINED for i in view.alive())

@@ -72,8 +72,8 @@ class Stance:
             return _DEMOTED if any(view.instances[k].node == finding.subject for k in demoted) else ""
         if finding.kind is Kind.HOT_BROKER and view.topics.replication is not None:
             return _HANDED_OVER if view.topics.replication.cause == "hot" else ""
-        if finding.kind is Kind.GOAL_VIOLATION and view.rebalance is not None:
-            return f"a rebalance is in hand: {view.rebalance.reason}"
+        if finding.kind is Kind.GOAL_VIOLATION and view.moves.rebalance is not None:
+            return f"a rebalance is in hand: {view.moves.rebalance.reason}"
         if finding.kind is Kind.GOAL_VIOLATION and finding.subject == ZONES and corrects(view):
             return "" if why_not(view, finding.kind, self.now) else _MOVED_APART
         if finding.kind is Kind.MAINTENANCE_EVENT:
@@ -165,11 +165,11 @@ def own_doing(view: ClusterView, finding: AnomalyFinding, now: datetime) -> str:
     if finding.kind is Kind.BROKER_FAILURE:
         return _stopped_by_us(view, finding.subject)
     in_hand = "" if stands_still(view, now) else _in_hand(view)
-    if finding.kind is Kind.GOAL_VIOLATION and view.rebalance is None:
+    if finding.kind is Kind.GOAL_VIOLATION and view.moves.rebalance is None:
         return in_hand
     if topic_of_rate(finding.subject) is not None:
         return f"{in_hand}: clients find their leaders anew meanwhile" if in_hand else ""
-    if finding.kind is Kind.TOPIC_ANOMALY and in_hand and (view.recycling or view.drain is not None):
+    if finding.kind is Kind.TOPIC_ANOMALY and in_hand and (view.roll.recycling or view.moves.drain is not None):
         return f"{in_hand}: topics are put right beside it or after it"
     if finding.kind in (Kind.SLOW_BROKER, Kind.HOT_BROKER):
         return _load_of_ours(view, finding.kind, now, in_hand)
@@ -177,16 +177,16 @@ def own_doing(view: ClusterView, finding: AnomalyFinding, now: datetime) -> str:
 
 
 def _load_of_ours(view: ClusterView, kind: Kind, now: datetime, in_hand: str) -> str:
-    if view.rebalance is not None:
+    if view.moves.rebalance is not None:
         return "a rebalance copies data from and to brokers"
     if in_hand:
         return in_hand
     settles = SETTLES if kind is Kind.SLOW_BROKER else HOT_SETTLES
-    if view.replaced_at is not None and now - view.replaced_at < settles:
-        return f"a broker was replaced {_minutes(now - view.replaced_at)} ago: caches are cold, leaders move"
+    if view.roll.replaced_at is not None and now - view.roll.replaced_at < settles:
+        return f"a broker was replaced {_minutes(now - view.roll.replaced_at)} ago: caches are cold, leaders move"
     if kind is Kind.SLOW_BROKER:
         return ""
-    batch, last = view.topics.replication, view.last_rebalance
+    batch, last = view.topics.replication, view.moves.last_rebalance
     if batch is not None and batch.cause in ("zones", "gone"):
         return "replicas are copied to where they should be"
     if last is not None and now - last.ended_at < settles:
@@ -218,10 +218,10 @@ _COMING = (Phase.REQUESTED, Phase.LAUNCHED)
 
 def _in_hand(view: ClusterView) -> str:
     """What of Kedge's own is in hand that moves replicas, leaders or processes."""
-    if view.recycling or view.converged != view.generation:
+    if view.roll.recycling or view.roll.converged != view.generation:
         return f"a roll to generation {view.generation} is in hand"
-    if view.drain is not None:
-        return f"a drain of {', '.join(view.drain.keys)} is in hand"
+    if view.moves.drain is not None:
+        return f"a drain of {', '.join(view.moves.drain.keys)} is in hand"
     if view.settings.restarts or view.requests.rolling_restart is not None:
         return "a restart is in hand"
     if view.is_evacuating():
@@ -245,7 +245,7 @@ def _cure_in_hand(view: ClusterView, node: str) -> str:
 
 def _emptied(view: ClusterView, there: tuple[InstanceView, ...]) -> str:
     lost = {i.key for i in there if i.lost}
-    if view.drain is not None and lost & set(view.drain.keys):
+    if view.moves.drain is not None and lost & set(view.moves.drain.keys):
         return f"replicas of {', '.join(sorted(lost))} are made anew elsewhere"
     if len(there) > len(lost) > 0:
         return f"{', '.join(sorted(i.key for i in there if not i.lost))} takes its place"

@@ -129,9 +129,9 @@ class DriftReconciler:
             if network.at_rest and self._is_due(memory, key, place, now, settled_at=at, asked_at=asked_at):
                 yield _of_network(network)
         for view in sorted(views, key=lambda v: v.uid not in asked) if asked else views:
-            if view.deleted or view.document is None or view.progressed_at is None:
+            if view.deleted or view.document is None or view.history.progressed_at is None:
                 continue
-            at, asked_at = view.progressed_at, asked.get(view.uid)
+            at, asked_at = view.history.progressed_at, asked.get(view.uid)
             for place in places_of(view):
                 if self._is_due(memory, view.uid, place, now, settled_at=at, asked_at=asked_at):
                     yield _of_cluster(self._ports, view, place)

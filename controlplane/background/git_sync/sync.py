@@ -165,7 +165,11 @@ class SourceSync:
         return self._read[1]
 
     def _judged(self, files: Iterable[SourceFile], living: Mapping[str, ClusterView]) -> list[SourceFile]:
-        paths = {n: v.source.origin.path for n, v in living.items() if v.source and v.source.name == self._source}
+        paths = {
+            n: v.declaration.source.origin.path
+            for n, v in living.items()
+            if v.declaration.source and v.declaration.source.name == self._source
+        }
         verbs, in_force = self._binding.verbs, {name: view.document for name, view in living.items()}
         return [
             judge_rights(
@@ -304,7 +308,7 @@ class SourceSync:
     ) -> DeclareCluster:
         """Its id repeats for the same file of the same commit, until the cluster changes hands or another generation is
         in force: a commit that comes back after others is declared again."""
-        taken = view.source.taken if view is not None and view.source is not None else 0
+        taken = view.declaration.source.taken if view is not None and view.declaration.source is not None else 0
         generation = view.generation if view is not None else 0
         binding = self._binding
         return DeclareCluster(
@@ -331,7 +335,7 @@ class SourceSync:
         by_path = {file.path: file for file in files if not file.ok}
         found = {}
         for view in self._ours():
-            path = view.source.origin.path if view.source is not None else ""
+            path = view.declaration.source.origin.path if view.declaration.source is not None else ""
             bad = broken.get(view.name) or by_path.get(path)
             if view.name in sound:
                 found[view.name] = SYNCED, f"as {at} declares it"
@@ -450,9 +454,9 @@ _LAST_GOOD = "The last good spec stays in force."
 
 def _is_in_force(command: DeclareCluster, view: ClusterView | None) -> bool:
     """Nothing is to be recorded: the same document out of the same file, whatever the commit."""
-    if view is None or view.source is None or command.origin is None or view.document != command.document:
+    if view is None or view.declaration.source is None or command.origin is None or view.document != command.document:
         return False
-    return view.source.origin.is_same_file(command.origin)
+    return view.declaration.source.origin.is_same_file(command.origin)
 
 
 def _not_in_force(what: str) -> CommandRefused:

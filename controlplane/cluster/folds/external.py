@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 
-from controlplane.cluster.folds.steps import Rules, current_drain, frozen
+from controlplane.cluster.folds.steps import Rules, current_drain, frozen, with_drain
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.external import ExternalBrokerView, ExternalView
 from events import facts
@@ -17,7 +17,7 @@ def _imported(view: ClusterView, e: facts.ClusterImported, at: datetime) -> Clus
     return replace(
         view,
         external=ExternalView(e.kafka_cluster_id, frozen({b.id: _new(b) for b in e.brokers})),
-        next_broker_id=max(view.next_broker_id, e.next_broker_id),
+        vms=replace(view.vms, next_broker_id=max(view.vms.next_broker_id, e.next_broker_id)),
         quorum=replace(view.quorum, founding=founding, voters=frozen({v.id: v for v in e.voters})),
     )
 
@@ -29,7 +29,7 @@ def _found(view: ClusterView, e: facts.ExternalFound, at: datetime) -> ClusterVi
         raise ValueError(f"external broker {twice[0]} is known already")
     highest = max((b.id for b in e.brokers), default=-1)
     view = _with(view, (*known.brokers.values(), *map(_new, e.brokers)))
-    return replace(view, next_broker_id=max(view.next_broker_id, highest + 1))
+    return replace(view, vms=replace(view.vms, next_broker_id=max(view.vms.next_broker_id, highest + 1)))
 
 
 def _quorum(view: ClusterView, e: facts.ExternalQuorumChanged, at: datetime) -> ClusterView:
@@ -40,7 +40,7 @@ def _quorum(view: ClusterView, e: facts.ExternalQuorumChanged, at: datetime) -> 
 def _drained(view: ClusterView, e: facts.ExternalDrained, at: datetime) -> ClusterView:
     if e.drain:
         current_drain(view, e.drain)
-        view = replace(view, drain=None)
+        view = with_drain(view, None)
     for broker in e.brokers:
         view = _changed(view, replace(_broker(view, broker), empty_at=at))
     return view

@@ -10,7 +10,7 @@ from events import facts
 
 def size_of(view: ClusterView, volume: facts.PlannedVolume) -> int:
     """GiB a volume has, or is being given."""
-    return view.volume_sizes.get(volume.key, volume.size_gib)
+    return view.vms.volume_sizes.get(volume.key, volume.size_gib)
 
 
 def _requested(view: ClusterView, e: facts.GrowthRequested, at: datetime) -> ClusterView:
@@ -19,7 +19,7 @@ def _requested(view: ClusterView, e: facts.GrowthRequested, at: datetime) -> Clu
     if unknown:
         raise ValueError(f"{e.key} has no volume {unknown[0]}")
     # From here on it is rendered and told with its new size: a run that was killed may have grown it already.
-    view = replace(view, volume_sizes=frozen({**view.volume_sizes, **e.sizes}))
+    view = replace(view, vms=replace(view.vms, volume_sizes=frozen({**view.vms.volume_sizes, **e.sizes})))
     return open_intent(view, e.intent, "grow", (e.key,), at, tuple(sorted(e.sizes)))
 
 

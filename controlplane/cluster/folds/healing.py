@@ -16,7 +16,8 @@ def requested(view: ClusterView, e: facts.HealingRequested, at: datetime) -> Clu
     """Adds a cure to the past of its node."""
     if e.key not in view.instances:
         raise ValueError(f"instance {e.key} is not known")
-    return replace(view, cures=(*view.cures, PastCure(e.node, e.finding, Cure(e.cure), at, e.service))[-REMEMBERED:])
+    cures = (*view.vms.cures, PastCure(e.node, e.finding, Cure(e.cure), at, e.service))
+    return replace(view, vms=replace(view.vms, cures=cures[-REMEMBERED:]))
 
 
 RULES: Rules = {

@@ -15,7 +15,7 @@ LOCAL = "local"
 
 
 def _chosen(view: ClusterView, e: facts.ImageChosen, at: datetime) -> ClusterView:
-    return replace(view, image=ImageView(e, at))
+    return replace(view, vms=replace(view.vms, image=ImageView(e, at)))
 
 
 def reached(view: ClusterView, at: datetime) -> ClusterView:
@@ -23,7 +23,7 @@ def reached(view: ClusterView, at: datetime) -> ClusterView:
     image = image_in_force(view)
     if image is None or image.reached_at is not None:
         return view
-    return replace(view, image=replace(image, reached_at=at))
+    return replace(view, vms=replace(view.vms, image=replace(image, reached_at=at)))
 
 
 def image_in_force(view: ClusterView) -> ImageView | None:
@@ -31,7 +31,7 @@ def image_in_force(view: ClusterView) -> ImageView | None:
 
     A revision of another Kafka version than the declared one counts no more.
     """
-    image, document = view.image, view.document
+    image, document = view.vms.image, view.document
     if image is None or document is None or image.chosen.kafka_version != document.spec.kafka.version:
         return None
     return image

@@ -21,7 +21,7 @@ from providers.errors import NotPermitted
 
 def _surge(view: ClusterView, e: facts.SurgeRequested, at: datetime) -> ClusterView:
     instances = dict(view.instances)
-    next_broker, ids = view.next_broker_id, dict(view.quorum.controller_ids)
+    next_broker, ids = view.vms.next_broker_id, dict(view.quorum.controller_ids)
     for planned in e.instances:
         if planned.key in instances:
             raise ValueError(f"instance {planned.key} was already requested")
@@ -51,7 +51,7 @@ def _surge(view: ClusterView, e: facts.SurgeRequested, at: datetime) -> ClusterV
     return replace(
         view,
         instances=frozen(instances),
-        next_broker_id=next_broker,
+        vms=replace(view.vms, next_broker_id=next_broker),
         quorum=replace(view.quorum, controller_ids=frozen(ids)),
     )
 
@@ -83,7 +83,7 @@ def _surged(view: ClusterView, e: facts.SurgeCompleted, at: datetime) -> Cluster
             launched_at=at,
         )
     view = relieffold.addressed(view, e)
-    view = replace(view, node_addresses=frozen({**view.node_addresses, **e.node_addresses}))
+    view = replace(view, vms=replace(view.vms, node_addresses=frozen({**view.vms.node_addresses, **e.node_addresses})))
     return relieffold.begun(view, at)
 
 
@@ -114,7 +114,8 @@ def _substituted(view: ClusterView, e: facts.MachineSubstituted, at: datetime) -
 
 
 def _joined(view: ClusterView, e: facts.InstanceJoined, at: datetime) -> ClusterView:
-    return balancefold.newcomer(replace(move(view, e.key, Phase.JOINED, at, served_at=at), join_failures=0), e.key)
+    view = move(view, e.key, Phase.JOINED, at, served_at=at)
+    return balancefold.newcomer(replace(view, roll=replace(view.roll, join_failures=0)), e.key)
 
 
 def _join_failed(view: ClusterView, e: facts.JoinFailed, at: datetime) -> ClusterView:
@@ -127,7 +128,7 @@ def _join_failed(view: ClusterView, e: facts.JoinFailed, at: datetime) -> Cluste
     # VMs of one intent that fail together count once.
     failed = view.in_phase(Phase.FAILED)
     first = not any(i.intent == instance.intent and i.key != e.key for i in failed)
-    return replace(view, join_failures=view.join_failures + int(first))
+    return replace(view, roll=replace(view.roll, join_failures=view.roll.join_failures + int(first)))
 
 
 def _reconfigured(view: ClusterView, e: facts.InstanceReconfigured, at: datetime) -> ClusterView:
@@ -162,11 +163,14 @@ def _taken_over(view: ClusterView, e: facts.ClusterAdopted, at: datetime) -> Clu
         raise ValueError("a cluster with a history of its own cannot be adopted")
     return replace(
         view,
-        next_broker_id=max(view.next_broker_id, e.next_broker_id),
-        spent=frozen({s.node: s for s in e.spent}),
-        node_addresses=frozen({**view.node_addresses, **e.node_addresses}),
-        converged=view.generation if e.reached else 0,
-        spec_order=specorderfold.reached(view, at) if e.reached else None,
+        vms=replace(
+            view.vms,
+            next_broker_id=max(view.vms.next_broker_id, e.next_broker_id),
+            spent=frozen({s.node: s for s in e.spent}),
+            node_addresses=frozen({**view.vms.node_addresses, **e.node_addresses}),
+        ),
+        roll=replace(view.roll, converged=view.generation if e.reached else 0),
+        declaration=replace(view.declaration, spec_order=specorderfold.reached(view, at) if e.reached else None),
         requests=replace(view.requests, held=f"its history was rebuilt from {e.found_by}"),
     )
 
@@ -175,7 +179,7 @@ def _found(view: ClusterView, e: facts.InstanceAdopted, at: datetime) -> Cluster
     planned = e.planned
     if planned.key in view.instances:
         raise ValueError(f"instance {planned.key} is known already")
-    if planned.service == "broker" and planned.service_id >= view.next_broker_id:
+    if planned.service == "broker" and planned.service_id >= view.vms.next_broker_id:
         raise ValueError(f"broker id {planned.service_id} of {planned.key} is not counted as spent")
     phase = Phase(e.phase)
     instance = InstanceView(

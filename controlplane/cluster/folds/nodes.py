@@ -60,11 +60,13 @@ def emptying(view: ClusterView, keys: Collection[str]) -> ClusterView:
 def evacuated(view: ClusterView, e: facts.EvacuationCompleted, at: datetime) -> ClusterView:
     """They hold nothing any more and serve on; whom a person took back meanwhile is simply empty."""
     if e.drain:
-        if view.drain is None or view.drain.id != e.drain:
+        if view.moves.drain is None or view.moves.drain.id != e.drain:
             raise ValueError(f"drain {e.drain} is not the one in hand")
         old = {key: view.instances[key] for key in e.keys}
         served = {k: replace(i, phase=require(k, i.phase, Phase.JOINED), since=at) for k, i in old.items()}
-        view = replace(view, drain=None, instances=MappingProxyType({**view.instances, **served}))
+        view = replace(
+            view, moves=replace(view.moves, drain=None), instances=MappingProxyType({**view.instances, **served})
+        )
     return _with(view, {k: replace(v, empty_at=at) if k in e.keys else v for k, v in view.requests.evacuations.items()})
 
 

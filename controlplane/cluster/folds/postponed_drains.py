@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from controlplane.cluster.view import ClusterView
-from controlplane.cluster.views.postponed_drains import PutOffView
+from controlplane.cluster.views.drains import PostponedView
 from events import facts
 
 _GETS_ON = (
@@ -22,8 +22,8 @@ _GETS_ON = (
 def counted(after: ClusterView, event: object, at: datetime) -> ClusterView:
     """The view after an event, with how many drains were put off since anything else came of anything."""
     if isinstance(event, facts.DrainAbandoned):
-        times = after.put_off.times + 1 if after.put_off is not None else 1
-        return replace(after, put_off=PutOffView(times, at, event.reason))
-    if after.put_off is not None and isinstance(event, _GETS_ON):
-        return replace(after, put_off=None)
+        times = after.moves.postponed.times + 1 if after.moves.postponed is not None else 1
+        return replace(after, moves=replace(after.moves, postponed=PostponedView(times, at, event.reason)))
+    if after.moves.postponed is not None and isinstance(event, _GETS_ON):
+        return replace(after, moves=replace(after.moves, postponed=None))
     return after

@@ -14,28 +14,26 @@ from events import facts
 def newcomer(view: ClusterView, key: str) -> ClusterView:
     """A broker joined that replaces nobody, in a cluster that was whole without it: it may be due a share."""
     instance = view.instances[key]
-    if not view.converged or not instance.is_broker or instance.planned.replaces or key in view.newcomers:
+    if not view.roll.converged or not instance.is_broker or instance.planned.replaces or key in view.moves.newcomers:
         return view
-    return replace(view, newcomers=(*view.newcomers, key))
+    return replace(view, moves=replace(view.moves, newcomers=(*view.moves.newcomers, key)))
 
 
 def forgiven(view: ClusterView) -> ClusterView:
     """A person lets it go on: failed plans are tried again at once."""
-    if view.rebalance is None:
-        return view
-    return replace(view, rebalance=replace(view.rebalance, planning=view.rebalance.planning.forgiven(), round=1))
+    found = view.moves.rebalance
+    return view if found is None else _with(view, replace(found, planning=found.planning.forgiven(), round=1))
 
 
 def given_up(view: ClusterView, reason: str) -> ClusterView:
     """An abort ends a rebalance, too."""
-    if view.rebalance is None:
-        return view
-    return replace(view, rebalance=replace(view.rebalance, cancelled=view.rebalance.cancelled or reason))
+    found = view.moves.rebalance
+    return view if found is None else _with(view, replace(found, cancelled=found.cancelled or reason))
 
 
 def _requested(view: ClusterView, e: facts.RebalanceRequested, at: datetime) -> ClusterView:
-    if view.rebalance is not None:
-        raise ValueError(f"the rebalance {view.rebalance.id} is not over")
+    if view.moves.rebalance is not None:
+        raise ValueError(f"the rebalance {view.moves.rebalance.id} is not over")
     asked = rebalances.RebalanceView(
         e.rebalance,
         e.cause,
@@ -43,7 +41,7 @@ def _requested(view: ClusterView, e: facts.RebalanceRequested, at: datetime) -> 
         at,
         rebalances.RebalanceTerms(e.new_brokers, e.threshold_percent, e.per_day_bytes, e.throttle_mib_per_s),
     )
-    return replace(view, rebalance=asked, rebalances=view.rebalances + 1)
+    return replace(view, moves=replace(view.moves, rebalance=asked, rebalances=view.moves.rebalances + 1))
 
 
 def _planned(view: ClusterView, e: facts.RebalancePlanned, at: datetime) -> ClusterView:
@@ -56,18 +54,19 @@ def _planned(view: ClusterView, e: facts.RebalancePlanned, at: datetime) -> Clus
         gains=rebalances.RebalanceGains(e.imbalance_before, e.imbalance_after, frozen(dict(e.goals))),
         planning=found.planning.forgiven(),
     )
-    return replace(view, rebalance=planned)
+    return _with(view, planned)
 
 
 def _plan_failed(view: ClusterView, e: facts.RebalancePlanFailed, at: datetime) -> ClusterView:
     found = _in_hand(view, e.rebalance)
-    return replace(view, rebalance=replace(found, planning=found.planning.failed_again(e.reason, at)))
+    return _with(view, replace(found, planning=found.planning.failed_again(e.reason, at)))
 
 
 def _batch(view: ClusterView, e: facts.RebalanceBatchStarted, at: datetime) -> ClusterView:
     found = _in_hand(view, e.rebalance)
     begun = replace(found, progress=found.progress.begun(e.batch, at), begun_bytes=found.begun_bytes + e.bytes)
-    return replace(view, rebalance=begun, rebalance_spent=rebalances.with_spent(view.rebalance_spent, at, e.bytes))
+    spent = rebalances.with_spent(view.moves.rebalance_spent, at, e.bytes)
+    return replace(view, moves=replace(view.moves, rebalance=begun, rebalance_spent=spent))
 
 
 def _put_off(view: ClusterView, e: facts.RebalancePutOff, at: datetime) -> ClusterView:
@@ -82,30 +81,37 @@ def _put_off(view: ClusterView, e: facts.RebalancePutOff, at: datetime) -> Clust
         ),
         begun_bytes=0,
     )
-    return replace(view, rebalance=again)
+    return _with(view, again)
 
 
 def _cancelled(view: ClusterView, e: facts.RebalanceCancelRequested, at: datetime) -> ClusterView:
-    return replace(view, rebalance=replace(_in_hand(view, e.rebalance), cancelled=e.reason or "cancelled"))
+    return _with(view, replace(_in_hand(view, e.rebalance), cancelled=e.reason or "cancelled"))
 
 
 def _completed(view: ClusterView, e: facts.RebalanceCompleted, at: datetime) -> ClusterView:
     _in_hand(view, e.rebalance)
-    after = view if view.recycling else windowfold.over(view)
-    return replace(after, rebalance=None, last_rebalance=rebalances.LastRebalance(at, e.imbalance))
+    return _ended(view, rebalances.LastRebalance(at, e.imbalance))
 
 
 def _abandoned(view: ClusterView, e: facts.RebalanceAbandoned, at: datetime) -> ClusterView:
     """What it left is not known: as much as it began with, so that nothing is tried again at once."""
     found = _in_hand(view, e.rebalance)
-    after = view if view.recycling else windowfold.over(view)
-    return replace(after, rebalance=None, last_rebalance=rebalances.LastRebalance(at, found.gains.imbalance_before))
+    return _ended(view, rebalances.LastRebalance(at, found.gains.imbalance_before))
+
+
+def _ended(view: ClusterView, last: rebalances.LastRebalance) -> ClusterView:
+    after = view if view.roll.recycling else windowfold.over(view)
+    return replace(after, moves=replace(after.moves, rebalance=None, last_rebalance=last))
+
+
+def _with(view: ClusterView, rebalance: rebalances.RebalanceView) -> ClusterView:
+    return replace(view, moves=replace(view.moves, rebalance=rebalance))
 
 
 def _in_hand(view: ClusterView, rebalance: str) -> rebalances.RebalanceView:
-    if view.rebalance is None or view.rebalance.id != rebalance:
+    if view.moves.rebalance is None or view.moves.rebalance.id != rebalance:
         raise ValueError(f"rebalance {rebalance} is not the one in hand")
-    return view.rebalance
+    return view.moves.rebalance
 
 
 RULES: Rules = {

@@ -14,21 +14,36 @@ from controlplane.cluster.folds import (
     volumes as volumefold,
     windows as windowfold,
 )
-from controlplane.cluster.folds.steps import Rules, change, close_intent, current_drain, frozen, move, open_intent
+from controlplane.cluster.folds.steps import (
+    Rules,
+    change,
+    close_intent,
+    current_drain,
+    frozen,
+    move,
+    open_intent,
+    with_drain,
+)
 from controlplane.cluster.lifecycle import Phase
-from controlplane.cluster.view import ClusterView, DrainView
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.drains import DrainView
 from controlplane.cluster.views.plans import PlanView, ProgressView
 from events import facts
 
 
 def _recycle(view: ClusterView, e: facts.RecycleStarted, at: datetime) -> ClusterView:
-    return replace(view, recycling=e.generation)
+    return replace(view, roll=replace(view.roll, recycling=e.generation))
 
 
 def _recycled(view: ClusterView, e: facts.RecycleCompleted, at: datetime) -> ClusterView:
     view = imagefold.reached(windowfold.over(view), at)
     order = specorderfold.reached(view, at)
-    return replace(view, recycling=0, converged=e.generation, newcomers=(), spec_order=order)
+    return replace(
+        view,
+        roll=replace(view.roll, recycling=0, converged=e.generation),
+        moves=replace(view.moves, newcomers=()),
+        declaration=replace(view.declaration, spec_order=order),
+    )
 
 
 def _drain(view: ClusterView, e: facts.DrainRequested, at: datetime) -> ClusterView:
@@ -46,13 +61,14 @@ def _drain(view: ClusterView, e: facts.DrainRequested, at: datetime) -> ClusterV
         progress=ProgressView(done_moves=e.done_moves, done_bytes=e.done_bytes),
         stays=e.stays,
     )
-    return replace(nodefold.emptying(view, e.keys), drain=drain, drains=view.drains + 1)
+    view = nodefold.emptying(view, e.keys)
+    return replace(view, moves=replace(view.moves, drain=drain, drains=view.moves.drains + 1))
 
 
 def _planned(view: ClusterView, e: facts.DrainPlanned, at: datetime) -> ClusterView:
     drain = current_drain(view, e.drain)
     plan = PlanView(e.plan_sha256, e.engine, e.moves, e.bytes, e.batches)
-    return replace(view, drain=replace(drain, plan=plan, planning=replace(drain.planning, failed="")))
+    return with_drain(view, replace(drain, plan=plan, planning=replace(drain.planning, failed="")))
 
 
 def _plan_failed(view: ClusterView, e: facts.DrainPlanFailed, at: datetime) -> ClusterView:
@@ -63,18 +79,18 @@ def _plan_failed(view: ClusterView, e: facts.DrainPlanFailed, at: datetime) -> C
         plan=replace(drain.plan, sha256=""),
         progress=drain.progress.at_start(),
     )
-    return replace(view, drain=failed)
+    return with_drain(view, failed)
 
 
 def _abandoned(view: ClusterView, e: facts.DrainAbandoned, at: datetime) -> ClusterView:
     for key in current_drain(view, e.drain).keys:
         view = move(view, key, Phase.JOINED, at)
-    return replace(view, drain=None)
+    return with_drain(view, None)
 
 
 def _batch(view: ClusterView, e: facts.BatchStarted, at: datetime) -> ClusterView:
     drain = current_drain(view, e.drain)
-    return replace(view, drain=replace(drain, progress=drain.progress.begun(e.batch, at)))
+    return with_drain(view, replace(drain, progress=drain.progress.begun(e.batch, at)))
 
 
 def _drained(view: ClusterView, e: facts.NodeDrained, at: datetime) -> ClusterView:
@@ -88,7 +104,7 @@ def _drained(view: ClusterView, e: facts.NodeDrained, at: datetime) -> ClusterVi
         was = view.instances[key].departure
         size, moves = was.drained_bytes + e.bytes // share + extra, was.drained_moves + e.moves // share
         view = change(view, key, departure=replace(was, drained=True, drained_bytes=size, drained_moves=moves))
-    return replace(view, drain=None)
+    return with_drain(view, None)
 
 
 def _fence(view: ClusterView, e: facts.FenceRequested, at: datetime) -> ClusterView:
@@ -159,7 +175,8 @@ def _retired(view: ClusterView, e: facts.RetireCompleted, at: datetime) -> Clust
     view = nodefold.gone(close_intent(view, e.intent), keys)
     for key in keys:
         view = move(view, key, Phase.RETIRED, at)
-    return ensemblefold.never_served(replace(_without_addresses_of(view, keys), replaced_at=at))
+    view = replace(_without_addresses_of(view, keys), roll=replace(view.roll, replaced_at=at))
+    return ensemblefold.never_served(view)
 
 
 def _without_addresses_of(view: ClusterView, keys: Collection[str]) -> ClusterView:
@@ -167,19 +184,21 @@ def _without_addresses_of(view: ClusterView, keys: Collection[str]) -> ClusterVi
     if view.quorum.founding is not None:
         return view
     gone = {view.instances[key].node for key in keys} - view.nodes().keys()
-    return replace(view, node_addresses=frozen({n: a for n, a in view.node_addresses.items() if n not in gone}))
+    left = frozen({n: a for n, a in view.vms.node_addresses.items() if n not in gone})
+    return replace(view, vms=replace(view.vms, node_addresses=left))
 
 
 def _replaced(view: ClusterView, e: facts.ReplacementCompleted, at: datetime) -> ClusterView:
-    return replace(view, replaced_at=at)
+    return replace(view, roll=replace(view.roll, replaced_at=at))
 
 
 def _finalising(view: ClusterView, e: facts.FinalisationRequested, at: datetime) -> ClusterView:
-    return replace(view, finalising=(e.feature, e.level))
+    return replace(view, roll=replace(view.roll, finalising=(e.feature, e.level)))
 
 
 def _finalised(view: ClusterView, e: facts.FeatureFinalised, at: datetime) -> ClusterView:
-    return replace(view, finalising=None, finalised=frozen({**view.finalised, e.feature: e.level}))
+    finalised = frozen({**view.roll.finalised, e.feature: e.level})
+    return replace(view, roll=replace(view.roll, finalising=None, finalised=finalised))
 
 
 def _destroy(view: ClusterView, e: facts.DestroyRequested, at: datetime) -> ClusterView:

@@ -165,7 +165,7 @@ def _was_a_cure(view: ClusterView, instance: InstanceView, e: facts.RestartRever
     begun = view.settings.restarts.get(e.key)
     if begun is None:
         return False
-    return any(c.node == instance.node and c.service == e.service and c.at == begun.since for c in view.cures)
+    return any(c.node == instance.node and c.service == e.service and c.at == begun.since for c in view.vms.cures)
 
 
 def reverted(view: ClusterView, e: facts.RestartReverted, at: datetime) -> ClusterView:

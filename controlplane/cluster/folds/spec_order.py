@@ -40,8 +40,8 @@ _POOL = re.compile(r"\[[^\]]*\](?=\.)")
 def changes_in_hand(view: ClusterView) -> frozenset[SpecChange]:
     """What differs between the spec in force and the one that was reached last; nothing of a cluster at rest, nor of
     one that is being born."""
-    known = view.spec_order
-    if known is None or view.document is None or view.converged == view.generation:
+    known = view.declaration.spec_order
+    if known is None or view.document is None or view.roll.converged == view.generation:
         return frozenset()
     for document, found in known.differs:
         if document is view.document:
@@ -65,10 +65,10 @@ def soak_of(view: ClusterView) -> timedelta:
 
 def declared(view: ClusterView, document: KafkaClusterDocument, at: datetime) -> SpecOrderView | None:
     """Before another spec comes into force."""
-    known = view.spec_order
+    known = view.declaration.spec_order
     if known is None:
         return None
-    begun = changes_in_hand(view) if view.recycling == view.generation else frozenset()
+    begun = changes_in_hand(view) if view.roll.recycling == view.generation else frozenset()
     taken_back = {**known.taken_back, **dict.fromkeys(begun, at)}
     if not taken_back:
         return known
@@ -78,7 +78,7 @@ def declared(view: ClusterView, document: KafkaClusterDocument, at: datetime) ->
 
 def reached(view: ClusterView, at: datetime) -> SpecOrderView | None:
     """The spec in force is."""
-    known, document = view.spec_order, view.document
+    known, document = view.declaration.spec_order, view.document
     if document is None or known is None:
         return SpecOrderView(document, frozen({}), frozen({})) if document is not None else None
     new = changes(known.document, document)
@@ -92,7 +92,7 @@ def reached(view: ClusterView, at: datetime) -> SpecOrderView | None:
 
 def ended(view: ClusterView, condition: str, at: datetime) -> SpecOrderView | None:
     """A condition that speaks against a change is over: what soaked when it came soaks anew."""
-    known, before = view.spec_order, view.conditions.get(condition)
+    known, before = view.declaration.spec_order, view.conditions.get(condition)
     if known is None or before is None or not before.status or condition not in ILL:
         return known
     hit = {c: at for c, t in known.since.items() if speaks_against(before, t, soak_of(view))}

@@ -7,7 +7,8 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from controlplane.cluster.lifecycle import Phase, require
-from controlplane.cluster.view import ClusterView, DrainView
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.drains import DrainView
 from controlplane.cluster.views.intents import IntentView
 
 Rules = Mapping[type, Callable[[ClusterView, Any, datetime], ClusterView]]
@@ -56,9 +57,14 @@ def close_intent(view: ClusterView, intent: str) -> ClusterView:
 
 
 def current_drain(view: ClusterView, drain: str) -> DrainView:
-    if view.drain is None or view.drain.id != drain:
+    if view.moves.drain is None or view.moves.drain.id != drain:
         raise ValueError(f"drain {drain} is not the one in hand")
-    return view.drain
+    return view.moves.drain
+
+
+def with_drain(view: ClusterView, drain: DrainView | None) -> ClusterView:
+    """The view with this drain in hand, or with none."""
+    return replace(view, moves=replace(view.moves, drain=drain))
 
 
 def frozen(values: Mapping[_K, _V]) -> Mapping[_K, _V]:

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from controlplane.cluster.folds.steps import Rules, current_drain, frozen
 from controlplane.cluster.view import ClusterView
-from controlplane.cluster.views.stuck_moves import DeposedController
+from controlplane.cluster.views.stuck_moves import DeposedController, StuckMovesView
 from events import facts
 from planner.stuck_moves import Diagnosis, MoveCure, PastMoveCure
 
@@ -15,14 +15,14 @@ REMEMBERED = 50
 
 
 def _cure(view: ClusterView, e: facts.MoveCureRequested, at: datetime) -> ClusterView:
-    tries, moves = _tries(view, e), view.moves
+    tries, stuck = _tries(view, e), view.moves.stuck
     cure, cured = MoveCure(e.cure), e.batch or e.drain
-    same = moves.cured == cured
-    return replace(
+    same = stuck.cured == cured
+    return _with(
         view,
-        moves=replace(
-            moves,
-            cures=(*moves.cures, PastMoveCure(cure, Diagnosis(e.diagnosis), at))[-REMEMBERED:],
+        replace(
+            stuck,
+            cures=(*stuck.cures, PastMoveCure(cure, Diagnosis(e.diagnosis), at))[-REMEMBERED:],
             cured=cured,
             tries=tries,
             cured_at=at,
@@ -30,8 +30,8 @@ def _cure(view: ClusterView, e: facts.MoveCureRequested, at: datetime) -> Cluste
             brokers=e.brokers,
             diagnosis=e.diagnosis,
             why=e.reason,
-            follower_rates=_raised(moves.follower_rates if same else {}, e.follower_rates),
-            leader_rates=_raised(moves.leader_rates if same else {}, e.leader_rates),
+            follower_rates=_raised(stuck.follower_rates if same else {}, e.follower_rates),
+            leader_rates=_raised(stuck.leader_rates if same else {}, e.leader_rates),
         ),
     )
 
@@ -40,8 +40,8 @@ def _tries(view: ClusterView, e: facts.MoveCureRequested) -> int:
     """How often the batch in hand was planned; one of replicas is never planned anew."""
     if not e.batch:
         return current_drain(view, e.drain).planning.tries
-    if view.rebalance is not None and view.rebalance.id == e.batch:
-        return view.rebalance.planning.tries
+    if view.moves.rebalance is not None and view.moves.rebalance.id == e.batch:
+        return view.moves.rebalance.planning.tries
     if view.topics.replication is not None and view.topics.replication.id == e.batch:
         return 0
     raise ValueError(f"batch {e.batch} is not in hand")
@@ -49,32 +49,36 @@ def _tries(view: ClusterView, e: facts.MoveCureRequested) -> int:
 
 def _election_cure(view: ClusterView, e: facts.ElectionCureRequested, at: datetime) -> ClusterView:
     cure = PastMoveCure(MoveCure(e.cure), Diagnosis.CONTROLLER, at)
-    return replace(view, moves=replace(view.moves, cures=(*view.moves.cures, cure)[-REMEMBERED:]))
+    return _with(view, replace(view.moves.stuck, cures=(*view.moves.stuck.cures, cure)[-REMEMBERED:]))
 
 
 def _depose(view: ClusterView, e: facts.ControllerElectionRequested, at: datetime) -> ClusterView:
     deposed = DeposedController(e.controller, e.epoch, at, e.reason)
-    return replace(view, moves=replace(view.moves, deposed=deposed))
+    return _with(view, replace(view.moves.stuck, deposed=deposed))
 
 
 def _cancel(view: ClusterView, e: facts.MovesCancelRequested, at: datetime) -> ClusterView:
-    asked = {**view.moves.cancelling, **dict.fromkeys(e.partitions, e.reason)}
-    adopted = _without(view.moves.adopted, e.partitions)
-    return replace(view, moves=replace(view.moves, cancelling=frozen(asked), adopted=adopted))
+    asked = {**view.moves.stuck.cancelling, **dict.fromkeys(e.partitions, e.reason)}
+    adopted = _without(view.moves.stuck.adopted, e.partitions)
+    return _with(view, replace(view.moves.stuck, cancelling=frozen(asked), adopted=adopted))
 
 
 def _adopt(view: ClusterView, e: facts.MovesAdopted, at: datetime) -> ClusterView:
-    adopted = {**view.moves.adopted, **dict.fromkeys(e.partitions, e.reason)}
-    cancelling = _without(view.moves.cancelling, e.partitions)
-    return replace(view, moves=replace(view.moves, adopted=frozen(adopted), cancelling=cancelling))
+    adopted = {**view.moves.stuck.adopted, **dict.fromkeys(e.partitions, e.reason)}
+    cancelling = _without(view.moves.stuck.cancelling, e.partitions)
+    return _with(view, replace(view.moves.stuck, adopted=frozen(adopted), cancelling=cancelling))
 
 
 def _settled(view: ClusterView, e: facts.MovesSettled, at: datetime) -> ClusterView:
-    moves = view.moves
+    stuck = view.moves.stuck
     left = replace(
-        moves, cancelling=_without(moves.cancelling, e.partitions), adopted=_without(moves.adopted, e.partitions)
+        stuck, cancelling=_without(stuck.cancelling, e.partitions), adopted=_without(stuck.adopted, e.partitions)
     )
-    return replace(view, moves=left)
+    return _with(view, left)
+
+
+def _with(view: ClusterView, stuck: StuckMovesView) -> ClusterView:
+    return replace(view, moves=replace(view.moves, stuck=stuck))
 
 
 def _raised(before: Mapping[int, int], raised: Mapping[str, int]) -> Mapping[int, int]:

@@ -101,7 +101,10 @@ def replication_requested(view: ClusterView, e: facts.ReplicationRequested, at: 
     batch = ReplicationView(e.batch, e.moves, at, e.cause)
     handed = at if e.cause == "hot" else topics.handed_over_at
     begun = _with(view, replace(topics, replication=batch, batches=topics.batches + 1, handed_over_at=handed))
-    return replace(begun, rebalance_spent=with_spent(view.rebalance_spent, at, e.bytes)) if e.bytes else begun
+    if not e.bytes:
+        return begun
+    spent = with_spent(view.moves.rebalance_spent, at, e.bytes)
+    return replace(begun, moves=replace(begun.moves, rebalance_spent=spent))
 
 
 def replication_ended(view: ClusterView, e: facts.ReplicationEnded, at: datetime) -> ClusterView:

@@ -19,7 +19,7 @@ class DeposedController:
 
 
 @dataclass(frozen=True, slots=True)
-class MovesView:
+class StuckMovesView:
     """What was done about moves that hung and elections in vain, oldest first, and what people asked about moves of
     others.
 

@@ -52,7 +52,7 @@ def migration_admission(view: ClusterView, document: KafkaClusterDocument, posit
 def not_ready(view: ClusterView) -> str:
     """What else is in hand, or not as a migration needs it; "" where it may begin."""
     level = metadata_level_of(MIGRATES)
-    if view.quorum.founding is None or not view.converged:
+    if view.quorum.founding is None or not view.roll.converged:
         return "it has not been founded yet"
     if view.quorum.protocol != level:
         return (
@@ -61,7 +61,7 @@ def not_ready(view: ClusterView) -> str:
     astray = next((i for i in view.alive() if i.phase is not Phase.JOINED or i.lost), None)
     if astray is not None:
         return f"{astray.key} is {'lost' if astray.lost else astray.phase}"
-    if view.converged != view.generation:
+    if view.roll.converged != view.generation:
         return f"generation {view.generation} is not reached yet"
     return "it has other work in hand" if has_work(view) else ""
 

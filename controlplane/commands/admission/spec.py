@@ -281,5 +281,5 @@ def finalised_level(view: ClusterView) -> int:
         view.quorum.founding.metadata_level if view.quorum.founding else ""
     )  # "": of a release that has no name here
     founded = metadata_level_of(level) if level else 0
-    asked = view.finalising[1] if view.finalising and view.finalising[0] == METADATA else 0
-    return max(founded, asked, view.finalised.get(METADATA, 0))
+    asked = view.roll.finalising[1] if view.roll.finalising and view.roll.finalising[0] == METADATA else 0
+    return max(founded, asked, view.roll.finalised.get(METADATA, 0))

@@ -113,7 +113,13 @@ def why_unhealthy(view: ClusterView, kafka: KafkaSnapshot | None) -> str:
     if unsettled:
         first_one = unsettled[0]
         return f"{first_one.key} is {'gone' if first_one.lost else first_one.phase}"
-    if view.converged != view.generation or view.recycling or view.drain or view.intents or view.settings.restarts:
+    if (
+        view.roll.converged != view.generation
+        or view.roll.recycling
+        or view.moves.drain
+        or view.intents
+        or view.settings.restarts
+    ):
         return "something is in hand"
     if kafka is None:
         return "Kafka's metadata was not read yet by this server"

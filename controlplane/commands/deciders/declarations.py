@@ -58,7 +58,7 @@ def sync_reported(view: ClusterView, command: ReportSync, _: Lookups = NOTHING) 
 
 def _has_moved(view: ClusterView, origin: SpecOrigin) -> bool:
     """Whether the same document stands in another file now. Another commit of the same file is no news."""
-    return view.source is None or not view.source.origin.is_same_file(origin)
+    return view.declaration.source is None or not view.declaration.source.origin.is_same_file(origin)
 
 
 def _refuse_moved(view: ClusterView, command: DeclareCluster, snapshot: KafkaSnapshot | None) -> None:

@@ -22,7 +22,7 @@ def loss_confirmed(view: ClusterView, command: ConfirmLoss, known: Lookups) -> C
     if command.confirm != view.name:
         message = f"to confirm a loss of {view.name} its name must be typed out; {command.confirm!r} is not it"
         raise CommandRefused("name-mismatch", message, f"kedge confirm-loss {view.name} --confirm {view.name}")
-    doubted = [view.instances[k] for k in view.losses.doubted if k in view.instances]
+    doubted = [view.instances[k] for k in view.vms.losses.doubted if k in view.instances]
     if not doubted:
         message = f"no listing calls VMs of {view.name} gone that Kedge does not believe to be"
         raise CommandRefused("nothing-doubted", message, f"`kedge describe {view.name}` says what it waits for.")
@@ -53,7 +53,12 @@ def _refuse_who_lives(
     if heard:
         message = f"the agents of {', '.join(heard)} were heard within the last 30 s: their VMs are not gone"
         raise CommandRefused("agents-heard", message, then)
-    if kafka is None or now - kafka.at > COUNTS or view.losses.doubted_at is None or kafka.at <= view.losses.doubted_at:
+    if (
+        kafka is None
+        or now - kafka.at > COUNTS
+        or view.vms.losses.doubted_at is None
+        or kafka.at <= view.vms.losses.doubted_at
+    ):
         return
     serving = [i.key for i in meant if i.is_broker and i.service_id in kafka.live_brokers()]
     if serving:

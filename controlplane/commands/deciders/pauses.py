@@ -38,11 +38,11 @@ def roll_aborted(view: ClusterView, command: AbortRecycle, _: Lookups = NOTHING)
     if view.requests.aborting:
         return CommandDecision(None, f"the roll of {view.name} is aborted already: {view.requests.aborting}")
     if not (
-        view.recycling
+        view.roll.recycling
         or view.requests.rolling_restart
         or view.requests.to_replace
         or view.is_evacuating()
-        or view.rebalance
+        or view.moves.rebalance
     ):
         return CommandDecision(None, f"{view.name} is not rolling: there is nothing to abort")
     sentence = f"the roll of {view.name} stops after the replacement in hand, and the cluster is paused then"
@@ -51,11 +51,11 @@ def roll_aborted(view: ClusterView, command: AbortRecycle, _: Lookups = NOTHING)
 
 def _needs_resume(view: ClusterView, events: Sequence[Recorded]) -> bool:
     """Whether something failed or stands still that a person's word sets going again."""
-    if view.requests.held or view.requests.paused or view.requests.aborting or view.join_failures:
+    if view.requests.held or view.requests.paused or view.requests.aborting or view.roll.join_failures:
         return True
-    if any(i.failures for i in view.intents.values()) or (view.drain and view.drain.planning.failures):
+    if any(i.failures for i in view.intents.values()) or (view.moves.drain and view.moves.drain.planning.failures):
         return True
-    if view.rebalance is not None and view.rebalance.planning.failures:
+    if view.moves.rebalance is not None and view.moves.rebalance.planning.failures:
         return True
     # The fleet's brake counts failed joins and cures until a person resumes, also what a later attempt made good.
     last = [e.type for e in events if e.type in _COUNTED or e.type == "cluster.resumed"]

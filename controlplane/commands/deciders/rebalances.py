@@ -22,9 +22,9 @@ def rebalance_asked(view: ClusterView, command: RebalanceCluster, known: Lookups
     """Raises CommandRefused, NeedsApproval. One rebalance at a time."""
     kafka = known.kafka
     refuse_moved(view, kafka, command)
-    if view.rebalance is not None:
+    if view.moves.rebalance is not None:
         progress = rebalance_progress(view)
-        message = f"a rebalance of {view.name} is in hand: {progress} ({view.rebalance.reason})"
+        message = f"a rebalance of {view.name} is in hand: {progress} ({view.moves.rebalance.reason})"
         raise CommandRefused("rebalance-running", message, f"To end it: kedge rebalance {view.name} --cancel")
     if is_shared(view):
         message = f"others run a part of {view.name}: Kedge spreads nothing over brokers that are not its own"
@@ -60,7 +60,7 @@ def rebalance_asked(view: ClusterView, command: RebalanceCluster, known: Lookups
 
 def rebalance_cancelled(view: ClusterView, command: CancelRebalance, _: Lookups = NOTHING) -> CommandDecision:
     """Raises CommandRefused where there is nothing to cancel."""
-    rebalance = view.rebalance
+    rebalance = view.moves.rebalance
     if rebalance is None:
         raise CommandRefused("no-rebalance", f"no rebalance of {view.name} is in hand")
     if rebalance.cancelled:
@@ -73,7 +73,7 @@ def rebalance_cancelled(view: ClusterView, command: CancelRebalance, _: Lookups 
 
 def rebalance_progress(view: ClusterView) -> str:
     """`batch 2 of 7, 1.2 GiB of 4.0 GiB begun`; what it does before that."""
-    rebalance = view.rebalance
+    rebalance = view.moves.rebalance
     if rebalance is None:
         return ""
     if not rebalance.plan.sha256:
@@ -93,7 +93,7 @@ def _waits_for(view: ClusterView, kafka: KafkaSnapshot | None) -> str:
     """What goes first, in words; "" when it can begin at once."""
     if view.requests.held or view.requests.aborting or view.requests.paused:
         return f"the cluster goes on: kedge resume {view.name}"
-    if view.recycling or view.converged != view.generation or view.intents or view.drain:
+    if view.roll.recycling or view.roll.converged != view.generation or view.intents or view.moves.drain:
         return "the roll in hand"
     down = sorted({i.service_id for i in view.receivers()} - kafka.live_brokers()) if kafka is not None else []
     if down:

@@ -20,14 +20,14 @@ def moves_taken_back(view: ClusterView, command: TakeBackMoves, known: Lookups) 
                 f"{partition.min_isr} have to be"
             )
             raise CommandRefused("too-few-in-sync", message, "Bring the others back first, or let the move go on.")
-    if view.drain is not None and any(set(p.replicas) & set(view.drain.outgoing) for p in partitions):
+    if view.moves.drain is not None and any(set(p.replicas) & set(view.moves.drain.outgoing) for p in partitions):
         message = f"{partitions[0].name} is on a broker that is being emptied: Kedge cares for its moves"
         raise CommandRefused("moves-of-kedge", message, f"To end that: kedge abort {view.name}")
-    if view.rebalance is not None:
+    if view.moves.rebalance is not None:
         message = f"{view.name} is being rebalanced: Kedge cares for its moves"
         raise CommandRefused("moves-of-kedge", message, f"To end that: kedge rebalance --cluster {view.name} --cancel")
     names = tuple(str(p.name) for p in partitions)
-    if all(name in view.moves.cancelling for name in names):
+    if all(name in view.moves.stuck.cancelling for name in names):
         return CommandDecision(None, f"{', '.join(names)}: being taken back already")
     fact = facts.MovesCancelRequested(names, asked_by(command, command.reason))
     return CommandDecision(fact, f"{', '.join(names)} go back to the replicas before")
@@ -36,7 +36,7 @@ def moves_taken_back(view: ClusterView, command: TakeBackMoves, known: Lookups) 
 def moves_adopted(view: ClusterView, command: AdoptMoves, known: Lookups) -> CommandDecision:
     """Raises CommandRefused."""
     names = tuple(str(p.name) for p in _moving(view, command.partitions, known.kafka))
-    if all(name in view.moves.adopted for name in names):
+    if all(name in view.moves.stuck.adopted for name in names):
         return CommandDecision(None, f"{', '.join(names)}: known already")
     fact = facts.MovesAdopted(names, asked_by(command, command.reason))
     return CommandDecision(fact, f"{', '.join(names)} are known, and waited for without being told")

@@ -29,5 +29,5 @@ def _may_wait_for_a_stage(view: ClusterView) -> bool:
 
 
 def _has_work_left(view: ClusterView) -> bool:
-    asked = view.requests.rolling_restart or view.requests.to_replace or view.is_evacuating() or view.rebalance
-    return bool(asked) or view.converged != view.generation or view.recycling > 0
+    asked = view.requests.rolling_restart or view.requests.to_replace or view.is_evacuating() or view.moves.rebalance
+    return bool(asked) or view.roll.converged != view.generation or view.roll.recycling > 0

@@ -10,10 +10,10 @@ AGENT_FAILED = "AgentUpgradeFailed"
 def agents_told(situation: Situation) -> facts.ConditionChanged | None:
     """The condition, from the history alone."""
     view = situation.view
-    if not view.agent_orders:
+    if not view.vms.agent_orders:
         return None
     there = {i.key for i in view.alive()}
-    failed = [o for key, o in sorted(view.agent_orders.items()) if o.failed_at is not None and key in there]
+    failed = [o for key, o in sorted(view.vms.agent_orders.items()) if o.failed_at is not None and key in there]
     if not failed:
         return facts.ConditionChanged(AGENT_FAILED, False, "Free", "") if AGENT_FAILED in view.conditions else None
     words = "; ".join(f"{o.asked.key} to {o.asked.version}: {o.problem}" for o in failed[:3])

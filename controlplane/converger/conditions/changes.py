@@ -81,7 +81,7 @@ def _asked_spec_came(situation: Situation, reason: str) -> facts.ConditionChange
     view, told = situation.view, situation.view.conditions.get(BLOCKED)
     if told is None or not told.status or told.reason != WaitReason.CONFIGURATION_REFUSED or reason == told.reason:
         return None
-    if view.declared_at is None or told.since > view.declared_at:
+    if view.declaration.declared_at is None or told.since > view.declaration.declared_at:
         return None
     return facts.ConditionChanged(BLOCKED, False, "Free", "")
 
@@ -89,7 +89,7 @@ def _asked_spec_came(situation: Situation, reason: str) -> facts.ConditionChange
 def _waits_since(situation: Situation) -> datetime | None:
     """Since the last progress, or since the window opened, or the earlier stages were through: until then it was right
     to do nothing."""
-    progressed, told = situation.view.progressed_at, situation.view.conditions
+    progressed, told = situation.view.history.progressed_at, situation.view.conditions
     turns = [told[waits] for waits in (WAITS, STAGE_WAITS) if waits in told]
     if progressed is None:
         return None

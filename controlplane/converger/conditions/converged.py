@@ -13,9 +13,9 @@ def converged(view: ClusterView, *, fails: bool | None = None) -> facts.Conditio
     told = view.conditions.get(TICK_FAILING)
     if told is not None and told.status if fails is None else fails:
         return facts.ConditionChanged(CONVERGED, False, TICK_FAILING, f"generation {view.generation}: not known")
-    if view.unreadable:
+    if view.history.unreadable:
         return facts.ConditionChanged(CONVERGED, False, "HistoryUnreadable", f"generation {view.generation}: not known")
-    reached = view.converged == view.generation and view.recycling == 0
+    reached = view.roll.converged == view.generation and view.roll.recycling == 0
     reason = "Reached" if reached else "Working"
     return facts.ConditionChanged(CONVERGED, reached, reason, f"generation {view.generation}")
 

@@ -41,8 +41,8 @@ def decide(situation: Situation) -> Verdict:
 
 def _ladder(situation: Situation) -> Verdict:
     view = situation.view
-    if view.unreadable:
-        sentence = f"history unreadable: {view.unreadable}"
+    if view.history.unreadable:
+        sentence = f"history unreadable: {view.history.unreadable}"
         return wait(WaitReason.HISTORY_UNREADABLE, sentence, patience_s=0)
     if view.document is None or view.deleted:
         return Verdict("nothing declared" if view.document is None else "deleted")
@@ -128,7 +128,7 @@ def _restarted_first(situation: Situation) -> Verdict | None:
 
 def _has_no_source(situation: Situation, verdict: Verdict) -> bool:
     """Whether a drain waits for what nobody who serves has a copy of: who has it may be the very one it empties."""
-    drain, kafka = situation.view.drain, situation.seen.fresh_kafka(situation.now)
+    drain, kafka = situation.view.moves.drain, situation.seen.fresh_kafka(situation.now)
     if verdict.wait is None or drain is None or kafka is None:
         return False
     return any(kafka.may_have_only_copy(broker) for broker in drain.outgoing)
@@ -137,7 +137,7 @@ def _has_no_source(situation: Situation, verdict: Verdict) -> bool:
 def _put_off(situation: Situation, verdict: Verdict) -> Verdict:
     """A drain of which nothing can move, or has no plan, as somebody who is down is to get a new VM: that one is made
     first. Of one that waits for a target nothing runs."""
-    drain, stands = situation.view.drain, verdict.wait is not None and verdict.wait.reason.drain_stands
+    drain, stands = situation.view.moves.drain, verdict.wait is not None and verdict.wait.reason.drain_stands
     if drain is None or not stands or not is_to_be_replaced_first(situation):
         return verdict
     return record(f"{verdict.sentence}; who is down is replaced first", facts.DrainAbandoned(drain.id, "put off"))

@@ -59,7 +59,7 @@ def _document(view: ClusterView, key: str, epoch: int) -> Document | None:
 
 def _agent(view: ClusterView, key: str) -> AgentOrder | None:
     """The agent it is to run. An order that failed is told no more: the agent stays as it is until there is another."""
-    order = view.agent_orders.get(key)
+    order = view.vms.agent_orders.get(key)
     if order is None or order.failed_at is not None:
         return None
     asked = order.asked

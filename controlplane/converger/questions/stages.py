@@ -14,7 +14,7 @@ from controlplane.fleet.spec_order import StageWait
 def held_by_stage(situation: Situation) -> Closed | None:
     """What keeps a changed spec from being brought about now, None when nothing does."""
     words = stage_words(situation.view, situation.order)
-    return Closed(WaitReason.FLEET_ORDER, words, None) if words and situation.view.converged else None
+    return Closed(WaitReason.FLEET_ORDER, words, None) if words and situation.view.roll.converged else None
 
 
 def stage_words(view: ClusterView, order: StageWait | None) -> str:

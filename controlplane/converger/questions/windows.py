@@ -48,7 +48,7 @@ def closed_for(situation: Situation) -> Closed | None:
 
 def closed(view: ClusterView, freezes: tuple[Freeze, ...], now: datetime) -> Closed | None:
     """The same, of a view: for plans and descriptions."""
-    if view.document is None or not view.converged:
+    if view.document is None or not view.roll.converged:
         return None
     metadata = view.document.metadata
     named = tuple(f for f in freezes if f.names(metadata.name, metadata.owner, metadata.labels))
@@ -86,7 +86,7 @@ def window_words(view: ClusterView, freezes: tuple[Freeze, ...], now: datetime) 
     windows = windows_of(view)
     if not windows:
         return ""
-    if not view.converged:
+    if not view.roll.converged:
         return "a new cluster is made at any time"
     if is_waived(view):
         return f"waived for generation {view.generation}: {view.requests.waived[1] if view.requests.waived else ''}"

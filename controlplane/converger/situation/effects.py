@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from controlplane.cluster.view import DrainView
+from controlplane.cluster.views.drains import DrainView
 from controlplane.cluster.views.rebalances import RebalanceView
 from controlplane.kafka.log_dir_requests import Wishes
 from controlplane.kafka.throttle import ThrottlePlan

@@ -17,7 +17,7 @@ from controlplane.runtime.backoff import delay_s
 def housekeeping_step(situation: Situation) -> Verdict | None:
     """Clears left-over throttles and gives leadership back. Looks only at metadata that is at hand anyway."""
     kafka = situation.seen.fresh_kafka(situation.now)
-    if kafka is None or (is_shared(situation.view) and not situation.view.drains):
+    if kafka is None or (is_shared(situation.view) and not situation.view.moves.drains):
         return None  # where Kedge has moved nothing, a throttle and an order of leaders are their owner's
     if kafka.throttles.any and not kafka.moving():
         return act("clearing a throttle nobody needs", ClearThrottles())
@@ -39,7 +39,7 @@ def _is_welcome(view: ClusterView) -> bool:
 
 def _may_ask(situation: Situation) -> bool:
     """Twice at once (metadata lags a moment), then after 2, 4, 8 ... 300 s; at once of another controller."""
-    asked, cures = situation.seen.moves.elections, situation.view.moves.cures
+    asked, cures = situation.seen.moves.elections, situation.view.moves.stuck.cures
     if asked.asked_at is None or (cures and cures[-1].at > asked.asked_at):
         return True
     return situation.seconds_since(asked.asked_at) >= delay_s(asked.asked - 1)

@@ -7,7 +7,8 @@ from controlplane.cluster.bandwidth import nic_bytes_per_s, usable_bytes_per_s
 from controlplane.cluster.external_brokers import external_brokers
 from controlplane.cluster.observed.traffic import UNKNOWN, Traffic
 from controlplane.cluster.throttle_cap import cap_mib_per_s
-from controlplane.cluster.view import ClusterView, DrainView
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.drains import DrainView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.questions.clouds.missing_volumes import given_up
 from controlplane.converger.questions.clouds.rendering import terraform_run
@@ -182,8 +183,8 @@ def drain_request(
     clouds = {p.name: p.place.cloud for p in view.document.spec.pools} if view.document else {}
     cap = cap_mib_per_s(view)
     machines = {b: (clouds.get(pool, ""), shape) for b, (pool, shape) in shapes.items()}
-    rates = {b: usable_bytes_per_s(*m, cap, view.machines) for b, m in machines.items()}
-    known = all(nic_bytes_per_s(*machine, view.machines) for machine in machines.values())
+    rates = {b: usable_bytes_per_s(*m, cap, view.declaration.machines) for b, m in machines.items()}
+    known = all(nic_bytes_per_s(*machine, view.declaration.machines) for machine in machines.values())
     is_known = known and not external_brokers(view)  # nobody knows the machines of others: the throttle is their bound
     live = kafka.live_brokers()
     return DrainRequest.from_snapshot(

@@ -203,14 +203,14 @@ class FleetBrake:
         self.failed_foundings = {version: there for version, there in left.items() if there}
 
     def _place(self, view: ClusterView) -> None:
-        if view.converged and self._has_a_place(view):
+        if view.roll.converged and self._has_a_place(view):
             self._rolling[view.uid] = view.name
         else:
             self._rolling.pop(view.uid, None)
 
     def _has_a_place(self, view: ClusterView) -> bool:
         rests = view.uid in self._aborted or view.uid in self._resting
-        return bool(view.recycling) and (not rests or _is_in_hand(view))
+        return bool(view.roll.recycling) and (not rests or _is_in_hand(view))
 
     def _why_not(self, view: ClusterView) -> str:
         version = _made_from(view)
@@ -268,7 +268,7 @@ def _is_in_hand(view: ClusterView) -> bool:
     """Whether anything that has begun is not yet ended."""
     unsettled = any(i.phase is not Phase.JOINED for i in view.alive())
     return (
-        bool(view.intents or view.drain or view.settings.restarts or view.quorum.migration or surge_vms(view))
+        bool(view.intents or view.moves.drain or view.settings.restarts or view.quorum.migration or surge_vms(view))
         or unsettled
     )
 

@@ -49,6 +49,6 @@ class PlansReader:
 
     def of(self, view: ClusterView) -> PlansRead:
         """Raises StoreUnavailable."""
-        drain = view.drain.plan.sha256 if view.drain else ""
-        rebalance = view.rebalance.plan.sha256 if view.rebalance else ""
+        drain = view.moves.drain.plan.sha256 if view.moves.drain else ""
+        rebalance = view.moves.rebalance.plan.sha256 if view.moves.rebalance else ""
         return PlansRead(self._drains.of(view.uid, drain), drain, self._rebalances.of(view.uid, rebalance), rebalance)

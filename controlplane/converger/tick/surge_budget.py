@@ -111,7 +111,7 @@ class SurgeBudget:
     def _rank(self, view: ClusterView, *, mends: bool) -> tuple[bool, datetime, str]:
         """Order in the queue. Nothing but conditions is recorded while a cluster waits: it stays where it is."""
         known = self._asks.get(view.uid)
-        since = view.progressed_at or _NEVER
+        since = view.history.progressed_at or _NEVER
         return (not mends, min(since, known.rank[1]) if known else since, view.uid)
 
     def _ahead(self, view: ClusterView, account: str, *, mends: bool) -> list[_Ask]:

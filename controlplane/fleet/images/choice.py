@@ -147,8 +147,8 @@ def _state(view: ClusterView) -> str:
     """How far a cluster is that is not on the revision yet: `has not begun`."""
     if view.requests.held or view.requests.paused:
         return f"is {'held' if view.requests.held else 'paused'}: {view.requests.held or view.requests.paused}"
-    if view.join_failures:
-        return f"fails: {view.join_failures} new VMs in a row did not join"
+    if view.roll.join_failures:
+        return f"fails: {view.roll.join_failures} new VMs in a row did not join"
     if (failing := view.conditions.get("TickFailing")) is not None and failing.status:
         return f"fails at each tick: {failing.reason}"
-    return "rolls to it" if view.recycling else "has not begun"
+    return "rolls to it" if view.roll.recycling else "has not begun"

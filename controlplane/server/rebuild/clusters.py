@@ -72,8 +72,10 @@ def rebuild_cluster(found: FoundCluster, spec: DeclaredSpec, *, now: datetime) -
     except TooLittleKnown as unknown:
         return _refused(found, spec, [RebuildFinding(Weight.REFUSES, found.name, str(unknown), unknown.next_step)])
     view = _folded(found.uid, recorded, now)
-    if view.unreadable:
-        why = RebuildFinding(Weight.REFUSES, found.name, f"what was found does not fit together: {view.unreadable}")
+    if view.history.unreadable:
+        why = RebuildFinding(
+            Weight.REFUSES, found.name, f"what was found does not fit together: {view.history.unreadable}"
+        )
         return _refused(found, spec, [why, *told])
     if _is_reached(found, view):
         recorded = tuple(replace(f, reached=True) if isinstance(f, facts.ClusterAdopted) else f for f in recorded)

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
-from controlplane.cluster.view import FIRST_BROKER_ID
+from controlplane.cluster.views.vms import FIRST_BROKER_ID
 from controlplane.converger.questions.rolls.node_volumes import directory_names
 from controlplane.server.rebuild.evidence import FoundCluster, FoundVm
 from events import facts

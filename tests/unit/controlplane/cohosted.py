@@ -53,5 +53,5 @@ def after(view: ClusterView, fact: object, at: datetime) -> ClusterView:
     new, version = encode(fact, f"e{view.version}"), view.version + 1
     recorded = Recorded(version, "c", version, new.event_id, new.type, new.schema, new.data, "c", None, None, 1, at)
     folded = evolve(view, recorded)
-    assert not folded.unreadable, folded.unreadable
+    assert not folded.history.unreadable, folded.history.unreadable
     return folded

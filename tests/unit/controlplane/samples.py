@@ -5,9 +5,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from controlplane.cluster.lifecycle import Phase
-from controlplane.cluster.view import ChaosView, ClusterView, DrainView, EvacuationView, MovesView
+from controlplane.cluster.view import ChaosView, ClusterView, EvacuationView
 from controlplane.cluster.views.agents import AgentOrderView
 from controlplane.cluster.views.cost_tags import CostTagsView
+from controlplane.cluster.views.drains import DrainView
 from controlplane.cluster.views.game_days import GameView, PlayedView
 from controlplane.cluster.views.healing import DemotionView
 from controlplane.cluster.views.instances import InstanceView
@@ -22,9 +23,10 @@ from controlplane.cluster.views.running_settings import (
     SettingChangeView,
     SettingStage,
 )
+from controlplane.cluster.views.stuck_moves import StuckMovesView
 from events import anomaly_facts as anomalies, facts, proposal_facts as proposals
 from events.spec.conversion import to_data
-from tests.builders import BEFORE, a_document, a_planned, a_view, an_instance
+from tests.builders import BEFORE, a_document, a_planned, a_view, an_instance, changed_view
 from tests.unit.controlplane.external_samples import EXTERNAL_SAMPLES, external_states
 from tests.unit.controlplane.migration_samples import MIGRATION_SAMPLES, migration_states
 from tests.unit.controlplane.topic_samples import TOPIC_SAMPLES, topic_states
@@ -274,7 +276,7 @@ def states() -> Mapping[type, ClusterView]:
     rebalancing = a_view(rebalance=RebalanceView("rebalance-1", "scale-up", "broker 1003 joined", BEFORE))
     return {
         facts.ClusterAdopted: replace(a_view(), instances={}),
-        facts.InstanceAdopted: replace(a_view(), next_broker_id=1007),
+        facts.InstanceAdopted: changed_view(a_view(), next_broker_id=1007),
         facts.ClusterResumed: a_view(paused="lunch"),
         facts.RecycleCompleted: a_view(recycling=1, converged=0),
         facts.SurgeCompleted: requested,
@@ -315,7 +317,7 @@ def states() -> Mapping[type, ClusterView]:
         facts.RollingRestartCompleted: a_view(
             rolling_restart=RollingRestartView("request-1", (A1,), (), "asked by anna", BEFORE)
         ),
-        facts.EvacuationCompleted: replace(
+        facts.EvacuationCompleted: changed_view(
             draining, drain=replace(drain, stays=True), requests=replace(draining.requests, evacuations=_evacuation())
         ),
         facts.EvacuationEnded: a_view(evacuations=_evacuation()),
@@ -327,7 +329,7 @@ def states() -> Mapping[type, ClusterView]:
         facts.RebalanceCompleted: rebalancing,
         facts.RebalanceAbandoned: rebalancing,
         facts.MoveCureRequested: draining,
-        facts.MovesSettled: a_view(moves=MovesView(adopted={"orders-4": "asked by anna"})),
+        facts.MovesSettled: a_view(stuck=StuckMovesView(adopted={"orders-4": "asked by anna"})),
         facts.ChaosEnded: a_view(
             chaos={"chaos-1": ChaosView("chaos-1", "kill-broker", (A1,), "asked by anna", BEFORE, 60.0)}
         ),
@@ -346,7 +348,7 @@ def states() -> Mapping[type, ClusterView]:
         **migration_states(),
         facts.AgentUpgraded: a_view(agent_orders=_agent_order()),
         facts.AgentUpgradeFailed: a_view(agent_orders=_agent_order()),
-        facts.FeatureFinalised: replace(a_view(), finalising=("metadata.version", 29)),
+        facts.FeatureFinalised: changed_view(a_view(), finalising=("metadata.version", 29)),
     }
 
 

@@ -19,7 +19,7 @@ def judged(situation: Situation) -> tuple[Announced | None, tuple[LeftAlone, ...
     spec = document.spec.healing
     return next_replacement(
         _announced(situation),
-        situation.view.cures,
+        situation.view.vms.cures,
         replaces=spec.maintenance == "replace",
         switched_off=not heals(situation.view, Kind.MAINTENANCE_EVENT, situation.now),
         a_day=spec.per_day,

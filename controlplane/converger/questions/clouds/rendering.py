@@ -80,7 +80,7 @@ def terraform_run(
         # A dead VM has let go of its volumes and address already: a release only has to forget that it held them.
         deletes=_deletes(view, intent, kind) - forget,
         forget=forget,
-        grows={f"volume/{v}": view.volume_sizes[v] for v in intent.volumes} if kind is RunKind.GROW else {},
+        grows={f"volume/{v}": view.vms.volume_sizes[v] for v in intent.volumes} if kind is RunKind.GROW else {},
         tagging=_tagging(view, intent) if kind is RunKind.TAG else None,
         adopts=_adopted(view, intent, place, installation_id, boot_data),
     )
@@ -178,7 +178,11 @@ def _owns_address(instance: InstanceView) -> bool:
 def _instance(view: ClusterView, instance: InstanceView, boot_data: str) -> InstanceResource:
     planned = instance.planned
     # Only specs gave figures, and a spec has the place it gave them for.
-    given = find_given(view.machines, place_of(view, instance).cloud, planned.shape) if view.machines else None
+    given = (
+        find_given(view.declaration.machines, place_of(view, instance).cloud, planned.shape)
+        if view.declaration.machines
+        else None
+    )
     return InstanceResource(
         node=planned.node,
         generation=planned.generation,
@@ -232,7 +236,7 @@ def _address(instance: InstanceView) -> AddressResource:
 def _tagging(view: ClusterView, intent: IntentView) -> Tagging:
     """The cost tags of a VM, of its disks and of its node's address: of whatever of them the module tags in place."""
     instance = view.instances[intent.keys[0]]
-    asked = view.cost_tags[instance.key]
+    asked = view.vms.cost_tags[instance.key]
     targets = {f"instance/{instance.key}", *(f"volume/{v.key}" for v in instance.planned.volumes)}
     targets |= {f"address/{instance.node}"} if _owns_address(instance) else set()
     return Tagging(frozenset(targets), asked.asked or {}, frozenset(asked.dropped))

@@ -40,7 +40,7 @@ class MoveBatch:
 
     def is_taken_back(self, view: ClusterView) -> bool:
         """Whether moves of it hung and are being taken back."""
-        return view.moves.is_taking_back(self.id, self.tries)
+        return view.moves.stuck.is_taking_back(self.id, self.tries)
 
 
 def batches_in_hand(situation: Situation, kafka: KafkaSnapshot) -> tuple[MoveBatch, ...]:
@@ -56,7 +56,7 @@ def repair_in_hand(view: ClusterView, kafka: KafkaSnapshot) -> MoveBatch | None:
 
 
 def _drain(situation: Situation, kafka: KafkaSnapshot) -> MoveBatch | None:
-    drain, plan, seen = situation.view.drain, situation.seen.plans.drain, situation.seen
+    drain, plan, seen = situation.view.moves.drain, situation.seen.plans.drain, situation.seen
     if drain is None:
         return None
     known = plan is not None and seen.plans.drain_sha256 == drain.plan.sha256
@@ -65,7 +65,7 @@ def _drain(situation: Situation, kafka: KafkaSnapshot) -> MoveBatch | None:
 
 
 def _rebalance(situation: Situation, kafka: KafkaSnapshot) -> MoveBatch | None:
-    rebalance, plan, seen = situation.view.rebalance, situation.seen.plans.rebalance, situation.seen
+    rebalance, plan, seen = situation.view.moves.rebalance, situation.seen.plans.rebalance, situation.seen
     if rebalance is None:
         return None
     known = plan is not None and seen.plans.rebalance_sha256 == rebalance.plan.sha256

@@ -38,7 +38,7 @@ def in_the_way_of_drain(
     """Of the rebalance in hand: moves that would not end and that nobody needs, as a broker to be emptied does not
     serve; and all its moves that run. One that goes there is among the first where rule F10 lets it be taken back; one
     of which that broker alone has a copy has no leader, taken back or not."""
-    plan, rebalance = situation.seen.plans.rebalance, situation.view.rebalance
+    plan, rebalance = situation.seen.plans.rebalance, situation.view.moves.rebalance
     if plan is None or rebalance is None or situation.seen.plans.rebalance_sha256 != rebalance.plan.sha256:
         return (), frozenset()
     running = [kafka.by_name[m.name] for m in residual(plan.copies, kafka, ()).running]

@@ -57,7 +57,7 @@ def new_vm_for(
     there = [i for i in situation.view.in_phase(Phase.JOINED) if i.is_broker and not i.lost]
     judged = may_replace(
         ailment,
-        situation.view.cures,
+        situation.view.vms.cures,
         healing_policy(situation, document),
         situation.now,
         have=frozenset(i.node for i in there if i.service_id not in kafka.live_brokers()),

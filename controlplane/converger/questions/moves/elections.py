@@ -43,4 +43,4 @@ def prescribed_election(situation: Situation, kafka: KafkaSnapshot) -> tuple[Mov
     braked = situation.allowance.cures.why_none(situation.now)
     if braked:
         return None, braked
-    return prescribe_election(kafka, situation.view.moves.cures, move_policy(situation))
+    return prescribe_election(kafka, situation.view.moves.stuck.cures, move_policy(situation))

@@ -154,7 +154,7 @@ def bandwidths(view: ClusterView) -> dict[int, int]:
     clouds = {p.name: p.place.cloud for p in view.document.spec.pools} if view.document else {}
     found = {}
     for instance in view.brokers():
-        rate = nic_bytes_per_s(clouds.get(instance.planned.pool, ""), instance.planned.shape, view.machines)
+        rate = nic_bytes_per_s(clouds.get(instance.planned.pool, ""), instance.planned.shape, view.declaration.machines)
         if rate is not None:
             found[instance.service_id] = rate
     return found
@@ -172,10 +172,10 @@ def _at_least(found: Due, raised_bytes_per_s: int) -> Due:
 
 def _raised(view: ClusterView, batch: str) -> tuple[Mapping[int, int], Mapping[int, int]]:
     """(out, into): what the throttles of this batch were raised to, since its moves hung on them."""
-    whose = batch or (view.drain.id if view.drain is not None else "")
-    if not whose or view.moves.cured != whose:
+    whose = batch or (view.moves.drain.id if view.moves.drain is not None else "")
+    if not whose or view.moves.stuck.cured != whose:
         return {}, {}
-    return view.moves.leader_rates, view.moves.follower_rates
+    return view.moves.stuck.leader_rates, view.moves.stuck.follower_rates
 
 
 def _told(way: str, found: Mapping[int, Due]) -> list[str]:

@@ -69,7 +69,7 @@ def within_budget(situation: Situation, moves: tuple[Move, ...]) -> tuple[Move, 
     limit = day_budget_bytes(situation.view)
     if not limit:
         return moves
-    spent = spent_bytes(situation.view.rebalance_spent, situation.now)
+    spent = spent_bytes(situation.view.moves.rebalance_spent, situation.now)
     fitting: list[Move] = []
     for move in moves:
         size = move.bytes

@@ -39,7 +39,10 @@ def rebalance_request(situation: Situation, rebalance: RebalanceView, kafka: Kaf
     new = _alone_receive(view, rebalance, receivers)
     cap = cap_mib_per_s(view)
     clouds = {p.name: p.place.cloud for p in view.document.spec.pools} if view.document else {}
-    known = all(nic_bytes_per_s(clouds.get(i.planned.pool, ""), i.planned.shape, view.machines) for i in view.brokers())
+    known = all(
+        nic_bytes_per_s(clouds.get(i.planned.pool, ""), i.planned.shape, view.declaration.machines)
+        for i in view.brokers()
+    )
     return RebalanceRequest(
         cluster_uid=view.uid,
         rebalance_id=rebalance.id,
@@ -78,9 +81,9 @@ def asked_by_person(
 def asked_by_scale_up(view: ClusterView) -> facts.RebalanceRequested | None:
     """The roll that added brokers is over: they are due a share, unless the spec says never. None when none came."""
     policy = view.document.spec.balance if view.document else None
-    if policy is None or policy.after == "never" or view.rebalance is not None or is_shared(view):
+    if policy is None or policy.after == "never" or view.moves.rebalance is not None or is_shared(view):
         return None
-    nodes = {view.instances[key].node for key in view.newcomers if key in view.instances}
+    nodes = {view.instances[key].node for key in view.moves.newcomers if key in view.instances}
     there = [i for i in view.receivers() if i.phase is Phase.JOINED and i.node in nodes]
     if not there or len(view.receivers()) == len(there):
         return None
@@ -132,7 +135,7 @@ def _alone_receive(view: ClusterView, rebalance: RebalanceView, receivers: tuple
 
 
 def _next_id(view: ClusterView) -> str:
-    return derived_id("rebalance", view.uid, str(view.rebalances + 1))
+    return derived_id("rebalance", view.uid, str(view.moves.rebalances + 1))
 
 
 def _assumed() -> FigureSource:

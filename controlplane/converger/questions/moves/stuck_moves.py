@@ -70,7 +70,7 @@ def judged_batch(
         if h.name in mine and not _is_cared_for(situation, h)
     ]
     prescription, refusal = stuck_moves.prescribe_moves(
-        known, kafka, situation.view.moves.cures, move_policy(situation)
+        known, kafka, situation.view.moves.stuck.cures, move_policy(situation)
     )
     if prescription is not None and prescription.cure in OTHER_CONTROLLER:
         refusal = situation.allowance.cures.why_none(situation.now)
@@ -86,12 +86,12 @@ def strangers_moves(situation: Situation) -> tuple[StrangersMove, ...]:
     mine = {p.name for b in batches_in_hand(situation, kafka) for p in b.running}
     mine |= _rebalancing(situation, kafka) | _of_topics(situation)
     mine |= {p.name for p in kafka.moving() if p.name.topic == heartbeats.HEARTBEAT_TOPIC}
-    moves, pulses = situation.view.moves, situation.seen.moves.pulses
+    stuck, pulses = situation.view.moves.stuck, situation.seen.moves.pulses
     found = [
         StrangersMove(
             partition=p,
             age=kafka.at - pulses[p.name].began if p.name in pulses else timedelta(0),
-            asked=moves.cancelling.get(str(p.name), "") or moves.adopted.get(str(p.name), ""),
+            asked=stuck.cancelling.get(str(p.name), "") or stuck.adopted.get(str(p.name), ""),
         )
         for p in kafka.moving()
         if p.name not in mine
@@ -108,7 +108,7 @@ def _of_topics(situation: Situation) -> set[observed.TopicPartition]:
 def refused_to_take_back(situation: Situation) -> str:
     """Moves of others that a person wants taken back and Kafka does not: its words, "" where there are none."""
     tried = situation.seen.moves.taken_back
-    wanted = (t for name, t in sorted(tried.items()) if str(name) in situation.view.moves.cancelling)
+    wanted = (t for name, t in sorted(tried.items()) if str(name) in situation.view.moves.stuck.cancelling)
     return next((t.refused for t in wanted if t.refused), "")
 
 
@@ -137,7 +137,7 @@ def _bandwidths(view: ClusterView) -> dict[int, int]:
     clouds = {p.name: p.place.cloud for p in view.document.spec.pools} if view.document else {}
     found = {}
     for instance in view.brokers():
-        rate = nic_bytes_per_s(clouds.get(instance.planned.pool, ""), instance.planned.shape, view.machines)
+        rate = nic_bytes_per_s(clouds.get(instance.planned.pool, ""), instance.planned.shape, view.declaration.machines)
         if rate is not None:
             found[instance.service_id] = int(rate * NIC_FRACTION)
     return found

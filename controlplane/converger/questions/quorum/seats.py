@@ -6,10 +6,11 @@ from dataclasses import replace
 from controlplane.cluster.bootstrap_controllers import known_to
 from controlplane.cluster.cohosted_zookeeper import stays, votes, voting_on
 from controlplane.cluster.lifecycle import ALIVE, Phase
-from controlplane.cluster.view import FIRST_CONTROLLER_ID, ClusterView
+from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.controller_moves import is_waiting
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.members import member_of, members_of
+from controlplane.cluster.views.vms import FIRST_CONTROLLER_ID
 from controlplane.kafka.gates import Gate
 from controlplane.kafka.voters import Seat, Stranger, VoterStep, listed_enough, next_voter_change
 from controlplane.runtime.once import once

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from controlplane.cluster.view import ClusterView, DrainView
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.drains import DrainView
 from controlplane.converger.situation.situation import Situation
 from events import facts
 from events.ids import derived_id
@@ -83,13 +84,13 @@ def _requested(
     done: Sequence[Move],
 ) -> facts.DrainRequested:
     return facts.DrainRequested(
-        drain=derived_id("drain", view.uid, str(view.drains + 1)),
+        drain=derived_id("drain", view.uid, str(view.moves.drains + 1)),
         keys=(),
         outgoing=tuple(outgoing),
         successors={},
         targets=tuple(targets),
         round=round_number,
         reason=reason,
-        done_bytes=sum(m.bytes for m in done) + (view.drain.progress.done_bytes if view.drain else 0),
-        done_moves=len(done) + (view.drain.progress.done_moves if view.drain else 0),
+        done_bytes=sum(m.bytes for m in done) + (view.moves.drain.progress.done_bytes if view.moves.drain else 0),
+        done_moves=len(done) + (view.moves.drain.progress.done_moves if view.moves.drain else 0),
     )

@@ -32,7 +32,7 @@ def is_urgent(view: ClusterView) -> bool:
     Never together with another change of the spec: that waits for its window.
     """
     image = image_in_force(view)
-    if image is None or image.reached_at is not None or view.document is None or view.converged != view.generation:
+    if image is None or image.reached_at is not None or view.document is None or view.roll.converged != view.generation:
         return False
     policy = view.document.spec.kafka.image
     return image.chosen.security == SECURITY[-1] and policy.critical == "at-once"

@@ -70,7 +70,7 @@ def digest_made_with(
 
 
 def _next_version(view: ClusterView, want: DesiredNode, past: Sequence[InstanceView]) -> int:
-    spent = view.spent.get(want.node)
+    spent = view.vms.spent.get(want.node)
     version = max((v.version for i in past for v in i.planned.volumes), default=0) + 1
     return max(version, spent.volume_version + 1 if spent else 0)
 

@@ -10,7 +10,8 @@ from dataclasses import replace
 from datetime import datetime
 
 from controlplane.cluster.lifecycle import Phase
-from controlplane.cluster.view import ClusterView, DrainView
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.drains import DrainView
 from controlplane.cluster.views.instances import InstanceView
 from events.ids import derived_id
 from events.quantities import GIB
@@ -27,12 +28,12 @@ def foreseen_drain(view: ClusterView, now: datetime) -> DrainView | None:
     """The drain that will be requested when the brokers now on their way have joined, None when none will."""
     arriving = [i for i in view.in_phase(Phase.LAUNCHED) if i.is_broker and not i.lost]
     pairs = [(old, new) for new in arriving if (old := _predecessor(view, new)) is not None]
-    if view.drain is not None or not pairs or len(pairs) < len(arriving):
+    if view.moves.drain is not None or not pairs or len(pairs) < len(arriving):
         return None
     outgoing = tuple(old.service_id for old, _ in pairs)
     staying = {i.service_id for i in view.receivers()} - set(outgoing)
     return DrainView(
-        id=derived_id("drain", view.uid, str(view.drains + 1)),
+        id=derived_id("drain", view.uid, str(view.moves.drains + 1)),
         keys=tuple(old.key for old, _ in pairs),
         outgoing=outgoing,
         successors={old.service_id: new.service_id for old, new in pairs},

@@ -94,6 +94,6 @@ def _in_hand(view: ClusterView, kafka: KafkaSnapshot) -> str:
         return "VMs are being made, emptied, handed over or mended"
     if view.quorum.migration is not None:
         return "the cluster migrates"
-    begun = view.recycling > 0 and view.recycling == view.generation
+    begun = view.roll.recycling > 0 and view.roll.recycling == view.generation
     waits = any(view.conditions[c].status for c in _WAITING if c in view.conditions)
     return "a roll runs" if begun and not waits and rolls(view) else ""

@@ -77,7 +77,11 @@ def drift_work(view: ClusterView) -> SettingWork | None:
 
 def is_between_steps(view: ClusterView) -> bool:
     """Nothing is in hand: every VM serves, none is made, emptied or handed over."""
-    return not view.intents and view.drain is None and all(i.phase is Phase.JOINED and not i.lost for i in view.alive())
+    return (
+        not view.intents
+        and view.moves.drain is None
+        and all(i.phase is Phase.JOINED and not i.lost for i in view.alive())
+    )
 
 
 def rolls(view: ClusterView) -> bool:
@@ -140,7 +144,7 @@ def _left(view: ClusterView) -> SettingsLeft:
 
 
 def _is_at_rest(view: ClusterView) -> bool:
-    reached = view.generation > 0 and view.converged == view.generation and not view.recycling
+    reached = view.generation > 0 and view.roll.converged == view.generation and not view.roll.recycling
     return reached and view.settings.change is None and view.settings.refusal is None and is_between_steps(view)
 
 

@@ -64,6 +64,6 @@ def serves(situation: Situation, instance: InstanceView, *, newer_than: datetime
 def _nobody_can_tell(view: ClusterView) -> bool:
     """Whether the cluster is being born and no broker is left to ask: none of them joined in time. They are made anew
     once the controllers are in, so these cannot wait for a broker's word."""
-    if view.converged or is_shared(view):
+    if view.roll.converged or is_shared(view):
         return False
     return not any(i.phase in (Phase.LAUNCHED, Phase.JOINED) and not i.lost for i in view.brokers())

@@ -10,7 +10,9 @@ from providers.errors import NotPermitted
 def network_step(situation: Situation) -> Verdict | None:
     """Begins nothing that needs a VM while a network is missing; `kedge networks` says how far it is."""
     view, missing = situation.view, situation.seen.networks
-    wants_vms = view.converged != view.generation or bool(view.requests.to_replace) or any(i.lost for i in view.alive())
+    wants_vms = (
+        view.roll.converged != view.generation or bool(view.requests.to_replace) or any(i.lost for i in view.alive())
+    )
     if not missing or not wants_vms:
         return None
     sentence = "; ".join(network.sentence for network in missing)

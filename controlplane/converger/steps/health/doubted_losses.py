@@ -33,7 +33,7 @@ _NONE = Doubt((), ())
 def doubt_of(situation: Situation, vanished: Sequence[InstanceView], inventory: InventorySeen) -> Doubt:
     """Which of the vanished are not believed to be gone; no keys where all are."""
     view = situation.view
-    confirmed = view.losses.confirmed
+    confirmed = view.vms.losses.confirmed
     unsure = {i.key for i in vanished if i.key not in confirmed or is_contradicted(situation, i, inventory)}
     racks = _there(view)
     if not unsure or all(i.phase in _NEVER_SERVED for there in racks.values() for i in there):
@@ -43,8 +43,8 @@ def doubt_of(situation: Situation, vanished: Sequence[InstanceView], inventory: 
     if _too_much(racks, gone, empty):
         return Doubt(tuple(sorted(unsure)), empty)
     # A word on one rack says nothing of the other: who was in doubt stays so until the listing shows them, or a word.
-    still = tuple(sorted(unsure.intersection(view.losses.doubted)))
-    return Doubt(still, view.losses.racks) if still else _NONE
+    still = tuple(sorted(unsure.intersection(view.vms.losses.doubted)))
+    return Doubt(still, view.vms.losses.racks) if still else _NONE
 
 
 def doubt_step(situation: Situation, vanished: Sequence[InstanceView], doubt: Doubt) -> Verdict | None:
@@ -53,11 +53,11 @@ def doubt_step(situation: Situation, vanished: Sequence[InstanceView], doubt: Do
     view = situation.view
     if not doubt.keys:
         gone = {i.key for i in vanished}
-        shown = [i.key for i in view.alive() if i.key in view.losses.confirmed and not i.lost and i.key not in gone]
-        if not view.losses.doubted and not shown:
+        shown = [i.key for i in view.alive() if i.key in view.vms.losses.confirmed and not i.lost and i.key not in gone]
+        if not view.vms.losses.doubted and not shown:
             return None
         return record("no loss is in doubt any more", facts.LossesDoubted((), ()))
-    if (view.losses.doubted, view.losses.racks) != (doubt.keys, doubt.racks):
+    if (view.vms.losses.doubted, view.vms.losses.racks) != (doubt.keys, doubt.racks):
         told = f"{', '.join(doubt.keys)}: said to be gone, and not believed"
         return record(told, facts.LossesDoubted(doubt.keys, doubt.racks))
     return _distrust(view, doubt)

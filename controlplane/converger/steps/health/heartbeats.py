@@ -55,8 +55,14 @@ def _placing(situation: Situation) -> tuple[tuple[Effect, ...], str]:
 def _is_kept_from(situation: Situation) -> bool:
     """A cluster that is not there yet or leaves, is held, or moves data has no time for it."""
     view = situation.view
-    if view.unreadable or view.requests.held or view.deleted or view.requests.tombstone or not view.converged:
+    if (
+        view.history.unreadable
+        or view.requests.held
+        or view.deleted
+        or view.requests.tombstone
+        or not view.roll.converged
+    ):
         return True
-    if view.drain is not None or view.rebalance is not None or view.topics.replication is not None:
+    if view.moves.drain is not None or view.moves.rebalance is not None or view.topics.replication is not None:
         return True
     return bool(view.settings.restarts) or view.quorum.migration is not None or hold_on(view, situation.now) is not None

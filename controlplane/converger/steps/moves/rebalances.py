@@ -51,7 +51,7 @@ SETTLE_S = 30.0
 def rebalance_in_hand_step(situation: Situation) -> Verdict | None:
     """Sees the batch through that has begun. None when none runs, or all that does waits for a broker that does not
     serve, to copy to or from: then whatever else there is to do goes first, that broker's cure too."""
-    rebalance, plan = situation.view.rebalance, _plan_seen(situation)
+    rebalance, plan = situation.view.moves.rebalance, _plan_seen(situation)
     if rebalance is None:
         return None
     kafka = situation.seen.fresh_kafka(situation.now)
@@ -83,7 +83,7 @@ def rebalance_in_hand_step(situation: Situation) -> Verdict | None:
 
 def rebalance_step(situation: Situation) -> Verdict | None:
     """The next batch of the rebalance in hand, or its plan, or its end. None when none is in hand and none is due."""
-    rebalance = situation.view.rebalance
+    rebalance = situation.view.moves.rebalance
     if rebalance is None:
         return _by_policy(situation)
     kafka = situation.seen.fresh_kafka(situation.now)
@@ -107,7 +107,7 @@ def rebalance_step(situation: Situation) -> Verdict | None:
 
 
 def _plan_seen(situation: Situation) -> DrainPlan | None:
-    rebalance, seen = situation.view.rebalance, situation.seen
+    rebalance, seen = situation.view.moves.rebalance, situation.seen
     if rebalance is None or seen.plans.rebalance is None or seen.plans.rebalance_sha256 != rebalance.plan.sha256:
         return None
     return seen.plans.rebalance.copies
@@ -211,7 +211,7 @@ def _next_batch(
     number = min(stretch_of(plan, n) for n, m in enumerate(plan.moves) if m.name not in done)
     batch = [m for m in plan.stretch(number) if m.name not in done]
     size = sum(m.bytes for m in batch)
-    spent = spent_bytes(situation.view.rebalance_spent, situation.now)
+    spent = spent_bytes(situation.view.moves.rebalance_spent, situation.now)
     if rebalance.terms.per_day_bytes and spent and spent + size > rebalance.terms.per_day_bytes:
         return _day_is_spent(situation, rebalance, plan, left, spent)
     begun = facts.RebalanceBatchStarted(rebalance.id, number, len(batch), size)
@@ -223,7 +223,7 @@ def _day_is_spent(
     situation: Situation, rebalance: RebalanceView, plan: DrainPlan, left: Residual, spent: int
 ) -> Verdict:
     """Not a fault, however long it takes."""
-    oldest = min(s.at for s in situation.view.rebalance_spent if situation.now - s.at < DAY)
+    oldest = min(s.at for s in situation.view.moves.rebalance_spent if situation.now - s.at < DAY)
     hours = (oldest + DAY - situation.now).total_seconds() / 3600
     sentence = (
         f"{_name(rebalance)}: {len(left.finished)} of {len(plan.moves)} moves done; {quantities.human_bytes(spent)} of "
@@ -236,7 +236,7 @@ def _end(
     situation: Situation, rebalance: RebalanceView, plan: DrainPlan, left: Residual, kafka: observed.KafkaSnapshot
 ) -> Verdict:
     settling = [m for m in plan.moves if _is_settling(m, kafka)]
-    if settling and situation.seconds_since(situation.view.progressed_at or situation.now) < SETTLE_S:
+    if settling and situation.seconds_since(situation.view.history.progressed_at or situation.now) < SETTLE_S:
         return wait(WaitReason.METADATA_SETTLES, f"{_name(rebalance)}: {settling[0].name} has moved, the metadata lags")
     if kafka.throttles.any and not kafka.moving():
         return act(f"{_name(rebalance)}: done, clearing the throttles", ClearThrottles())
@@ -280,7 +280,7 @@ def _startable(
     situation: Situation, rebalance: RebalanceView, plan: DrainPlan, left: Residual, kafka: observed.KafkaSnapshot
 ) -> list[Move]:
     """What of the batch in hand starts now: only in a whole cluster, and only onto brokers that may receive."""
-    if situation.view.moves.is_taking_back(rebalance.id, rebalance.planning.tries):
+    if situation.view.moves.stuck.is_taking_back(rebalance.id, rebalance.planning.tries):
         return []  # some of it hung: what was taken back begins with the next plan
     begun = {m.name for n, m in enumerate(plan.moves) if stretch_of(plan, n) <= rebalance.progress.batch}
     receivers = takers(situation.view, rebalance) & kafka.live_brokers()
@@ -337,12 +337,12 @@ def _by_policy(situation: Situation) -> Verdict | None:
     """The spec's own policy, for a cluster at rest: well above the threshold, and above what the last one left."""
     view = situation.view
     policy = view.document.spec.balance if view.document else None
-    if policy is None or not policy.continuous or view.converged != view.generation:
+    if policy is None or not policy.continuous or view.roll.converged != view.generation:
         return None
     # What was demoted has no leaders on purpose: no imbalance to mend.
     if view.requests.demotions or not heals(view, Kind.GOAL_VIOLATION, situation.now):
         return None
-    last = view.last_rebalance
+    last = view.moves.last_rebalance
     if last is not None and situation.seconds_since(last.ended_at) < REST_S:
         return None
     kafka = situation.seen.fresh_kafka(situation.now)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from controlplane.cluster.bandwidth import CLIENTS_KEEP, usable_bytes_per_s
 from controlplane.cluster.view import ClusterView
-from controlplane.cluster.views.stuck_moves import MovesView
+from controlplane.cluster.views.stuck_moves import StuckMovesView
 from controlplane.cluster.views.topics import ReplicationView
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.moves.replication import others_are_whole
@@ -57,11 +57,11 @@ def followed(situation: Situation, batch: ReplicationView) -> Verdict | None:
     missing = sorted({b for m in (*running, *waiting) for b in m.added} - kafka.live_brokers())
     if missing:
         return _taken_back(situation, batch, kafka, running, done, missing)
-    if batch.cause != "gone" and (view.drain is not None or any(i.lost for i in view.alive())):
+    if batch.cause != "gone" and (view.moves.drain is not None or any(i.lost for i in view.alive())):
         return None
     words = WORDS[batch.cause]
     startable = [m for m in waiting if _gate(situation, seen[m.name], m)]
-    if view.moves.is_taking_back(batch.id, 0):
+    if view.moves.stuck.is_taking_back(batch.id, 0):
         startable = []  # some of it hung: what was taken back begins with the next batch
     if startable and batch.cause != "topics" and not running and not others_are_whole(view, kafka):
         startable = []  # nothing of it has begun: it is put off, and found again once the cluster is whole
@@ -120,7 +120,7 @@ def _taken_back(
         return act(sentence, CancelMoves(tuple(m.name for m in safe)))
     if running:
         return None
-    if kafka.throttles.any and not kafka.moving() and situation.view.drain is None:
+    if kafka.throttles.any and not kafka.moving() and situation.view.moves.drain is None:
         return act(f"{words}: clearing the throttles", ClearThrottles())
     reason = f"broker {named} is not there"
     return record(f"{words}: {reason}", facts.ReplicationEnded(batch.id, done, reason))
@@ -133,7 +133,7 @@ def _gate(situation: Situation, partition: PartitionSeen, move: Move) -> bool:
 def _throttle(view: ClusterView, kafka: KafkaSnapshot, batch: ReplicationView, moves: Sequence[Move]) -> ThrottlePlan:
     """One rate on every broker that takes part: what the slowest may give beside its clients; or what it was raised to,
     since moves of this batch hung on it."""
-    raised = view.moves if view.moves.cured == batch.id else MovesView()
+    raised = view.moves.stuck if view.moves.stuck.cured == batch.id else StuckMovesView()
     moved = [(m.name, m.before, m.after) for m in moves if m.added]
     plan = throttle_for(moved, bytes_per_s=_rate_bytes_per_s(view))
     live = kafka.live_brokers()
@@ -149,6 +149,6 @@ def _rate_bytes_per_s(view: ClusterView) -> int:
     cap = spec.rollout.throttle_mib_per_s if spec else None
     clouds = {p.name: p.place.cloud for p in spec.pools} if spec else {}
     shapes = {(clouds.get(i.planned.pool, ""), i.planned.shape) for i in view.brokers()}
-    slowest = min(usable_bytes_per_s(cloud, shape, cap, view.machines) for cloud, shape in shapes)
+    slowest = min(usable_bytes_per_s(cloud, shape, cap, view.declaration.machines) for cloud, shape in shapes)
     rate = int(slowest * (1 - CLIENTS_KEEP))
     return min(rate, cap * MIB) if cap else rate

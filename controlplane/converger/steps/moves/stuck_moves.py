@@ -43,8 +43,8 @@ def stuck_moves_step(situation: Situation) -> Verdict | None:
     if reelection is not None:
         return reelection
     if view.settings.restarts:
-        return restart_in_hand_step(situation) if view.drain is not None else None
-    if view.drain is not None and given_up_for(situation, view.drain, kafka):
+        return restart_in_hand_step(situation) if view.moves.drain is not None else None
+    if view.moves.drain is not None and given_up_for(situation, view.moves.drain, kafka):
         return None  # a VM that is gone is the drain's own affair: it sends elsewhere what may not be taken back
     return _cured(situation, kafka, batches_in_hand(situation, kafka))
 
@@ -56,7 +56,7 @@ def stuck_moves_repair_step(situation: Situation) -> Verdict | None:
     if kafka is None or batch is None:
         return None
     if view.settings.restarts:
-        return restart_in_hand_step(situation) if view.moves.cured == batch.id else None
+        return restart_in_hand_step(situation) if view.moves.stuck.cured == batch.id else None
     return _cured(situation, kafka, (batch,))
 
 
@@ -78,17 +78,17 @@ def _asked_of_others(situation: Situation, kafka: KafkaSnapshot) -> Verdict | No
     """What people asked about moves of others: taken back where that is safe, forgotten once they have ended. What
     Kafka does not take back at once is asked again later, and nothing else waits for it."""
     view = situation.view
-    asked = {**view.moves.cancelling, **view.moves.adopted}
+    asked = {**view.moves.stuck.cancelling, **view.moves.stuck.adopted}
     if not asked:
         return None
     moving = {str(p.name): p for p in kafka.moving()}
     over = tuple(sorted(name for name in asked if name not in moving))
     if over:
         return record(f"moves of others that people asked about have ended: {named(over)}", facts.MovesSettled(over))
-    wanted = [moving[name] for name in sorted(view.moves.cancelling)]
+    wanted = [moving[name] for name in sorted(view.moves.stuck.cancelling)]
     safe = due_to_be_taken_back(situation, [p.name for p in wanted if may_take_back(p)])
     if safe:
-        return act(f"taking back {named(safe)}, {view.moves.cancelling[str(safe[0])]}", CancelMoves(safe))
+        return act(f"taking back {named(safe)}, {view.moves.stuck.cancelling[str(safe[0])]}", CancelMoves(safe))
     return None
 
 

@@ -26,12 +26,12 @@ from planner.stuck_moves import Diagnosis
 
 def take_back(situation: Situation, batch: MoveBatch, kafka: KafkaSnapshot) -> Verdict | None:
     """Cancels what hangs; then the batch is over as it was. None where what may not be cancelled holds nobody up."""
-    moves = situation.view.moves
-    running = [p for p in kafka.moving() if str(p.name) in moves.taking_back or _shares_the_dead(situation, batch, p)]
+    hung = situation.view.moves.stuck
+    running = [p for p in kafka.moving() if str(p.name) in hung.taking_back or _shares_the_dead(situation, batch, p)]
     safe = [p.name for p in running if batch.may_take_back(p)]
     due = due_to_be_taken_back(situation, safe)
     if due:
-        return act(f"taking back {len(due)} moves that hang: {named(due)}; {moves.why}", CancelMoves(due))
+        return act(f"taking back {len(due)} moves that hang: {named(due)}; {hung.why}", CancelMoves(due))
     if safe:
         return _not_yet(situation, safe)
     if running:
@@ -66,7 +66,7 @@ def _go_elsewhere(
     around = detours(situation.view, kafka, [p for p in left if dead.intersection(p.target)], dead)
     if around:
         sentence = f"{len(around)} moves that hang and cannot be taken back go elsewhere: {named(tuple(around))}"
-        return act(f"{sentence}; {situation.view.moves.why}", Reassign(around))
+        return act(f"{sentence}; {situation.view.moves.stuck.why}", Reassign(around))
     planned = {p.name for p in batch.running}
     stuck = next((p.name for p in left if p.name in planned), None)
     if stuck is None:
@@ -76,26 +76,26 @@ def _go_elsewhere(
 
 
 def _over(situation: Situation, batch: MoveBatch, kafka: KafkaSnapshot) -> Verdict | None:
-    moves, rebalance = situation.view.moves, situation.view.rebalance
+    hung, rebalance = situation.view.moves.stuck, situation.view.moves.rebalance
     if batch.of is Of.REBALANCE and rebalance is not None and rebalance.cancelled:
         return None  # a person wants no more of it: it ends by itself, now that nothing of it runs
     left, replacing, dead = "", tuple[object, ...](), None
-    if moves.diagnosis == Diagnosis.TARGET_DEAD:
-        dead = dead_target(situation, kafka, moves.brokers)
+    if hung.diagnosis == Diagnosis.TARGET_DEAD:
+        dead = dead_target(situation, kafka, hung.brokers)
     if dead is not None:
-        new_vm = new_vm_for(situation, kafka, dead, moves.cured_at or situation.now, moves.why)
+        new_vm = new_vm_for(situation, kafka, dead, hung.cured_at or situation.now, hung.why)
         if isinstance(new_vm, HealingRefusal):
             left = f"; {dead.key} gets no new VM: {new_vm.reason}"
         else:
             replacing = new_vm
     if dead is not None and replacing:
-        words = f"broker {dead.service_id} does not serve: {moves.why}"
+        words = f"broker {dead.service_id} does not serve: {hung.why}"
         ended = (
             facts.DrainAbandoned(batch.id, words) if batch.of is Of.DRAIN else _ended(situation, batch, kafka, words)
         )
-        return record(f"the {batch.of} is put off and {dead.key} replaced first: {moves.why}", ended, *replacing)
-    words = f"{len(moves.taking_back)} moves hung: {moves.why}{left}"
-    sentence = f"planning again, {len(moves.taking_back)} moves were taken back: {moves.why}{left}"
+        return record(f"the {batch.of} is put off and {dead.key} replaced first: {hung.why}", ended, *replacing)
+    words = f"{len(hung.taking_back)} moves hung: {hung.why}{left}"
+    sentence = f"planning again, {len(hung.taking_back)} moves were taken back: {hung.why}{left}"
     return record(sentence, _ended(situation, batch, kafka, words))
 
 
@@ -115,8 +115,8 @@ def _ended(situation: Situation, batch: MoveBatch, kafka: KafkaSnapshot, why: st
 
 def _shares_the_dead(situation: Situation, batch: MoveBatch, partition: PartitionSeen) -> bool:
     """A move of that batch that is younger, and waits for the same dead broker: it is to have it, or to keep it."""
-    kafka, moves = situation.seen.kafka, situation.view.moves
-    if kafka is None or moves.diagnosis != Diagnosis.TARGET_DEAD:
+    kafka, hung = situation.seen.kafka, situation.view.moves.stuck
+    if kafka is None or hung.diagnosis != Diagnosis.TARGET_DEAD:
         return False
-    waits = set(partition.target).intersection(moves.brokers) - kafka.live_brokers()
+    waits = set(partition.target).intersection(hung.brokers) - kafka.live_brokers()
     return bool(waits) and any(p.name == partition.name for p in batch.running)

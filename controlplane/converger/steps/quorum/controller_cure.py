@@ -20,7 +20,7 @@ STANDS = timedelta(minutes=2)
 
 def reelection_due(situation: Situation, kafka: KafkaSnapshot) -> Verdict | None:
     """The election that was asked for, until another one has been held. Safe to repeat: it names an epoch."""
-    asked = situation.view.moves.deposed
+    asked = situation.view.moves.stuck.deposed
     if asked is None or (asked.broker, asked.epoch) != (kafka.controller, kafka.controller_epoch):
         return None
     if situation.now - asked.asked_at >= STANDS or not may_reelect(situation, kafka).open:

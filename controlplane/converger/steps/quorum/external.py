@@ -61,7 +61,7 @@ def external_quorum_step(situation: Situation) -> Verdict | None:
 
 def is_dynamic(view: ClusterView) -> bool:
     """Whether it is recorded that voters of this cluster may change: there is no way back from that."""
-    return view.finalised.get(KRAFT, 0) >= DYNAMIC
+    return view.roll.finalised.get(KRAFT, 0) >= DYNAMIC
 
 
 def why_it_stays_static(kafka: KafkaSnapshot) -> str:
@@ -120,7 +120,7 @@ def quorum_is_whole(kafka: KafkaSnapshot) -> Gate:
 
 
 def _raise(view: ClusterView, kafka: KafkaSnapshot) -> Verdict:
-    if view.finalising == _LEVEL:
+    if view.roll.finalising == _LEVEL:
         return act(f"raising {KRAFT} to {DYNAMIC}: the quorum becomes dynamic", RaiseFeature(*_LEVEL))
     reason = f"asked for in the spec; {quorum_is_whole(kafka).reason}, {len(kafka.live_brokers())} brokers serve"
     asked = facts.FinalisationRequested(KRAFT, DYNAMIC, reason)

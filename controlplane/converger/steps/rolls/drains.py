@@ -8,7 +8,8 @@ from typing import Any
 
 from controlplane.cluster.external_brokers import leaving_externals, named
 from controlplane.cluster.holds import hold_on
-from controlplane.cluster.view import ClusterView, DrainView
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.drains import DrainView
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.disk_room import overfull_disk, untold_disks
 from controlplane.converger.questions.moves.blocked_moves import counted_on, detours, in_the_way, in_the_way_of_drain
@@ -47,7 +48,7 @@ began that is waited for; later it is a new round."""
 
 def drain_step(situation: Situation) -> Verdict | None:
     """Looks after the drain in hand, if there is one."""
-    drain = situation.view.drain
+    drain = situation.view.moves.drain
     if drain is None:
         return None
     kafka = situation.seen.fresh_kafka(situation.now)
@@ -262,7 +263,9 @@ def _end_round(
     if not hosted:
         return wait(WaitReason.LOG_DIRS_NOT_EMPTY, f"drain of {_names(drain)}: {closed[0].reason}")
     settling = [p for p in hosted if _is_settling(plan, p)]
-    if settling and situation.seconds_since(situation.view.progressed_at or situation.now) < _settles_within_s(plan):
+    if settling and situation.seconds_since(situation.view.history.progressed_at or situation.now) < _settles_within_s(
+        plan
+    ):
         return wait(
             WaitReason.METADATA_SETTLES, f"drain of {_names(drain)}: {settling[0].name} has moved, the metadata lags"
         )
@@ -348,7 +351,7 @@ def _deferred(situation: Situation, drain: DrainView, plan: DrainPlan, kafka: Ka
         f"drain of {_names(drain)}: {len(plan.deferred)} partitions cannot move now, {first.name}: {first.reason}"
     )
     again_s = ASK_AGAIN_S if drain_progress.looks_movable(kafka, drain.outgoing) else ASK_ANYWAY_S
-    if situation.seconds_since(situation.view.progressed_at or situation.now) < again_s:
+    if situation.seconds_since(situation.view.history.progressed_at or situation.now) < again_s:
         return wait(WaitReason.MOVES_DEFERRED, sentence, patience_s=0)
     return record(
         sentence, drain_requests.requested_again(situation, drain, round_number=drain.round, reason=first.reason)

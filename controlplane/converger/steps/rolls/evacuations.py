@@ -55,7 +55,7 @@ def _empty(situation: Situation, kafka: KafkaSnapshot, filled: Sequence[Instance
     if not gate.open:
         return wait(WaitReason.BROKER_DOWN, f"not evacuating {_keys(filled)}: {gate.reason}")
     reason = f"to be empty, {view.requests.evacuations[filled[0].key].reason}"
-    if view.recycling != view.generation:
+    if view.roll.recycling != view.generation:
         started = facts.RecycleStarted(
             view.generation, create=(), replace=(), remove=(), reason=f"{_keys(filled)} {reason}"
         )

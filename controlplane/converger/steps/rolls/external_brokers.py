@@ -103,7 +103,7 @@ def external_drain_step(situation: Situation) -> Verdict | None:
     gate = cluster_is_whole(kafka, [b for b in expected_brokers(view) if b not in ids], excepted=ids)
     if not gate.open:
         return wait(WaitReason.BROKER_DOWN, f"not emptying {what}: {gate.reason}")
-    if view.recycling != view.generation:
+    if view.roll.recycling != view.generation:
         started = facts.RecycleStarted(view.generation, (), (), (), reason=f"{what} to be emptied")
         return record(f"working towards generation {view.generation}: {started.reason}", started)
     drain = request_external_drain(view, sorted(ids), round_number=1, reason="the spec names it no more")
@@ -116,7 +116,7 @@ def external_words(view: ClusterView, broker: ExternalBrokerView) -> str:
         return "stopped; its registration goes"
     if broker.empty_at is not None:
         return "empty: stop it yourself"
-    if view.drain is not None and broker.id in view.drain.outgoing:
+    if view.moves.drain is not None and broker.id in view.moves.drain.outgoing:
         return "being emptied"
     return "to be emptied" if broker.id in leaving_externals(view) else "serves"
 

@@ -24,7 +24,9 @@ from planner.observed import KafkaSnapshot
 def finalisation_step(situation: Situation) -> Verdict | None:
     """Works only once every node is as the spec wants it. None when the generation is reached."""
     view = situation.view
-    if view.document is None or (view.converged == view.generation and not view.recycling and not awaits_image(view)):
+    if view.document is None or (
+        view.roll.converged == view.generation and not view.roll.recycling and not awaits_image(view)
+    ):
         return None
     unsettled = [i for i in view.alive() if i.phase is not Phase.JOINED or i.lost]
     if unsettled:
@@ -40,8 +42,8 @@ def finalisation_step(situation: Situation) -> Verdict | None:
         return _reached(view)  # its feature levels are raised by who runs its quorum
     if view.in_zookeeper_mode:
         return raise_step(situation) or _reached(view)
-    if view.finalising is not None:
-        feature, level = view.finalising
+    if view.roll.finalising is not None:
+        feature, level = view.roll.finalising
         seen = kafka.features.get(feature)
         if seen is not None and seen.finalised >= level:
             return record(f"{feature} is finalised at {level}", facts.FeatureFinalised(feature, level))
@@ -79,10 +81,10 @@ def _raise(situation: Situation, kafka: KafkaSnapshot, step: FeatureStep, target
         size = size_to_bring_back(view)
         again = f"kedge apply, with {size} controllers until {target} is finalised: they come back under their ids"
         return wait(WaitReason.CONTROLLERS_REMEMBERED, sentence, next_command=again, patience_s=0)
-    if view.finalising == (step.name, step.level):
+    if view.roll.finalising == (step.name, step.level):
         return _ask_kafka(view, kafka, step)
     soak_s = view.document.spec.rollout.soak_s if view.document else 0.0
-    left = soak_s - situation.seconds_since(view.replaced_at) if view.replaced_at else 0.0
+    left = soak_s - situation.seconds_since(view.roll.replaced_at) if view.roll.replaced_at else 0.0
     if left > 0:
         sentence = f"every VM is as declared; soaking {left:.0f} s more before {target} is finalised for good"
         return wait(WaitReason.SOAK, sentence, patience_s=soak_s + 30)
@@ -146,7 +148,7 @@ def raise_step(situation: Situation) -> Verdict | None:
     if as_numbers(target) <= as_numbers(view.quorum.protocol):
         return None
     soak_s = view.document.spec.rollout.soak_s if view.document else 0.0
-    left = soak_s - situation.seconds_since(view.replaced_at) if view.replaced_at else 0.0
+    left = soak_s - situation.seconds_since(view.roll.replaced_at) if view.roll.replaced_at else 0.0
     if left > 0:
         sentence = f"every VM is as declared; soaking {left:.0f} s more before protocol {target} is set for good"
         return wait(WaitReason.SOAK, sentence, patience_s=soak_s + 30)

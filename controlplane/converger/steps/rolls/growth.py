@@ -35,7 +35,7 @@ def growth_step(situation: Situation) -> Verdict | None:
         instance = view.instances[change.incumbent.key]
         if instance.phase is not Phase.JOINED or not instance.bound or instance.lost:
             continue
-        if view.recycling != view.generation:
+        if view.roll.recycling != view.generation:
             started = facts.RecycleStarted(view.generation, create=(), replace=(), remove=(), reason=change.reason)
             return record(f"working towards generation {view.generation}: {change.reason}", started)
         sizes = {v.key: change.desired.disks.gib for v in instance.planned.volumes}
@@ -52,7 +52,7 @@ def _to_grow(view: ClusterView) -> tuple[NodeChange, ...]:
 
 def grown_step(situation: Situation, intent: IntentView, inventory: InventorySeen, what: str) -> Verdict:
     """The run has ended well: is it so by the cloud's word and by the agent's?"""
-    instance, sizes = situation.view.instances[intent.keys[0]], situation.view.volume_sizes
+    instance, sizes = situation.view.instances[intent.keys[0]], situation.view.vms.volume_sizes
     for volume in intent.volumes:
         seen = inventory.volumes.get(volume)
         # A volume nobody lists any more has gone with its VM: whoever comes next has a disk of its own.
@@ -83,7 +83,7 @@ def _small_filesystem(situation: Situation, instance: InstanceView, intent: Inte
     for volume in instance.planned.volumes:
         if volume.key not in intent.volumes:
             continue
-        wanted = situation.view.volume_sizes[volume.key]
+        wanted = situation.view.vms.volume_sizes[volume.key]
         if volume.dir not in told:
             return f"the agent of {instance.key} has not told how large {volume.dir} is"
         if told[volume.dir] < SMALLEST_FILESYSTEM * wanted * GIB:

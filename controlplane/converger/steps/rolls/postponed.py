@@ -19,8 +19,8 @@ AT_ONCE = 3
 def paced(situation: Situation, verdict: Verdict) -> Verdict:
     """The verdict; or a pause, doubled each time up to 5 min, where it begins a drain after too many that were put off
     with nothing done between them."""
-    last = situation.view.put_off
-    if last is None or last.times < AT_ONCE or situation.view.drain is not None:
+    last = situation.view.moves.postponed
+    if last is None or last.times < AT_ONCE or situation.view.moves.drain is not None:
         return verdict
     if not any(isinstance(e, facts.DrainRequested) for e in verdict.events):
         return verdict

@@ -85,7 +85,7 @@ def _work_on(
         if not share.vms:
             return _ask_for_surge(work, share, mends=mends)
         work = first_nodes(work, share.vms)
-    if situation.view.recycling != situation.view.generation:
+    if situation.view.roll.recycling != situation.view.generation:
         return _begin(situation, changes, work)
     small = _small_disks(situation, work)
     if small is not None:
@@ -124,8 +124,8 @@ def _is_repair(situation: Situation, change: NodeChange) -> bool:
 def _held_back(situation: Situation, work: Work, *, mends: bool, ill: bool) -> Verdict | None:
     """Why nothing is begun yet. An heir that arrives may wait for one who is `ill`, so that one waits for no heir."""
     view = situation.view
-    if view.join_failures >= MAX_JOIN_FAILURES:
-        sentence = f"{view.join_failures} tries in a row made no VM that joined; not trying again by itself"
+    if view.roll.join_failures >= MAX_JOIN_FAILURES:
+        sentence = f"{view.roll.join_failures} tries in a row made no VM that joined; not trying again by itself"
         return wait(WaitReason.REPLACEMENT_FAILED, sentence, next_command=f"kedge resume {view.name}", patience_s=0)
     beyond = levels.beyond_its_reach(situation, work)
     if beyond is not None:
@@ -219,7 +219,7 @@ def _begin(situation: Situation, changes: Sequence[NodeChange], work: Work) -> V
 
 def _surge(situation: Situation, work: Work) -> Verdict:
     view = situation.view
-    next_broker = view.next_broker_id
+    next_broker = view.vms.next_broker_id
     given: set[int] = set()
     planned: list[facts.PlannedInstance] = []
     for change in work.nodes:
@@ -293,7 +293,7 @@ def _plan_instance(
 ) -> facts.PlannedInstance:
     view, way = situation.view, situation.seen.clouds.handover_on
     past = [i for i in view.instances.values() if i.node == want.node]
-    spent = view.spent.get(want.node)
+    spent = view.vms.spent.get(want.node)
     generation = max((*(i.planned.generation for i in past), spent.generation if spent else 0)) + 1
     holders = [i for i in past if i.phase not in (Phase.RETIRED, Phase.FAILED, Phase.RETIRING)]
     old = max(holders, key=lambda i: i.planned.generation, default=None)

@@ -92,7 +92,7 @@ def drain_beside(situation: Situation, keys: Collection[str]) -> Verdict | None:
     view, kafka = situation.view, situation.seen.fresh_kafka(situation.now)
     pairs = [(old, new) for old, new in superseded(view) if old.key in keys and not old.lost]
     lost = [i.service_id for i in view.brokers() if i.lost]
-    if not pairs or not lost or kafka is None or view.drain is not None:
+    if not pairs or not lost or kafka is None or view.moves.drain is not None:
         return None
     movable = [(old, new) for old, new in pairs if _has_more_than(kafka, old.service_id, lost)]
     if in_the_way(situation, kafka, [old.service_id for old, _ in movable]):

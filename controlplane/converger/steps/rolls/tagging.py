@@ -48,7 +48,7 @@ def tagging_step(situation: Situation) -> Verdict | None:
         if has.failed_at is not None and has.asked == wanted and situation.now < has.failed_at + AGAIN_AFTER:
             continue
         dropped = tuple(sorted(has.may_have - wanted.keys()))
-        intent = intent_id(view.uid, "tag", instance.key, view.taggings + 1)
+        intent = intent_id(view.uid, "tag", instance.key, view.vms.taggings + 1)
         reason = _in_words(has, wanted, dropped)
         asked = facts.TaggingRequested(intent, instance.key, wanted, dropped, reason)
         return record(f"tagging {instance.key} in place: {reason}", asked)
@@ -76,7 +76,7 @@ def tags_left_step(situation: Situation) -> Verdict | None:
 
 def _differing(situation: Situation) -> Iterator[tuple[InstanceView, CostTagsView, Mapping[str, str]]]:
     view = situation.view
-    if not situation.cost_tags and not view.cost_tags and not any(i.planned.cost_tags for i in view.alive()):
+    if not situation.cost_tags and not view.vms.cost_tags and not any(i.planned.cost_tags for i in view.alive()):
         return
     by_cloud: dict[str, Mapping[str, str]] = {}
     for instance in sorted(view.alive(), key=lambda i: i.key):

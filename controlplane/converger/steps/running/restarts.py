@@ -162,7 +162,7 @@ def restart_step(situation: Situation) -> Verdict | None:
         return _watch(situation, kafka, first.service)
     if not situation.allowance.may_roll:
         return wait(WaitReason.FLEET_BRAKE, f"waiting to restart {len(left)} services: {situation.allowance.reason}")
-    if view.recycling != view.generation:
+    if view.roll.recycling != view.generation:
         return _begin(situation, left)
     change = restart_order(left, leaders=who_leads(kafka))[0]
     watched = _watch(situation, kafka, change.service)

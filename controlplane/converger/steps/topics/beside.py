@@ -39,7 +39,13 @@ def with_topics(situation: Situation, verdict: Verdict) -> Verdict:
 def topics_verdict(situation: Situation) -> Verdict | None:
     """What is to be recorded or changed now. None where there is nothing, or it cannot be told."""
     view, seen = situation.view, situation.seen
-    if view.unreadable or view.requests.held or view.deleted or view.requests.tombstone or not view.converged:
+    if (
+        view.history.unreadable
+        or view.requests.held
+        or view.deleted
+        or view.requests.tombstone
+        or not view.roll.converged
+    ):
         return None
     kafka = seen.fresh_kafka(situation.now)
     if kafka is None or seen.topics is None or not view.topics.by_name:

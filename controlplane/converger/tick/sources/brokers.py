@@ -84,7 +84,7 @@ class BrokersReader:
     def placement(self, view: ClusterView, kafka: KafkaSnapshot | None) -> PlacementSeen | None:
         """Once for each look at Kafka: a tick between two looks costs a comparison. While something is in hand only
         where replicas seem to be lost, which nothing of it waits for to pass by itself."""
-        if kafka is None or not view.converged or (has_work(view) and not names_strangers(kafka)):
+        if kafka is None or not view.roll.converged or (has_work(view) and not names_strangers(kafka)):
             return None
         known = self._placements.get(view.uid)
         if known is None or known[0] is not kafka or known[1] is not view:

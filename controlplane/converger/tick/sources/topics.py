@@ -20,7 +20,7 @@ class TopicsReader:
 
     def read(self, view: ClusterView, snapshot: KafkaSnapshot, missing: dict[str, str]) -> TopicsObserved | None:
         """What is set on topics, and what Kafka says to what is to be done next about them."""
-        if not view.topics.by_name or not view.converged:
+        if not view.topics.by_name or not view.roll.converged:
             return None
         looked = self._topics_at.get(view.uid)
         everything = looked is None or snapshot.at - looked >= LOOK_EVERY

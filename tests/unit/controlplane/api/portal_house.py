@@ -229,7 +229,7 @@ class House:
         self.converger.catch_up()
         found = self.converger.view(view.uid)
         assert found is not None
-        assert not found.unreadable, found.unreadable
+        assert not found.history.unreadable, found.history.unreadable
         return found
 
     def surge(self, *planned: facts.PlannedInstance, intent: str = "intent-1") -> ClusterView:

@@ -18,6 +18,7 @@ from controlplane.fleet.freezes.state import FreezeCache
 from controlplane.portal.app import create_app
 from controlplane.storage.streams import FREEZES
 from planner.rollout.windows import Freeze
+from tests.builders import changed_view
 from tests.unit.controlplane.api.portal_house import START, House, broker
 from tests.unit.events.spec_texts import ORDERS
 
@@ -87,7 +88,7 @@ def test_the_same_call_is_answered_alike_and_recorded_once(house: House) -> None
 def test_what_is_frozen_says_who_froze_it_and_how_it_ends(house: House) -> None:
     house.join(broker())
     house.converger.catch_up()
-    view = replace(house.view(), converged=1)
+    view = changed_view(house.view(), converged=1)
     house.client.post("/v1/freezes", json=A_FREEZE)
     words = house.services.cluster.window(view)
     assert words.startswith("frozen until 2026-01-02 12:00 UTC by local: winter sale (to end it: kedge thaw freeze-1)")

@@ -33,7 +33,7 @@ def test_an_owner_confirms_and_an_operator_may_not(doubting: House) -> None:
     assert done.json()["sentence"] == "brokers-a-0.g1, brokers-b-0.g1 of orders are taken for gone as long as the " + (
         "cloud says so"
     )
-    assert doubting.view().losses.confirmed == frozenset(KEYS)
+    assert doubting.view().vms.losses.confirmed == frozenset(KEYS)
 
 
 def test_what_is_not_in_doubt_or_not_typed_out_is_refused(doubting: House) -> None:
@@ -60,9 +60,9 @@ def test_the_page_says_what_would_be_lost_and_wants_the_name(doubting: House) ->
     assert "brokers-a-0.g1, brokers-b-0.g1" in page
     (seen,) = re.findall(r'name="seen" value="([0-9a-f]{64})"', page)
     assert ada.post("/clusters/orders/losses", data={"seen": seen, "confirm": "order"}).status_code == 422
-    assert not doubting.view().losses.confirmed
+    assert not doubting.view().vms.losses.confirmed
     assert ada.post("/clusters/orders/losses", data={"seen": seen, "confirm": "orders"}).status_code == 303
-    assert doubting.view().losses.confirmed == frozenset(KEYS)
+    assert doubting.view().vms.losses.confirmed == frozenset(KEYS)
 
 
 def test_a_yes_to_other_vms_than_those_on_the_page_records_nothing(doubting: House) -> None:
@@ -70,4 +70,4 @@ def test_a_yes_to_other_vms_than_those_on_the_page_records_nothing(doubting: Hou
     (seen,) = re.findall(r'name="seen" value="([0-9a-f]{64})"', ada.get("/clusters/orders/losses").text)
     doubting.record(facts.LossesDoubted((*KEYS, "brokers-c-0.g1"), ("a", "b", "c")))
     assert ada.post("/clusters/orders/losses", data={"seen": seen, "confirm": "orders"}).status_code == 409
-    assert not doubting.view().losses.confirmed
+    assert not doubting.view().vms.losses.confirmed

@@ -51,7 +51,7 @@ def test_a_new_cluster_becomes_a_file_in_the_teams_folder_and_nothing_is_declare
     assert (commit.author, commit.message.splitlines()[0]) == (("ada", "ada@example.org"), "Add clicks")
     assert [v.name for v in desk.git.house.converger.views()] == ["orders"]
     desk.push(files)
-    assert (desk.git.standing.state, desk.git.view("clicks").source is not None) == ("Synced", True)
+    assert (desk.git.standing.state, desk.git.view("clicks").declaration.source is not None) == ("Synced", True)
 
 
 def test_a_topic_goes_to_the_source_of_its_clusters_team(desk: Desk) -> None:

@@ -33,6 +33,7 @@ from planner.observed import (
 )
 from planner.rollout.desired import desired_nodes
 from planner.rollout.diff import Change
+from tests.builders import changed_view
 from tests.unit.controlplane.api.portal_house import broker
 from tests.unit.events.spec_texts import ORDERS, document, edited
 
@@ -67,7 +68,7 @@ def running(text: KafkaClusterDocument | None = None) -> ClusterView:
             address=f"127.64.0.{number}",
             start=StartView(born_with=config, config=config),
         )
-    return replace(view, instances=instances, converged=1)
+    return changed_view(view, instances=instances, converged=1)
 
 
 def snapshot(*, size: int = GIB, leader: int = 100) -> KafkaSnapshot:

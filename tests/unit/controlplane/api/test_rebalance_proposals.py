@@ -39,13 +39,13 @@ def asked(client: TestClient, **order: object) -> str:
 
 def test_it_waits_and_is_done_in_the_name_of_who_asked_once_somebody_agreed(house: House) -> None:
     number = asked(token_of(house, "olga", OPERATOR), per_day_gib=5, throttle_mib_per_s=7)
-    assert house.view().rebalance is None
+    assert house.view().moves.rebalance is None
     bob = token_of(house, "bob", APPROVER)
     found = bob.get(f"/v1/proposals/{number}").json()
     assert (found["change"], found["still_that_plan"], found["may_approve"]) == ("rebalance", True, True)
     assert found["reasons"] == ["replicas are spread anew (policy `payments`)"]
     assert bob.post(f"/v1/proposals/{number}/approve", json={}).json()["state"] == "executed"
-    rebalance = house.view().rebalance
+    rebalance = house.view().moves.rebalance
     assert rebalance is not None
     assert (rebalance.terms.per_day_bytes, rebalance.terms.throttle_mib_per_s) == (5 * 1024**3, 7)
     assert "olga" in rebalance.reason
@@ -58,7 +58,7 @@ def test_the_brokers_that_alone_receive_are_part_of_what_is_agreed_to(house: Hou
     bob = token_of(house, "bob", APPROVER)
     assert bob.get(f"/v1/proposals/{number}").json()["still_that_plan"] is True
     assert bob.post(f"/v1/proposals/{number}/approve", json={}).json()["state"] == "executed"
-    assert house.view().rebalance.chosen == (1002,)  # type: ignore[union-attr]
+    assert house.view().moves.rebalance.chosen == (1002,)  # type: ignore[union-attr]
 
 
 def test_a_chosen_broker_that_is_to_be_empty_by_then_makes_it_void(house: House) -> None:
@@ -66,7 +66,7 @@ def test_a_chosen_broker_that_is_to_be_empty_by_then_makes_it_void(house: House)
     kept = house.client.post(f"{HOME}/evacuate", json={"brokers": [1002]})
     assert kept.status_code == 200, kept.text
     told = token_of(house, "bob", APPROVER).post(f"/v1/proposals/{number}/approve", json={}).json()
-    assert (told["state"], house.view().rebalance) == ("void", None)
+    assert (told["state"], house.view().moves.rebalance) == ("void", None)
     assert "broker 1002 cannot receive: brokers-c-0.g1 is kept empty" in told["told"]
 
 
@@ -99,7 +99,7 @@ def test_a_yes_after_replicas_moved_makes_it_void(house: House) -> None:
     bob = token_of(house, "bob", APPROVER)
     assert bob.get(f"/v1/proposals/{number}").json()["still_that_plan"] is False
     told = bob.post(f"/v1/proposals/{number}/approve", json={}).json()
-    assert (told["state"], house.view().rebalance) == ("void", None)
+    assert (told["state"], house.view().moves.rebalance) == ("void", None)
     assert "it is another by now: where replicas are" in told["told"]
 
 

@@ -49,7 +49,7 @@ def test_brokers_that_cannot_be_chosen_are_refused_and_nothing_is_recorded(
     assert (answer.status_code, answer.json()["code"]) == (409, code)
     looked = settled.client.post("/v1/clusters/orders/moves/plan", json={"kind": "rebalance", "targets": targets})
     assert (looked.status_code, looked.json()["code"]) == (409, code)
-    assert settled.view().rebalance is None
+    assert settled.view().moves.rebalance is None
 
 
 def test_a_second_one_is_refused_and_a_repeated_request_is_not(house: House) -> None:
@@ -63,16 +63,16 @@ def test_a_cancel_marks_it_and_there_is_nothing_to_cancel_without_one(house: Hou
     assert house.client.post(f"{PATH}/cancel", json={}).json()["code"] == "no-rebalance"
     house.client.post(PATH, json={})
     assert house.client.post(f"{PATH}/cancel", json={"reason": "no"}).json()["changed"]
-    assert house.view().rebalance.cancelled.endswith(": no")  # type: ignore[union-attr]
+    assert house.view().moves.rebalance.cancelled.endswith(": no")  # type: ignore[union-attr]
 
 
 def test_an_abort_ends_it_too(house: House) -> None:
     house.client.post(PATH, json={})
     assert house.client.post("/v1/clusters/orders/abort", json={"reason": "no"}).json()["changed"]
-    assert house.view().rebalance.cancelled == "no"  # type: ignore[union-attr]
+    assert house.view().moves.rebalance.cancelled == "no"  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("body", [{"per_day_gib": 0}, {"per_day_gib": "much"}, {"goals": []}, {"targets": "all"}])
 def test_a_body_that_makes_no_sense_changes_nothing(house: House, body: dict[str, object]) -> None:
     assert house.client.post(PATH, json=body).status_code == 422
-    assert house.view().rebalance is None
+    assert house.view().moves.rebalance is None

@@ -87,7 +87,7 @@ def test_an_aborted_roll_and_one_that_another_took_the_place_of_say_so(world: Wo
     ask_for_restart(world)
     world.run(until=lambda w: bool(w.view().settings.restarts), ticks=20)
     world.declare(a_document(brokers=6, version="4.2.0"))
-    world.run(until=lambda w: w.view().recycling == 2, ticks=60)
+    world.run(until=lambda w: w.view().roll.recycling == 2, ticks=60)
     world.person(facts.RecycleAborted("second thoughts"))
     world.tick()
     aborted, superseded, _ = rolls_out(rolls_of(world.history()), NOTHING, now=world.clock(), limit=20)

@@ -103,11 +103,11 @@ def test_a_stored_event_is_still_folded(path: Path) -> None:
     before = states().get(type(fact), a_view())
     after = evolve(before, recorded)
     if type(fact) in OF_OTHER_STREAMS:
-        assert after.unreadable
+        assert after.history.unreadable
         return
-    assert not after.unreadable
+    assert not after.history.unreadable
     assert after.version == recorded.version
-    assert replace(after, version=before.version, progressed_at=before.progressed_at) != before
+    assert replace(after, version=before.version, history=before.history) != before
 
 
 def test_the_samples_are_what_the_corpus_holds() -> None:

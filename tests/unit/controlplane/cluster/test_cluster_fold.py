@@ -15,7 +15,7 @@ from events import facts
 from events.codec import encode
 from events.envelope import Recorded
 from events.spec.conversion import to_data
-from tests.builders import NOW, a_document, a_planned, a_situation, a_view, an_instance
+from tests.builders import NOW, a_document, a_planned, a_situation, a_view, an_instance, changed_view
 from tests.sim.stories import whole_life
 from tests.sim.world import UID, World
 
@@ -121,7 +121,7 @@ def test_no_sequence_of_facts_makes_it_raise(history: list[object]) -> None:
     for number, fact in enumerate(history, start=view.version + 1):
         after = evolve(view, _recorded(fact, number))
         assert after.version == number
-        if after.unreadable:
+        if after.history.unreadable:
             assert _frozen(after)
             after = replace(view, version=number)
         view = after
@@ -153,15 +153,15 @@ def _frozen(view: ClusterView) -> bool:
 )
 def test_an_event_that_cannot_be_placed_freezes_the_cluster(fact: object) -> None:
     view = evolve(a_view(), _recorded(fact, 21))
-    assert "event 21" in view.unreadable
+    assert "event 21" in view.history.unreadable
     assert _frozen(view)
 
 
 def test_a_newer_schema_freezes_the_cluster_and_names_the_event() -> None:
     newer = replace(_recorded(facts.RecycleCompleted(1), 21), schema=2)
     view = evolve(a_view(), newer)
-    assert "recycle.completed" in view.unreadable
-    assert "newer release" in view.unreadable
+    assert "recycle.completed" in view.history.unreadable
+    assert "newer release" in view.history.unreadable
     assert _frozen(view)
 
 
@@ -174,9 +174,9 @@ def test_damaged_data_freezes_the_cluster() -> None:
 
 
 def test_a_frozen_cluster_stays_frozen_and_keeps_count() -> None:
-    frozen = replace(a_view(), unreadable="event 7")
+    frozen = changed_view(a_view(), unreadable="event 7")
     after = _told(frozen, facts.ClusterResumed("please"), facts.RecycleCompleted(1))
-    assert (after.unreadable, after.version) == ("event 7", 22)
+    assert (after.history.unreadable, after.version) == ("event 7", 22)
 
 
 def test_the_same_events_twice_are_noticed() -> None:
@@ -186,8 +186,8 @@ def test_the_same_events_twice_are_noticed() -> None:
     world.converge()
     history = world.history()
     once = fold(empty_view(UID), history)
-    assert not once.unreadable
-    assert fold(once, history).unreadable
+    assert not once.history.unreadable
+    assert fold(once, history).history.unreadable
 
 
 def test_a_fold_in_two_halves_is_the_fold() -> None:
@@ -197,8 +197,8 @@ def test_a_fold_in_two_halves_is_the_fold() -> None:
     whole = fold(empty_view(UID), history)
     for cut in range(0, len(history), 17):
         assert fold(fold(empty_view(UID), history[:cut]), history[cut:]) == whole
-    assert not whole.unreadable
-    assert whole.converged == whole.generation == 4
+    assert not whole.history.unreadable
+    assert whole.roll.converged == whole.generation == 4
 
 
 # --- the table of phases ----------------------------------------------------------------------------------------------
@@ -255,7 +255,7 @@ def test_nothing_serving_is_retired_without_being_stopped() -> None:
 def test_broker_ids_are_spent_and_controllers_keep_theirs() -> None:
     asked = (a_planned("brokers-a-0", 2, service_id=1100), a_planned("controllers-b-0", 2))
     view = _told(a_view(), facts.SurgeRequested("i", asked, "roll"))
-    assert view.next_broker_id == 1101
+    assert view.vms.next_broker_id == 1101
     assert view.quorum.controller_ids["controllers-b-0"] == 101
     assert [i.bound for i in view.in_phase(Phase.REQUESTED)] == [True, False]
 
@@ -263,7 +263,7 @@ def test_broker_ids_are_spent_and_controllers_keep_theirs() -> None:
 def test_vms_of_one_intent_that_fail_together_count_once() -> None:
     pair = [an_instance(f"brokers-{rack}-0", 2, Phase.LAUNCHED, intent="i") for rack in "ab"]
     view = _told(a_view(*pair), *(facts.JoinFailed(i.key, "late") for i in pair))
-    assert view.join_failures == 1
+    assert view.roll.join_failures == 1
 
 
 def test_bytes_of_a_drain_are_shared_without_losing_any() -> None:
@@ -273,13 +273,13 @@ def test_bytes_of_a_drain_are_shared_without_losing_any() -> None:
         facts.NodeDrained("d", ("brokers-a-0.g1", "brokers-b-0.g1"), 101, 7),
     )
     assert [i.departure.drained_bytes for i in drained.in_phase(Phase.LINGERING)] == [51, 50]
-    assert drained.drain is None
+    assert drained.moves.drain is None
 
 
 def test_a_condition_is_no_progress() -> None:
     view = a_view()
-    assert _told(view, facts.ConditionChanged("Blocked", True, "x", "")).progressed_at == view.progressed_at
-    assert _told(view, facts.RecycleCompleted(1)).progressed_at != view.progressed_at
+    assert _told(view, facts.ConditionChanged("Blocked", True, "x", "")).history == view.history
+    assert _told(view, facts.RecycleCompleted(1)).history.progressed_at != view.history.progressed_at
 
 
 def test_a_declaration_does_not_lift_an_abort_and_a_resume_does() -> None:
@@ -298,7 +298,7 @@ def test_a_resume_forgives_what_failed() -> None:
     )
     before, after = _told(a_view(join_failures=2), *failed[:2]), _told(a_view(join_failures=2), *failed)
     assert (before.intents["i"].failures, before.intents["i"].retryable) == (1, False)
-    assert (after.intents["i"].failures, after.intents["i"].retryable, after.join_failures) == (0, True, 0)
+    assert (after.intents["i"].failures, after.intents["i"].retryable, after.roll.join_failures) == (0, True, 0)
 
 
 def test_a_fence_that_is_reverted_starts_the_service_anew() -> None:

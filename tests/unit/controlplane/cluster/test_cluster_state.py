@@ -7,7 +7,7 @@ from datetime import timedelta
 from controlplane.cluster.hardware import hardware_sources
 from controlplane.cluster.observed.traffic import Traffic
 from controlplane.cluster.planner_state import catalogue_capacity, cluster_document
-from controlplane.cluster.view import DrainView
+from controlplane.cluster.views.drains import DrainView
 from planner.drain.model.capacity import FigureOrigin
 from planner.drain.model.document import read_state
 from providers.given_machines import GivenMachine

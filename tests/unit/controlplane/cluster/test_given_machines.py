@@ -33,7 +33,7 @@ from providers.errors import PlaceUnknown, QuotaExceeded
 from providers.given_machines import GivenMachine, given_by
 from providers.quota import AccountQuota, Unit, refuse_what_does_not_fit
 from providers.registry import load
-from tests.builders import BEFORE, a_planned, a_view, an_instance
+from tests.builders import BEFORE, a_planned, a_view, an_instance, changed_view
 from tests.fakes.event_store import MemoryEventStore
 from tests.fakes.resources import instance, resources
 
@@ -159,7 +159,7 @@ def test_on_the_local_cloud_a_given_machine_is_one_beside_its_sizes() -> None:
 
 def surge(view: ClusterView) -> Mapping[str, GivenMachine | None]:
     new = an_instance("brokers-a-0", 2, Phase.REQUESTED, planned=a_planned("brokers-a-0", 2, shape="r6i.2xlarge"))
-    standing = replace(a_view(new), machines=view.machines)
+    standing = changed_view(a_view(new), machines=view.declaration.machines)
     run = terraform_run(
         standing,
         IntentView("i", "surge", (new.key,), BEFORE),
@@ -174,9 +174,9 @@ def test_a_vm_is_rendered_by_the_figures_of_its_cluster_also_once_its_spec_names
     """The old VMs stand until they are rolled, and every run renders them: it would have stopped at their type."""
     local = replace(TYPE, cloud="local")
     for view in (folded(GIVEN), folded(GIVEN, EXAMPLE)):
-        assert [one.type for one in view.machines] == ["r6i.2xlarge"]
-        given = tuple(replace(one, cloud="local") for one in view.machines)
-        assert surge(replace(view, machines=given))["r6i.2xlarge"] == local
+        assert [one.type for one in view.declaration.machines] == ["r6i.2xlarge"]
+        given = tuple(replace(one, cloud="local") for one in view.declaration.machines)
+        assert surge(changed_view(view, machines=given))["r6i.2xlarge"] == local
     vm = replace(instance("b-0"), shape="r6i.2xlarge", given=TYPE)
     assert machine_of("aws", vm).architecture == "x86_64"
     with pytest.raises(PlaceUnknown):
@@ -185,7 +185,7 @@ def test_a_vm_is_rendered_by_the_figures_of_its_cluster_also_once_its_spec_names
 
 def test_of_a_type_that_was_given_twice_the_last_figures_count() -> None:
     view = folded(GIVEN, GIVEN.replace("cpus: 8", "cpus: 16"))
-    assert [one.vcpus for one in view.machines] == [16]
+    assert [one.vcpus for one in view.declaration.machines] == [16]
 
 
 def test_a_quota_counts_the_cpus_that_were_given() -> None:

@@ -18,7 +18,7 @@ def _after(*told: object) -> ClusterView:
         version = view.version + 1
         at = Recorded(number, "c", version, new.event_id, new.type, new.schema, new.data, "c", None, None, 1, NOW)
         view = evolve(view, at)
-        assert not view.unreadable
+        assert not view.history.unreadable
     return view
 
 

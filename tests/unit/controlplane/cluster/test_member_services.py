@@ -215,7 +215,7 @@ def test_another_heap_of_the_servers_restarts_them_and_no_broker() -> None:
         (node, Change.RESTART, "zookeeper", 100 + n, 192) for n, node in enumerate(NODES)
     ]
     assert changes[0].reason == "brokers-a-0: ZooKeeper server 100: heap 128 -> 192 MiB"
-    begun = replace(view, recycling=2)
+    begun = changed_view(view, recycling=2)
     [asked] = _events(restart_step(_situation(begun, restart_lock="held")))
     assert isinstance(asked, facts.RestartRequested)
     assert (asked.key, asked.service, asked.heap_mib, asked.canary) == (B1, "zookeeper", 192, True)

@@ -27,7 +27,7 @@ def _after(*events: object, view: ClusterView | None = None) -> ClusterView:
     view = view or a_view()
     for event in events:
         view = apply(view, event)
-    assert not view.unreadable
+    assert not view.history.unreadable
     return view
 
 
@@ -66,7 +66,7 @@ def test_an_order_that_is_given_again_has_a_new_date_and_its_restart_as_long_as_
 
 
 def test_nothing_is_given_again_that_was_not_given() -> None:
-    assert "could be told again" in apply(a_view(), facts.OrderRenewed(A, "why")).unreadable
+    assert "could be told again" in apply(a_view(), facts.OrderRenewed(A, "why")).history.unreadable
 
 
 def test_a_vm_that_is_to_stop_for_good_is_not_restarted_any_more() -> None:

@@ -113,7 +113,7 @@ def test_the_fold_gives_a_vm_the_place_its_pool_has_at_its_intent() -> None:
         facts.ClusterDeclared("c0ffee", "orders", 2, to_data(MOVED), "test"),
         facts.SurgeRequested("j", (odd,), "told where"),
     )
-    assert view.unreadable == ""
+    assert view.history.unreadable == ""
     found = {key: str(place_of(view, i)) for key, i in view.instances.items()}
     assert found["brokers-a-0.g1"] == "local/default/local-1"
     assert found["brokers-c-0.g1"] == "aws/production/eu-west-1"
@@ -185,7 +185,7 @@ def test_two_racks_of_one_name_in_two_places_burn_down_apart() -> None:
     told = decide(a_situation(view, inventory=an_inventory(view, gone=lost)))
     assert [type(e).__name__ for e in told.events] == ["LossesDoubted"]
     racks = tuple(f"{zone} of local/default/local-2" for zone in "abc")
-    doubted = replace(view, losses=LossesView(tuple(lost), racks, NOW))
+    doubted = changed_view(view, losses=LossesView(tuple(lost), racks, NOW))
     told = decide(a_situation(doubted, inventory=an_inventory(view, gone=lost)))
     assert told.wait is not None
     assert told.wait.reason == "ListingLostRacks"
@@ -297,7 +297,7 @@ def test_a_plan_tells_where_a_pool_goes_and_what_is_copied() -> None:
 def test_a_move_takes_no_disk_along() -> None:
     reattach = {"strategy": "reattach", "max_unavailable": 1}
     view = a_view(*(here(f"brokers-{z}-0") for z in "abc"), document=a_document(**reattach, brokers_in="local-2"))
-    view = replace(view, generation=2, recycling=2)
+    view = changed_view(view, generation=2, recycling=2)
     (surge,) = decide(a_situation(view)).events
     (planned,) = surge.instances
     assert (planned.handover, planned.service_id, planned.volumes[0].version) == (False, 1100, 2)
@@ -339,7 +339,7 @@ def test_brokers_move_by_plan_from_each_cloud_to_each_other(origin: str, target:
     assert [p for p in check_change(before, after, data_bytes_per_pool=None) if p.is_error] == []
     view = _born_as(before)
     assert len(preview(view, after, snapshot=None).moves) == 1
-    view = replace(view, document=after, generation=2, recycling=2)
+    view = changed_view(view, document=after, generation=2, recycling=2)
     changes = {c.node: c.change for c in pending_changes(view) if c.change is not Change.KEEP}
     assert sorted(changes.values()) == [Change.CREATE] * 3 + [Change.REMOVE] * 3
     (surge,) = decide(a_situation(view)).events
@@ -369,7 +369,7 @@ def test_controllers_move_by_plan_from_each_cloud_to_each_other(origin: str, tar
     view = _born_as(before)
     (told,) = preview(view, after, snapshot=None).moves
     assert "3 controllers, one at a time, under the same ids" in told
-    view = replace(view, document=after, generation=2, recycling=2)
+    view = changed_view(view, document=after, generation=2, recycling=2)
     changes = [c for c in pending_changes(view) if c.change is not Change.KEEP]
     assert [c.change for c in changes] == [Change.REPLACE] * 3
     (surge,) = decide(a_situation(view, handovers=WAYS)).events
@@ -422,13 +422,13 @@ def _born_as(document: KafkaClusterDocument) -> ClusterView:
     empty = changed_view(
         a_view(), instances={}, document=document, next_broker_id=1000, generation=1, controller_ids={}
     )
-    surges = decide(a_situation(replace(empty, recycling=1, converged=0), handovers=WAYS)).events
+    surges = decide(a_situation(changed_view(empty, recycling=1, converged=0), handovers=WAYS)).events
     stands = {
         p.key: InstanceView(p, Phase.JOINED, BEFORE, surge.intent, BEFORE, _place_of(document, p.pool), f"vm-{p.key}")
         for surge in surges
         for p in surge.instances
     }
-    return replace(
+    return changed_view(
         empty, instances=stands, next_broker_id=1100, quorum=replace(empty.quorum, controller_ids=_ids(stands))
     )
 

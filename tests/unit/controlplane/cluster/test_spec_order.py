@@ -141,7 +141,7 @@ def test_what_staging_never_began_may_be_taken_back_without_a_word() -> None:
 
 def test_a_deleted_cluster_and_one_that_is_being_born_are_waited_for_by_nobody() -> None:
     stage, shop = _both()
-    newborn = replace(_declared(_cluster("stage", "staging"), version="4.2.0"), spec_order=None, converged=0)
+    newborn = changed_view(_declared(_cluster("stage", "staging"), version="4.2.0"), spec_order=None, converged=0)
     for gone in (
         replace(stage, deleted=True),
         replace(stage, requests=replace(stage.requests, tombstone="asked for")),
@@ -217,7 +217,7 @@ def _document(name: str, stage: str, **spec: object) -> KafkaClusterDocument:
 def _after(view: ClusterView, fact: object, at: datetime = NOW) -> ClusterView:
     new, version = encode(fact, "e1"), view.version + 1
     after = evolve(view, Recorded(1, "s", version, "e", new.type, new.schema, new.data, "t", None, None, 1, at))
-    assert not after.unreadable, after.unreadable
+    assert not after.history.unreadable, after.history.unreadable
     return after
 
 

@@ -17,7 +17,7 @@ from events.spec.problems import Problem
 from providers.base import CloudProvider
 from providers.errors import PlaceUnknown
 from providers.registry import load
-from tests.builders import NOW
+from tests.builders import NOW, changed_view
 
 EXAMPLE = (Path(__file__).parents[4] / "examples" / "aws-orders.yaml").read_text()
 ARM = EXAMPLE.replace("account: production", "account: default")
@@ -142,7 +142,7 @@ def test_the_revision_of_the_catalogue_goes_before_the_settings(tmp_path: Path) 
     def given(architecture: str) -> ClusterView:
         image = facts.RegionImage("aws", "eu-west-1", architecture, "ami-0000000c")
         chosen = facts.ImageChosen(_version(ARM), 3, (image,), "", "", "", "notes")
-        return replace(VIEW, document=document, generation=1, image=ImageView(chosen, NOW))
+        return changed_view(VIEW, document=document, generation=1, image=ImageView(chosen, NOW))
 
     text = ARM.replace("machine: r7g.xlarge", "machine: r7g.2xlarge")
     asked = _asking(tmp_path, X86 % _version(ARM))

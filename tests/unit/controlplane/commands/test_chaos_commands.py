@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from controlplane.cluster.commands import AdoptMoves, CommandRefused, InjectChaos, TakeBackMoves
-from controlplane.cluster.view import ChaosView, ClusterView, MovesView
+from controlplane.cluster.view import ChaosView, ClusterView
+from controlplane.cluster.views.stuck_moves import StuckMovesView
 from controlplane.commands.deciders.chaos import Fault, chaos_asked, why_unhealthy
 from controlplane.commands.deciders.lookups import Lookups
 from controlplane.commands.deciders.stuck_moves import moves_adopted, moves_taken_back
@@ -215,7 +216,7 @@ def take_back(*partitions: str) -> TakeBackMoves:
 def test_a_strangers_move_is_taken_back_when_a_person_says_so() -> None:
     asked = moves_taken_back(a_view(), take_back("orders-0"), Lookups(kafka=BUSY))
     assert asked.fact == facts.MovesCancelRequested(("orders-0",), "asked by anna: a dead tool")
-    again = a_view(moves=MovesView(cancelling={"orders-0": "asked by anna"}))
+    again = a_view(stuck=StuckMovesView(cancelling={"orders-0": "asked by anna"}))
     assert moves_taken_back(again, take_back("orders-0"), Lookups(kafka=BUSY)).fact is None
 
 

@@ -9,7 +9,7 @@ from controlplane.commands.admission.spec import admission_problems
 from events.spec.model import KafkaClusterDocument
 from events.spec.positions import NOWHERE
 from planner.observed import FeatureSeen, KafkaSnapshot
-from tests.builders import a_document, a_snapshot, a_view
+from tests.builders import a_document, a_snapshot, a_view, changed_view
 
 FINALISED = {"metadata.version": 29}
 
@@ -44,7 +44,7 @@ def test_a_downgrade_is_refused_while_nobody_knows_which_level_is_finalised() ->
 
 @pytest.mark.parametrize("pin", ["3.9", "4.0", "4.1"])
 def test_a_pin_below_the_level_that_is_finalised_is_refused_since_it_keeps_no_way_back(pin: str) -> None:
-    view = replace(a_view(), document=_on_4_2(), finalised=FINALISED)
+    view = changed_view(a_view(), document=_on_4_2(), finalised=FINALISED)
     [message] = _told(view, _on_4_2(config=f', metadataVersion: "{pin}"'))
     assert message.startswith(f"metadata level 29 is finalised, and a pin at {pin} (")
     assert message.endswith("keeps no way back")
@@ -53,11 +53,11 @@ def test_a_pin_below_the_level_that_is_finalised_is_refused_since_it_keeps_no_wa
 def test_a_pin_at_the_level_or_before_its_roll_is_taken() -> None:
     pinned = _on_4_2(config=', metadataVersion: "4.1"')
     assert _told(replace(a_view(), document=a_document()), pinned) == []
-    at_it = replace(a_view(), document=_on_4_2(), finalised=FINALISED)
+    at_it = changed_view(a_view(), document=_on_4_2(), finalised=FINALISED)
     assert _told(at_it, _on_4_2(config=', metadataVersion: "4.2"')) == []
 
 
 def test_a_pin_that_was_accepted_once_is_accepted_again() -> None:
     pinned = _on_4_2(config=', metadataVersion: "4.1"')
-    view = replace(a_view(), document=pinned, finalised=FINALISED)
+    view = changed_view(a_view(), document=pinned, finalised=FINALISED)
     assert _told(view, _on_4_2(config=', metadataVersion: "4.1"', brokers=6)) == []

@@ -15,7 +15,7 @@ from controlplane.converger.situation.situation import Situation
 from events import facts
 from events.spec.positions import NOWHERE
 from planner.observed import KafkaSnapshot, LogDirsSeen
-from tests.builders import NODES, a_document, a_partition, a_situation, a_snapshot, a_view, an_instance
+from tests.builders import NODES, a_document, a_partition, a_situation, a_snapshot, a_view, an_instance, changed_view
 
 MIB = 1024**2
 ADDED = ("brokers-a-1", "brokers-b-1", "brokers-c-1")
@@ -64,7 +64,7 @@ def test_a_spec_that_takes_no_broker_away_is_not_judged() -> None:
 
 
 def _shrinking(used_mib: int) -> Situation:
-    view = replace(_six(), document=a_document(brokers=3), generation=2, recycling=2)
+    view = changed_view(_six(), document=a_document(brokers=3), generation=2, recycling=2)
     return a_situation(view, kafka=_seen(used_mib))
 
 
@@ -106,7 +106,7 @@ def test_smaller_disks_are_refused_where_a_broker_holds_more_than_its_new_one_ta
 
 
 def test_no_broker_is_copied_to_a_disk_that_became_too_small_meanwhile() -> None:
-    view = replace(a_view(), document=a_document(broker_gib=1), generation=2, recycling=2)
+    view = changed_view(a_view(), document=a_document(broker_gib=1), generation=2, recycling=2)
     verdict = decide(a_situation(view, kafka=_seen(200, mib=100)))
     assert verdict.wait is not None
     assert verdict.wait.reason == "NoRoom"

@@ -33,7 +33,7 @@ def _after(view: ClusterView, *asked: object) -> ClusterView:
         new = encode(fact, f"e{view.version}")
         told = Recorded(1, "s", view.version + 1, "e", new.type, new.schema, new.data, "a", None, None, 1, NOW)
         view = evolve(view, told)
-        assert not view.unreadable, view.unreadable
+        assert not view.history.unreadable, view.history.unreadable
     return view
 
 

@@ -16,7 +16,7 @@ from events import facts
 from events.codec import encode
 from events.envelope import Recorded
 from events.spec.conversion import to_data
-from tests.builders import NOW, a_document, a_view
+from tests.builders import NOW, a_document, a_view, changed_view
 
 DOCUMENT = a_document(version="4.2.0", windows=", windows: [{start: '02:00', duration: 2h}]")
 PENDING = a_view(generation=2, document=DOCUMENT)
@@ -31,7 +31,7 @@ def _after(view: ClusterView, fact: object) -> ClusterView:
     new = encode(fact, "e1")
     version = view.version + 1
     after = evolve(view, Recorded(1, "s", version, "e", new.type, new.schema, new.data, "t", None, None, 1, NOW))
-    assert not after.unreadable
+    assert not after.history.unreadable
     return after
 
 
@@ -48,7 +48,7 @@ def test_a_second_permission_changes_nothing() -> None:
 
 def test_there_is_no_permission_in_stock() -> None:
     with pytest.raises(CommandRefused, match="nothing left to do"):
-        _ask(replace(PENDING, converged=2))
+        _ask(changed_view(PENDING, converged=2))
 
 
 def test_a_cluster_without_windows_needs_none() -> None:

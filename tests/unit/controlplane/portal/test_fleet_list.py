@@ -58,7 +58,7 @@ def test_a_cluster_shows_when_its_spec_last_changed_and_the_newest_can_come_firs
         house.apply(named(name))
         house.pass_time(minutes=5)
     house.apply(named("clicks").replace("size: 3", "size: 5"))
-    changed = house.view("clicks").declared_at
+    changed = house.view("clicks").declaration.declared_at
     assert changed is not None
     browser = house.browser("ada", VIEWER)
     assert f'datetime="{changed.isoformat()}"' in row_of(browser.get("/").text, "clicks")

@@ -32,7 +32,7 @@ def test_a_cluster_is_no_more_in_sync_than_its_source(source: str, word: str) ->
 
 
 def test_a_declared_generation_that_is_not_reached_is_out_of_sync() -> None:
-    view = replace(a_view(), generation=2, converged=1, recycling=2)
+    view = changed_view(a_view(), generation=2, converged=1, recycling=2)
     assert sync_word(view).text == "OutOfSync"
     assert health_word(view, WELL, NOW).text == "Progressing"
 
@@ -61,7 +61,7 @@ BLOCKED = {"Blocked": ConditionView(True, "MinIsrGate", "waits for orders-0", NO
 @pytest.mark.parametrize(
     ("view", "snapshot", "word"),
     [
-        (replace(a_view(), unreadable="event 7"), WELL, "Unknown"),
+        (changed_view(a_view(), unreadable="event 7"), WELL, "Unknown"),
         (lost(), WELL, "Degraded"),
         (a_view(), a_snapshot(a_partition(leader=-1)), "Degraded"),
         (a_view(), a_snapshot(a_partition(isr=(1000,))), "Degraded"),

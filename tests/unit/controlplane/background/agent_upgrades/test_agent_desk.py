@@ -107,9 +107,9 @@ def test_who_says_nothing_after_an_order_fails_it_in_the_end_and_not_before() ->
     fleet.agents[("shop", KEY)].is_silent = True
     fleet.now += ANSWERS_WITHIN - timedelta(seconds=10)
     fleet.step()
-    assert fleet.by_uid["shop"].agent_orders[KEY].is_open
+    assert fleet.by_uid["shop"].vms.agent_orders[KEY].is_open
     fleet.step(2)
-    assert fleet.by_uid["shop"].agent_orders[KEY].problem == "it had no result within 30 min"
+    assert fleet.by_uid["shop"].vms.agent_orders[KEY].problem == "it had no result within 30 min"
 
 
 def test_a_paused_cluster_is_asked_for_nothing() -> None:
@@ -117,7 +117,7 @@ def test_a_paused_cluster_is_asked_for_nothing() -> None:
     paused(fleet, "shop", "lunch")
     fleet.publish("0.2.0")
     fleet.step(5)
-    assert fleet.by_uid["shop"].agent_orders == {}
+    assert fleet.by_uid["shop"].vms.agent_orders == {}
     assert fleet.keeper.asked.waits == "shop (production) waits: it is paused: lunch"
 
 
@@ -127,7 +127,7 @@ def test_a_server_that_does_not_lead_records_nothing() -> None:
     fleet.leads = False
     fleet.step(3)
     fleet.keeper.poll()
-    assert fleet.by_uid["shop"].agent_orders == {}
+    assert fleet.by_uid["shop"].vms.agent_orders == {}
 
 
 def test_without_a_release_nothing_is_read() -> None:

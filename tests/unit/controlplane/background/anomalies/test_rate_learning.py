@@ -1,7 +1,6 @@
 """Topics whose band is learned: what is kept of them and where, when it is not learned from, what is found and over."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Any
@@ -16,7 +15,7 @@ from controlplane.storage.latest_values import LatestValue, Subject
 from events.errors import StoreUnavailable
 from events.topic_facts import TopicDeclaration
 from planner.anomalies.learned_rates import HourOfDay, LearnedBand, NotJudged, with_hour
-from tests.builders import BEFORE, NOW, a_drain, a_view
+from tests.builders import BEFORE, NOW, a_drain, a_view, changed_view
 from tests.unit.controlplane.background.anomalies.rated_scene import RatedScene
 
 START = datetime(2026, 3, 16, 9, 50, tzinfo=UTC)
@@ -232,7 +231,7 @@ def test_a_server_that_leads_again_forgets_what_another_learned_where_nobody_ask
 
 
 def test_of_a_cluster_that_cannot_be_read_nothing_is_forgotten() -> None:
-    scene = Learning(replace(view_with(learns=False), unreadable="a newer event"), days=9)
+    scene = Learning(changed_view(view_with(learns=False), unreadable="a newer event"), days=9)
     scene.minutes(5, per_s=1000)
     assert len(scene.kept(3)) == 9
 

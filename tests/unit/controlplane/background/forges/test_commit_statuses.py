@@ -198,7 +198,7 @@ def test_the_author_of_an_applied_commit_is_signed_or_claimed_in_the_history(git
 
     git.sync._repository = Signed()  # type: ignore[assignment]
     git.push({"a.yaml": ORDERS})
-    source = git.view().source
+    source = git.view().declaration.source
     assert source is not None
     assert source.origin.signed_by == "SHA256:abc"
     assert git.standing.signature.by == "SHA256:abc"

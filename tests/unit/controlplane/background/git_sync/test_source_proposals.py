@@ -45,7 +45,7 @@ def test_after_a_yes_the_next_poll_brings_it_into_force_by_its_source(git: GitHo
     assert git.view().generation == 1
     git.poll()
     view = git.view()
-    assert (view.generation, view.source.origin.commit if view.source else "") == (2, commit)
+    assert (view.generation, view.declaration.source.origin.commit if view.declaration.source else "") == (2, commit)
     assert git.standing.state == "Synced"
     assert waiting(git) == []
     (kept,) = git.house.client.get("/v1/proposals?everything=true").json()

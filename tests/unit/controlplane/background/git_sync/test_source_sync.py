@@ -52,8 +52,8 @@ def broker_size(git: GitHouse, name: str = "orders") -> int:
 def test_a_sound_file_comes_into_force_with_its_address_and_its_claimed_author(git: GitHouse) -> None:
     commit = git.push({"kafka/orders.yaml": ORDERS})
     view = git.view()
-    assert view.source is not None
-    origin = view.source.origin
+    assert view.declaration.source is not None
+    origin = view.declaration.source.origin
     assert (view.generation, origin.source, origin.path, origin.commit) == (1, "git:teams", "kafka/orders.yaml", commit)
     assert origin.author == AUTHOR
     assert git.house.woken == [view.uid]
@@ -74,8 +74,8 @@ def test_a_commit_that_changes_a_spec_makes_the_next_generation(git: GitHouse) -
     git.push({"orders.yaml": ORDERS})
     commit = git.push({"orders.yaml": LARGER})
     view = git.view()
-    assert view.source is not None
-    assert (view.generation, view.source.origin.commit, broker_size(git)) == (2, commit, 6)
+    assert view.declaration.source is not None
+    assert (view.generation, view.declaration.source.origin.commit, broker_size(git)) == (2, commit, 6)
 
 
 def test_a_commit_that_only_moves_words_is_remembered_and_declares_nothing(git: GitHouse) -> None:
@@ -271,8 +271,8 @@ def test_a_renamed_file_goes_on_with_the_same_cluster(git: GitHouse) -> None:
     uid = git.view().uid
     git.push({"production/orders.yaml": ORDERS})
     view = git.view()
-    assert view.source is not None
-    assert (view.uid, view.generation, view.source.origin.path) == (uid, 1, "production/orders.yaml")
+    assert view.declaration.source is not None
+    assert (view.uid, view.generation, view.declaration.source.origin.path) == (uid, 1, "production/orders.yaml")
     assert git.condition() is None
 
 
@@ -402,8 +402,8 @@ def test_a_file_that_declares_a_cluster_of_the_api_is_refused_until_somebody_tak
     take_over(git, "git:teams")
     git.poll()
     view = git.view()
-    assert view.source is not None
-    assert (view.generation, view.source.origin.commit, git.standing.state) == (2, commit, "Synced")
+    assert view.declaration.source is not None
+    assert (view.generation, view.declaration.source.origin.commit, git.standing.state) == (2, commit, "Synced")
 
 
 def test_a_cluster_taken_over_by_the_api_and_handed_back_gets_the_file_again(git: GitHouse) -> None:

@@ -12,7 +12,7 @@ from controlplane.converger.situation.decision import Verdict, Wait
 from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.clouds.networking import network_step
 from events import facts
-from tests.builders import BEFORE, a_situation, a_view
+from tests.builders import BEFORE, a_situation, a_view, changed_view
 
 PLACE = "local/default/local-1"
 WORDS = "ec2:DescribeInstances is not allowed: {place}: listing: no (UnauthorizedOperation, request {request})"
@@ -52,7 +52,7 @@ def test_it_is_over_with_a_listing_that_is_let_in_and_never_told_of_one_that_alw
 
 
 def test_a_network_that_may_not_be_made_is_told_at_once_with_what_tries_it_now_and_one_that_failed_later() -> None:
-    view = replace(a_view(), converged=0)
+    view = changed_view(a_view(), converged=0)
     situation = a_situation(view)
     repair = "kedge networks repair default --account production --region r"
     failed = NetworkAwaited("waits for the network default: being made; try 1 failed: CloudUnavailable: 500")

@@ -17,7 +17,7 @@ from controlplane.converger.situation.situation import Allowance
 from controlplane.converger.tick.fleet_brake import FleetBrake
 from controlplane.fleet.spec_order import StageWait
 from events import facts
-from tests.builders import BEFORE, NODES, a_document, a_situation, a_view, an_instance
+from tests.builders import BEFORE, NODES, a_document, a_situation, a_view, an_instance, changed_view
 
 ROLLS = StageWait("kafka.version 4.2.0 waits for stage (staging), which rolls to it", fails=False)
 STUCK = StageWait("kafka.version 4.2.0 waits for stage (staging), which is paused: over lunch", fails=True)
@@ -82,7 +82,7 @@ def test_it_blames_nobody_for_the_time_in_which_it_waited() -> None:
 def test_a_vm_that_is_lost_is_replaced_at_any_time() -> None:
     view = _outdated()
     lost = replace(view.instances["brokers-b-0.g1"], lost_at=BEFORE)
-    mending = replace(view, instances={**view.instances, lost.key: lost}, recycling=2)
+    mending = changed_view(view, instances={**view.instances, lost.key: lost}, recycling=2)
     verdict = _decided(mending, loss_grace_s=0.0)
     asked = [e for e in verdict.events if isinstance(e, facts.SurgeRequested)]
     assert [i.node for e in asked for i in e.instances] == ["brokers-b-0"], verdict.sentence

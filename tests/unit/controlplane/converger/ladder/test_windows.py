@@ -24,7 +24,7 @@ from controlplane.converger.tick.fleet_brake import FleetBrake
 from events import facts, topic_facts
 from planner.healing import Cure, PastCure
 from planner.rollout.windows import Freeze
-from tests.builders import BEFORE, NODES, NOW, a_document, a_situation, a_view, an_instance
+from tests.builders import BEFORE, NODES, NOW, a_document, a_situation, a_view, an_instance, changed_view
 
 # NOW is Thursday, 2026-01-01 12:00 UTC.
 OPEN = ", windows: [{start: '11:00', duration: 2h}]"
@@ -211,7 +211,7 @@ def test_a_roll_that_rested_waits_for_a_place_in_its_next_window() -> None:
     assert not brake.allowance(resting).may_roll
     brake.hear(resting, Wait(WaitReason.FLEET_BRAKE))
     assert not brake.allowance(resting).may_roll
-    brake.look_at([resting, replace(other, recycling=0, version=6)])
+    brake.look_at([resting, changed_view(other, recycling=0, version=6)])
     assert brake.allowance(resting).may_roll
     brake.hear(resting, None)
-    assert not brake.allowance(replace(other, generation=3, recycling=0, version=6)).may_roll
+    assert not brake.allowance(changed_view(other, generation=3, recycling=0, version=6)).may_roll

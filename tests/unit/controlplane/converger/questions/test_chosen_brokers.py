@@ -139,8 +139,8 @@ def test_the_digest_of_one_without_targets_is_what_it_was_before_there_were_any(
 
 def test_the_fold_keeps_who_was_chosen_and_new_brokers_are_no_choice() -> None:
     view = RULES[facts.RebalanceRequested](six(), asked(six(), 1003, 1004), NOW)
-    assert view.rebalance is not None
-    assert (view.rebalance.chosen, view.rebalance.onto) == ((1003, 1004), " onto 1003, 1004")
+    assert view.moves.rebalance is not None
+    assert (view.moves.rebalance.chosen, view.moves.rebalance.onto) == ((1003, 1004), " onto 1003, 1004")
     grown = in_hand(1003, cause="scale-up")
     assert (grown.chosen, grown.onto) == ((), "")
 

@@ -157,7 +157,7 @@ def _birth() -> list[object]:
     world = World()
     world.declare(a_document())
     world.converge()
-    assert not world.view().unreadable
+    assert not world.view().history.unreadable
     return [decode(e) for e in world.store.read_stream(cluster_stream(UID))]
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from controlplane.cluster.fold import evolve
 from controlplane.cluster.view import ClusterView, ConditionView
+from controlplane.cluster.views.roll import RollView
 from controlplane.converger.conditions.converged import converged, with_converged
 from controlplane.converger.conditions.ticks import TickFailures, tick_failing, tick_works, words_of
 from controlplane.converger.tick.failing_ticks import FailingTicks
@@ -19,11 +20,11 @@ from events.envelope import NewEvent, Origin
 from events.errors import StoreUnavailable
 from events.ids import ClusterUid
 from providers.errors import CloudUnavailable
-from tests.builders import NOW, a_document, an_inventory
+from tests.builders import NOW, a_document, an_inventory, changed_view
 from tests.unit.controlplane.converger.tick.test_converger_fleet import BAD, GOOD, RESTS, Fleet, _raises, _said
 
 LATER = NOW + timedelta(seconds=31)
-VIEW = ClusterView(uid=ClusterUid("u"), name="orders", generation=3, converged=3, document=a_document())
+VIEW = ClusterView(uid=ClusterUid("u"), name="orders", generation=3, roll=RollView(converged=3), document=a_document())
 
 
 def failures(*errors: Exception) -> TickFailures:
@@ -113,7 +114,7 @@ def test_a_cluster_is_not_converged_while_its_ticks_fail_or_its_history_cannot_b
         False,
         "TickFailing",
     )
-    unread = converged(replace(VIEW, unreadable="event 5"))
+    unread = converged(changed_view(VIEW, unreadable="event 5"))
     assert (unread.status, unread.reason) == (False, "HistoryUnreadable")
     works = facts.ConditionChanged("TickFailing", False, "Free", "")
     assert [(c.type, c.status) for c in with_converged(with_told("Unexpected"), works)] == [
@@ -238,7 +239,7 @@ def test_an_event_that_no_rule_was_written_for_freezes_its_cluster_and_is_told_o
     assert _pass_time(fleet, 120) == 2
     view = fleet.converger.view(BAD)
     assert view is not None
-    assert view.unreadable
+    assert view.history.unreadable
     assert {t: c.reason for t, c in view.conditions.items() if t in ("Blocked", "Converged")} == {
         "Blocked": "HistoryUnreadable",
         "Converged": "HistoryUnreadable",
@@ -258,7 +259,7 @@ def test_a_fold_never_raises() -> None:
     told = facts.ConditionChanged("Blocked", True, "Any", "")
     assert isinstance(decode(recorded), facts.ConditionChanged), told
     after = evolve(broken, replace(recorded, version=view.version + 1))
-    assert after.unreadable.startswith(f"event {view.version + 1} (condition.changed): TypeError")
+    assert after.history.unreadable.startswith(f"event {view.version + 1} (condition.changed): TypeError")
 
 
 def _declared(fleet: Fleet) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from controlplane.converger.tick.inventory import REFUSAL, SILENCE, ListedInvent
 from events.ids import ClusterUid
 from providers.base import InstanceState, Listing, Place
 from providers.errors import CloudUnavailable, NotPermitted
-from tests.builders import BEFORE, NODES, NOW, a_view, an_instance
+from tests.builders import BEFORE, NODES, NOW, a_view, an_instance, changed_view
 from tests.fakes.cloud import FakeCloud
 
 PLACE = Place("local", "local-1")
@@ -103,7 +103,7 @@ def test_who_is_at_rest_is_content_with_an_older_listing_than_who_works() -> Non
     sky.now += timedelta(seconds=1)
     sky.inventory.seen(sky.view())
     assert sky.cloud.listings == 1
-    sky.inventory.seen(replace(sky.view(), recycling=1))
+    sky.inventory.seen(changed_view(sky.view(), recycling=1))
     assert sky.cloud.listings == 2
 
 

@@ -14,7 +14,7 @@ from controlplane.converger.steps.rolls.replacements import replacement_step
 from controlplane.converger.tick.fleet_brake import FleetBrake
 from controlplane.converger.tick.surge_budget import SurgeBudget, accounts_of, surge_vms
 from events import facts
-from tests.builders import BEFORE, NOW, a_document, a_situation, a_view, an_instance
+from tests.builders import BEFORE, NOW, a_document, a_situation, a_view, an_instance, changed_view
 
 NEWER = a_document(version="4.2.0")
 LOST = an_instance("brokers-c-0", lost_at=NOW - timedelta(seconds=301))
@@ -132,7 +132,7 @@ def test_a_place_in_the_queue_outlasts_the_beginning_of_the_roll() -> None:
     first, second = _cluster("a", waits_since_s=100, recycling=0), _cluster("z", waits_since_s=50)
     budget.hear(first, UPGRADE)
     budget.hear(second, UPGRADE)
-    begun = replace(first, recycling=2, progressed_at=NOW)
+    begun = changed_view(first, recycling=2, progressed_at=NOW)
     assert budget.share(begun, mends=False).vms == 1
 
 
@@ -174,7 +174,7 @@ def test_of_clusters_that_all_want_nobody_is_passed_over() -> None:
         assert len(surging) == 2
         turns.append(surging)
         for name in surging:
-            clusters[name] = replace(clusters[name], progressed_at=NOW + timedelta(seconds=turn))
+            clusters[name] = changed_view(clusters[name], progressed_at=NOW + timedelta(seconds=turn))
             budget.note(clusters[name])
     for first, second, third in zip(turns, turns[1:], turns[2:], strict=False):
         assert {*first, *second, *third} == set(clusters)

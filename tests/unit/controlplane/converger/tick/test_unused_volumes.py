@@ -13,7 +13,7 @@ from controlplane.converger.questions.documents import document_for
 from controlplane.converger.tick.cluster_tick import new_events
 from events import facts
 from events.envelope import Recorded
-from tests.builders import BEFORE, NODES, NOW, a_view, an_instance
+from tests.builders import BEFORE, NODES, NOW, a_view, an_instance, changed_view
 
 _A, _HEIR = "controllers-a-0", "controllers-a-0.g2"
 
@@ -120,7 +120,7 @@ def test_in_an_old_history_a_volume_holds_data_once_anybody_joined() -> None:
 
 def test_a_cluster_that_was_adopted_or_reached_a_spec_has_a_past() -> None:
     assert _fenced(_founding(an_instance("brokers-b-0", 1, Phase.LAUNCHED, adopted=True)), "agent", None) is None
-    assert _fenced(replace(_founding(), converged=1), "agent", None) is None
+    assert _fenced(changed_view(_founding(), converged=1), "agent", None) is None
 
 
 def test_the_word_of_a_stopped_agent_is_folded() -> None:
@@ -135,7 +135,7 @@ def test_the_word_of_a_stopped_agent_is_folded() -> None:
 def test_a_vm_that_joined_is_not_told_another_configuration_like_this() -> None:
     event = facts.InstanceReconfigured("brokers-a-0.g1", 2, {}, {}, "x")
     view = a_view()
-    assert "has not joined" in _after(view, event).unreadable
+    assert "has not joined" in _after(view, event).history.unreadable
 
 
 def test_who_is_told_another_configuration_and_who_waits_for_it_have_as_long_as_the_first_time() -> None:

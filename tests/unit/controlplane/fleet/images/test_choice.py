@@ -130,9 +130,9 @@ def test_production_waits_for_staging_that_is_to_have_it_too() -> None:
 
 def test_production_goes_on_once_staging_has_soaked() -> None:
     staging = another("shop-stage", "staging", image=on(3))
-    assert staging.image is not None
+    assert staging.vms.image is not None
     assert number_of(offered(a_follower(stage="production"), staging)) == 3
-    fresh = replace(staging, image=replace(staging.image, reached_at=NOW - timedelta(seconds=2)))
+    fresh = changed_view(staging, image=replace(staging.vms.image, reached_at=NOW - timedelta(seconds=2)))
     assert "soaks 3 s more" in offered(a_follower(stage="production"), fresh).waits
 
 

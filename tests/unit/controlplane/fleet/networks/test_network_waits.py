@@ -23,5 +23,5 @@ def test_nothing_is_begun_before_the_network_is_there() -> None:
 
 def test_a_cluster_at_rest_does_not_mind() -> None:
     situation = a_situation(view=a_view())
-    assert situation.view.converged == situation.view.generation
+    assert situation.view.roll.converged == situation.view.generation
     assert network_step(replace(situation, seen=replace(situation.seen, networks=MISSING))) is None

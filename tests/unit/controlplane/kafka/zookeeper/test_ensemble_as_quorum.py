@@ -69,7 +69,7 @@ def test_a_server_is_looked_for_at_the_address_of_its_node() -> None:
     view = replace(a_view(), document=a_zookeeper_document())
     roll = roll_of(view)
     assert [(m.id, m.address, m.port) for m in roll.members] == [
-        (i.service_id, view.node_addresses[i.node], 2181)
+        (i.service_id, view.vms.node_addresses[i.node], 2181)
         for i in sorted(view.controllers(), key=lambda i: i.service_id)
     ]
     assert roll.voting == roll.given

@@ -69,7 +69,7 @@ def found(view: ClusterView | None = None, **overrides: Any) -> FoundCluster:
         "places": (PLACE,),
         "vms": tuple(a_vm(ran, i) for i in ran.instances.values()),
         "volumes": volumes,
-        "node_addresses": dict(ran.node_addresses),
+        "node_addresses": dict(ran.vms.node_addresses),
         "spent": _generations(ran),
         "kafka": a_kafka(ran),
     }
@@ -89,7 +89,7 @@ def a_vm(view: ClusterView, instance: InstanceView, *, document: bool = True, **
         "state": InstanceState.RUNNING,
         "address": instance.address,
         "volumes": tuple(v.key for v in instance.planned.volumes) if instance.bound else (),
-        "addresses": (view.node_addresses[instance.node],) if not instance.is_broker and instance.bound else (),
+        "addresses": (view.vms.node_addresses[instance.node],) if not instance.is_broker and instance.bound else (),
         "cluster_name": "orders",
         "shape": instance.planned.shape,
         "image": instance.planned.kafka_version,

@@ -52,8 +52,8 @@ def test_a_cluster_at_rest_comes_out_as_it_went_in() -> None:
     # Instances of old histories do not say their port; agents do.
     planned = {k: replace(i.planned, port=9092 * i.is_broker) for k, i in ran.instances.items()}
     assert {k: i.planned for k, i in after.view.instances.items()} == planned
-    assert (after.view.quorum.founding, after.view.node_addresses) == (ran.quorum.founding, ran.node_addresses)
-    assert (after.view.converged, after.view.generation, after.view.next_broker_id) == (1, 1, 1003)
+    assert (after.view.quorum.founding, after.view.vms.node_addresses) == (ran.quorum.founding, ran.vms.node_addresses)
+    assert (after.view.roll.converged, after.view.generation, after.view.vms.next_broker_id) == (1, 1, 1003)
     assert {i.intent for i in after.view.alive()} == {i.intent for i in ran.alive()}
     assert all(document_after_release(after.view, key) for key in ran.instances)
 
@@ -105,7 +105,7 @@ def test_kafka_out_of_reach_is_told_and_the_documents_are_believed() -> None:
     assert not after.refused
     assert "no route to host" in told(after, Weight.ASSUMED)
     assert {i.phase for i in after.view.alive()} == {Phase.JOINED}
-    assert after.view.converged == 0, "whether the levels are final is looked at once it is resumed"
+    assert after.view.roll.converged == 0, "whether the levels are final is looked at once it is resumed"
 
 
 def test_a_cluster_that_was_being_born_is_left_to_the_cloud() -> None:
@@ -131,7 +131,7 @@ def test_a_controller_that_is_in_two_places_is_left_to_a_person() -> None:
 
 def test_ids_of_the_departed_are_counted_as_spent() -> None:
     spent = {**dict.fromkeys(NODES, 1), "brokers-a-1": 2, "brokers-b-1": 1}
-    assert rebuilt(found(spent=spent)).view.next_broker_id == 1006
+    assert rebuilt(found(spent=spent)).view.vms.next_broker_id == 1006
 
 
 def test_the_next_id_is_above_all_that_kafka_names() -> None:
@@ -139,7 +139,7 @@ def test_the_next_id_is_above_all_that_kafka_names() -> None:
     some = next(iter(kafka.brokers.values()))
     brokers = {**kafka.brokers, 1040: replace(some, id=1040, fenced=True)}
     after = rebuilt(found(kafka=replace(kafka, brokers=brokers)))
-    assert after.view.next_broker_id == 1041
+    assert after.view.vms.next_broker_id == 1041
     assert "broker 1040: Kafka knows it, no VM runs it" in told(after, Weight.DIFFERS)
 
 
@@ -147,15 +147,15 @@ def test_generations_and_volumes_begin_above_those_that_were_used() -> None:
     left = CloudVolume("brokers-a-0.data.v3", UID, "a", 100, None)
     cluster = found(spent={**dict.fromkeys(NODES, 1), "brokers-a-0": 3})
     after = rebuilt(replace(cluster, volumes={**cluster.volumes, left.key: left}))
-    spent = after.view.spent["brokers-a-0"]
+    spent = after.view.vms.spent["brokers-a-0"]
     assert (spent.generation, spent.volume_version) == (3, 3)
     assert "brokers-a-0.data.v3: a volume no VM of this cluster needs" in told(after, Weight.NOTED)
 
 
 def test_where_the_cloud_forgets_everything_leaps() -> None:
     after = rebuilt(found(spent=None))
-    assert after.view.next_broker_id == 2003
-    assert {s.generation for s in after.view.spent.values()} == {101}
+    assert after.view.vms.next_broker_id == 2003
+    assert {s.generation for s in after.view.vms.spent.values()} == {101}
 
 
 # --- where an instance stands -----------------------------------------------------------------------------------
@@ -210,7 +210,7 @@ def test_a_dead_vm_stays_known_so_that_the_loss_can_be_seen_to() -> None:
     )
     after = rebuilt(found(ran, vms=vms))
     assert after.view.instances["brokers-b-0.g1"].phase is Phase.JOINED
-    assert after.view.converged == 0
+    assert after.view.roll.converged == 0
 
 
 def test_starts_are_counted_on_so_that_a_spent_one_is_never_asked_for_again() -> None:
@@ -228,7 +228,7 @@ def test_a_newer_spec_is_told_vm_by_vm_and_means_work_once_resumed() -> None:
         after, Weight.DIFFERS
     )
     assert "replaced once it is resumed" in told(after, Weight.DIFFERS)
-    assert after.view.converged == 0
+    assert after.view.roll.converged == 0
 
 
 def test_a_changed_property_is_a_difference_and_what_follows_from_the_size_is_none() -> None:
@@ -236,7 +236,7 @@ def test_a_changed_property_is_a_difference_and_what_follows_from_the_size_is_no
     after = rebuilt(found(), config=config)
     assert "num.io.threads=unset, the spec says 4" in told(after, Weight.DIFFERS)
     assert "replaced" not in told(after, Weight.DIFFERS), "Kafka takes it live"
-    assert after.view.converged == 0
+    assert after.view.roll.converged == 0
     fixed = rebuilt(found(), config=", config: {num.partitions: 4}")
     assert "Kafka reads num.partitions when it starts: restarted once it is resumed" in told(fixed, Weight.DIFFERS)
     ran = what_ran()
@@ -256,7 +256,7 @@ def test_a_heap_an_agent_was_told_is_a_restart_and_no_other_vm() -> None:
     assert "heap 2048 -> 256 MiB: restarted once it is resumed" in told(after, Weight.DIFFERS)
     assert "replaced" not in told(after, Weight.DIFFERS)
     assert "told something new" not in told(after, Weight.DIFFERS)
-    assert after.view.converged == 0
+    assert after.view.roll.converged == 0
 
 
 def test_a_node_without_a_vm_and_a_vm_without_a_node_are_told() -> None:
@@ -303,7 +303,7 @@ def test_a_half_made_vm_is_given_a_disk_of_its_own_name_and_a_new_id() -> None:
     made = after.view.instances["brokers-a-0.g2"]
     assert (made.phase, made.planned.volumes[0].key) == (Phase.LAUNCHED, "brokers-a-0.data.v2")
     assert made.service_id >= 1003
-    assert after.view.next_broker_id > made.service_id
+    assert after.view.vms.next_broker_id > made.service_id
 
 
 def test_the_kafka_cluster_id_is_the_one_its_uid_gives() -> None:

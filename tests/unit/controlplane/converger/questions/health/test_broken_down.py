@@ -35,6 +35,7 @@ from tests.builders import (
     a_snapshot,
     a_view,
     an_instance,
+    changed_view,
 )
 
 SICK = "brokers-b-0.g1"
@@ -160,7 +161,7 @@ def test_one_that_is_being_emptied_and_stands_still_is_restarted_and_gets_no_sec
     (prescribed,) = health_of(situation).prescriptions
     assert (prescribed.ailment.key, prescribed.cure) == (SICK, Cure.RESTART)
     before = PastCure("brokers-b-0", "registration_wrong", Cure.RESTART, NOW - timedelta(hours=1))
-    health = health_of(seen_away(view=replace(DRAINING, cures=(before,)), kafka=ONLY_COPY))
+    health = health_of(seen_away(view=changed_view(DRAINING, cures=(before,)), kafka=ONLY_COPY))
     assert health.prescriptions == ()
     (refused,) = health.refusals
     assert refused.reason == (

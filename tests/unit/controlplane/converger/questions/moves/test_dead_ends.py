@@ -17,7 +17,7 @@ from controlplane.converger.steps.rolls.succession import drain_lost, superseded
 from events import facts
 from planner.healing import Cure, PastCure
 from planner.observed import PartitionSeen, TopicPartition
-from tests.builders import NOW, a_drain, a_partition, a_situation, a_snapshot, a_view, an_instance
+from tests.builders import NOW, a_drain, a_partition, a_situation, a_snapshot, a_view, an_instance, changed_view
 
 LONG_AGO = NOW - timedelta(seconds=600)
 JUST_NOW = NOW - timedelta(seconds=10)
@@ -160,7 +160,7 @@ def test_who_is_in_the_way_of_one_that_is_in_the_way_is_emptied_in_the_same_drai
         a_partition("orders-1", (1005, 1003, 1004), isr=(1005,), leader=1005),
     )
     situation = seen(*chain, instances=instances, live=(1002, 1005, 1010))
-    situation = replace(situation, view=replace(situation.view, drain=None))
+    situation = replace(situation, view=changed_view(situation.view, drain=None))
     verdict = drain_lost(situation, superseded(situation.view), ())
     assert verdict is not None
     (drain,) = verdict.events
@@ -225,7 +225,7 @@ def test_it_waits_for_one_that_may_be_back_where_no_broker_without_a_replica_liv
     asked = {i.key: ReplaceView("healing of unreachable", True, NOW) for i in fleet() if i.service_id == away}
     situation = replace(
         situation,
-        view=replace(
+        view=changed_view(
             situation.view,
             drain=a_drain(successors={1000: away}),
             requests=replace(situation.view.requests, to_replace=asked),

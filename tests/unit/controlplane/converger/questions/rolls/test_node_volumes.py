@@ -26,6 +26,7 @@ from tests.builders import (
     a_snapshot,
     a_view,
     an_instance,
+    changed_view,
 )
 from tests.unit.controlplane.two_disks import a_broker, a_view_of_two
 
@@ -39,7 +40,7 @@ def test_directories_are_named_after_the_first_which_keeps_its_name() -> None:
 
 
 def test_a_new_vm_gets_a_volume_for_each_directory_with_an_id_of_its_own() -> None:
-    view = replace(a_view_of_two(a_broker(digest="older")), generation=2, recycling=2)
+    view = changed_view(a_view_of_two(a_broker(digest="older")), generation=2, recycling=2)
     (asked,) = decide(a_situation(view)).events
     assert isinstance(asked, facts.SurgeRequested)
     (planned,) = asked.instances
@@ -85,7 +86,7 @@ def test_a_handover_under_way_is_ended_with_the_disks_there_are() -> None:
     """The number changed while a broker was stopped for its heir: that heir takes what is there, and is replaced."""
     document = a_document(disks=", count: 3", strategy="reattach", max_unavailable=1)
     old = a_broker(phase=Phase.RELEASED, bound=False, handover=True)
-    view = replace(a_view_of_two(old), document=document, generation=2, recycling=2)
+    view = changed_view(a_view_of_two(old), document=document, generation=2, recycling=2)
     surge = next(e for e in decide(a_situation(view)).events if isinstance(e, facts.SurgeRequested))
     assert [v.dir for v in surge.instances[0].volumes] == ["data", "data2"]
     heir = an_instance("brokers-a-0", 2, service_id=1000)

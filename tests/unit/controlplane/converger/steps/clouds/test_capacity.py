@@ -10,7 +10,8 @@ from controlplane.cluster.bandwidth import ASSUMED_BYTES_PER_S, nic_bytes_per_s,
 from controlplane.cluster.fold import evolve
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.planner_state import catalogue_capacity
-from controlplane.cluster.view import ClusterView, DrainView
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.drains import DrainView
 from controlplane.cluster.views.intents import IntentView
 from controlplane.converger.conditions.changes import FALLBACK, TWINS, condition_changes
 from controlplane.converger.questions.clouds.machine_choices import fallen_back
@@ -68,7 +69,7 @@ def _after(view: ClusterView, *told: object) -> ClusterView:
             view,
             Recorded(1, "s", view.version + 1, "e", new.type, new.schema, new.data, "p", None, None, 1, NOW),
         )
-        assert not view.unreadable
+        assert not view.history.unreadable
     return view
 
 

@@ -66,7 +66,7 @@ def view_of(knows: Mapping[int, Knows], **changes: Any) -> ClusterView:
     )
     founding = facts.QuorumFounded("kafka-cluster", "3.9", voters)
     migration = replace(made.quorum.migration, founding=founding)  # type: ignore[type-var]
-    return replace(
+    return changed_view(
         made, instances=instances, recycling=2, quorum=replace(made.quorum, controller_ids=ids, migration=migration)
     )
 

@@ -21,7 +21,7 @@ def told(view: ClusterView, *events: object) -> ClusterView:
     for event in events:
         new, version = encode(event, "e1"), view.version + 1
         view = evolve(view, Recorded(1, "s", version, "e", new.type, new.schema, new.data, "t", None, None, 1, NOW))
-        assert not view.unreadable, view.unreadable
+        assert not view.history.unreadable, view.history.unreadable
     return view
 
 
@@ -67,7 +67,7 @@ def test_a_listing_that_loses_too_much_freezes_the_cluster(without: Collection[s
     gone = in_racks(view, racks)
     view, waits = after_looks(view, gone)
     assert waits == "ListingLostRacks"
-    assert (view.losses.doubted, lost(view)) == (tuple(sorted(gone)), set())
+    assert (view.vms.losses.doubted, lost(view)) == (tuple(sorted(gone)), set())
     verdict = decide(a_situation(view, inventory=an_inventory(view, gone=gone)))
     assert words in verdict.sentence
     assert [type(e) for e in verdict.events] == [facts.ConditionChanged]
@@ -81,7 +81,7 @@ def test_a_second_rack_after_a_recorded_first_one_freezes_too() -> None:
     view = a_view(*(an_instance(n, lost_at=BEFORE) for n in NODES if "-a-" in n))
     view, waits = after_looks(view, in_racks(view, "ab"))
     assert waits == "ListingLostRacks"
-    assert view.losses.doubted == tuple(sorted(in_racks(view, "b"))), "what is recorded as lost is not in doubt"
+    assert view.vms.losses.doubted == tuple(sorted(in_racks(view, "b"))), "what is recorded as lost is not in doubt"
 
 
 @pytest.mark.parametrize("racks", ["a", "b"])
@@ -114,7 +114,7 @@ def test_a_vm_whose_agent_reported_after_the_listing_is_not_lost() -> None:
 def test_a_listing_that_shows_them_again_ends_the_doubt() -> None:
     view, _ = after_looks(a_view(), in_racks(a_view(), "ab"))
     view, waits = after_looks(view, ())
-    assert (waits, view.losses.doubted, lost(view)) == ("", (), set())
+    assert (waits, view.vms.losses.doubted, lost(view)) == ("", (), set())
 
 
 def test_vms_a_person_confirms_are_lost_and_no_others() -> None:
@@ -125,7 +125,7 @@ def test_vms_a_person_confirms_are_lost_and_no_others() -> None:
     half, waits = after_looks(view, gone)
     assert (lost(half), waits) == (in_racks(view, "a"), "ListingLostRacks"), "a word on a says nothing of b"
     whole, waits = after_looks(confirmed(half, in_racks(view, "b")), gone)
-    assert (lost(whole), waits, whole.losses.doubted) == (gone, "", ())
+    assert (lost(whole), waits, whole.vms.losses.doubted) == (gone, "", ())
 
 
 def test_after_two_confirmed_racks_one_vm_of_the_third_is_lost_as_usual() -> None:
@@ -151,7 +151,7 @@ def test_a_confirmed_vm_that_is_shown_again_has_to_be_confirmed_anew() -> None:
     gone = in_racks(view, "ab")
     view, _ = after_looks(view, gone)
     view, _ = after_looks(confirmed(view, in_racks(view, "a")), ())
-    assert (view.losses.confirmed, lost(view)) == (frozenset(), set())
+    assert (view.vms.losses.confirmed, lost(view)) == (frozenset(), set())
     view, waits = after_looks(view, gone)
     assert (waits, lost(view)) == ("ListingLostRacks", set())
 
@@ -173,4 +173,4 @@ def test_all_of_two_racks_confirmed_and_shown_again_have_to_be_confirmed_anew() 
     gone = in_racks(view, "ab")
     view, _ = after_looks(view, gone)
     view, _ = after_looks(confirmed(view, gone), ())
-    assert view.losses.confirmed == frozenset()
+    assert view.vms.losses.confirmed == frozenset()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from controlplane.cluster.observed.moves import Elections, MoveWatch
-from controlplane.cluster.view import MovesView
+from controlplane.cluster.views.stuck_moves import StuckMovesView
 from controlplane.converger.conditions.stuck_moves import elections_fail
 from controlplane.converger.situation.situation import Allowance, Situation
 from controlplane.converger.steps.housekeeping import housekeeping_step
@@ -142,8 +142,8 @@ PAST = tuple(
         pytest.param(failing(a_partition()), id="every leader is home"),
         pytest.param(failing(recycling=True), id="a roll runs"),
         pytest.param(failing(seen={"quorum": quorum_with(lag=10**6)}), id="another controller lags"),
-        pytest.param(failing(moves=MovesView(cures=PAST)), id="four cures in a day"),
-        pytest.param(failing(moves=MovesView(cures=(replace(PAST[0], at=BEFORE),))), id="the last one is young"),
+        pytest.param(failing(stuck=StuckMovesView(cures=PAST)), id="four cures in a day"),
+        pytest.param(failing(stuck=StuckMovesView(cures=(replace(PAST[0], at=BEFORE),))), id="the last one is young"),
         pytest.param(failing(document=a_document(healing="restart: false")), id="the spec allows none"),
         pytest.param(replace(failing(), allowance=Allowance(cures=BRAKED)), id="the fleet had its cures of the day"),
     ],
@@ -153,7 +153,7 @@ def test_no_other_controller_is_had_for_elections(here: Situation) -> None:
 
 
 def test_the_condition_of_elections_says_why_nothing_more_is_done() -> None:
-    told = elections_fail(failing(moves=MovesView(cures=PAST)))
+    told = elections_fail(failing(stuck=StuckMovesView(cures=PAST)))
     assert told is not None
     assert "4 cures of moves and elections in a day are the most this cluster gets." in told.message
     rolling = elections_fail(failing(recycling=True))

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from controlplane.cluster.fold import evolve
-from controlplane.cluster.view import MovesView
 from controlplane.cluster.views.plans import PlanningView, PlanView, ProgressView
 from controlplane.cluster.views.rebalances import RebalanceTerms, RebalanceView
+from controlplane.cluster.views.stuck_moves import StuckMovesView
 from controlplane.cluster.views.topics import ReplicationView, TopicsView
 from controlplane.converger.conditions.stuck_moves import reassignment_hung
 from controlplane.converger.questions.moves.batches import batches_in_hand
@@ -64,9 +64,9 @@ def moving(isr: tuple[int, ...] = (1000, 1001, 1002), **about: Any) -> Partition
 BACK = a_partition("orders-0", isr=(1000, 1001, 1002))
 
 
-def rebalancing(partition: PartitionSeen, *, moves: MovesView | None = None, **about: Any) -> Situation:
+def rebalancing(partition: PartitionSeen, *, moves: StuckMovesView | None = None, **about: Any) -> Situation:
     """A rebalance whose one move has stood still for long."""
-    own = {"rebalance": about.pop("rebalance", REBALANCE), "moves": moves or MovesView(), **about.pop("view", {})}
+    own = {"rebalance": about.pop("rebalance", REBALANCE), "stuck": moves or StuckMovesView(), **about.pop("view", {})}
     plan = RebalancePlan(a_plan([SPREAD]), (), 0, 50.0, 5.0)
     seen = {"kafka": a_snapshot(partition, **{"brokers": ALL, **about}), "pulses": _still(partition)}
     return a_situation(a_view(NEW, **own), **seen, rebalance_plan=plan, rebalance_sha256="sha")
@@ -77,12 +77,12 @@ def replicating(
     *,
     cause: str = "zones",
     move: topic_facts.ReplicaMove = OF_TOPICS,
-    moves: MovesView | None = None,
+    moves: StuckMovesView | None = None,
     **about: Any,
 ) -> Situation:
     """A batch of replicas whose one move has stood still for long."""
     batch = ReplicationView("batch-1", (move,), BEFORE, cause)
-    view = a_view(NEW, topics=TopicsView(replication=batch), moves=moves or MovesView(), **about.pop("view", {}))
+    view = a_view(NEW, topics=TopicsView(replication=batch), stuck=moves or StuckMovesView(), **about.pop("view", {}))
     seen = {"kafka": a_snapshot(partition, **{"brokers": ALL, **about}), "pulses": _still(partition)}
     return a_situation(view, **seen)
 
@@ -91,8 +91,8 @@ def _still(partition: PartitionSeen) -> dict[Any, Any]:
     return {partition.name: felt(None, partition, LONG_AGO)} if partition.is_moving else {}
 
 
-def taking_back(batch: str, tries: int, diagnosis: str = "NoProgress") -> MovesView:
-    return MovesView(
+def taking_back(batch: str, tries: int, diagnosis: str = "NoProgress") -> StuckMovesView:
+    return StuckMovesView(
         cured=batch,
         tries=tries,
         cured_at=LONG_AGO,
@@ -111,12 +111,12 @@ def cure_in(here: Situation) -> facts.MoveCureRequested:
     return cure
 
 
-def folded(here: Situation, event: object) -> MovesView:
+def folded(here: Situation, event: object) -> StuckMovesView:
     new = encode(event, "e")
     recorded = Recorded(1, "cluster-c0ffee", 21, "e", new.type, new.schema, new.data, "converger", None, None, 1, NOW)
     after = evolve(here.view, recorded)
-    assert not after.unreadable
-    return after.moves
+    assert not after.history.unreadable
+    return after.moves.stuck
 
 
 def test_a_move_of_a_rebalance_that_hangs_is_taken_back_and_the_rest_planned_anew() -> None:
@@ -243,7 +243,7 @@ def test_a_topic_that_gets_more_replicas_goes_back_to_the_few_it_had() -> None:
 
 
 def test_a_throttle_that_a_batch_of_replicas_hangs_on_stays_raised_for_it() -> None:
-    raised = MovesView(cured="batch-1", follower_rates={1003: 10**12})
+    raised = StuckMovesView(cured="batch-1", follower_rates={1003: 10**12})
     followed = replication_in_hand_step(replicating(moving(), moves=raised))
     assert followed is not None
     (throttle,) = followed.effects

@@ -8,10 +8,9 @@ import pytest
 
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.observed.moves import MoveWatch, TakenBack
-from controlplane.cluster.view import MovesView
 from controlplane.cluster.views.healing import SwitchView
 from controlplane.cluster.views.instances import InstanceView
-from controlplane.cluster.views.stuck_moves import DeposedController
+from controlplane.cluster.views.stuck_moves import DeposedController, StuckMovesView
 from controlplane.converger.conditions.stuck_moves import reassignment_hung, strangers_told
 from controlplane.converger.ladder.decide import decide
 from controlplane.converger.questions.moves.pacing import paced
@@ -65,7 +64,7 @@ def test_a_move_whose_target_is_dead_is_to_be_taken_back() -> None:
     assert cure.brokers == (1010,)
 
 
-CURED = MovesView(
+CURED = StuckMovesView(
     cured="drain-1",
     cured_at=LONG_AGO,
     taking_back=("orders-0",),
@@ -73,7 +72,7 @@ CURED = MovesView(
     diagnosis="TargetDead",
     why="it is dead",
 )
-TAKEN: dict[str, Any] = {"moves": CURED}
+TAKEN: dict[str, Any] = {"stuck": CURED}
 BACK = a_partition("orders-0", isr=(1000, 1001, 1002))
 DEAD = {"brokers": (1000, 1001, 1002), "fenced": (1010,)}
 
@@ -105,7 +104,7 @@ def test_whoever_was_diagnosed_is_replaced_and_nobody_that_is_down_by_chance() -
     """1010 is back; 1001, another target, is started anew by its agent at this moment."""
     there = {"brokers": (1000, 1002, 1010), "fenced": (1001,)}
     assert "new VM" not in replanned(situation(BACK, view=TAKEN, **there))
-    unnamed = {"moves": replace(CURED, brokers=())}
+    unnamed = {"stuck": replace(CURED, brokers=())}
     assert "new VM" not in replanned(situation(BACK, view=unnamed, **DEAD)), "as older events have it"
 
 
@@ -225,14 +224,14 @@ def test_no_other_controller_is_had_once_the_fleet_has_had_its_cures_of_the_day(
 
 def test_the_election_that_was_asked_for_is_held_once_and_only_in_place_of_whom_it_names() -> None:
     asked = DeposedController(1001, 7, BEFORE, "it ends nothing")
-    view = zookeeper_view(moves=MovesView(deposed=asked))
+    view = zookeeper_view(stuck=StuckMovesView(deposed=asked))
     still = stuck_moves_step(situation(a_partition("orders-0"), drain=False, view=view, **REIGN))
     assert still is not None
     assert still.effects == (ReelectController(1001, 7),)
     for later in ({"controller_epoch": 8}, {"controller": 1002}, {"quorum": quorum_with(silent_s=99.0)}):
         seen = {**REIGN, **later}
         assert stuck_moves_step(situation(a_partition("orders-0"), drain=False, view=view, **seen)) is None
-    old = zookeeper_view(moves=MovesView(deposed=replace(asked, asked_at=NOW - STANDS)))
+    old = zookeeper_view(stuck=StuckMovesView(deposed=replace(asked, asked_at=NOW - STANDS)))
     assert stuck_moves_step(situation(a_partition("orders-0"), drain=False, view=old, **REIGN)) is None
 
 
@@ -265,14 +264,14 @@ def test_moves_of_others_are_never_cured_but_told_after_ten_minutes() -> None:
 
 
 def test_an_adopted_move_is_not_told() -> None:
-    known = situation(moving(), drain=False, view={"moves": MovesView(adopted={"orders-0": "asked by anna"})})
+    known = situation(moving(), drain=False, view={"stuck": StuckMovesView(adopted={"orders-0": "asked by anna"})})
     told = strangers_told(known)
     assert told is not None
     assert not told.status
 
 
 def test_what_a_person_wants_cancelled_is_cancelled_and_forgotten_once_it_has_ended() -> None:
-    asked = {"moves": MovesView(cancelling={"orders-0": "asked by anna"})}
+    asked = {"stuck": StuckMovesView(cancelling={"orders-0": "asked by anna"})}
     running = stuck_moves_step(situation(moving(), drain=False, view=asked))
     assert running is not None
     assert running.effects == (CancelMoves((MOVE.name,)),)
@@ -288,7 +287,7 @@ def refused(asked: int, ago_s: float) -> dict[str, Any]:
 
 
 def test_a_cancel_that_kafka_refuses_is_asked_for_less_and_less_and_holds_nothing_up() -> None:
-    view = {"moves": MovesView(cancelling={"orders-0": "asked by anna"})}
+    view = {"stuck": StuckMovesView(cancelling={"orders-0": "asked by anna"})}
     assert stuck_moves_step(situation(moving(), drain=False, view=view, **refused(3, 7))) is None
     again = stuck_moves_step(situation(moving(), drain=False, view=view, **refused(3, 8)))
     assert again is not None
@@ -326,8 +325,8 @@ def test_the_condition_says_why_and_what_next() -> None:
 
 
 def test_a_raised_throttle_stands_whatever_the_plan_promised() -> None:
-    raised = MovesView(cured="drain-1", follower_rates={1010: 9_000_000})
-    here = situation(moving(), view={"moves": raised})
+    raised = StuckMovesView(cured="drain-1", follower_rates={1010: 9_000_000})
+    here = situation(moving(), view={"stuck": raised})
     kafka = here.seen.kafka
     assert kafka is not None
     throttle = paced(here, a_plan([MOVE]), kafka, (MOVE,), ()).throttle
@@ -336,8 +335,8 @@ def test_a_raised_throttle_stands_whatever_the_plan_promised() -> None:
 
 
 def test_a_raised_throttle_is_of_its_drain_alone() -> None:
-    raised = MovesView(cured="drain-0", follower_rates={1010: 9_000_000})
-    here = situation(moving(), view={"moves": raised})
+    raised = StuckMovesView(cured="drain-0", follower_rates={1010: 9_000_000})
+    here = situation(moving(), view={"stuck": raised})
     kafka = here.seen.kafka
     assert kafka is not None
     assert paced(here, a_plan([MOVE]), kafka, (MOVE,), ()).throttle.follower_bytes_per_s[1010] < 9_000_000

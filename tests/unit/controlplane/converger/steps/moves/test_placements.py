@@ -29,7 +29,17 @@ from events.topic_facts import ReplicationEnded, ReplicationRequested, TopicDecl
 from planner.anomalies.kinds import Kind, State
 from planner.observed import KafkaSnapshot, LogDirsSeen, PartitionSeen
 from planner.pulse import MovePulse
-from tests.builders import NOW, a_document, a_partition, a_situation, a_snapshot, a_spec, a_view, an_instance
+from tests.builders import (
+    NOW,
+    a_document,
+    a_partition,
+    a_situation,
+    a_snapshot,
+    a_spec,
+    a_view,
+    an_instance,
+    changed_view,
+)
 from tests.external_clusters import an_external_spec
 
 CORRECT = "placement: {correct: true}"
@@ -141,7 +151,7 @@ def test_a_batch_that_has_not_begun_is_put_off_when_a_replica_falls_behind() -> 
 
 def test_a_rebalance_in_hand_mends_zones_itself() -> None:
     view = a_cluster()
-    busy = replace(view, rebalance=object())  # type: ignore[arg-type]
+    busy = changed_view(view, rebalance=object())
     assert placement_step(situation(busy, a_look(a_partition("orders-0", TOGETHER)))) is None
 
 
@@ -181,7 +191,7 @@ def test_the_budget_of_a_day_holds_for_it_and_for_rebalances_together() -> None:
     parts = [a_partition(f"orders-{n}", TOGETHER, size_bytes=size) for n in range(5)]
     fresh = a_cluster(spec)
     assert len(begun(placement_step(situation(fresh, a_look(*parts)))).moves) == 3
-    spent = replace(fresh, rebalance_spent=(BatchSpent(NOW - timedelta(hours=3), 2 * GIB),))
+    spent = changed_view(fresh, rebalance_spent=(BatchSpent(NOW - timedelta(hours=3), 2 * GIB),))
     one = begun(placement_step(situation(spent, a_look(*parts))))
     assert len(one.moves) == 1
     full = after(spent, one, ReplicationEnded(one.batch, 1, "1 of 1 moves done"))

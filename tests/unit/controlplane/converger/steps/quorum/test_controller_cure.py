@@ -19,7 +19,7 @@ from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.quorum.controller_cure import STANDS, reelection_due
 from events import facts
 from planner.observed import KafkaSnapshot, QuorumSeen, VoterSeen
-from tests.builders import BEFORE, NOW, a_situation, a_snapshot, a_view, an_instance
+from tests.builders import BEFORE, NOW, a_situation, a_snapshot, a_view, an_instance, changed_view
 from tests.unit.controlplane.cohosted import a_sharing_view
 
 LEADER = "controllers-a-0.g1"
@@ -126,8 +126,8 @@ def test_what_was_asked_is_tried_for_two_minutes_and_while_that_controller_leads
     def tried(seconds: float, epoch: int = 5) -> bool:
         asked = facts.ControllerElectionRequested(1000, epoch, "as tested")
         since = NOW - timedelta(seconds=seconds)
-        moves = replace(view.moves, deposed=_deposed(view, asked, since))
-        verdict = reelection_due(*_ensemble(replace(view, moves=moves)))
+        stuck = replace(view.moves.stuck, deposed=_deposed(view, asked, since))
+        verdict = reelection_due(*_ensemble(changed_view(view, stuck=stuck)))
         assert verdict is None or verdict.effects == (ReelectController(1000, 5),)
         return verdict is not None
 
@@ -140,4 +140,4 @@ def test_what_was_asked_is_tried_for_two_minutes_and_while_that_controller_leads
 def _deposed(view: ClusterView, asked: facts.ControllerElectionRequested, at: Any) -> Any:
     from tests.unit.controlplane.cohosted import after
 
-    return after(view, asked, at).moves.deposed
+    return after(view, asked, at).moves.stuck.deposed

@@ -158,7 +158,7 @@ def test_it_waits_for_the_end_of_a_freeze() -> None:
 
 
 def test_once_it_is_recorded_nothing_is_looked_at_any_more() -> None:
-    view = replace(a_cluster().view, finalised={KRAFT: 1}, converged=2)
+    view = changed_view(a_cluster().view, finalised={KRAFT: 1}, converged=2)
     verdict = decide(a_situation(view, kafka=None))
     assert (verdict.events, verdict.effects, verdict.wait) == ((), (), None)
 
@@ -191,6 +191,6 @@ def test_a_plan_says_what_a_pool_waits_for() -> None:
 
 def test_a_plan_says_nothing_of_a_quorum_that_is_dynamic() -> None:
     situation = a_cluster(features=RAISED)
-    for view in (situation.view, replace(situation.view, finalised={KRAFT: 1})):
+    for view in (situation.view, changed_view(situation.view, finalised={KRAFT: 1})):
         names, warnings = _plan(view, kafka_of(situation), quorum="dynamic", ours=3)
         assert not any("dynamic" in text for text in (*names, *warnings))

@@ -170,7 +170,7 @@ def _five(**overrides: Any) -> ClusterView:
     more = {
         n.service_id: facts.FoundingVoter(n.node, n.service_id, "a", 9093, _directory(n.node)) for n in (NEW, NEW_TOO)
     }
-    return replace(
+    return changed_view(
         view,
         instances={**view.instances, **joined},
         recycling=2,
@@ -394,4 +394,4 @@ def test_two_changes_at_once_make_the_history_unreadable() -> None:
     view = _growing(voter_change=_change())
     (new,) = new_events("cluster", view.version, [asked])
     told = Recorded(1, "cluster", view.version + 1, "e", new.type, new.schema, new.data, "a", None, None, 1, NOW)
-    assert "never two at once" in evolve(view, told).unreadable
+    assert "never two at once" in evolve(view, told).history.unreadable

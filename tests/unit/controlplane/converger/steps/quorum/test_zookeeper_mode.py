@@ -109,7 +109,7 @@ def test_the_protocol_is_raised_after_the_soak_and_not_before() -> None:
     assert soaking is not None
     assert soaking.wait is not None
     assert soaking.wait.reason == "Soak"
-    raised = raise_step(a_situation(replace(rolled, replaced_at=None)))
+    raised = raise_step(a_situation(changed_view(rolled, replaced_at=None)))
     assert raised is not None
     assert raised.events == (facts.ProtocolRaised("3.8", "3.9", "all brokers run Kafka 3.9.1"),)
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from controlplane.cluster.lifecycle import Phase
-from controlplane.cluster.view import DrainView
+from controlplane.cluster.views.drains import DrainView
 from controlplane.converger.situation.decision import Verdict
 from controlplane.converger.steps.rolls.drains import drain_step
 from planner.drain.plan import DrainPlan

@@ -19,7 +19,7 @@ from planner.rollout.desired import desired_nodes
 from planner.rollout.diff import Change
 from providers.base import VolumeResource
 from providers.variables import module_variables
-from tests.builders import BEFORE, a_document, a_situation, a_view, a_volume, an_instance
+from tests.builders import BEFORE, a_document, a_situation, a_view, a_volume, an_instance, changed_view
 
 FAST = PlannedDisk("gp3", 6000, 500)
 
@@ -34,7 +34,7 @@ def with_fast_disks(**spec: Any) -> KafkaClusterDocument:
 
 
 def asking_for_fast_ones(**spec: Any) -> ClusterView:
-    return replace(a_view(document=with_fast_disks(**spec)), generation=2, recycling=2)
+    return changed_view(a_view(document=with_fast_disks(**spec)), generation=2, recycling=2)
 
 
 def test_brokers_get_new_vms_and_who_votes_is_left_alone() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.observed.jobs import JobSeen
-from controlplane.cluster.view import DrainView
+from controlplane.cluster.views.drains import DrainView
 from controlplane.cluster.views.plans import PlanningView
 from controlplane.cluster.views.running_settings import ReplaceView
 from controlplane.converger.questions.rolls.plan_ahead import plan_job_id

@@ -28,6 +28,7 @@ from tests.builders import (
     a_snapshot,
     a_view,
     an_instance,
+    changed_view,
 )
 
 A, B = "brokers-a-0.g1", "brokers-b-0.g1"
@@ -72,7 +73,7 @@ def test_one_that_is_empty_is_left_alone_until_something_comes_to_it() -> None:
     view = _cluster(evacuations=_asked(A, empty=True), recycling=0)
     assert _step(view, kafka=a_snapshot(ELSEWHERE)) is None
     assert not has_work(view)
-    verdict = _step(replace(view, recycling=1))
+    verdict = _step(changed_view(view, recycling=1))
     assert verdict is not None
     assert isinstance(verdict.events[0], facts.DrainRequested)
 
@@ -168,8 +169,8 @@ def test_the_throttle_of_a_drain_is_the_lower_of_the_specs_and_that_of_its_evacu
     slow = {A: EvacuationView("slowly", BEFORE, throttle_mib_per_s=5)}
     view = _cluster(evacuations=slow, drain=a_drain(keys=(A,), stays=True))
     assert cap_mib_per_s(view) == 5
-    assert cap_mib_per_s(replace(view, drain=a_drain(keys=(A,)))) is None, "a roll's drain is not bound by it"
-    assert cap_mib_per_s(replace(view, drain=None)) is None
+    assert cap_mib_per_s(changed_view(view, drain=a_drain(keys=(A,)))) is None, "a roll's drain is not bound by it"
+    assert cap_mib_per_s(changed_view(view, drain=None)) is None
     assert (lowered(view, 7), lowered(view, 0)) == (7, None)
     spec = a_document(throttle=", throttleMibPerS: 3")
     assert cap_mib_per_s(replace(view, document=spec)) == 3

@@ -202,7 +202,7 @@ def test_another_quorum_of_theirs_is_told_to_new_starts_once_kafka_has_it() -> N
 
 @pytest.mark.parametrize(("level", "reason"), [(0, "ExternalQuorumStatic"), (1, "")])
 def test_no_vm_is_made_for_a_static_quorum(level: int, reason: str) -> None:
-    view = replace(a_shared_view(theirs(1), theirs(2), theirs(3)), instances={}, converged=0)
+    view = changed_view(a_shared_view(theirs(1), theirs(2), theirs(3)), instances={}, converged=0)
     situation = seen(view, live=(1, 2, 3))
     assert situation.seen.kafka is not None
     kafka = replace(situation.seen.kafka, features={"kraft.version": FeatureSeen(level, 0, 1)})

@@ -36,7 +36,7 @@ def _view(**changes: object) -> ClusterView:
         key: replace(instance, start=replace(instance.start, born_with=config))
         for key, instance in born.instances.items()
     }
-    view = replace(born, instances=MappingProxyType(there), document=LARGER, generation=2, recycling=2)
+    view = changed_view(born, instances=MappingProxyType(there), document=LARGER, generation=2, recycling=2)
     return changed_view(view, **changes)
 
 
@@ -53,7 +53,7 @@ def test_brokers_are_asked_to_grow_one_after_the_other_under_intents_of_their_ow
     assert (asked.key, asked.sizes) == (KEY, {VOLUME: 200})
     assert "disk 100 -> 200 GiB" in verdict.sentence
 
-    grown = replace(_view(), volume_sizes=MappingProxyType({VOLUME: 200}))
+    grown = changed_view(_view(), volume_sizes=MappingProxyType({VOLUME: 200}))
     after = growth_step(a_situation(grown))
     assert after is not None
     (second,) = after.events

@@ -76,7 +76,7 @@ def test_an_offer_is_recorded_and_a_wait_is_the_last_thing_told() -> None:
 
 
 def test_a_waiting_cluster_says_so_in_a_condition_once_and_is_not_blocked() -> None:
-    view = replace(a_view(), converged=1, generation=1, recycling=0)
+    view = changed_view(a_view(), converged=1, generation=1, recycling=0)
     waiting = replace(a_situation(view), image=ImageOffer(reason="FleetOrder", waits="waits for stage"))
     told = [e for e in decide(waiting).events if isinstance(e, facts.ConditionChanged)]
     assert ("ImageBehind", True, "FleetOrder") in [(c.type, c.status, c.reason) for c in told]
@@ -109,7 +109,7 @@ def test_a_vm_is_made_from_the_build_that_the_spec_names_on_whatever_image_there
     view = replace(a_following(), document=a_document(config=OWN))
     on_revision = with_image(a_situation(view), a_planned(), place).image
     assert on_revision == facts.PlannedImage("4.1.1-r3", {"any": "r3"}, "file:///srv/kafka.tgz", "c" * 64)
-    plain = with_image(a_situation(replace(view, image=None)), a_planned(), place).image
+    plain = with_image(a_situation(changed_view(view, image=None)), a_planned(), place).image
     assert plain == facts.PlannedImage("", {}, "file:///srv/kafka.tgz", "c" * 64)
 
 
@@ -153,7 +153,7 @@ def test_the_more_urgent_get_the_places_first() -> None:
     brake.look_at([rolling, worse, better])
     assert not brake.allowance(worse).may_roll
     brake.hear(worse, Wait(WaitReason.FLEET_BRAKE))
-    brake.look_at([replace(rolling, recycling=0, version=rolling.version + 1), worse, better])
+    brake.look_at([changed_view(rolling, recycling=0, version=rolling.version + 1), worse, better])
     refused = brake.allowance(better)
     assert (refused.may_roll, "c-critical is more urgent" in refused.reason) == (False, True)
     assert brake.allowance(worse).may_roll

@@ -6,7 +6,7 @@ import pytest
 
 from controlplane.cluster.fold import fold
 from controlplane.cluster.view import ClusterView
-from controlplane.cluster.views.postponed_drains import PutOffView
+from controlplane.cluster.views.drains import PostponedView
 from controlplane.converger.ladder.decide import decide
 from controlplane.converger.situation.decision import record
 from controlplane.converger.steps.rolls.postponed import AT_ONCE, paced
@@ -27,20 +27,20 @@ def _told(*events: object) -> ClusterView:
     told = fold(
         view, [Recorded(n, "c", n, e.event_id, e.type, e.schema, e.data, "t", None, None, 1, NOW) for n, e in new]
     )
-    assert not told.unreadable
+    assert not told.history.unreadable
     return told
 
 
-def _put_off(times: int, *, ago_s: float = 0.0) -> ClusterView:
-    return a_view(put_off=PutOffView(times, NOW - timedelta(seconds=ago_s), PUT_OFF.reason))
+def _postponed(times: int, *, ago_s: float = 0.0) -> ClusterView:
+    return a_view(postponed=PostponedView(times, NOW - timedelta(seconds=ago_s), PUT_OFF.reason))
 
 
 def test_drains_that_are_put_off_in_a_row_are_counted_until_something_comes_of_something() -> None:
     twice = _told(DRAIN, PUT_OFF, facts.ConditionChanged("Blocked", True, "Waiting", ""), DRAIN, PUT_OFF)
-    assert twice.put_off == PutOffView(2, NOW, "broker 1004 died")
-    assert _told(DRAIN, PUT_OFF, facts.ClusterResumed("seen")).put_off is None
-    assert _told(DRAIN, PUT_OFF, DRAIN, facts.NodeDrained("drain-1", (KEY,), 0, 0)).put_off is None
-    assert _told().put_off is None
+    assert twice.moves.postponed == PostponedView(2, NOW, "broker 1004 died")
+    assert _told(DRAIN, PUT_OFF, facts.ClusterResumed("seen")).moves.postponed is None
+    assert _told(DRAIN, PUT_OFF, DRAIN, facts.NodeDrained("drain-1", (KEY,), 0, 0)).moves.postponed is None
+    assert _told().moves.postponed is None
 
 
 @pytest.mark.parametrize(
@@ -57,13 +57,13 @@ def test_after_three_the_next_one_waits_longer_each_time_and_five_minutes_at_mos
     times: int, ago_s: float, begins: bool
 ) -> None:
     """One was begun and put off 26,000 times in a day of a simulated cluster."""
-    verdict = paced(a_situation(_put_off(times, ago_s=ago_s)), BEGINS)
+    verdict = paced(a_situation(_postponed(times, ago_s=ago_s)), BEGINS)
     assert (verdict is BEGINS) is begins
     assert begins or (verdict.events == () and verdict.wait is not None and verdict.wait.reason == "DrainPutOff")
 
 
 def test_the_pause_says_why_and_until_when() -> None:
-    verdict = paced(a_situation(_put_off(5)), BEGINS)
+    verdict = paced(a_situation(_postponed(5)), BEGINS)
     assert verdict.sentence == "5 drains in a row were put off, the last one as broker 1004 died; the next one in 8 s"
     assert verdict.wait is not None
     assert verdict.wait.until == NOW + timedelta(seconds=8)
@@ -71,8 +71,8 @@ def test_the_pause_says_why_and_until_when() -> None:
 
 def test_nothing_but_the_beginning_of_a_drain_waits() -> None:
     restart = record("restarting", facts.RestartRequested(KEY, 1, 2, {}, {}, False, "asked by anna"))
-    assert paced(a_situation(_put_off(9)), restart) is restart
-    in_hand = a_situation(a_view(put_off=PutOffView(9, NOW, ""), drain=a_drain()))
+    assert paced(a_situation(_postponed(9)), restart) is restart
+    in_hand = a_situation(a_view(postponed=PostponedView(9, NOW, ""), drain=a_drain()))
     assert paced(in_hand, BEGINS) is BEGINS
 
 
@@ -83,8 +83,8 @@ def test_a_tick_that_would_begin_the_fourth_at_once_waits() -> None:
         a_partition("orders-0", (1000, 1001, 1002), isr=(1001, 1002), leader=1001), brokers=(1001, 1002, 1010)
     )
     first, fourth = (
-        decide(a_situation(a_view(*instances, put_off=put_off), kafka=kafka))
-        for put_off in (None, PutOffView(3, NOW, "broker 1004 died"))
+        decide(a_situation(a_view(*instances, postponed=postponed), kafka=kafka))
+        for postponed in (None, PostponedView(3, NOW, "broker 1004 died"))
     )
     assert [type(e) for e in first.events] == [facts.DrainRequested]
     assert fourth.wait is not None

@@ -21,7 +21,7 @@ from controlplane.converger.steps.rolls.refusals import refusal_left_step
 from events import facts
 from events.spec.model import KafkaClusterDocument
 from planner.rollout.desired import DesiredNode, desired_nodes
-from tests.builders import BEFORE, NODES, NOW, a_document, a_report, a_situation, a_view, an_instance
+from tests.builders import BEFORE, NODES, NOW, a_document, a_report, a_situation, a_view, an_instance, changed_view
 
 _RULE = "requirement failed: replica.socket.timeout.ms should always be at least replica.fetch.wait.max.ms"
 _LATE = NOW - timedelta(hours=1)
@@ -123,7 +123,7 @@ def test_another_setting_in_kafkas_words_is_told_anew() -> None:
 def test_what_asked_for_another_spec_is_over_once_it_came_and_something_else_is_waited_for() -> None:
     situation = _founding(_GOOD)
     told = {"Blocked": ConditionView(True, "ConfigurationRefused", "x", BEFORE - timedelta(seconds=5))}
-    view = replace(situation.view, conditions=told, progressed_at=NOW)
+    view = changed_view(situation.view, conditions=told, progressed_at=NOW)
     waiting = wait(WaitReason.INSTANCE_JOINS, "waiting", patience_s=120)
     (changed,) = [c for c in condition_changes(replace(situation, view=view), waiting) if c.type == "Blocked"]
     assert not changed.status
@@ -177,7 +177,7 @@ def test_a_spec_that_wants_another_vm_gets_it_and_counts_no_failed_try() -> None
     for event in failed:
         assert event.superseded
         after = RULES[facts.JoinFailed](after, event, NOW)
-    assert after.join_failures == 0
+    assert after.roll.join_failures == 0
 
 
 def test_a_roll_that_was_aborted_does_not_wait_for_who_is_refused() -> None:

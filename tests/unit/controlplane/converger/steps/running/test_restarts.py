@@ -330,7 +330,7 @@ def test_an_asked_restart_changes_no_setting_and_nobody_is_watched() -> None:
 
 
 def test_an_asked_restart_is_rolling_work_that_begins_with_a_word() -> None:
-    (event,) = _next(replace(_asked(A), recycling=0)).events
+    (event,) = _next(changed_view(_asked(A), recycling=0)).events
     assert isinstance(event, facts.RecycleStarted)
 
 

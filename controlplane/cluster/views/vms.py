@@ -1,0 +1,38 @@
+"""What is known of a cluster's VMs beside each instance: ids and addresses of nodes, disks, tags, images, agents. Part
+of `controlplane.cluster.view`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from controlplane.cluster.views.agents import AgentOrderView
+from controlplane.cluster.views.confirmed_losses import LossesView
+from controlplane.cluster.views.cost_tags import CostTagsView
+from controlplane.cluster.views.images import ImageView
+from events import facts
+from planner.healing import PastCure
+
+FIRST_CONTROLLER_ID = 100
+FIRST_BROKER_ID = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class VmsView:
+    """What outlives a single VM, and what was done to VMs that stay."""
+
+    next_broker_id: int = FIRST_BROKER_ID
+    node_addresses: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    spent: Mapping[str, facts.SpentNode] = field(default_factory=lambda: MappingProxyType({}))
+    """By node, what was used up before the history that is known."""
+    volume_sizes: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    """GiB of the volumes that were asked to grow, by key: their planned size is that of their making."""
+    cost_tags: Mapping[str, CostTagsView] = field(default_factory=lambda: MappingProxyType({}))
+    """Of VMs that were given others than they were made with, by instance key: see `tags_on`."""
+    taggings: int = 0
+    """Tag runs asked for, ever."""
+    cures: tuple[PastCure, ...] = ()
+    """What was done about findings of agents, oldest first."""
+    agent_orders: Mapping[str, AgentOrderView] = field(default_factory=lambda: MappingProxyType({}))
+    """By instance key, of VMs whose agents were ever told to become others."""
+    image: ImageView | None = None
+    losses: LossesView = field(default_factory=LossesView)

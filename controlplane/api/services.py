@@ -32,10 +32,9 @@ from controlplane.cluster.observed.replica_lag import Replica
 from controlplane.cluster.observed.traffic import Traffic
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
-from controlplane.commands.admission.spec import Unbootable, nothing_unbootable
+from controlplane.commands.admission.judge import SpecJudge
 from controlplane.commands.chaos_injection import Harmer, nothing_to_harm
 from controlplane.commands.handler import CommandOutcome
-from controlplane.commands.policies.gate import PolicyGate
 from controlplane.converger.tick.report import Said
 from controlplane.converger.tick.status import LoopService, NoLoop
 from controlplane.fleet.freezes.commands import Freezes, NoFreezes
@@ -165,12 +164,8 @@ class ClusterServices:
     without_others: Callable[[], Callable[[str], str]] = lambda: str
     """What takes the names of clusters the caller may not read out of a text; of whoever may read all, nothing."""
     wake: Callable[[str], None]
-    gate: PolicyGate = field(default_factory=PolicyGate)
-    """The policies in force."""
-    unbootable: Unbootable = nothing_unbootable
-    """Why no VM of a machine could serve in a place, by the settings of its cloud."""
-    cost_tags: tuple[str, ...] = ()
-    """Labels, by key, that are put as tags on what is made in clouds."""
+    judge: SpecJudge = field(default_factory=SpecJudge)
+    """What specs are held against, and the policies in force; the handler of commands asks it as well."""
     packet_filter: Callable[[ClusterView, InstanceView], str] = lambda view, instance: ""
     """The rules of a VM that filters packets itself, "" of any other."""
     console_page: ConsolePage = no_console_page

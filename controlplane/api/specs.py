@@ -13,7 +13,6 @@ from controlplane.cluster.observed.agent_reports import AGENT_REPORT, reports_by
 from controlplane.cluster.observed.disks import with_volume_sizes
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.source import API
-from controlplane.commands.admission.judge import SpecJudge
 from controlplane.commands.admission.topics import by_cluster
 from controlplane.commands.handler import CommandOutcome
 from controlplane.commands.previews.old_clients import old_clients_told
@@ -117,7 +116,7 @@ def judge(services: PortalServices, text: str, *, file: str) -> Judged:
 
     A name of a cluster they may not read is judged as one that is free; `declare` refuses it. Raises StoreUnavailable.
     """
-    loaded, ask = load_documents(text, file=file), judge_of(services)
+    loaded, ask = load_documents(text, file=file), services.cluster.judge
     problems = list(loaded.problems)
     reserved: list[str] = []
     views = {d.metadata.name: services.cluster.commands.visible(d.metadata.name) for d in loaded.documents if loaded.ok}
@@ -142,16 +141,6 @@ def judge(services: PortalServices, text: str, *, file: str) -> Judged:
     if has_errors(problems):
         return Judged(file, tuple(problems), ())
     return replace(judged, problems=tuple(problems), reserved=tuple(dict.fromkeys(reserved)))
-
-
-def judge_of(services: PortalServices) -> SpecJudge:
-    """The judge the handler of commands asks as well."""
-    return SpecJudge(
-        gate=services.cluster.gate,
-        unbootable=services.cluster.unbootable,
-        cost_tags=services.cluster.cost_tags,
-        clients_must_avoid=services.fleet.networks.pool().cidr,
-    )
 
 
 def _planned(
@@ -179,11 +168,10 @@ def _plan_of(
 ) -> tuple[PlanPreview, KafkaSnapshot | None]:
     """The plan, and the metadata that its bytes are from: a converged cluster is looked at once a minute only, and a
     person is not to be told that nothing moves because nothing was there a minute, or ten seconds, ago."""
+    cost_tags = services.cluster.judge.cost_tags
 
     def plan_by(snapshot: KafkaSnapshot | None) -> PlanPreview:
-        plan = preview(
-            view, document, snapshot=snapshot, warnings=warnings, brake=brake, cost_tags=services.cluster.cost_tags
-        )
+        plan = preview(view, document, snapshot=snapshot, warnings=warnings, brake=brake, cost_tags=cost_tags)
         age = max(timedelta(), services.clock() - snapshot.at).total_seconds() if snapshot else None
         return replace(plan, sizes_age_s=age)
 
@@ -223,7 +211,7 @@ def _judge_topics(
     for name, own in by_cluster(topics).items() if loaded.ok else ():
         view = services.cluster.commands.visible(name)
         cluster = beside.get(name, view.document)
-        found = judge_of(services).topics(view, cluster, own, services.fleet.clusters.last_snapshot(view.uid))
+        found = services.cluster.judge.topics(view, cluster, own, services.fleet.clusters.last_snapshot(view.uid))
         # What the file alone tells of topics beside their cluster was told when it was read.
         problems += [problem for problem in found.problems if problem not in problems]
         reserved += [f"{name}: {reason}" for reason in found.reasons]

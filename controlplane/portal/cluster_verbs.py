@@ -82,7 +82,7 @@ def _deletion(services: PortalServices, view: ClusterView, command: DeleteCluste
         figures=_figures(services, view),
         button="Delete the cluster",
         typed=view.name,
-        reasons=confirmation.reserved_reasons(services.cluster.gate.deletion(view)),
+        reasons=confirmation.reserved_reasons(services.cluster.judge.gate.deletion(view)),
         is_grave=True,
     )
 

@@ -148,5 +148,5 @@ def _page(
         has_moved=has_moved,
         doors=doors_for(services, judged) if judged is not None and opened is None else [],
         opened=opened,
-        policies=services.cluster.gate.policies.current(),
+        policies=services.cluster.judge.gate.policies.current(),
     )

@@ -24,7 +24,7 @@ Note = Annotated[str, Form(max_length=500)]
 @router.get("")
 def proposals(request: Request, services: Services) -> Response:
     """All that the caller may read, the newest first."""
-    known = services.cluster.gate.policies.current()
+    known = services.cluster.judge.gate.policies.current()
     return page(request, "proposals.html", proposals=desk_of(services).all(), policies=known)
 
 

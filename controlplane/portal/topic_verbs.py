@@ -110,7 +110,7 @@ def _deletion(
     begun = _begun(view, topic, f"Delete {topic}", asked.sentence)
     if not isinstance(asked.fact, facts.TopicDeletionRequested):
         return begun
-    reasons = confirmation.reserved_reasons(services.cluster.gate.deletion(view, topic))
+    reasons = confirmation.reserved_reasons(services.cluster.judge.gate.deletion(view, topic))
     destroys = asked.fact.policy == "delete"
     fate = _DESTROYED if destroys else _LET_GO
     keep = _KEEP + ("; then no approval is needed" if reasons else "")

@@ -192,7 +192,7 @@ class LivingPortal:
                 brake=self.world.converger.brake_on,
                 wake=lambda uid: None,
                 harm=self.harm,
-                gate=PolicyGate(self.policies),
+                judge=SpecJudge(gate=PolicyGate(self.policies)),
             ),
             fleet=FleetServices(
                 clusters=self._fleet(),

@@ -75,7 +75,7 @@ def list_policies(
 ) -> api.PoliciesOut:
     """The policies in force by name, and whether their files are still sound."""
     rights.require_somewhere(Verb.READ, "policies")
-    known = services.cluster.gate.policies.current()
+    known = services.cluster.judge.gate.policies.current()
     fault = known.fault
     if fault and not rights.may_everywhere(Verb.ADMINISTER):
         fault = "the files are invalid; an administrator can see where"

@@ -22,8 +22,8 @@ from controlplane.background.topic_placement.store import SqlPlacementStore
 from controlplane.cluster.gateways import Gateways
 from controlplane.cluster.observed.cloud_drift import kept_audits
 from controlplane.cluster.view import ClusterView
+from controlplane.commands.admission.judge import SpecJudge
 from controlplane.commands.chaos_injection import bring_about
-from controlplane.commands.policies.gate import PolicyGate
 from controlplane.converger.tick.status import LoopService
 from controlplane.fleet.freezes.commands import FreezeService
 from controlplane.fleet.images.commands import ImageService
@@ -34,7 +34,7 @@ from controlplane.server.assembly.commands import CommandParts
 from controlplane.server.assembly.core import Base, Ground
 from controlplane.server.assembly.loop import Folded, Loop
 from controlplane.server.cloud_readiness import examiner_of
-from controlplane.server.clouds import console_page_in, packet_filter_in, places_in, unbootable_in
+from controlplane.server.clouds import console_page_in, packet_filter_in, places_in
 from controlplane.server.database_roles import examined
 from controlplane.server.sections.process import LOOP
 from controlplane.server.status import planner_state, progress_of, release
@@ -56,7 +56,7 @@ def api_of(
         ground,
         loop,
         asking.commands,
-        asking.gate,
+        asking.judge,
         progress=partial(progress_of, hands.runner.progress),
         brake=converger.brake_on,
         wake=hands.bell.ring,
@@ -83,7 +83,7 @@ def cluster_services(
     base: Base,
     folded: Folded,
     commands: services.Commands,
-    gate: PolicyGate,
+    judge: SpecJudge,
     *,
     progress: Callable[[ClusterView], str],
     brake: Callable[[ClusterView], str],
@@ -97,9 +97,7 @@ def cluster_services(
         brake=brake,
         window=folded.converger.window_on,
         wake=wake,
-        gate=gate,
-        unbootable=partial(unbootable_in, folded.clouds),
-        cost_tags=base.settings.clouds.cost_tags,
+        judge=judge,
         console_page=partial(console_page_in, folded.clouds),
     )
 

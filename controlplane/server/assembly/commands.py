@@ -21,7 +21,6 @@ from controlplane.server.assembly.core import Base, Ground
 from controlplane.server.assembly.git_sync import Sources, sources_of
 from controlplane.server.assembly.loop import Folded, Loop
 from controlplane.server.clouds import unbootable_in
-from controlplane.server.settings import Settings
 from events.clock import utc_now
 from events.ids import ClusterUid
 from planner.observed import KafkaSnapshot
@@ -30,9 +29,9 @@ from providers.price_book import read_price_book
 
 @dataclass(frozen=True, slots=True)
 class CommandParts:
-    """What is asked goes through `gate` and `commands`, whoever asks."""
+    """What is asked goes through `judge` and `commands`, whoever asks."""
 
-    gate: PolicyGate
+    judge: SpecJudge
     commands: CommandHandler
     audit: SqlAuditStore
     people: People
@@ -41,33 +40,34 @@ class CommandParts:
 
 def asking_of(ground: Ground, loop: Loop) -> CommandParts:
     """Nothing is polled yet."""
-    settings, converger = ground.settings, loop.converger
-    gate = gate_of(settings, converger)
-    commands = handler_of(ground, loop, gate, converger.last_snapshot)
-    audit, people = SqlAuditStore(ground.engine), people_of(settings, ground.engine)
-    return CommandParts(gate, commands, audit, people, _sources(ground, loop, commands, audit, people))
+    judge = judge_of(ground, loop, loop.converger)
+    commands = handler_of(ground, loop, judge, loop.converger.last_snapshot)
+    audit, people = SqlAuditStore(ground.engine), people_of(ground.settings, ground.engine)
+    return CommandParts(judge, commands, audit, people, _sources(ground, loop, commands, audit, people))
 
 
-def gate_of(settings: Settings, fleet: LivingFleet) -> PolicyGate:
-    """A policy that cannot be read is told in the log now, not at the first change."""
-    gate = PolicyGate(PolicyStore(settings.home / "policies", partial(read_price_book, settings.home)), fleet)
+def judge_of(base: Base, folded: Folded, fleet: LivingFleet) -> SpecJudge:
+    """A portal's judges as that of its loop. A policy that cannot be read is told in the log now, not at the first
+    change."""
+    home = base.settings.home
+    gate = PolicyGate(PolicyStore(home / "policies", partial(read_price_book, home)), fleet)
     gate.policies.current()
-    return gate
+    return SpecJudge(
+        gate=gate,
+        unbootable=partial(unbootable_in, folded.clouds),
+        cost_tags=base.settings.clouds.cost_tags,
+        clients_must_avoid=base.settings.networks.pool,
+    )
 
 
 def handler_of(
-    base: Base, folded: Folded, gate: PolicyGate, last_snapshot: Callable[[ClusterUid], KafkaSnapshot | None]
+    base: Base, folded: Folded, judge: SpecJudge, last_snapshot: Callable[[ClusterUid], KafkaSnapshot | None]
 ) -> CommandHandler:
-    """A portal's judges as that of its loop."""
+    """The same for the loop and for a portal."""
     return CommandHandler(
         base.store,
         last_snapshot=last_snapshot,
-        judge=SpecJudge(
-            gate=gate,
-            unbootable=partial(unbootable_in, folded.clouds),
-            cost_tags=base.settings.clouds.cost_tags,
-            clients_must_avoid=base.settings.networks.pool,
-        ),
+        judge=judge,
         reports=partial(reports_of, base.latest),
         frozen=lambda view: frozen_words(view, folded.freezes.left(utc_now()), utc_now()),
     )

@@ -154,8 +154,8 @@ def _services(
     base: core.Base, folded: loop.Folded, gateways: Gateways, fleet: PortalFleet, hosts: frozenset[str]
 ) -> PortalServices:
     settings, engine, hearing = base.settings, base.engine, fleet.hearing
-    gate = commands.gate_of(settings, fleet)
-    handler = commands.handler_of(base, folded, gate, fleet.last_snapshot)
+    judge = commands.judge_of(base, folded, fleet)
+    handler = commands.handler_of(base, folded, judge, fleet.last_snapshot)
     told_ca = hearing.word.ca_pem if hearing.word is not None else ""
     board = ReceivedStatus(settings.git, hearing)
     sources = SourceService(board, base.store, rings(hearing), reaches_leader=True)
@@ -166,7 +166,7 @@ def _services(
             base,
             folded,
             PortalCommands(handler, hearing, partial(files_alike, settings)),
-            gate,
+            judge,
             progress=hearing.progress,
             brake=fleet.brake_on,
             wake=_nobody_wakes,

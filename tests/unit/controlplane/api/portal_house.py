@@ -128,6 +128,8 @@ class House:
         self.backups: list[Path] = []
         self.kafka = FakeKafka(clock=lambda: self.now)
         self.windows = KeptWindows()
+        gate = PolicyGate(self.policies, self.converger)
+        judge = SpecJudge(gate=gate, clients_must_avoid=NoNetworks().pool().cidr)
         self.services = PortalServices(
             store=self.store,
             clock=lambda: self.now,
@@ -154,13 +156,11 @@ class House:
                 commands=CommandHandler(
                     self.store,
                     last_snapshot=self.converger.last_snapshot,
-                    judge=SpecJudge(
-                        gate=PolicyGate(self.policies, self.converger), clients_must_avoid=NoNetworks().pool().cidr
-                    ),
+                    judge=judge,
                     reports=lambda uid: reports_of(self.latest, uid),
                     clock=lambda: self.now,
                 ),
-                gate=PolicyGate(self.policies, self.converger),
+                judge=judge,
                 progress=lambda view: self.progress,
                 brake=self.converger.brake_on,
                 wake=self.woken.append,

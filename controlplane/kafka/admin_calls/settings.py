@@ -3,8 +3,8 @@
 from collections.abc import Collection, Mapping
 
 from controlplane.kafka.admin_calls.calls import AdminCalls
+from controlplane.kafka.admin_calls.effective_settings import read_broker_values
 from controlplane.kafka.configs import apply_changes, read_cluster_defaults
-from controlplane.kafka.effective_settings import read_broker_values
 from controlplane.kafka.settings_live import read_some, step_changes, step_refusals
 from planner.broker_answers import ValueSeen
 from planner.observed import SettingsSeen

@@ -1,0 +1,215 @@
+"""The next VMs, fixed as an intent before anything is made: id, address, disks and settings, new or those of who they
+follow."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from controlplane.cluster.cohosted_zookeeper import next_member_id
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.places import place_of, place_to_stay_in, planned_place
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.views.members import member_of
+from controlplane.cluster.wait_reasons import WaitReason
+from controlplane.converger.questions.quorum import controller_moves
+from controlplane.converger.questions.quorum.seats import id_for
+from controlplane.converger.questions.rolls import founding, images, node_volumes, refusals
+from controlplane.converger.questions.services.applied_settings import config_to_make, settings_to_make
+from controlplane.converger.situation.decision import Verdict, record, wait
+from controlplane.converger.situation.situation import Situation
+from controlplane.converger.steps.rolls import tagging
+from events import facts
+from events.ids import intent_id, kafka_uuid
+from planner.rollout.desired import DesiredNode
+from planner.rollout.diff import NodeChange
+from planner.rollout.order import Work
+from providers.base import Place
+from providers.handover import Handover
+
+_HANDED_OVER = frozenset({Phase.FENCING, Phase.FENCED, Phase.RELEASED})
+
+
+def surge(situation: Situation, work: Work) -> Verdict:
+    """Asks for the VMs of this work, with all that is to stay of who they follow."""
+    view = situation.view
+    next_broker = view.vms.next_broker_id
+    given: set[int] = set()
+    planned: list[facts.PlannedInstance] = []
+    for change in work.nodes:
+        if change.desired is None:
+            continue
+        old = change.incumbent
+        if change.service == "broker" and old is not None and _reattaches(view, old.key, change.desired):
+            service_id = old.service_id
+        elif change.service == "broker":
+            service_id, next_broker = next_broker, next_broker + 1
+        else:
+            service_id = old.service_id if old is not None else id_for(view, change.node, given)
+            given.add(service_id)
+        made = _plan_instance(situation, change, change.desired, service_id)
+        if change.desired.member_heap_mib:
+            made = _with_member(view, made, change.desired, given)
+            given.update({made.member.service_id} if made.member else ())
+        planned.append(made)
+    if refused := _relief_refused(situation, planned):
+        return refused
+    told = [p for p in planned if p.handover or p.service == "controller"]
+    ways = {p.key: situation.seen.clouds.handover_on(_place_of_plan(view, p).cloud) for p in told}
+    if None in ways.values():
+        why = situation.seen.missing.get("handover", "its cloud does not tell")
+        return wait(
+            WaitReason.INVENTORY_UNKNOWN, f"not making {told[0].key}: how addresses pass there is unknown: {why}"
+        )
+    if heirs := [p for p in planned if _inherits_address(p) and ways[p.key] is Handover.NONE]:
+        sentence = (
+            f"not replacing {heirs[0].node}: on this cloud an address stays with its VM, and the other members would "
+            "look for the controller where it was"
+        )
+        return wait(WaitReason.ADDRESS_STAYS, sentence, next_command=f"kedge describe {view.name}", patience_s=0)
+    planned = [images.with_image(situation, p, _place_of_plan(view, p)) for p in planned]
+    keys = ",".join(p.key for p in planned)
+    return record(f"creating {keys}: {work.reason}", *_surges(view, planned, work.reason))
+
+
+def _relief_refused(situation: Situation, planned: Sequence[facts.PlannedInstance]) -> Verdict | None:
+    """Why a controller cannot be relieved as things are, before anything is made for it."""
+    heir = next((p for p in planned if p.relieves), None)
+    if heir is None or not (reason := controller_moves.why_not_relieved(situation)):
+        return None
+    sentence = f"not making {heir.key} in the place of {heir.relieves}: {reason}"
+    next_command = f"kedge describe {situation.view.name}"
+    return wait(WaitReason.CONTROLLER_STAYS, sentence, next_command=next_command, patience_s=0)
+
+
+def _with_member(
+    view: ClusterView, made: facts.PlannedInstance, want: DesiredNode, given: set[int]
+) -> facts.PlannedInstance:
+    """With a ZooKeeper server of its own id, which keeps its data on the broker's first disk."""
+    directory = kafka_uuid("directory", view.uid, f"{made.volumes[0].key}.zookeeper")
+    return replace(made, member=facts.PlannedMember(next_member_id(view, given), directory, want.member_heap_mib))
+
+
+def _surges(view: ClusterView, planned: Sequence[facts.PlannedInstance], reason: str) -> list[facts.SurgeRequested]:
+    """One for each place: each has a Terraform state, and so a run, of its own."""
+    places: dict[str, list[facts.PlannedInstance]] = {}
+    for one in planned:
+        places.setdefault(str(_place_of_plan(view, one)), []).append(one)
+    return [
+        facts.SurgeRequested(intent_id(view.uid, "surge", ",".join(p.key for p in there), 1), tuple(there), reason)
+        for there in places.values()
+    ]
+
+
+def _place_of_plan(view: ClusterView, planned: facts.PlannedInstance) -> Place:
+    place = planned_place(view, planned)
+    if place is None:
+        raise LookupError(f"nothing tells where {planned.key} is to be")
+    return place
+
+
+def _inherits_address(planned: facts.PlannedInstance) -> bool:
+    return planned.handover and planned.service != "broker" and not planned.relieves
+
+
+def _plan_instance(
+    situation: Situation, change: NodeChange, want: DesiredNode, service_id: int
+) -> facts.PlannedInstance:
+    view, way = situation.view, situation.seen.clouds.handover_on
+    past = [i for i in view.instances.values() if i.node == want.node]
+    spent = view.vms.spent.get(want.node)
+    generation = max((*(i.planned.generation for i in past), spent.generation if spent else 0)) + 1
+    holders = [i for i in past if i.phase not in (Phase.RETIRED, Phase.FAILED, Phase.RETIRING)]
+    old = max(holders, key=lambda i: i.planned.generation, default=None)
+    relieved = controller_moves.to_relieve(view, change, way)
+    heir = _takes_over(view, past) if want.service != "broker" else old is not None and _reattaches(view, old.key, want)
+    # A broker's disk is that of who holds the node now: a later VM that failed may have had one of its own elsewhere.
+    line = past if want.service != "broker" or old is None else [old]
+    stays = place_to_stay_in(view, line, want.place) if heir and not relieved else None
+    new_disk = bool(relieved) or (heir and want.service != "broker" and node_volumes.disk_is_no_use(view, past))
+    new_dirs = _new_dirs(view, old) if heir and want.service == "broker" else ()
+    volumes = (
+        node_volumes.volumes_of_node(view, line)
+        if heir and not new_disk
+        else node_volumes.new_volumes(view, want, past)
+    )
+    volumes = node_volumes.with_new_ones(view, want, volumes, new_dirs, past) if new_dirs else volumes
+    cloud = stays.cloud if stays else want.place.partition("/")[0]
+    cloud_way = way(cloud)
+    config, settings = _config_to_make(view, want, refused=refusals.refused_settings(situation))
+    if want.service == "zookeeper":
+        config, settings = None, {}
+    return facts.PlannedInstance(
+        node=want.node,
+        generation=generation,
+        pool=want.pool,
+        rack=want.rack,
+        index=want.index,
+        service=want.service,
+        service_id=service_id,
+        digest=node_volumes.digest_made_with(view, want, config, volumes),
+        kafka_version=want.kafka_version,
+        shape=want.shape,
+        heap_mib=want.heap_mib,
+        settings=settings,
+        volumes=volumes,
+        replaces=old.planned.generation if old else 0,
+        handover=heir or bool(relieved),
+        config=config,
+        deferred=heir and not relieved and cloud_way is Handover.DELETE_FIRST,
+        new_disk=new_disk,
+        new_dirs=new_dirs,
+        place=stays,
+        spot=want.spot,
+        ipv6=want.ipv6,
+        relieves=relieved,
+        vm_address=want.service == "controller" and cloud_way is Handover.NONE,
+        cost_tags=tagging.tags_to_make(situation, old if heir and not relieved else None, cloud),
+    )
+
+
+def _new_dirs(view: ClusterView, old: InstanceView | None) -> tuple[str, ...]:
+    """Directories of a broker that begin anew on the VM that takes over the others."""
+    asked = view.requests.to_replace.get(old.key) if old is not None else None
+    return asked.disks if asked is not None else ()
+
+
+def _takes_over(view: ClusterView, past: Sequence[InstanceView]) -> bool:
+    """Whether a controller's node is still somebody's: one that left the quorum for good begins anew, as its old id,
+    and so does one that never came up before there was a quorum."""
+    if founding.is_unfounded(view):
+        return False
+    newest = max(past, key=lambda i: i.planned.generation, default=None)
+    return newest is not None and not newest.departure.drained
+
+
+def _config_to_make(
+    view: ClusterView, want: DesiredNode, *, refused: frozenset[str]
+) -> tuple[Mapping[str, str] | None, dict[str, str]]:
+    """The spec's settings where they are not to be those in force, and the properties that go with them."""
+    if view.document is None:
+        return None, dict(want.settings)
+    config = config_to_make(view, view.document, refused)
+    if config == view.document.spec.kafka.config:
+        return None, dict(want.settings)
+    return config, settings_to_make(view, view.document, want.settings, refused)
+
+
+def _reattaches(view: ClusterView, key: str, want: DesiredNode) -> bool:
+    """Whether a broker's successor takes over its disk and its id: by policy, or because a handover is under way. No
+    disk goes to another place: who moves is copied, unless its handover has to be ended first."""
+    instance = view.instances[key]
+    if want.member_heap_mib or member_of(instance) is not None:
+        return False  # the server beside it leaves after the next VM serves
+    if instance.phase is Phase.JOINED and str(place_of(view, instance)) != want.place:
+        return False
+    asked = view.requests.to_replace.get(key)
+    if asked is not None and asked.new_disk:
+        return False
+    policy = view.document.spec.rollout.strategy if view.document and not view.quorum.migration else "reattach"
+    outlives = all(v.kind == "persistent" for v in instance.planned.volumes)
+    if instance.phase is Phase.JOINED and not node_volumes.disks_are_as_wanted(view, instance, want):
+        return False
+    under_way = instance.phase is not Phase.JOINED and (
+        instance.planned.handover or (instance.phase in _HANDED_OVER and view.hands_over(instance))
+    )
+    return outlives and (policy == "reattach" or under_way or (asked is not None and bool(asked.disks)))

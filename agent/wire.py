@@ -88,6 +88,11 @@ class ServiceDocument(Wire):
         default_factory=dict, description="Kafka properties of the spec, over the defaults"
     )
     heap_mib: int = 256
+    jvm: tuple[str, ...] = Field(
+        default=(),
+        description="Java's options beside the heap, which is then taken whole at the start; empty: the agent decides"
+        " by the heap. Came later than wire version 1; an older agent ignores it",
+    )
     ensemble: tuple[EnsembleMember, ...] = Field(
         default=(),
         description="ZooKeeper mode; empty is KRaft. Of a broker: where it finds ZooKeeper. Of a server that is a"

@@ -1,7 +1,7 @@
 """VMs that are asked for, that serve, that are lost or taken over: part of a cluster's stream, see `facts`."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from events.image_facts import PlannedImage
 from events.registry import fact
@@ -106,14 +106,27 @@ class PlannedInstance:
         return f"{self.node}.g{self.generation}"
 
 
+@dataclass(frozen=True, slots=True)
+class PlannedSize:
+    """That the services of a VM are sized by its machine, and Java's options that go with that; `member_jvm` are those
+    of a ZooKeeper server beside a broker."""
+
+    jvm: tuple[str, ...] = ()
+    member_jvm: tuple[str, ...] = ()
+
+
 @fact("surge.requested", schema=1)
 @dataclass(frozen=True, slots=True)
 class SurgeRequested:
-    """These VMs are to be created, nothing else. Broker ids are spent here and never used again."""
+    """These VMs are to be created, nothing else. Broker ids are spent here and never used again.
+
+    `sizes` has those that are sized by their machine, by key; others run as small as every VM once did.
+    """
 
     intent: str
     instances: tuple[PlannedInstance, ...]
     reason: str
+    sizes: Mapping[str, PlannedSize] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,3 +262,4 @@ class InstanceAdopted:
     starts: int
     bound: bool
     drained: bool
+    size: PlannedSize | None = None

@@ -13,6 +13,7 @@ _ENV_PASSED = ("PATH", "JAVA_HOME", "LANG", "LC_ALL", "HOME", "TZ", "TMPDIR", "K
 """Nothing else of the agent's environment reaches Kafka. By KEDGE_VM_DIR the `local` cloud knows a VM's processes."""
 
 _SMALL_JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+_COMMON = ("-Xshare:auto", "-Xlog:disable")
 _SMALL_HEAP_MIB = 512
 
 
@@ -58,9 +59,7 @@ class KafkaInstallation:
         archive = self.class_archive(service.kafka_version, service.name)
         return (
             self.java,
-            f"-Xms{min(64, service.heap_mib)}m",
-            f"-Xmx{service.heap_mib}m",
-            *_jvm(service.heap_mib),
+            *_heap(service),
             "-XX:+ExitOnOutOfMemoryError",
             "-XX:-UsePerfData",
             *_shared(archive),
@@ -78,7 +77,7 @@ class KafkaInstallation:
         shared = _shared(self.class_archive(service.kafka_version, service.name))
         classpath = ("-cp", f"{self.libs(service.kafka_version)}/*", "kafka.tools.StorageTool")
         tool = (*classpath, arguments[0], "-c", str(properties), *arguments[1:])
-        return (self.java, "-Xmx128m", *_jvm(0), *shared, *tool)
+        return (self.java, "-Xmx128m", *_SMALL_JVM, *_COMMON, *shared, *tool)
 
     def _metrics(self, service: ServiceDocument, policy: Path) -> tuple[str, ...]:
         """Jolokia, bound to the service's address. `nodelay`: without it an answer waits 40 ms for a delayed ACK."""
@@ -108,7 +107,11 @@ def _shared(archive: Path | None) -> tuple[str, ...]:
     return (f"-XX:SharedArchiveFile={archive}",) if archive else ()
 
 
-def _jvm(heap_mib: int) -> tuple[str, ...]:
-    """A small heap means a small machine: one collector thread and the quick compiler halve the start time."""
-    common = ("-Xshare:auto", "-Xlog:disable")
-    return (*_SMALL_JVM, *common) if heap_mib <= _SMALL_HEAP_MIB else ("-XX:+UseG1GC", *common)
+def _heap(service: ServiceDocument) -> tuple[str, ...]:
+    """The heap, and how Java goes about it. Without options of the document a small heap means a small machine: one
+    collector thread and the quick compiler halve the start time."""
+    most = f"-Xmx{service.heap_mib}m"
+    if service.jvm:
+        return (f"-Xms{service.heap_mib}m", most, *service.jvm, *_COMMON)
+    by_heap = _SMALL_JVM if service.heap_mib <= _SMALL_HEAP_MIB else ("-XX:+UseG1GC",)
+    return (f"-Xms{min(64, service.heap_mib)}m", most, *by_heap, *_COMMON)

@@ -94,6 +94,7 @@ class WaitReason(StrEnum):
     LISTING_LOST_RACKS = "ListingLostRacks", "The cloud says that whole racks vanished together.", Mark.PERSON
     LOG_DIRS_NOT_EMPTY = "LogDirsNotEmpty", "Disks of an emptied broker still hold replicas."
     LOSS_GRACE = "LossGrace", "A VM is gone, and is given time to be found again.", Mark.BROKER_BEHIND
+    MACHINE_UNKNOWN = "MachineUnknown", "Nobody has figures of a machine that decides heap and threads.", Mark.PERSON
     MAX_UNAVAILABLE = (
         "MaxUnavailable",
         "As many brokers are away as the spec allows.",

@@ -275,15 +275,16 @@ class Pool(Part):
     )
     heap_mib: scalars.Whole | None = classed(
         RESTART,
-        "Java heap of each service in MiB. Without it brokers have 256, controllers and ZooKeeper servers 128.",
+        "Java heap of each service in MiB. Without it the machine decides (docs/defaults.md); on `local` brokers have "
+        "256, controllers and ZooKeeper servers 128.",
         default=None,
         ge=64,
         le=262144,
     )
     zookeeper_heap_mib: scalars.Whole | None = classed(
         RESTART,
-        "Java heap of the ZooKeeper server beside each broker, in a pool of `[broker, zookeeper]`; 128 without it. "
-        "`heapMib` is the broker's there.",
+        "Java heap of the ZooKeeper server beside each broker, in a pool of `[broker, zookeeper]`. Without it the "
+        "machine decides, and on `local` it is 128. `heapMib` is the broker's there.",
         default=None,
         ge=64,
         le=65536,

@@ -3,13 +3,14 @@
 import hashlib
 import weakref
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from events.instance_facts import PlannedDisk
 from events.spec.digest import digest_of, digest_with_disk, service_settings, static_inputs
 from events.spec.model import Disk, KafkaClusterDocument, Pool
 from events.spec.storage_rules import grows_in_place
+from planner.rollout.machine_sizes import ServiceSize
 
 DEFAULT_HEAP_MIB: Mapping[str, int] = {"broker": 256, "controller": 128, "zookeeper": 128}
 
@@ -63,6 +64,20 @@ class DesiredNode:
     """Its VM has an IPv6 address, too."""
     member_heap_mib: int = 0
     """Java heap of the ZooKeeper server that shares the broker's VM, 0 where none does."""
+    size: ServiceSize | None = None
+    """What its machine decides, of a cluster whose nodes are sized by it (`sized`)."""
+
+    def sized(self, size: ServiceSize) -> "DesiredNode":
+        """The same node, started with what its machine decides where the spec says nothing. No part of the digest: a
+        table that a release changes makes no other VM."""
+        settings = self.settings if self.service == "zookeeper" else {**size.properties, **self.settings}
+        return replace(
+            self,
+            heap_mib=size.heap_mib,
+            member_heap_mib=size.member_heap_mib,
+            settings=dict(sorted(settings.items())),
+            size=size,
+        )
 
     def digest_with(self, config: Mapping[str, str], disk_gib: int | None = None) -> str:
         """The digest its instance would have if the spec's Kafka settings, and the size of its disk, were these."""

@@ -39,6 +39,8 @@ def plan_lines(plan: PlanOut) -> Iterator[Text]:
     for line in plan.afterwards:
         yield styled(f"  then: {line}")
     yield from cost_lines(plan)
+    for size in plan.sizes:
+        yield styled(f"  size: {size}")
     for move in plan.moves:
         yield styled(f"  place: {move}")
     for network in plan.networks:

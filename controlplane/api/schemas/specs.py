@@ -97,6 +97,9 @@ class PlanOut(Message):
     clients: list[str] = Field(default_factory=list, description="clients too old for the Kafka version, in words")
     moves: list[str] = Field(default_factory=list, description="pools that move to another place, and what that copies")
     afterwards: list[str] = Field(default_factory=list, description="data that moves once the steps are done, in words")
+    sizes: list[str] = Field(
+        default_factory=list, description="heap and threads of new VMs, where their machine decides them, in words"
+    )
     cost: PlanCostOut | None = Field(default=None, description="null where no cloud of it sells anything")
 
     @property

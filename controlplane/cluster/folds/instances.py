@@ -35,7 +35,7 @@ def _surge(view: ClusterView, e: facts.SurgeRequested, at: datetime) -> ClusterV
             bound=not planned.handover,
             place=planned_place(view, planned),
             port=_port(view, planned),
-            start=StartView(born_with=config, config=config),
+            start=StartView(born_with=config, config=config, size=e.sizes.get(planned.key)),
         )
         if planned.handover and not planned.relieves:
             continue
@@ -196,7 +196,7 @@ def _found(view: ClusterView, e: facts.InstanceAdopted, at: datetime) -> Cluster
         served_at=at if phase is Phase.JOINED else None,
         adopted=True,
         port=_port(view, planned),
-        start=StartView(count=e.starts, born_with=_config(view, planned), config=_config(view, planned)),
+        start=StartView(count=e.starts, born_with=_config(view, planned), config=_config(view, planned), size=e.size),
         departure=DepartureView(fenced_at=at if phase in (Phase.FENCED, Phase.RELEASED) else None, drained=e.drained),
     )
     ids = view.quorum.controller_ids

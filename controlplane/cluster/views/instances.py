@@ -32,6 +32,8 @@ class StartView:
     """Keys of those on their way to relieve a controller that its last start was told of, too."""
     protocol: str = ""
     """ZooKeeper mode: the protocol version its last start was told."""
+    size: facts.PlannedSize | None = None
+    """How it is sized by its machine, None where it is not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +130,12 @@ class InstanceView:
     def heap_mib(self) -> int:
         """The Java heap its service is started with."""
         return self.start.heap_mib or self.planned.heap_mib
+
+    @property
+    def jvm(self) -> tuple[str, ...]:
+        """Java's options its service is started with, () where its agent decides by the heap."""
+        size = self.start.size
+        return () if size is None else size.member_jvm if self.hosted else size.jvm
 
     @property
     def lost(self) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from controlplane.cluster.data_size import bytes_per_pool
 from controlplane.cluster.folds.images import image_in, image_in_force
 from controlplane.cluster.places import place_named
+from controlplane.cluster.sized_nodes import is_sized_by_machine, pool_size
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.commands.admission.migration import in_force, migration_admission, newborn_problems
@@ -54,7 +55,7 @@ def admission_problems(
     """What refuses the step from what is in force, warnings too. `cost_tags`: labels the server puts on clouds."""
     missing = _clouds(document, positions) or [
         *_places(document, positions),
-        *_heaps(document, positions),
+        *_heaps(view, document, positions),
         *_cost_tags(document, positions, cost_tags),
     ]
     if missing:
@@ -128,14 +129,15 @@ def _figures(document: KafkaClusterDocument, positions: Positions) -> Iterator[P
                 yield positions.problem(p.FIGURES_DIFFER, where, message, fix)
 
 
-def _heaps(document: KafkaClusterDocument, positions: Positions) -> Iterator[Problem]:
+def _heaps(view: ClusterView, document: KafkaClusterDocument, positions: Positions) -> Iterator[Problem]:
     """Two services on a VM share its memory: their heaps leave a quarter of it to what Java needs beside them, to the
     agent, and to the files Kafka reads. A machine whose memory nobody has a figure of is not judged."""
     for index, pool in enumerate(document.spec.pools):
         if not pool.has_members:
             continue
-        broker = pool.heap_mib or DEFAULT_HEAP_MIB["broker"]
-        server = pool.zookeeper_heap_mib or DEFAULT_HEAP_MIB["zookeeper"]
+        size = pool_size(pool, given_by_pool(pool)) if is_sized_by_machine(view) else None
+        broker = size.heap_mib if size else pool.heap_mib or DEFAULT_HEAP_MIB["broker"]
+        server = size.member_heap_mib if size else pool.zookeeper_heap_mib or DEFAULT_HEAP_MIB["zookeeper"]
         shapes = catalog(pool.place.cloud, given_by_pool(pool)).shapes
         for field, machine in (("machine", pool.machine), *(("alternatives", other) for other in pool.alternatives)):
             memory_mib = shapes[machine].memory_mib if machine in shapes else 0

@@ -49,7 +49,7 @@ def _left(view: ClusterView) -> dict[str, str]:
         return {}
     there = [i for i in view.in_phase(Phase.LAUNCHED, Phase.JOINED) if not i.lost]
     told = [Told(i.start.config, i.planned.kafka_version) for i in there if i.start.config is not None]
-    return dict(settings_left(told, document.spec.kafka.config, where_silent=where_silent(document)).live)
+    return dict(settings_left(told, document.spec.kafka.config, where_silent=where_silent(view, document)).live)
 
 
 def _phase(name: str, why: str, how: tuple[str, ...], seconds: float) -> steps.RolloutPhase:

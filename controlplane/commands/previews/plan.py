@@ -21,10 +21,12 @@ from controlplane.commands.previews.live import live_phases
 from controlplane.commands.previews.migration import is_planned, migration_phases, migration_warnings
 from controlplane.commands.previews.placement_moves import pools_that_move
 from controlplane.commands.previews.quorum_warnings import quorum_warnings
+from controlplane.commands.previews.sizes import size_lines
 from controlplane.converger.questions.quorum.protocol import NO_FORMAT_ROLL, target_of
 from controlplane.converger.questions.rolls.pending_changes import pending_changes
+from controlplane.converger.questions.services.applied_settings import where_silent
 from events.quantities import MIB
-from events.spec import conversion, fields, releases, settings, storage_rules
+from events.spec import conversion, fields, releases, storage_rules
 from events.spec.change import FieldChange, differences
 from events.spec.model import KafkaClusterDocument
 from planner.drain.throttle import KAFKA_REACHES
@@ -80,6 +82,9 @@ class PlanPreview:
     """Networks that are made first, and who they let in, in words; no part of the digest, others may change both."""
     afterwards: tuple[str, ...] = ()
     """Data that moves once the steps are done, in words; no part of the digest, bytes grow meanwhile."""
+    sizes: tuple[str, ...] = ()
+    """Heap and threads of new VMs where their machine decides them, in words; no part of the digest, as figures of a
+    machine may be learnt anew."""
     moves: tuple[str, ...] = ()
     """Pools that move to another place, in words; no part of the digest, bytes grow meanwhile."""
     clients: tuple[str, ...] = ()
@@ -145,7 +150,7 @@ def preview(
     effects: dict[str, str] = {}
     if view.document:
         effects = {**_process_effects(changes, nodes), **_disk_effects(changes, document)}
-        effects |= _setting_effects(view.document, document, nodes)
+        effects |= _setting_effects(view.document, wanted, nodes)
         effects |= _label_effects(changes, document, cost_tags)
     moves = (*pools_that_move(view, document, rollout, snapshot), *externals_told(view, document, snapshot))
     then = shares_of_newcomers(wanted, document, nodes, snapshot) if exists else ()
@@ -160,6 +165,7 @@ def preview(
         effects,
         moves=moves,
         afterwards=then,
+        sizes=size_lines(nodes),
     )
 
 
@@ -248,18 +254,18 @@ def _disk_effects(changes: Iterable[FieldChange], new: KafkaClusterDocument) -> 
 _OF_NEW_DISKS = ("count", "type", "iops", "throughputMibPerS", "kmsKey")
 
 
-def _setting_effects(
-    old: KafkaClusterDocument, new: KafkaClusterDocument, nodes: Sequence[NodeChange]
-) -> dict[str, str]:
+def _setting_effects(old: KafkaClusterDocument, wanted: ClusterView, nodes: Sequence[NodeChange]) -> dict[str, str]:
     """Path of each changed Kafka setting -> what will happen; VMs that are replaced anyway are started with it."""
     replaced = any(c.change is Change.REPLACE and c.incumbent and not c.incumbent.lost for c in nodes)
     restarted = any(c.change is Change.RESTART for c in nodes)
-    kafka = new.spec.kafka
+    new = wanted.document
+    if new is None:
+        return {}
     found = setting_changes(
         old.spec.kafka.config,
-        kafka.config,
-        version=kafka.version,
-        where_silent=settings.shape_defaults(kafka, new.spec.pools),
+        new.spec.kafka.config,
+        version=new.spec.kafka.version,
+        where_silent=where_silent(wanted, new),
     )
     return {f"spec.kafka.config[{c.name}]": _effect(c, replaced=replaced, restarted=restarted) for c in found}
 

@@ -107,6 +107,7 @@ def _service(view: ClusterView, instance: InstanceView, founding: facts.QuorumFo
         metadata_level=told.metadata_level,
         settings=dict(instance.settings),
         heap_mib=instance.heap_mib,
+        jvm=instance.jvm,
         ensemble=tuple(EnsembleMember(id=v.id, address=v.address, port=v.port) for v in told.ensemble),
         protocol_version=told.protocol,
         gives_volumes=not running and _hands_over(view, instance),

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from controlplane.cluster.fold import fold
 from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.sized_nodes import sized_nodes
 from controlplane.cluster.view import ClusterView, empty_view
 from controlplane.converger.questions.quorum.quorum_ports import CONTROLLER_PORT
 from controlplane.converger.questions.rolls.pending_changes import pending_changes
@@ -91,7 +92,7 @@ def _refused(found: FoundCluster, spec: DeclaredSpec, findings: Sequence[Rebuild
 def _facts(found: FoundCluster, spec: DeclaredSpec) -> tuple[tuple[object, ...], tuple[RebuildFinding, ...]]:
     if all(vm.document is not None and vm.service is None for vm in found.vms):
         raise TooLittleKnown("no agent was ever told to run anything: it was being born", _LEAVE_TO_CLOUD)
-    desired = {n.node: n for n in desired_nodes(spec.document)}
+    desired = {n.node: n for n in _wanted(found, spec)}
     heirs = heirs_of(found, reattach=spec.document.spec.rollout.strategy == "reattach")
     ids = service_ids(found, desired, heirs)
     if two := _in_two_places(found, desired):
@@ -113,13 +114,28 @@ def _facts(found: FoundCluster, spec: DeclaredSpec) -> tuple[tuple[object, ...],
     )
     founded = _founding(found, placed)
     instances = [
-        _adopted(found, vm, placed) for vm in sorted(found.vms, key=lambda v: (v.seen.node, v.seen.generation))
+        _adopted(found, vm, placed, desired.get(vm.seen.node))
+        for vm in sorted(found.vms, key=lambda v: (v.seen.node, v.seen.generation))
     ]
     level = finalised_level(found)
     finalised = (facts.FeatureFinalised(METADATA, level),) if level else ()
     told = (*remarks_on_vms(placed), *remarks_on_kafka(found, ids.by_key))
     declared = facts.ClusterDeclared(found.uid, spec.name, 1, to_data(spec.document), f"{spec.file}: rebuilt")
     return (declared, adopted, founded, *instances, *finalised), told
+
+
+def _wanted(found: FoundCluster, spec: DeclaredSpec) -> tuple[DesiredNode, ...]:
+    """The nodes of the spec, sized by their machines where any VM was: its agent was told Java's options."""
+    sized = any(vm.service is not None and vm.service.jvm for vm in found.vms)
+    return sized_nodes(spec.document) if sized else desired_nodes(spec.document)
+
+
+def _size(vm: FoundVm, desired: DesiredNode | None) -> facts.PlannedSize | None:
+    """As its agent was told; where that cannot be read, as its machine has it."""
+    size = desired.size if desired is not None else None
+    if vm.service is not None and vm.service.jvm:
+        return facts.PlannedSize(vm.service.jvm, size.member_jvm if size is not None else ())
+    return facts.PlannedSize(size.jvm, size.member_jvm) if vm.service is None and size is not None else None
 
 
 def _in_two_places(found: FoundCluster, desired: Mapping[str, DesiredNode]) -> str:
@@ -131,7 +147,9 @@ def _in_two_places(found: FoundCluster, desired: Mapping[str, DesiredNode]) -> s
     return next((node for node in sorted(places) if len(places[node]) > 1), "")
 
 
-def _adopted(found: FoundCluster, vm: FoundVm, placed: Mapping[str, PlacedInstance]) -> facts.InstanceAdopted:
+def _adopted(
+    found: FoundCluster, vm: FoundVm, placed: Mapping[str, PlacedInstance], desired: DesiredNode | None
+) -> facts.InstanceAdopted:
     planned = placed[vm.key].planned
     siblings = [p.planned for k, p in placed.items() if k != vm.key and p.planned.node == planned.node]
     standing = standing_of(found, vm, planned, siblings)
@@ -145,6 +163,7 @@ def _adopted(found: FoundCluster, vm: FoundVm, placed: Mapping[str, PlacedInstan
         starts=int(start) if start.isdecimal() else 1,
         bound=standing.bound,
         drained=standing.drained,
+        size=_size(vm, desired),
     )
 
 

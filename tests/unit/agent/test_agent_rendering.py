@@ -62,6 +62,16 @@ def test_the_command_line(service: ServiceDocument, tmp_path: Path) -> None:
     check(f"command-{service.name}.txt", "\n".join(command).replace(str(tmp_path), "/kafka") + "\n")
 
 
+def test_options_of_the_document_go_before_what_the_heap_would_decide(tmp_path: Path) -> None:
+    installation = KafkaInstallation(tmp_path, "java")
+    small = installation.kafka_command(broker(), directory=Path("/vm"), marks=())
+    assert {"-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"} <= set(small)
+    told = broker(heap_mib=6144, jvm=("-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20"))
+    command = installation.kafka_command(told, directory=Path("/vm"), marks=())
+    assert command[1:5] == ("-Xms6144m", "-Xmx6144m", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20")
+    assert not any("Serial" in word or "TieredStop" in word for word in command)
+
+
 def test_the_storage_tool_starts_with_the_classes_of_its_role(tmp_path: Path) -> None:
     installation = KafkaInstallation(tmp_path, "java")
     arguments = ("format", "-t", "cluster")

@@ -4,6 +4,7 @@ from controlplane.cluster.folds.growth import size_of
 from controlplane.cluster.folds.images import outdated_image
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.places import place_of
+from controlplane.cluster.sized_nodes import wanted_nodes
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.members import member_of
@@ -12,7 +13,6 @@ from controlplane.converger.questions.quorum.protocol import old_protocol
 from controlplane.converger.questions.quorum.seats import thin_list
 from controlplane.converger.questions.services.applied_settings import needs_restart
 from controlplane.runtime.once import once
-from planner.rollout.desired import desired_nodes
 from planner.rollout.diff import (
     BornWith,
     Incumbent,
@@ -28,11 +28,10 @@ from planner.rollout.passing import passed_on
 @once
 def pending_changes(view: ClusterView) -> tuple[NodeChange, ...]:
     """What is left to do, node by node, for the spec in force."""
-    spec = view.working_spec()
-    if spec is None:
+    if view.working_spec() is None:
         return ()
     incumbents = [found for node in view.nodes() if (found := _incumbent(view, node)) is not None]
-    changes = node_changes(desired_nodes(spec), incumbents)
+    changes = node_changes(wanted_nodes(view), incumbents)
     return passed_on([c for c in changes if not is_relieved(view, c)])
 
 

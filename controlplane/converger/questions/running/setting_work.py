@@ -53,7 +53,7 @@ def setting_work(view: ClusterView) -> SettingWork | None:
         return _in_hand(change)
     left = _left(view)
     if left.settled:
-        wanted, silent = view.document.spec.kafka.config, where_silent(view.document)
+        wanted, silent = view.document.spec.kafka.config, where_silent(view, view.document)
         config = {n: wanted.get(n) for n in left.settled}
         return SettingWork(left.live, config, {n: wanted.get(n, silent.get(n)) for n in left.settled})
     if change is not None and _has_left(view, change):
@@ -140,7 +140,7 @@ def _left(view: ClusterView) -> SettingsLeft:
     if all(t.config == wanted for t in told):
         return SettingsLeft()
     without = frozenset({SettingClass.GUARDED}) if rolls(view) else frozenset[SettingClass]()
-    return settings_left(told, wanted, where_silent=where_silent(document), without=without)
+    return settings_left(told, wanted, where_silent=where_silent(view, document), without=without)
 
 
 def _is_at_rest(view: ClusterView) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from controlplane.cluster.sized_nodes import wanted_nodes
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.running_settings import SettingStage
@@ -11,9 +12,12 @@ from planner.rollout.setting_class import GUARDED
 from planner.rollout.settings_left import Told, settings_left
 
 
-def where_silent(document: KafkaClusterDocument) -> Mapping[str, str]:
-    """What services are started with where the spec says nothing."""
-    return shape_defaults(document.spec.kafka, document.spec.pools)
+def where_silent(view: ClusterView, document: KafkaClusterDocument) -> Mapping[str, str]:
+    """What services are started with where the spec says nothing: by the shape of the cluster, and by its machines,
+    where these differ by the smallest of them, as what is set live holds for all."""
+    by_shape = shape_defaults(document.spec.kafka, document.spec.pools)
+    sizes = {n.size.heap_mib: n.size.properties for n in wanted_nodes(view) if n.size and n.service == "broker"}
+    return {**(sizes[min(sizes)] if sizes else {}), **by_shape}
 
 
 def all_told(view: ClusterView) -> bool:
@@ -32,7 +36,7 @@ def needs_restart(view: ClusterView, instance: InstanceView) -> tuple[str, ...]:
     if instance.planned.service == "zookeeper":
         return ()
     told = Told(config, instance.planned.kafka_version)
-    return settings_left([told], document.spec.kafka.config, where_silent=where_silent(document)).restart
+    return settings_left([told], document.spec.kafka.config, where_silent=where_silent(view, document)).restart
 
 
 def config_to_make(
@@ -60,7 +64,7 @@ def settings_to_make(
 ) -> dict[str, str]:
     """The properties that go with `config_to_make`; `settings` are those of the spec."""
     wanted, made = document.spec.kafka.config, config_to_make(view, document, refused)
-    silent, made_of = where_silent(document), dict(settings)
+    silent, made_of = where_silent(view, document), dict(settings)
     for name in GUARDED | _tried(view) | refused:
         if made.get(name) != wanted.get(name):
             made_of.pop(name, None)

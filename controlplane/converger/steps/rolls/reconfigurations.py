@@ -10,6 +10,7 @@ Who does not refuse what it was told is left alone: it joins with that, and is r
 from collections.abc import Mapping
 
 from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.sized_nodes import wanted_nodes
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.questions.rolls.pending_changes import pending_changes
@@ -18,7 +19,7 @@ from controlplane.converger.questions.services.applied_settings import config_to
 from controlplane.converger.situation.decision import Verdict, record
 from controlplane.converger.situation.situation import Situation
 from events import facts
-from planner.rollout.desired import DesiredNode, desired_nodes
+from planner.rollout.desired import DesiredNode
 from planner.rollout.diff import Change
 
 
@@ -71,8 +72,7 @@ def _reconfigured(view: ClusterView, instance: InstanceView) -> facts.InstanceRe
 
 
 def _wanted(view: ClusterView, instance: InstanceView) -> DesiredNode | None:
-    spec = view.working_spec()
-    return next((n for n in desired_nodes(spec) if n.node == instance.node), None) if spec is not None else None
+    return next((n for n in wanted_nodes(view) if n.node == instance.node), None)
 
 
 def _differing(told: Mapping[str, str], wanted: Mapping[str, str]) -> dict[str, str | None]:

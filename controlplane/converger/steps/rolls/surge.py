@@ -14,6 +14,7 @@ from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.quorum import controller_moves
 from controlplane.converger.questions.quorum.seats import id_for
 from controlplane.converger.questions.rolls import founding, images, node_volumes, refusals
+from controlplane.converger.questions.rolls.sizes import planned_sizes, unsized_machine
 from controlplane.converger.questions.services.applied_settings import config_to_make, settings_to_make
 from controlplane.converger.situation.decision import Verdict, record, wait
 from controlplane.converger.situation.situation import Situation
@@ -34,6 +35,7 @@ def surge(situation: Situation, work: Work) -> Verdict:
     view = situation.view
     next_broker = view.vms.next_broker_id
     given: set[int] = set()
+    sizes: dict[str, facts.PlannedSize] = {}
     planned: list[facts.PlannedInstance] = []
     for change in work.nodes:
         if change.desired is None:
@@ -47,6 +49,7 @@ def surge(situation: Situation, work: Work) -> Verdict:
             service_id = old.service_id if old is not None else id_for(view, change.node, given)
             given.add(service_id)
         made = _plan_instance(situation, change, change.desired, service_id)
+        sizes |= planned_sizes(made.key, change.desired)
         if change.desired.member_heap_mib:
             made = _with_member(view, made, change.desired, given)
             given.update({made.member.service_id} if made.member else ())
@@ -66,9 +69,11 @@ def surge(situation: Situation, work: Work) -> Verdict:
             "look for the controller where it was"
         )
         return wait(WaitReason.ADDRESS_STAYS, sentence, next_command=f"kedge describe {view.name}", patience_s=0)
+    if unsized := unsized_machine(view, planned, sizes):
+        return unsized
     planned = [images.with_image(situation, p, _place_of_plan(view, p)) for p in planned]
     keys = ",".join(p.key for p in planned)
-    return record(f"creating {keys}: {work.reason}", *_surges(view, planned, work.reason))
+    return record(f"creating {keys}: {work.reason}", *_surges(view, planned, work.reason, sizes))
 
 
 def _relief_refused(situation: Situation, planned: Sequence[facts.PlannedInstance]) -> Verdict | None:
@@ -89,13 +94,23 @@ def _with_member(
     return replace(made, member=facts.PlannedMember(next_member_id(view, given), directory, want.member_heap_mib))
 
 
-def _surges(view: ClusterView, planned: Sequence[facts.PlannedInstance], reason: str) -> list[facts.SurgeRequested]:
+def _surges(
+    view: ClusterView,
+    planned: Sequence[facts.PlannedInstance],
+    reason: str,
+    sizes: Mapping[str, facts.PlannedSize],
+) -> list[facts.SurgeRequested]:
     """One for each place: each has a Terraform state, and so a run, of its own."""
     places: dict[str, list[facts.PlannedInstance]] = {}
     for one in planned:
         places.setdefault(str(_place_of_plan(view, one)), []).append(one)
     return [
-        facts.SurgeRequested(intent_id(view.uid, "surge", ",".join(p.key for p in there), 1), tuple(there), reason)
+        facts.SurgeRequested(
+            intent_id(view.uid, "surge", ",".join(p.key for p in there), 1),
+            tuple(there),
+            reason,
+            {p.key: sizes[p.key] for p in there if p.key in sizes},
+        )
         for there in places.values()
     ]
 

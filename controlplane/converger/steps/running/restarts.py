@@ -250,7 +250,7 @@ def _request(situation: Situation, change: NodeChange, *, beside: Sequence[str])
     instance = _instance(view, change)
     names = needs_restart(view, instance)
     wanted = document.spec.kafka.config if document else {}
-    silent = where_silent(document) if document else {}
+    silent = where_silent(view, document) if document else {}
     # Nothing new is tried where only a person asked: there is nothing to watch the first one for.
     canary = is_first_of_its_kind(situation, change)
     asked = _asked(view, instance.service_key, after=len(beside))

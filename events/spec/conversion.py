@@ -10,6 +10,7 @@ from copy import deepcopy
 from typing import Any
 
 from events.spec.model import API_VERSION, KafkaClusterDocument
+from events.spec.presets import as_said
 
 Data = dict[str, Any]
 Upgrade = Callable[[Data], Data]
@@ -75,8 +76,9 @@ def to_data(document: KafkaClusterDocument) -> Data:
 
 
 def shortest_data(document: KafkaClusterDocument) -> Data:
-    """The same for a file: defaults are left out, as an absent field means them."""
+    """The same for a file: defaults, and what the preset stands for, are left out, as an absent field means them."""
     told = document.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    told["spec"] = as_said(told["spec"], to_data(document)["spec"])
     return {"apiVersion": document.api_version, "kind": document.kind, **told}
 
 

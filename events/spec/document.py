@@ -12,6 +12,7 @@ from events.spec.conversion import CONVERSIONS, UnknownApiVersion
 from events.spec.fields import fields_of
 from events.spec.model import KIND, ClusterSpec, KafkaClusterDocument, Pool
 from events.spec.positions import FileMark, Positions
+from events.spec.presets import spelt_out
 from events.spec.problems import Problem, Severity, has_errors, shorten
 from events.spec.recognition import recognised_bytes
 from events.spec.rules import check, check_sections
@@ -113,7 +114,7 @@ def _parse(raw: RawDocument) -> tuple[KafkaClusterDocument | KafkaTopicDocument 
     if kind != KIND:
         return None, [_unknown_kind(kind, where)]
     try:
-        data = CONVERSIONS.to_storage(raw.value)
+        data = spelt_out(CONVERSIONS.to_storage(raw.value))
         document = KafkaClusterDocument.model_validate(data, by_alias=True, by_name=False)
     except UnknownApiVersion as error:
         return None, [_unknown_version(raw.value.get("apiVersion"), error.known, where)]

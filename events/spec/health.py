@@ -14,3 +14,9 @@ class Health(Part):
         "told. Turned off, the topic stays as it is.",
         default=False,
     )
+    watch_groups: Flag = classed(
+        FieldClass.BEHAVIOURAL,
+        "`true`: consumer groups are watched all the time, so that what stands still is told though nobody looked. "
+        "Otherwise as `kafka.watch_groups` of the server's settings says; where that is `off`, none are.",
+        default=False,
+    )

@@ -13,6 +13,7 @@ from events.spec.external import External
 from events.spec.fields import FieldClass, Part, classed
 from events.spec.health import Health
 from events.spec.machine_figures import MachineFigures
+from events.spec.presets import PresetName
 from events.spec.rollout import RolloutPolicy
 from events.spec.upkeep import Balance, Healing
 
@@ -352,6 +353,12 @@ class Access(Part):
 class ClusterSpec(Part):
     """What the cluster should be."""
 
+    preset: PresetName | None = classed(
+        BEHAVIOURAL,
+        "`production` or `development`: what the spec is to mean where it says nothing (docs/defaults.md). It is spelt "
+        "out when the file is read; `kedge plan` shows to what.",
+        default=None,
+    )
     kafka: KafkaSection = classed(STATIC, "Which Kafka runs, and how it is set.")
     pools: tuple[Pool, ...] = classed(
         BEHAVIOURAL,

@@ -207,6 +207,7 @@ TOPIC_MIN_ISR = _kind(93, "no replica of a topic may be away", "Each roll stops 
 TOPIC_ZONES = _kind(94, "more replicas than zones", "Two replicas in one zone are lost together.", "warning")
 SAME_TOPIC = _kind(95, "topic declared twice", "Two documents would fight over one topic.")
 TOPIC_HOME = _kind(96, "cluster of a topic not declared", "A topic needs a cluster to live in.")
+PRESET_RISK = _kind(98, "too little for production", "One of three may be away; of one or two none.", "warning")
 TOPIC_RATE = _kind(
     97,
     "rate of a topic makes no sense",

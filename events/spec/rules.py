@@ -16,6 +16,7 @@ from events.spec.model import ClusterSpec, KafkaClusterDocument, MetadataMode, P
 from events.spec.network_rules import client_problems, domain_problems, network_problems
 from events.spec.pool_rules import pool_problems, pools_together_problems
 from events.spec.positions import NOWHERE, Positions
+from events.spec.preset_rules import preset_risks
 from events.spec.problems import Problem
 from events.spec.rollout_rules import access_problems, rollout_problems, window_problems
 from events.spec.spot_rules import spot_problems, spot_risks
@@ -57,6 +58,8 @@ def check_sections(sections: Mapping[str, Any], *, pools: Mapping[int, Pool], po
     if kafka is not None and together is not None and external is None:
         found += replication_problems(kafka, together, positions)
         found += spot_risks(kafka, together, positions)
+    if together is not None and external is None:
+        found += preset_risks(sections.get("preset"), together, positions)
     if kafka is not None and together is not None:
         found += distribution_problems(kafka, together, positions)
     if rollout is not None:

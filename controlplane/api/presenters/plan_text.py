@@ -39,12 +39,8 @@ def plan_lines(plan: PlanOut) -> Iterator[Text]:
     for line in plan.afterwards:
         yield styled(f"  then: {line}")
     yield from cost_lines(plan)
-    for size in plan.sizes:
-        yield styled(f"  size: {size}")
-    for move in plan.moves:
-        yield styled(f"  place: {move}")
-    for network in plan.networks:
-        yield styled(f"  network: {network}")
+    told = {"preset": plan.preset, "size": plan.sizes, "place": plan.moves, "network": plan.networks}
+    yield from (styled(f"  {word}: {line}") for word, lines in told.items() for line in lines)
     for line in plan.clients:
         yield styled(f"  clients: {line}", "yellow")
     if plan.window:

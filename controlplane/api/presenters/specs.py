@@ -35,6 +35,7 @@ def plan_out(plan: PlanPreview) -> spec_api.PlanOut:
         clients=list(plan.clients),
         moves=list(plan.moves),
         afterwards=list(plan.afterwards),
+        preset=list(plan.preset),
         sizes=list(plan.sizes),
         cost=cost_out(plan.cost),
     )

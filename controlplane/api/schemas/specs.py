@@ -97,6 +97,7 @@ class PlanOut(Message):
     clients: list[str] = Field(default_factory=list, description="clients too old for the Kafka version, in words")
     moves: list[str] = Field(default_factory=list, description="pools that move to another place, and what that copies")
     afterwards: list[str] = Field(default_factory=list, description="data that moves once the steps are done, in words")
+    preset: list[str] = Field(default_factory=list, description="what `preset` of the spec stands for, in words")
     sizes: list[str] = Field(
         default_factory=list, description="heap and threads of new VMs, where their machine decides them, in words"
     )

@@ -17,7 +17,7 @@ from events.clock import Clock
 from events.ids import ClusterUid
 
 WatchGroups = Literal["asked", "always", "off"]
-"""Which clusters' groups are watched: those somebody asked for a while ago, all, none."""
+"""Which clusters' groups are watched: those that somebody asked for a while ago or whose spec says so, all, none."""
 
 ASKED_FOR = timedelta(minutes=15)
 """How long groups are watched after a person asked for them."""
@@ -73,7 +73,8 @@ def watched(
     living = [
         v for v in views if not v.deleted and v.quorum.founding is not None and any(i.address for i in v.brokers())
     ]
-    chosen = [v for v in living if which == "always" or _is_of_interest(notes.get(v.uid), now)]
+    always = {v.uid for v in living if which == "always" or (v.document and v.document.spec.health.watch_groups)}
+    chosen = [v for v in living if v.uid in always or _is_of_interest(notes.get(v.uid), now)]
     looked = {uid: noted.at for uid, noted in notes.items()}
     last = {v.uid: max((at[v.uid] for at in (looked, tried) if v.uid in at), default=None) for v in chosen}
     return sorted(chosen, key=lambda v: (last[v.uid] is not None, last[v.uid] or now, v.uid))

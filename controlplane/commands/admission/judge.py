@@ -6,7 +6,7 @@ from ipaddress import IPv4Network
 
 from controlplane.cluster.commands import TopicDeclared
 from controlplane.cluster.view import ClusterView
-from controlplane.commands.admission.spec import Unbootable, admission_problems, nothing_unbootable
+from controlplane.commands.admission.spec import ImageFor, Unbootable, admission_problems, no_image, nothing_unbootable
 from controlplane.commands.admission.topics import is_declared, topic_problems
 from controlplane.commands.policies.gate import PolicyGate
 from events.spec.model import KafkaClusterDocument
@@ -40,6 +40,7 @@ class SpecJudge:
     gate: PolicyGate = field(default_factory=PolicyGate)
     unbootable: Unbootable = nothing_unbootable
     cost_tags: Collection[str] = ()
+    image_for: ImageFor = no_image
     clients_must_avoid: IPv4Network | None = None
 
     def cluster(
@@ -62,6 +63,7 @@ class SpecJudge:
             snapshot=snapshot,
             unbootable=self.unbootable,
             cost_tags=self.cost_tags,
+            image_for=self.image_for,
         )
         if self.clients_must_avoid is not None:
             found = [*found, *pool_problems(document, self.clients_must_avoid, positions)]

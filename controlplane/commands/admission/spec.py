@@ -13,6 +13,7 @@ from controlplane.commands.admission.migration import in_force, migration_admiss
 from controlplane.commands.admission.scale_down import room_after
 from controlplane.converger.questions.quorum.protocol import target_of
 from controlplane.kafka.features import METADATA, metadata_level_of
+from events import facts
 from events.quantities import counted
 from events.spec import problems as p
 from events.spec.model import KafkaClusterDocument
@@ -38,6 +39,15 @@ Unbootable = Callable[[Place, NextVm], str]
 """See `providers.bootable.TellsBootable`; "" also where the place cannot be told of."""
 
 
+ImageFor = Callable[[ClusterView], facts.ImageChosen | None]
+"""The revision of the image catalogue that VMs of the spec in force would be made from next, None where there is none:
+then it is the image that the cloud's settings name."""
+
+
+def no_image(view: ClusterView) -> None:
+    """Of an installation without a catalogue."""
+
+
 def nothing_unbootable(place: Place, vm: NextVm) -> str:
     """Of an installation that cannot tell."""
     return ""
@@ -51,6 +61,7 @@ def admission_problems(
     snapshot: KafkaSnapshot | None,
     unbootable: Unbootable = nothing_unbootable,
     cost_tags: Collection[str] = (),
+    image_for: ImageFor = no_image,
 ) -> list[Problem]:
     """What refuses the step from what is in force, warnings too. `cost_tags`: labels the server puts on clouds."""
     missing = _clouds(document, positions) or [
@@ -62,7 +73,7 @@ def admission_problems(
         return missing
     before = in_force(view, document)
     differ = list(_figures(document, positions))
-    wrong_images = _architectures(view, before, document, positions, unbootable)
+    wrong_images = _architectures(view, before, document, positions, unbootable, image_for)
     if before is None:
         return [*newborn_problems(document, positions), *wrong_images, *differ]
     held = bytes_per_pool(view, snapshot)
@@ -168,20 +179,21 @@ def _architectures(
     document: KafkaClusterDocument,
     positions: Positions,
     unbootable: Unbootable,
+    image_for: ImageFor,
 ) -> Iterator[Problem]:
     """A VM whose image, or agent, is for another processor would never serve. Asked only of pools that get new VMs by
     this step: what stands was made, and nothing else may wait for a settings file."""
     kafka = document.spec.kafka
-    image = image_in_force(replace(view, document=document))
-    if not kafka.image.is_idle and image is None:
-        return  # the catalogue's revision is chosen later, and then held to the machine
+    wanted = replace(view, document=document)
+    image = image_in_force(wanted)
+    chosen = image.chosen if image is not None else None if kafka.image.is_idle else image_for(wanted)
     known = {pool.name: pool for pool in before.spec.pools} if before is not None else {}
     rolls = before is None or _build(before) != _build(document)
     for index, pool in enumerate(document.spec.pools):
         old, place = known.get(pool.name), place_named(pool.place)
         if old is not None and not rolls and all(getattr(old, f) == getattr(pool, f) for f in _MADE_BY):
             continue
-        planned = image_in(image.chosen, place.cloud, place.region) if image is not None else None
+        planned = image_in(chosen, place.cloud, place.region) if chosen is not None else None
         for field, machine in (("machine", pool.machine), *(("alternatives", other) for other in pool.alternatives)):
             ids = planned.ids if planned is not None else {}
             vm = NextVm(machine, kafka.version, ids, given_by_pool(pool), own_build=kafka.distribution is not None)

@@ -26,7 +26,7 @@ from controlplane.converger.questions.quorum.protocol import NO_FORMAT_ROLL, tar
 from controlplane.converger.questions.rolls.pending_changes import pending_changes
 from controlplane.converger.questions.services.applied_settings import where_silent
 from events.quantities import MIB
-from events.spec import conversion, fields, releases, storage_rules
+from events.spec import conversion, fields, presets, releases, storage_rules
 from events.spec.change import FieldChange, differences
 from events.spec.model import KafkaClusterDocument
 from planner.drain.throttle import KAFKA_REACHES
@@ -82,6 +82,8 @@ class PlanPreview:
     """Networks that are made first, and who they let in, in words; no part of the digest, others may change both."""
     afterwards: tuple[str, ...] = ()
     """Data that moves once the steps are done, in words; no part of the digest, bytes grow meanwhile."""
+    preset: tuple[str, ...] = ()
+    """What the word of the spec stands for in it; no part of the digest, which has what came of it."""
     sizes: tuple[str, ...] = ()
     """Heap and threads of new VMs where their machine decides them, in words; no part of the digest, as figures of a
     machine may be learnt anew."""
@@ -166,6 +168,7 @@ def preview(
         moves=moves,
         afterwards=then,
         sizes=size_lines(nodes),
+        preset=tuple(presets.words(conversion.to_data(document)["spec"])) if not exists or changes else (),
     )
 
 

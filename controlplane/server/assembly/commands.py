@@ -56,6 +56,7 @@ def judge_of(base: Base, folded: Folded, fleet: LivingFleet) -> SpecJudge:
         gate=gate,
         unbootable=partial(unbootable_in, folded.clouds),
         cost_tags=base.settings.clouds.cost_tags,
+        image_for=lambda view: folded.images.offer(view, utc_now()).chosen,
         clients_must_avoid=base.settings.networks.pool,
     )
 

@@ -78,6 +78,25 @@ def test_an_image_for_its_processor_is_enough(kafka: str, tmp_path: Path) -> Non
     assert _problems(ARM, _asking(tmp_path, f"{{'{version}': {{x86_64: ami-0000000a, arm64: ami-0000000b}}}}")) == []
 
 
+def test_a_cluster_that_follows_revisions_is_held_to_the_one_it_would_get(tmp_path: Path) -> None:
+    """With `preset: production` every new one follows; without a revision its VMs are those of the cloud's settings."""
+    asking = _asking(tmp_path, X86 % _version(ARM))
+    loaded = load_documents(ARM.encode(), file="orders.yaml")
+    assert loaded.documents[0].spec.kafka.image.follow == "security"
+    images = (facts.RegionImage("aws", "eu-west-1", "arm64", "ami-0000000b"),)
+    chosen = facts.ImageChosen(_version(ARM), 1, images, "", "", "", "the newest")
+    told = partial(
+        admission_problems,
+        VIEW,
+        loaded.documents[0],
+        positions=loaded.positions[0],
+        snapshot=None,
+        unbootable=asking,
+    )
+    assert told(image_for=lambda view: chosen) == []
+    assert told() != []
+
+
 def test_an_alternative_of_another_processor_is_refused_where_it_is_written(tmp_path: Path) -> None:
     text = ARM.replace("machine: r7g.xlarge", "machine: r7g.xlarge\n      alternatives: [m7i.xlarge]")
     (found,) = _problems(text, _asking(tmp_path, f"{{'{_version(ARM)}': {{arm64: ami-0000000b}}}}"))

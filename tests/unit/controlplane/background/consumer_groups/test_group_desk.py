@@ -19,7 +19,8 @@ from controlplane.cluster.view import ClusterView
 from controlplane.converger.conditions.consumers import consumers_stuck
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.storage.latest_values import LatestValue, Subject
-from tests.builders import NOW, a_situation, a_view, an_instance
+from events.spec.document import load_documents
+from tests.builders import NOW, a_situation, a_spec, a_view, an_instance
 from tests.fakes.kafka import FakeKafka
 from tests.fakes.latest_values import MemoryLatestStore
 
@@ -156,6 +157,14 @@ def test_the_one_looked_at_longest_ago_is_the_first_of_a_round() -> None:
     notes = {views[0].uid: GroupsNoted(START), views[1].uid: GroupsNoted(START - timedelta(minutes=1))}
     assert [v.uid[0] for v in watched(views, notes, "always", START)] == ["c", "b", "a"]
     assert watched(views, notes, "off", START) == []
+
+
+def test_a_spec_asks_for_its_groups_to_be_watched_though_nobody_looked() -> None:
+    text = a_spec().replace("spec:\n", "spec:\n  health: {watchGroups: true}\n", 1)
+    watching = load_documents(text, file="").documents
+    views = [a_view(an_instance(), uid="a" * 32), a_view(an_instance(), uid="b" * 32, document=watching[0])]
+    assert [v.uid[0] for v in watched(views, {}, "asked", START)] == ["b"]
+    assert watched(views, {}, "off", START) == []
 
 
 def test_a_cluster_without_brokers_is_not_watched() -> None:

@@ -27,6 +27,14 @@ _HEADER = "#cloud-config\n"
 _AGENT_UNIT, _SOFTWARE_UNIT = "kedge-agent.service", "kedge-software.service"
 _READ_ONLY, _PRIVATE = "0644", "0600"
 
+_SYSCTL_FILE = "/etc/sysctl.d/60-kedge.conf"
+_SYSCTL = {
+    # A broker maps two areas for each segment (its index and its time index); the kernel's 65530 end at some 30,000.
+    "vm.max_map_count": 262144,
+    # A heap that is swapped out stops a broker; 0 would have the kernel kill it instead. Kafka's own advice is 1.
+    "vm.swappiness": 1,
+}
+
 
 def user_data(
     boot_data: str,
@@ -50,6 +58,7 @@ def user_data(
         "write_files": [{"path": p, "permissions": mode, "content": text} for p, (mode, text) in wanted.items()],
         # No `--now` for both at once: the agent's unit waits for the other one, cloud-init for neither.
         "runcmd": [
+            ["systemctl", "restart", "systemd-sysctl.service"],
             ["systemctl", "daemon-reload"],
             ["systemctl", "enable", *units],
             ["systemctl", "start", "--no-block", *units],
@@ -133,6 +142,7 @@ def _files(
         BOOT_FILE: (_PRIVATE, boot_data),
         "/etc/kedge/agent.env": (_READ_ONLY, "".join(f"{k}={v}\n" for k, v in sorted(environment.items()))),
         f"/etc/systemd/system/{_AGENT_UNIT}": (_READ_ONLY, _resource(_AGENT_UNIT)),
+        _SYSCTL_FILE: (_READ_ONLY, "".join(f"{k}={v}\n" for k, v in sorted(_SYSCTL.items()))),
     }
     if software is None:
         return found

@@ -79,10 +79,19 @@ def test_only_root_may_read_the_boot_data_which_holds_a_token() -> None:
 
 def test_an_image_that_has_everything_gets_the_agents_unit_and_installs_nothing() -> None:
     told = user_data(BOOT_DATA, kafka_version="4.2.0", software=None, own_disks="root")
-    assert set(files(told)) == {BOOT_FILE, "/etc/kedge/agent.env", "/etc/systemd/system/kedge-agent.service"}
+    unit, kernel = "/etc/systemd/system/kedge-agent.service", "/etc/sysctl.d/60-kedge.conf"
+    assert set(files(told)) == {BOOT_FILE, "/etc/kedge/agent.env", unit, kernel}
     assert ["systemctl", "enable", "kedge-agent.service"] in cloud_config(told)["runcmd"]
     environment = dict(line.split("=") for line in files(told)["/etc/kedge/agent.env"].splitlines())
     assert (environment["KEDGE_AGENT_DISKS"], environment["KEDGE_AGENT_OWN_DISKS"]) == ("devices", "root")
+
+
+def test_kafka_has_descriptors_and_map_areas_and_is_not_swapped_out() -> None:
+    """Of a service the agent starts: limits of its unit are handed down to it."""
+    told = user_data(BOOT_DATA, kafka_version="4.2.0", software=None)
+    assert files(told)["/etc/sysctl.d/60-kedge.conf"] == "vm.max_map_count=262144\nvm.swappiness=1\n"
+    assert cloud_config(told)["runcmd"][0] == ["systemctl", "restart", "systemd-sysctl.service"]
+    assert "LimitNOFILE=1048576" in files(told)["/etc/systemd/system/kedge-agent.service"]
 
 
 def test_a_plain_image_fetches_the_agent_its_kafka_and_jolokia_by_checksum() -> None:

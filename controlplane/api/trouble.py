@@ -32,7 +32,7 @@ GRAVE = (
 ITS_TURN = ("WaitsForStage", "WaitsForWindow")
 """Why work is not begun: no illness, and said only where nothing else explains that it is not done."""
 
-NOTES = ("ExternalEmpty", "HealingOff", "ImageBehind", "MachineFallback", "SettingsAdopted")
+NOTES = ("ExternalEmpty", "HealingOff", "ImageBehind", "MachineFallback", "SettingsAdopted", "SingleCopies")
 """What is so because somebody wanted it, or harms nobody."""
 
 NOTED_REASONS = (("MaintenanceScheduled", "Announced"),)

@@ -20,6 +20,7 @@ from controlplane.converger.conditions.live_settings import ADOPTED, settings_ad
 from controlplane.converger.conditions.maintenance import maintenance_told
 from controlplane.converger.conditions.packet_filters import FILTER_BEHIND, filters_told
 from controlplane.converger.conditions.placement import MISPLACED, misplaced_told
+from controlplane.converger.conditions.single_copies import SINGLE_COPIES, single_copies
 from controlplane.converger.conditions.stages import STAGE_WAITS, stage_told
 from controlplane.converger.conditions.stuck_moves import elections_fail, reassignment_hung, strangers_told
 from controlplane.converger.conditions.topics import TOPICS_DEGRADED, topics_degraded
@@ -51,6 +52,7 @@ _BY_NAME = (
     LISTING_REFUSED,
     ADOPTED,
     BROKER_AWAY,
+    SINGLE_COPIES,
 )
 """What names what it is about: other names are a change."""
 
@@ -210,5 +212,6 @@ _TOLD: tuple[Callable[[Situation], facts.ConditionChanged | None], ...] = (
     external_empty,
     misplaced_told,
     settings_adopted,
+    single_copies,
 )
 """What is told whatever the verdict: None, or the condition as it should be."""

@@ -13,6 +13,9 @@ from providers.catalog import Catalog, DiskKind, Shape, some_of
 
 UNKNOWN = "unknown"
 
+VOLUMES_FIGURES = ("ebs_baseline_mb_per_s", "remote_disk_mb_per_s")
+"""What the clouds call the limit of a machine's way to all its volumes."""
+
 _BYTES_PER_GBIT = 1_000_000_000 / 8
 
 
@@ -58,6 +61,16 @@ class CatalogFile:
         speed = 0 if nic == UNKNOWN else int(nic * _BYTES_PER_GBIT)
         return Machine(own, told["architecture"], Shape(own, told["vcpus"], told["memory_mib"], nic_bytes_per_s=speed))
 
+    def volumes_bytes_per_s(self, name: str) -> float | None:
+        """What all volumes of a machine reach over its network together; None where nobody has a figure. Raises
+        `PlaceUnknown`."""
+        told = self.raw["machines"][self.machine(name).type]
+        return _millions(next((told[key] for key in VOLUMES_FIGURES if key in told), UNKNOWN))
+
+    def own_disks_bytes_per_s(self, name: str) -> float | None:
+        """What the disks of the machine itself do together; None where nobody has a figure. Raises `PlaceUnknown`."""
+        return _millions(self.raw["machines"][self.machine(name).type].get("own_disk_mb_per_s", UNKNOWN))
+
     def disk_type(self, kind: str) -> str:
         """The cloud's own word for a disk kind. Raises `PlaceUnknown` naming what there is."""
         if kind not in self.raw["disks"]:
@@ -100,6 +113,10 @@ class CatalogFile:
     def _is_diskless(self, name: str) -> bool:
         told = self.raw["machines"][self.raw["shapes"].get(name, name)]
         return bool(told.get("own_disk_gb", UNKNOWN) == 0)
+
+
+def _millions(rate: Any) -> float | None:
+    return None if rate == UNKNOWN else float(rate) * 1e6
 
 
 def catalog_file(cloud: str, given: Iterable[given_machines.GivenMachine] = ()) -> CatalogFile | None:

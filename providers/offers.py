@@ -7,7 +7,7 @@ from decimal import Decimal
 from types import MappingProxyType
 from typing import Any
 
-from providers.catalog_file import UNKNOWN, CatalogFile
+from providers.catalog_file import UNKNOWN, VOLUMES_FIGURES, CatalogFile
 from providers.figures import HOURS_PER_MONTH, CatalogFigure, Price
 from providers.overrides import DiskIn, MachineIn, RegionIn, RootDiskIn
 from providers.racks import Racks, racks_in
@@ -159,7 +159,7 @@ _MACHINE_FIGURES: Mapping[str, tuple[str, ...]] = {
     "nic_burst_gbps": ("nic_burst_gbps",),
     "own_disk_gb": ("own_disk_gb", "plan_storage_gb"),
     "own_disk_mb_per_s": ("own_disk_mb_per_s",),
-    "volumes_mb_per_s": ("ebs_baseline_mb_per_s", "remote_disk_mb_per_s"),
+    "volumes_mb_per_s": VOLUMES_FIGURES,
 }
 """Figure -> its names in the shipped catalogues."""
 

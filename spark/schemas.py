@@ -49,6 +49,7 @@ REBALANCE_PARTITIONS = StructType(
         StructField("adding", ArrayType(IntegerType(), False), nullable=False),
         StructField("removing", ArrayType(IntegerType(), False), nullable=False),
         StructField("dirs", ArrayType(IntegerType(), False), nullable=False),
+        StructField("read_bytes_per_s", LongType(), nullable=False),
     ]
 )
 """One row per partition and rebalance; the last three as in planner.rebalancing.codec."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from controlplane.cli.drain_files import write_kafka_json, write_plan, write_throttles
 from controlplane.cli.errors import CliError
 from controlplane.cli.session import Session
-from controlplane.cli.state_inputs import Input, usage
+from controlplane.cli.state_inputs import Input, kept_up_with, usage
 from events.spec.suggestions import nearest
 from planner.balance.answer import Answer, Balanced, Shortfall
 from planner.balance.goals import DEFAULT_GOALS, Aim, Goal, Goals, aims_by_goal
@@ -72,7 +72,7 @@ def rebalanced(
     """The plan within the goals, or what comes nearest; with `onto` only these brokers receive. Raises CliError for one
     that cannot, and when the plan's replay breaks a rule.
     """
-    apart = frozenset(excluded_topics)
+    given, apart = kept_up_with(given), frozenset(excluded_topics)
     if not onto:
         return _replayed(given, rebalance(given.state, goals, excluded_topics=apart))
     _refuse_unable(given, onto)

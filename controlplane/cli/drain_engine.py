@@ -13,6 +13,7 @@ from planner.drain.model.plan import Schedule
 from planner.drain.model.plan_document import with_assumptions
 from planner.drain.model.state import ClusterState
 from planner.drain.solver import Unsolvable
+from planner.drain.solver.volumes import within_volumes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,6 +38,7 @@ def planned(
 
     Raises PlanRefused when a plan breaks a rule.
     """
+    state = within_volumes(state)
     if engine is Engine.SPARK:
         answer, seconds = _on_spark(state, excluded_topics, allow_partial)
     else:
@@ -44,7 +46,7 @@ def planned(
         answer = certified(state, excluded_topics=excluded_topics, allow_partial=allow_partial)
         seconds = time.perf_counter() - began
     if isinstance(answer, CertifiedPlan):
-        plan = CertifiedPlan(with_assumptions(answer.schedule, assumptions), answer.measures, answer.verdict)
+        plan = replace(answer, schedule=with_assumptions(answer.schedule, assumptions))
         return Planned(plan, None, engine, seconds)
     part = _judged_part(state, answer.part, assumptions)
     return Planned(part, replace(answer, part=part.schedule if part else None), engine, seconds)
@@ -59,7 +61,7 @@ def _judged_part(state: ClusterState, part: Schedule | None, assumptions: tuple[
     broken = verdict.replay.violations
     if broken:
         raise PlanRefused(f"the feasible part breaks {len(broken)} rules in its replay, first {broken[0]}")
-    return CertifiedPlan(schedule, verdict.measures, verdict)
+    return CertifiedPlan(schedule, verdict.measures, verdict, state)
 
 
 def _on_spark(
@@ -82,4 +84,4 @@ def _on_spark(
     verdict = judge(state, answer)
     if verdict.replay.violations:
         raise PlanRefused(f"Spark's plan breaks a rule in its replay here: {verdict.replay.violations[0]}")
-    return CertifiedPlan(answer, verdict.measures, verdict), seconds
+    return CertifiedPlan(answer, verdict.measures, verdict, state), seconds

@@ -39,6 +39,8 @@ def plan_lines(
     yield f"computed {planned.engine} in {human_seconds(planned.seconds)}"
     yield ""
     yield certificate_table(certificate_rows(plan.measures))
+    if plan.verdict.binds:
+        yield f"what binds: {plan.verdict.binds}"
     yield from assumption_lines(plan.schedule.assumptions)
     yield ""
     yield broker_table(broker_rows(state, plan.schedule, plan.verdict.replay), wide=wide)
@@ -100,6 +102,7 @@ def plan_document(state: ClusterState, planned: Planned, name: str, files: Mappi
             "partitions_to_move": copying_entries(state, plan.schedule),
             "checkpoints": list(plan.schedule.checkpoints),
             "certificate": certificate_document(plan.measures),
+            "binds": plan.verdict.binds,
             "assumptions": list(plan.schedule.assumptions),
             "left_behind": replay.left_behind,
             "brokers": [plain(row) for row in broker_rows(state, plan.schedule, replay)],

@@ -16,6 +16,7 @@ from controlplane.runtime.quantities import human_seconds
 from planner.drain.model.document import ReadState, read_state
 from planner.drain.model.problem import DocumentRefused, StateProblemKind
 from planner.drain.model.state import BrokerState, ClusterState
+from planner.drain.solver.volumes import within_volumes
 
 STDIN = "-"
 STALE_S = 120.0
@@ -103,6 +104,11 @@ def limited(given: Input, disk_limit: float | None) -> Input:
     if not 0 < disk_limit <= 1:
         raise usage(f"{disk_limit} is not a part of a disk", next_step="--disk-limit takes a fraction, as in 0.85")
     return replace(given, state=replace(given.state, disk_limit=disk_limit))
+
+
+def kept_up_with(given: Input) -> Input:
+    """With bandwidths that the volumes keep up with, once it is known who leaves."""
+    return replace(given, state=within_volumes(given.state))
 
 
 def known_topics(given: Input, names: Iterable[str]) -> tuple[str, ...]:

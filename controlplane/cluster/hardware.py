@@ -1,13 +1,23 @@
-"""What the machines of a cluster are made of, as its spec says or their cloud publishes: the network of each broker,
-whatever clients use of it and whatever moves are allowed to. What neither says is unknown.
+"""What the machines of a cluster are made of, as its spec says or their cloud publishes: the network of each broker and
+its volumes, whatever clients use of them and whatever moves are allowed to. What neither says is unknown.
 """
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from controlplane.cluster.bandwidth import nic_bytes_per_s
+from controlplane.cluster.bandwidth import CLIENTS_KEEP, nic_bytes_per_s
 from controlplane.cluster.view import ClusterView
+from events.instance_facts import PlannedDisk, PlannedInstance, PlannedVolume
+from events.spec.model import Pool
 from planner.drain.model.capacity import Capacity, FigureOrigin, FigureSource
+from planner.quantities import brokers_named, human_bytes
+from providers.catalog import EPHEMERAL
+from providers.catalog_file import catalog_file
+from providers.catalogs import catalog
+from providers.errors import PlaceUnknown
 from providers.given_machines import GivenMachine
+from providers.volume_limits import volume_limit
 
 _WORDS = {
     FigureOrigin.SPEC: "as the spec says of the machine (machineFigures)",
@@ -15,24 +25,133 @@ _WORDS = {
 }
 
 
-def hardware_sources(view: ClusterView) -> tuple[FigureSource, FigureSource]:
-    """(what the spec says, what the catalogue says), by broker. A figure of the spec counts where the catalogue has no
-    such machine (`providers.given_machines`), so no figure is in both.
+@dataclass(frozen=True, slots=True)
+class BrokerVolumes:
+    """What all volumes of a broker read and write together, bytes/s. `words`: which limit that is, and who says so."""
+
+    bytes_per_s: float
+    origin: FigureOrigin
+    words: str
+
+
+def hardware_sources(view: ClusterView) -> tuple[FigureSource, ...]:
+    """What is told of the network of each broker: by the spec, and by the catalogue. A figure of the spec counts where
+    the catalogue has no such machine (`providers.given_machines`), so no figure is in both.
     """
-    clouds = {p.name: p.place.cloud for p in view.document.spec.pools} if view.document else {}
     found: dict[FigureOrigin, dict[int, Capacity]] = {FigureOrigin.SPEC: {}, FigureOrigin.CATALOGUE: {}}
     for instance in view.brokers():
-        cloud, machine = clouds.get(instance.planned.pool, ""), instance.planned.shape
+        cloud, machine = cloud_of(view, instance.planned), instance.planned.shape
         for origin, given in ((FigureOrigin.CATALOGUE, ()), (FigureOrigin.SPEC, view.declaration.machines)):
             nic = _nic(cloud, machine, given)
             if nic is not None:
                 found[origin][instance.service_id] = Capacity(nic_in_bytes_per_s=nic, nic_out_bytes_per_s=nic)
                 break
-    return _source(FigureOrigin.SPEC, found), _source(FigureOrigin.CATALOGUE, found)
+    return tuple(
+        FigureSource(origin=origin, by_broker=known, by_broker_words=_WORDS[origin]) for origin, known in found.items()
+    )
 
 
-def _source(origin: FigureOrigin, found: dict[FigureOrigin, dict[int, Capacity]]) -> FigureSource:
-    return FigureSource(origin=origin, by_broker=found[origin], by_broker_words=_WORDS[origin])
+def processors_of(view: ClusterView) -> Mapping[int, int]:
+    """How many CPUs each broker's machine has; one that is missing is of a type nobody knows."""
+    found = {}
+    for instance in view.brokers():
+        try:
+            shape = catalog(cloud_of(view, instance.planned), view.declaration.machines).shape(instance.planned.shape)
+        except PlaceUnknown:
+            continue
+        found[instance.service_id] = shape.vcpus
+    return found
+
+
+def volumes_of(view: ClusterView) -> Mapping[int, BrokerVolumes]:
+    """By broker; one that is missing has volumes of which nobody knows what they do."""
+    found = {}
+    for instance in view.brokers():
+        planned = instance.planned
+        now = tuple(replace(v, size_gib=view.vms.volume_sizes.get(v.key, v.size_gib)) for v in planned.volumes)
+        known = least_limit(cloud_of(view, planned), planned.shape, now, view.declaration.machines)
+        if known is not None:
+            found[instance.service_id] = known
+    return found
+
+
+def pool_volumes(pool: Pool, given: Iterable[GivenMachine] = ()) -> BrokerVolumes | None:
+    """What the volumes of a broker that a pool asks for do together; None where nobody knows."""
+    disk = pool.disk
+    options = PlannedDisk(disk.type or "", disk.iops or 0, disk.throughput_mib_per_s or 0)
+    volumes = [PlannedVolume("", "", 1, disk.kind, disk.size_gib, "", options)] * disk.count
+    return least_limit(pool.place.cloud, pool.machine, volumes, given)
+
+
+def least_limit(
+    cloud: str, machine: str, volumes: Sequence[PlannedVolume], given: Iterable[GivenMachine] = ()
+) -> BrokerVolumes | None:
+    """The least of what these volumes do, and of what the machine reaches of all of them; None where nobody knows."""
+    return min(_limits(cloud, machine, volumes, given), key=lambda each: each.bytes_per_s, default=None)
+
+
+def volume_sources(view: ClusterView) -> tuple[FigureSource, ...]:
+    """What migration may use of the volumes of each broker: all but the clients' share. One source for each way of
+    knowing it."""
+    by_words: dict[tuple[FigureOrigin, str], dict[int, Capacity]] = {}
+    for broker, known in volumes_of(view).items():
+        figures = Capacity(disk_io_bytes_per_s=known.bytes_per_s * (1 - CLIENTS_KEEP))
+        by_words.setdefault((known.origin, known.words), {})[broker] = figures
+    share = f"{CLIENTS_KEEP:.0%} left to clients"
+    return tuple(
+        FigureSource(origin=origin, by_broker=by_broker, by_broker_words=f"{words}, {share}")
+        for (origin, words), by_broker in by_words.items()
+    )
+
+
+def volume_lines(known: Mapping[int, BrokerVolumes]) -> tuple[str, ...]:
+    """For a certificate: whose volumes do what, and who says so."""
+    groups: dict[tuple[float, str], list[int]] = {}
+    for broker, each in sorted(known.items()):
+        groups.setdefault((each.bytes_per_s, each.words), []).append(broker)
+    return tuple(
+        f"volumes of {brokers_named(ids)} write and read {human_bytes(rate)}/s together: {words}"
+        for (rate, words), ids in groups.items()
+    )
+
+
+def _limits(
+    cloud: str, machine: str, volumes: Sequence[PlannedVolume], given: Iterable[GivenMachine]
+) -> Iterator[BrokerVolumes]:
+    """Disks of the `local` cloud are directories that share this machine's: what its catalogue says of them nobody
+    enforces, so they are not known.
+    """
+    kept = catalog_file(cloud, given)
+    if kept is None:
+        return
+    try:
+        own, reached = kept.own_disks_bytes_per_s(machine), kept.volumes_bytes_per_s(machine)
+    except PlaceUnknown:
+        own = reached = None
+    said = FigureOrigin.CATALOGUE
+    if any(volume.kind == EPHEMERAL for volume in volumes):
+        if own is not None:
+            yield BrokerVolumes(own, said, f"as the catalogue says of the disks of {machine} itself")
+        return
+    each = [volume_limit(cloud, volume) for volume in volumes]
+    known = [limit for limit in each if limit is not None]
+    if known and len(known) == len(each):
+        asked = all(limit.asked for limit in known)
+        who = "the spec asks (throughputMibPerS)" if asked else f"{cloud} publishes"
+        names = " and ".join(f"{count} x {name}" for name, count in Counter(one.type for one in known).items())
+        total = sum(limit.bytes_per_s for limit in known)
+        blind = "" if reached is not None else "; what the machine reaches of them is not known"
+        yield BrokerVolumes(total, FigureOrigin.SPEC if asked else said, f"{names}, as {who}{blind}")
+    if reached is not None:
+        yield BrokerVolumes(reached, said, f"as far as the machine {machine} reaches them, says the catalogue")
+
+
+def cloud_of(view: ClusterView, planned: PlannedInstance) -> str:
+    """Where a VM was made, "" where nobody knows."""
+    if planned.place is not None:
+        return planned.place.cloud
+    clouds = {p.name: p.place.cloud for p in view.document.spec.pools} if view.document else {}
+    return clouds.get(planned.pool, "")
 
 
 def _nic(cloud: str, machine: str, given: Iterable[GivenMachine]) -> float | None:

@@ -4,8 +4,8 @@ from datetime import datetime
 from typing import Any
 
 from controlplane.cluster.bandwidth import CLIENTS_KEEP, nic_bytes_per_s
-from controlplane.cluster.hardware import hardware_sources
-from controlplane.cluster.observed.traffic import UNKNOWN, Traffic
+from controlplane.cluster.hardware import hardware_sources, volume_sources
+from controlplane.cluster.observed.traffic import UNKNOWN, Traffic, read_by_partition
 from controlplane.cluster.view import ClusterView
 from events.quantities import GIB, MIB
 from planner.drain.model.capacity import Capacity, FigureOrigin, FigureSource, resolve
@@ -25,7 +25,7 @@ def cluster_document(
     successors = drain.successors if drain else {}
     capacity = resolve(
         brokers_of(snapshot) - dead_brokers(snapshot),
-        [measured_disks(snapshot), catalogue_capacity(view), *hardware_sources(view)],
+        [measured_disks(snapshot), catalogue_capacity(view), *hardware_sources(view), *volume_sources(view)],
     )
     live = snapshot.live_brokers()
     policy = ObservationPolicy(
@@ -34,6 +34,7 @@ def cluster_document(
         destinations={old: (new,) for old, new in successors.items() if new in live},
         write_bytes_per_s=traffic.write_bytes_per_s,
         write_rates_from=traffic.words(now or snapshot.at),
+        read_bytes_per_s=read_by_partition(traffic, snapshot),
     )
     return observed_document(snapshot, capacity, policy)
 

@@ -75,7 +75,12 @@ _FAULT_DOMAIN = re.compile(r"-fd[0-9]+$")
 
 def type_of(disk: Disk, cloud: str) -> str:
     """The type it will have, "" where volumes of that cloud are of one kind."""
-    return disk.type or _FIRST.get(cloud, "")
+    return disk.type or first_type(cloud)
+
+
+def first_type(cloud: str) -> str:
+    """The type of a volume of which nothing is said, "" where a cloud's are all of one kind."""
+    return _FIRST.get(cloud, "")
 
 
 def option_problems(pool: Pool, path: Path, where: Positions) -> Iterator[Problem]:

@@ -87,8 +87,8 @@ class RolloutPolicy(Part):
     )
     throttle_mib_per_s: scalars.Whole | None = classed(
         BEHAVIOURAL,
-        "Ceiling of replica moves per broker in MiB/s. "
-        "Without it the catalogue's network bandwidth of the machine shape decides.",
+        "Ceiling of replica moves per broker in MiB/s: a wish about moves that changes no capacity. "
+        "Without it what is known of the broker's network and volumes decides.",
         default=None,
         ge=1,
         le=100_000,

@@ -10,13 +10,14 @@ import numpy as np
 from planner.drain.arrays import Int64s
 from planner.drain.certified import PlanRefused, certified
 from planner.drain.infeasible import InfeasibleKind
-from planner.drain.judge import judge
+from planner.drain.judge import PlanJudgement, judge
 from planner.drain.model.measures import Measures
 from planner.drain.model.plan import Schedule
 from planner.drain.model.state import NOBODY, NOWHERE, Bools, Floats, Int32s
 from planner.drain.question import DrainQuestion, conflicting, eligible_targets, question_of
 from planner.drain.request import DrainRequest
 from planner.drain.solver import Unsolvable
+from planner.drain.solver.volumes import within_volumes, writing_share
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,8 +27,12 @@ class Answered:
     question: DrainQuestion
     schedule: Schedule
     measures: Measures
-    source_transfers: int
+    verdict: PlanJudgement
     moving: Int64s
+
+    @property
+    def source_transfers(self) -> int:
+        return self.verdict.replay.source_transfers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,15 +55,17 @@ def answered(request: DrainRequest, moving: Int64s, *, ingress: Floats, egress: 
     return _planned(question_of(request, moving, ingress=ingress, egress=egress), moving)
 
 
-def _planned(question: DrainQuestion, moving: Int64s) -> Answered | Unanswered:
+def _planned(question: DrainQuestion, moving: Int64s, writing: Floats | None = None) -> Answered | Unanswered:
+    """`writing`: how volumes are shared, where a part is planned and the whole settled it."""
     try:
-        plan = certified(question.state)
+        plan = certified(question.state, writing=writing)
     except PlanRefused as refused:
         return _refused(str(refused))
     if isinstance(plan, Unsolvable):
         others = sorted({broker for reason in plan.reasons for _, ids in reason.widen for broker in ids})
         return Unanswered(plan.kind, plan.message, question.row[plan.stuck], tuple(others))
-    return Answered(question, plan.schedule, plan.measures, plan.verdict.replay.source_transfers, moving)
+    planned = DrainQuestion(plan.state, question.row)
+    return Answered(planned, plan.schedule, plan.measures, plan.verdict, moving)
 
 
 def _in_two_parts(
@@ -67,11 +74,14 @@ def _in_two_parts(
     """To successors what they do not hold yet; then the rest, to any target, on the disks as that leaves them. What
     cannot move in either part is told together.
     """
+    whole = question_of(request, moving, ingress=ingress, egress=egress, destinations=_either(request))
+    writing = writing_share(whole.state) if whole.state.hardware is not None else None
     answers: list[Answered] = []
     refusals: list[Unanswered] = []
     asked = request
     for rows in (moving[~apart], moving[apart]):
-        answer = _planned(question_of(asked, rows, ingress=ingress, egress=egress), rows) if rows.size else None
+        part = question_of(asked, rows, ingress=ingress, egress=egress) if rows.size else None
+        answer = _planned(part, rows, writing) if part is not None else None
         if isinstance(answer, Unanswered):
             refusals.append(answer)
         elif answer is not None:
@@ -80,7 +90,7 @@ def _in_two_parts(
         asked = replace(asked, successors={})
     if refusals:
         return _together(refusals)
-    whole = question_of(request, moving, ingress=ingress, egress=egress, destinations=_either(request))
+    whole = replace(whole, state=within_volumes(whole.state, writing))
     return _judged(whole, _joined(whole, answers), moving)
 
 
@@ -166,7 +176,7 @@ def _wider(rates: list[Floats]) -> Floats:
 def _judged(question: DrainQuestion, schedule: Schedule, moving: Int64s) -> Answered | Unanswered:
     verdict = judge(question.state, schedule)
     if verdict.holds:
-        return Answered(question, schedule, verdict.measures, verdict.replay.source_transfers, moving)
+        return Answered(question, schedule, verdict.measures, verdict, moving)
     broken = verdict.replay.violations
     return _refused(str(broken[0]) if broken else "replicas left behind")
 

@@ -17,6 +17,7 @@ class Certificate:
     """`measures`: value and bound of each, by the independent replay (planner.drain.replay).
 
     `replicas` counts the copies; `source_transfers` the copies read from a broker that leads neither before nor after.
+    `binds`: which limit makes the makespan no shorter, in words; "" where nobody said.
     """
 
     measures: Measures
@@ -24,6 +25,7 @@ class Certificate:
     source_transfers: int
     bandwidth_source: BandwidthSource
     assumptions: tuple[str, ...]
+    binds: str = ""
 
     def document(self) -> dict[str, Any]:
         """As JSON, with the ratio value / bound of each measure; what is not finite is null."""
@@ -34,6 +36,7 @@ class Certificate:
             "source_transfers": self.source_transfers,
             "bandwidth_source": self.bandwidth_source,
             "assumptions": list(self.assumptions),
+            **({"binds": self.binds} if self.binds else {}),
         }
 
 
@@ -45,6 +48,7 @@ def certificate_from(document: Mapping[str, Any]) -> Certificate:
         source_transfers=int(document["source_transfers"]),
         bandwidth_source=document["bandwidth_source"],
         assumptions=tuple(str(line) for line in document["assumptions"]),
+        binds=str(document.get("binds", "")),
     )
 
 

@@ -15,7 +15,7 @@ from planner.drain.arrays import BrokerTable, ClusterModel, LogDirTable
 from planner.drain.columns import LISTS, PARTITIONS, id_matrix, whole
 from planner.drain.infeasible import Infeasible
 from planner.drain.plan import DrainPlan, canonical, plan_document, plan_from
-from planner.drain.request import Bandwidth, DrainRequest
+from planner.drain.request import Bandwidth, DrainRequest, VolumeLimits
 from planner.observed import TopicPartition
 
 Answer = DrainPlan | Infeasible
@@ -47,6 +47,8 @@ def request_document(request: DrainRequest) -> dict[str, Any]:
             "source": request.bandwidth.source,
             "by_broker": sorted(request.bandwidth.by_broker.items()),
         },
+        "volumes": {"bytes_per_s": sorted(request.volumes.bytes_per_s.items()), "told": list(request.volumes.told)},
+        "read_bytes_per_s": sorted(request.read_bytes_per_s.items()),
         "partition_count": len(request.cluster),
         "topics": list(request.cluster.topics),
         "racks": list(brokers.racks),
@@ -72,6 +74,8 @@ def request_from(document: Mapping[str, Any], partitions: pa.Table) -> DrainRequ
         throttle_cap_bytes_per_s=document["throttle_cap_bytes_per_s"],
         bandwidth=Bandwidth(bandwidth["bytes_per_s"], bandwidth["source"], dict(bandwidth["by_broker"])),
         cluster=_model(document, partitions),
+        read_bytes_per_s=dict(document["read_bytes_per_s"]),
+        volumes=VolumeLimits(dict(document["volumes"]["bytes_per_s"]), tuple(document["volumes"]["told"])),
     )
 
 

@@ -10,12 +10,8 @@ import math
 from dataclasses import dataclass
 
 from planner.drain.plan import Port
-from planner.drain.throttle import KAFKA_REACHES, LEAST_CATCH_UP_BYTES_PER_S, floor
+from planner.drain.throttle import KAFKA_REACHES, LEAST_CATCH_UP_BYTES_PER_S, SPARE_FRACTION, floor
 from planner.quantities import human_bytes
-
-SPARE_FRACTION = 0.1
-"""Share of a broker's bandwidth that copies and its own traffic together leave free. A quota may stand up to BAND above
-what is due, so this much is not filled by it either."""
 
 BAND = 0.1
 """A quota is written anew when it is this much off: traffic that flutters less rewrites nothing."""
@@ -27,13 +23,16 @@ class PortTraffic:
 
     `charge_bytes_per_s`: in-sync traffic of the throttled partitions, `unknown` of which have no known rate and count
     nothing. `own_bytes_per_s`: all that is not copies, the charge included; at least that, where rates are unknown.
-    `bandwidth_bytes_per_s` None: not known. `set_bytes_per_s`: the throttle in force, as Kafka says; None: none yet.
+    `bandwidth_bytes_per_s` None: not known. `volumes_bytes_per_s`: what its volumes leave copies in this direction
+    beside what clients and replication write (`left_by_volumes`); None: not known. `set_bytes_per_s`: the throttle in
+    force, as Kafka says; None: none yet.
     """
 
     charge_bytes_per_s: float
     own_bytes_per_s: float
     unknown: int = 0
     bandwidth_bytes_per_s: int | None = None
+    volumes_bytes_per_s: float | None = None
     set_bytes_per_s: int | None = None
 
 
@@ -46,6 +45,18 @@ class Due:
     quota_bytes_per_s: int
     before_bytes_per_s: int
     why: str = ""
+
+
+def left_by_volumes(
+    limit_bytes_per_s: float, written_bytes_per_s: float, *promised_bytes_per_s: float
+) -> tuple[float, ...]:
+    """What volumes leave copies of each promise (into the broker, out of it), bytes/s: all of them where there is room
+    for both beside what is written otherwise, else so much less of each.
+    """
+    room = max(limit_bytes_per_s * (1 - SPARE_FRACTION) - written_bytes_per_s, 0.0)
+    wanted = sum(promised_bytes_per_s)
+    share = min(1.0, room / wanted) if wanted > 0 else 1.0
+    return tuple(promise * share for promise in promised_bytes_per_s)
 
 
 def due(port: Port, now: PortTraffic, *, cap_bytes_per_s: int | None = None) -> Due:
@@ -89,12 +100,19 @@ def _above(least: int) -> int:
 
 
 def _room(port: Port, now: PortTraffic) -> float:
-    """Bytes/s for copies: (1 - spare) x bandwidth - own traffic (docs/planning.md), at most the promise."""
+    """Bytes/s for copies: the least that network and volumes leave (docs/planning.md), at most the promise."""
     promised = float(port.promised_bytes_per_s)
+    return min(promised, max(min(_left_by_network(now), _left_by_volumes(now)), LEAST_CATCH_UP_BYTES_PER_S))
+
+
+def _left_by_network(now: PortTraffic) -> float:
     if now.bandwidth_bytes_per_s is None:
-        return promised
-    left = now.bandwidth_bytes_per_s * (1 - SPARE_FRACTION) - now.own_bytes_per_s
-    return min(promised, max(left, LEAST_CATCH_UP_BYTES_PER_S))
+        return math.inf
+    return now.bandwidth_bytes_per_s * (1 - SPARE_FRACTION) - now.own_bytes_per_s
+
+
+def _left_by_volumes(now: PortTraffic) -> float:
+    return math.inf if now.volumes_bytes_per_s is None else now.volumes_bytes_per_s
 
 
 def _why(port: Port, now: PortTraffic, least: int, cap: float) -> str:
@@ -106,6 +124,8 @@ def _why(port: Port, now: PortTraffic, least: int, cap: float) -> str:
     room = _room(port, now)
     if room < port.promised_bytes_per_s:
         own = f"its own traffic of {human_bytes(now.own_bytes_per_s)}/s leaves copies {human_bytes(room)}/s"
+        if _left_by_volumes(now) < _left_by_network(now):
+            own = f"its volumes leave copies {human_bytes(room)}/s beside what else is written to them"
         return f"{own}, {charge}" if now.charge_bytes_per_s >= 1 else own
     if now.charge_bytes_per_s >= 1:
         return charge

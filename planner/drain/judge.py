@@ -16,10 +16,13 @@ DISK_AT = 1.05
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlanJudgement:
-    """`measures`: value and bound of each. `replay`: the rest, with `replay.violations`."""
+    """`measures`: value and bound of each. `replay`: the rest, with `replay.violations`. `binds`: which limit makes the
+    makespan no shorter.
+    """
 
     measures: Measures
     replay: Replay
+    binds: str
 
     @property
     def holds(self) -> bool:
@@ -51,6 +54,7 @@ def judge(state: ClusterState, schedule: Schedule, bounds: Bounds | None = None)
             release_s=Measure(sum(run.release_s.values()), least.release_s),
         ),
         replay=run,
+        binds=least.binds,
     )
 
 

@@ -5,15 +5,16 @@ order of leaders may be evened out. What others occupy is taken off the disks in
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from planner.drain.arrays import UNKNOWN, Int32s, Int64s
+from planner.drain.model.hardware import Hardware, unknown_hardware
 from planner.drain.model.state import NOWHERE, Bools, Brokers, BrokerState, ClusterState, Floats, LogDirs, Partitions
 from planner.drain.request import DrainRequest
-from planner.drain.throttle import FLOW_BYTES_PER_S
+from planner.drain.throttle import FLOW_BYTES_PER_S, usable_volumes
 
 _BOUNDLESS_BYTES = 2**53
 """Disk of a broker that receives nothing and told nothing: it must not count as the fullest."""
@@ -47,6 +48,7 @@ def question_of(
         flow_bytes_per_s=FLOW_BYTES_PER_S,
         destinations=_destinations(request) if destinations is None else destinations,
         log_dirs=_log_dirs(request, rows),
+        hardware=_hardware(request),
     )
     return DrainQuestion(state, rows)
 
@@ -137,6 +139,14 @@ def _disks(request: DrainRequest, rows: Int64s) -> Int64s:
     # + 1 byte: rounding down must not take the last byte that fits
     fitting = np.floor((used + disk_room(request) + 1) / request.disk_limit_fraction).astype(np.int64)
     return np.where(brokers.total_bytes > 0, np.maximum(fitting, 1), _BOUNDLESS_BYTES)
+
+
+def _hardware(request: DrainRequest) -> Hardware | None:
+    """What migration may use of the volumes, where any is known."""
+    if not request.volumes.bytes_per_s:
+        return None
+    ids = request.cluster.brokers.id
+    return replace(unknown_hardware(ids.size), disk_io_bytes_per_s=usable_volumes(request))
 
 
 def _log_dirs(request: DrainRequest, rows: Int64s) -> LogDirs | None:

@@ -23,6 +23,19 @@ class Bandwidth:
         return self.by_broker.get(broker, self.bytes_per_s)
 
 
+@dataclass(frozen=True, slots=True)
+class VolumeLimits:
+    """What all volumes of a broker read and write together, bytes/s; of a broker that is missing nobody knows it.
+    `told`: who says so, in sentences for the certificate.
+    """
+
+    bytes_per_s: Mapping[int, float] = field(default_factory=dict)
+    told: tuple[str, ...] = ()
+
+
+NO_VOLUMES = VolumeLimits()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrainRequest:
     """Empty the `outgoing` brokers; only `targets` may receive. `successors` maps an old broker to its
@@ -31,6 +44,7 @@ class DrainRequest:
     `client_fraction` of each broker's bandwidth is left to clients; no throttle is set above the cap.
     `allow_partial`: when not all can be placed, the refusal carries a plan of what can.
     `write_rates_from`: where the known write rates come from and how old they are, in words; "" when nobody said.
+    `read_bytes_per_s`: what consumers fetch of a broker, where it is known.
     """
 
     cluster_uid: str
@@ -46,6 +60,8 @@ class DrainRequest:
     throttle_cap_bytes_per_s: int | None = None
     allow_partial: bool = False
     write_rates_from: str = ""
+    volumes: VolumeLimits = NO_VOLUMES
+    read_bytes_per_s: Mapping[int, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         problem = _contradiction(self)
@@ -70,6 +86,8 @@ class DrainRequest:
         throttle_cap_bytes_per_s: int | None = None,
         allow_partial: bool = False,
         write_rates_from: str = "",
+        volumes: VolumeLimits = NO_VOLUMES,
+        read_bytes_per_s: Mapping[int, float] | None = None,
     ) -> "DrainRequest":
         """A request about the cluster as the snapshot shows it; ValueError when it contradicts itself."""
         return cls(
@@ -86,6 +104,8 @@ class DrainRequest:
             throttle_cap_bytes_per_s=throttle_cap_bytes_per_s,
             allow_partial=allow_partial,
             write_rates_from=write_rates_from,
+            volumes=volumes,
+            read_bytes_per_s=dict(read_bytes_per_s or {}),
         )
 
 
@@ -104,6 +124,10 @@ def _contradiction(request: DrainRequest) -> str | None:
         (
             any(rate <= 0 for rate in request.bandwidth.by_broker.values()),
             "bandwidth must be above 0 bytes/s",
+        ),
+        (
+            any(not rate > 0 for rate in request.volumes.bytes_per_s.values()),
+            "what volumes do must be above 0 bytes/s: leave out what is not known",
         ),
         (not 0 < request.disk_limit_fraction <= 1, "disk_limit_fraction must be in (0, 1]"),
         (not 0 <= request.client_fraction < 1, "client_fraction must be in [0, 1)"),

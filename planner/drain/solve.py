@@ -19,7 +19,17 @@ from planner.drain.plan import DrainPlan, Engine, Move, Port
 from planner.drain.refusal import refused_by_planner, unusable_target
 from planner.drain.request import DrainRequest
 from planner.drain.selection import Deferred, select
-from planner.drain.throttle import CapTooLow, assumptions, charges, floor, quota, require_cap, usable
+from planner.drain.throttle import (
+    KAFKA_REACHES,
+    CapTooLow,
+    assumptions,
+    charges,
+    floor,
+    quota,
+    require_cap,
+    rooms,
+    usable,
+)
 from planner.quantities import human_bytes
 
 if TYPE_CHECKING:
@@ -43,7 +53,8 @@ def solve(request: DrainRequest, *, engine: Engine = "in-process") -> DrainPlan 
         require_cap(request, into, out)
     except CapTooLow as low:
         return Infeasible(request.drain_id, request.cluster_uid, request.round, "throttle", str(low))
-    ingress, egress = usable(request, into), usable(request, out)
+    room = rooms(request)
+    ingress, egress = usable(request, into, room[0]), usable(request, out, room[1])
     from planner.drain.answer import Answered, Unanswered, answered
 
     answer = answered(request, selection.rows, ingress=ingress, egress=egress)
@@ -76,7 +87,7 @@ def _plan(
     engine: Engine,
     charged: tuple[Floats, Floats],
 ) -> DrainPlan:
-    moves = _moves(request, answer)
+    moves, room = _moves(request, answer), rooms(request)
     return DrainPlan(
         drain_id=request.drain_id,
         cluster_uid=request.cluster_uid,
@@ -84,8 +95,8 @@ def _plan(
         round=request.round,
         moves=moves,
         checkpoints=tuple(int(n) for n in answer.schedule.checkpoints),
-        into=_into(request, answer, moves, charged[0]),
-        out=_out(request, answer, moves, charged[1]),
+        into=_into(request, answer, moves, charged[0], room[0]),
+        out=_out(request, answer, moves, charged[1], room[1]),
         deferred=deferred,
         certificate=_certificate(request, answer, moves),
     )
@@ -134,25 +145,29 @@ def _sources(request: DrainRequest, rows: Int64s, source: np.ndarray) -> np.ndar
     return np.where(in_sync, source, -1)
 
 
-def _into(request: DrainRequest, answer: "Answered", moves: tuple[Move, ...], charged: Floats) -> dict[int, Port]:
+def _into(
+    request: DrainRequest, answer: "Answered", moves: tuple[Move, ...], charged: Floats, room: Floats
+) -> dict[int, Port]:
     schedule, brokers = answer.schedule, answer.question.state.brokers
     rates = np.minimum(schedule.throttle_in_bytes_per_s, brokers.ingress_bytes_per_s)
     used = {b for move in moves for b in move.added}
-    return _ports(request, used, schedule.slots_in, rates, charged)
+    return _ports(request, used, schedule.slots_in, rates, charged, room)
 
 
-def _out(request: DrainRequest, answer: "Answered", moves: tuple[Move, ...], charged: Floats) -> dict[int, Port]:
+def _out(
+    request: DrainRequest, answer: "Answered", moves: tuple[Move, ...], charged: Floats, room: Floats
+) -> dict[int, Port]:
     """Every replica in sync may come to lead a copy, so all of them have a rate."""
     schedule, brokers = answer.schedule, answer.question.state.brokers
     rates = np.minimum(schedule.throttle_out_bytes_per_s, brokers.egress_bytes_per_s)
     rows = answer.question.row[schedule.row][[bool(m.added) for m in moves]] if moves else np.zeros(0, dtype=np.int64)
     isr = request.cluster.isr[rows]
     used = {int(b) for b in np.unique(np.append(isr, request.cluster.leader[rows])) if b >= 0}
-    return _ports(request, used, schedule.slots_out, rates, charged)
+    return _ports(request, used, schedule.slots_out, rates, charged, room)
 
 
 def _ports(
-    request: DrainRequest, used: Iterable[int], slots: np.ndarray, rates: Floats, charged: Floats
+    request: DrainRequest, used: Iterable[int], slots: np.ndarray, rates: Floats, charged: Floats, room: Floats
 ) -> dict[int, Port]:
     from planner.drain.model.plan import UNLIMITED_SLOTS
 
@@ -161,7 +176,12 @@ def _ports(
     for broker in sorted(used):
         at = row[broker]
         charge = float(charged[at])
-        throttle = quota(request, broker, promised_bytes_per_s=float(rates[at]), charged_bytes_per_s=charge)
+        throttle = quota(
+            request,
+            promised_bytes_per_s=float(rates[at]),
+            charged_bytes_per_s=charge,
+            room_bytes_per_s=float(room[at]),
+        )
         ports[broker] = Port(
             slots=None if slots[at] >= UNLIMITED_SLOTS else int(slots[at]),
             promised_bytes_per_s=max(1, int(rates[at])),
@@ -180,7 +200,18 @@ def _certificate(request: DrainRequest, answer: "Answered", moves: tuple[Move, .
         source_transfers=answer.source_transfers,
         bandwidth_source=request.bandwidth.source,
         assumptions=(*assumptions(request, answer.moving, rates), *_assumed_disks(request, answer, moves)),
+        binds=_binds(request, answer),
     )
+
+
+def _binds(request: DrainRequest, answer: "Answered") -> str:
+    """A network that the operator's cap alone makes narrow is the cap's."""
+    binds, cap = answer.verdict.binds, request.throttle_cap_bytes_per_s
+    narrow = cap is not None and all(
+        cap * KAFKA_REACHES < request.bandwidth.of(int(b)) * (1 - request.client_fraction)
+        for b in request.cluster.brokers.id.tolist()
+    )
+    return "rollout.throttleMibPerS" if narrow and "network" in binds else binds
 
 
 def _assumed_disks(request: DrainRequest, answer: "Answered", moves: tuple[Move, ...]) -> list[str]:

@@ -12,7 +12,7 @@ import numpy as np
 from planner.drain.arrays import Int64s
 from planner.drain.model.state import Floats
 from planner.drain.request import DrainRequest
-from planner.quantities import human_bytes
+from planner.quantities import brokers_named, human_bytes
 
 KAFKA_REACHES = 0.9
 """Share of a configured throttle that Kafka really moves. Measured at 36 MiB/s with the agent's
@@ -20,6 +20,10 @@ replica.fetch.backoff.ms of 200: 0.88 to 0.89, the worst 10 s 0.93. With Kafka's
 
 FLOW_BYTES_PER_S = 70e6
 """What one partition's fetch reaches: at most 1 MiB per round trip of 15 ms (replica.fetch.max.bytes)."""
+
+SPARE_FRACTION = 0.1
+"""Share of what a broker's network or volumes do that copies and its own traffic together leave free. A quota may stand
+up to a tenth above what is due (`planner.drain.correction`), so this much is not filled by it either."""
 
 LEAST_CATCH_UP_BYTES_PER_S = 128 * 1024
 """What copies are left at the very least beside the traffic in sync: below it none would ever end (H9)."""
@@ -35,12 +39,50 @@ class CapTooLow(ValueError):
 
 
 def replication_share(request: DrainRequest, broker: int) -> float:
-    """Bytes/s the drain may use on a broker: its bandwidth less the clients' share, and what the cap, a limit of the
-    quota itself, lets through.
+    """Bytes/s the drain may use on a broker at most: its bandwidth less the clients' share, and what the cap, a limit
+    of the quota itself, lets through.
     """
     rate = request.bandwidth.of(broker) * (1 - request.client_fraction)
     cap = request.throttle_cap_bytes_per_s
     return rate if cap is None else min(rate, cap * KAFKA_REACHES)
+
+
+def own_traffic(request: DrainRequest) -> tuple[Floats, Floats]:
+    """float64[B], (into, out), bytes/s: all that is known of what brokers do beside copies. They take from producers
+    and leaders, and send to followers in sync and to consumers. Unknown rates count nothing.
+    """
+    model, ids = request.cluster, request.cluster.brokers.id
+    rate = np.maximum(model.write_bytes_per_s, 0).astype(np.float64)
+    into = np.zeros(ids.size)
+    for replica in model.isr.T:
+        held = replica >= 0
+        np.add.at(into, np.searchsorted(ids, replica[held]), rate[held])
+    out = np.array([request.read_bytes_per_s.get(int(b), 0.0) for b in ids])
+    led = model.leader >= 0
+    followers = np.maximum((model.isr >= 0).sum(axis=1) - 1, 0)
+    np.add.at(out, np.searchsorted(ids, model.leader[led]), (rate * followers)[led])
+    return into, out
+
+
+def rooms(request: DrainRequest) -> tuple[Floats, Floats]:
+    """float64[B], (into, out), bytes/s: the drain's share of each network, less what clients use of it beyond theirs;
+    never so little that no copy would end.
+    """
+    ids = request.cluster.brokers.id.tolist()
+    share = np.array([replication_share(request, b) for b in ids])
+    limit = np.array([request.bandwidth.of(b) for b in ids]) * (1 - _spare(request))
+    into, out = (np.minimum(share, np.maximum(limit - own, LEAST_CATCH_UP_BYTES_PER_S)) for own in own_traffic(request))
+    return into, out
+
+
+def usable_volumes(request: DrainRequest) -> Floats:
+    """float64[B]: bytes/s that copies may write to and read from a broker's volumes together, NaN where nobody knows
+    what these do: all but the clients' share, less what is written there now; never so little that no copy would end.
+    """
+    ids, written = request.cluster.brokers.id, own_traffic(request)[0]
+    limit = np.array([request.volumes.bytes_per_s.get(int(b), math.nan) for b in ids])
+    left = np.minimum(limit * (1 - request.client_fraction), limit * (1 - _spare(request)) - written)
+    return np.where(np.isnan(limit), np.nan, np.maximum(left, LEAST_CATCH_UP_BYTES_PER_S))
 
 
 def charges(request: DrainRequest, rows: Int64s) -> tuple[Floats, Floats]:
@@ -64,13 +106,12 @@ def charges(request: DrainRequest, rows: Int64s) -> tuple[Floats, Floats]:
     return into, out
 
 
-def usable(request: DrainRequest, charged: Floats) -> Floats:
-    """float64[B]: bytes/s a plan may count on, per broker row. Never so little that in-sync traffic takes all of it:
-    then the share is raised. Under a cap, which no charge raises, it is what the charge leaves of the cap. See
-    `require_cap` for one that forbids that copies end.
+def usable(request: DrainRequest, charged: Floats, room: Floats) -> Floats:
+    """float64[B]: bytes/s a plan may count on, per broker row, of its `room`. Never so little that in-sync traffic
+    takes all of it: then the share is raised. Under a cap, which no charge raises, it is what the charge leaves of the
+    cap. See `require_cap` for one that forbids that copies end.
     """
-    ids = request.cluster.brokers.id
-    share = np.array([replication_share(request, int(b)) for b in ids])
+    share = room
     least = np.where(charged > 0, charged + LEAST_CATCH_UP_BYTES_PER_S, 0.0)
     cap = request.throttle_cap_bytes_per_s
     if cap is not None:
@@ -93,11 +134,13 @@ def require_cap(request: DrainRequest, *charged: Floats) -> None:
     )
 
 
-def quota(request: DrainRequest, broker: int, *, promised_bytes_per_s: float, charged_bytes_per_s: float) -> int:
+def quota(
+    request: DrainRequest, *, promised_bytes_per_s: float, charged_bytes_per_s: float, room_bytes_per_s: float
+) -> int:
     """The throttle under which copies reach the promise beside what traffic in sync takes of it, never above the cap.
-    Of a promise that was raised for the charge's sake the copies are meant to get the drain's share.
+    Of a promise that was raised for the charge's sake the copies are meant to get the drain's share, `room`.
     """
-    copies = min(promised_bytes_per_s, replication_share(request, broker))
+    copies = min(promised_bytes_per_s, room_bytes_per_s)
     wanted = math.ceil(max(promised_bytes_per_s, copies + charged_bytes_per_s) / KAFKA_REACHES)
     cap = request.throttle_cap_bytes_per_s
     return wanted if cap is None else min(wanted, cap)
@@ -120,10 +163,20 @@ def assumptions(request: DrainRequest, rows: Int64s, usable_bytes_per_s: Mapping
         lines.append(f"bandwidth assumed: {rate}/s per broker, as no figure is known of every machine")
     elif request.bandwidth.source != "measured":
         lines.append(f"bandwidth {request.bandwidth.source}: {human_bytes(request.bandwidth.bytes_per_s)}/s per broker")
+    lines.extend(_volumes(request))
     raised = sorted(b for b, rate in usable_bytes_per_s.items() if rate > replication_share(request, b))
     if raised:
         lines.append(f"rate of brokers {raised} raised above the drain's share: in-sync traffic needs it")
     return tuple(lines)
+
+
+def _volumes(request: DrainRequest) -> Iterator[str]:
+    """Who says what volumes do, and of whom nobody does: never a guess."""
+    yield from request.volumes.told
+    brokers = request.cluster.brokers
+    unknown = brokers.id[brokers.live & np.isnan(usable_volumes(request))].tolist()
+    if unknown:
+        yield f"what the volumes of {brokers_named(unknown)} do is not known: taken to keep up with the network"
 
 
 def _write_rates(request: DrainRequest, rows: Int64s) -> Iterator[str]:
@@ -133,6 +186,11 @@ def _write_rates(request: DrainRequest, rows: Int64s) -> Iterator[str]:
     if unknown:
         basis = ", planned from log sizes alone" if unknown == rows.size else ""
         yield f"write rate of {unknown} of {rows.size} moved partitions unknown: in-sync traffic counts nothing{basis}"
+
+
+def _spare(request: DrainRequest) -> float:
+    """What stays free beside copies and own traffic: never more than is left to clients."""
+    return min(SPARE_FRACTION, request.client_fraction)
 
 
 def _flows(request: DrainRequest, broker: int) -> int:

@@ -9,7 +9,9 @@ import numpy as np
 from pydantic_core import to_json
 
 from planner.balance.answer import Answer, Balanced, GoalReport, Shortfall
+from planner.balance.cpu import BrokerCpu, with_cpu
 from planner.balance.goals import DEFAULT_GOALS
+from planner.balance.loads import MeasuredLoads
 from planner.balance.rebalance import add_brokers, rebalance
 from planner.drain.certificate import Certificate
 from planner.drain.model.capacity import resolve
@@ -18,8 +20,9 @@ from planner.drain.model.measures import Measure, Measures
 from planner.drain.model.observed import ObservationPolicy, RacksMissing, brokers_of, dead_brokers, observed_document
 from planner.drain.model.plan import UNLIMITED_SLOTS, Schedule
 from planner.drain.model.problem import DocumentRefused, StateProblemKind
-from planner.drain.model.state import NOBODY, ClusterState
+from planner.drain.model.state import NOBODY, BrokerState, ClusterState
 from planner.drain.plan import DrainPlan, Engine, Move, Port
+from planner.drain.solver.volumes import within_volumes
 from planner.drain.throttle import KAFKA_REACHES, LEAST_CATCH_UP_BYTES_PER_S
 from planner.heartbeats import HEARTBEAT_TOPIC
 from planner.observed import KafkaSnapshot
@@ -54,7 +57,8 @@ def plan_rebalance(
     NothingToRead, DocumentRefused, RacksMissing.
     """
     read = _state(request, snapshot)
-    answer = spread(read.state, request.new)
+    read = replace(read, state=within_volumes(read.state))
+    answer = spread(read.state, request.new, measured_loads(request, read.state))
     best = answer.best if isinstance(answer, Shortfall) else answer
     if best is None:
         raise NothingToRead(str(answer.message) if isinstance(answer, Shortfall) else "no plan")
@@ -70,13 +74,23 @@ def plan_rebalance(
     )
 
 
-def spread(state: ClusterState, onto: Sequence[int]) -> Answer:
+def measured_loads(request: RebalanceRequest, state: ClusterState) -> MeasuredLoads:
+    """What the state does not carry: CPU, where it is known of every broker that is there."""
+    ids = state.brokers.id[state.brokers.state != BrokerState.DEAD].tolist()
+    if not ids or not all(b in request.cpu_used and request.processors.get(b, 0) > 0 for b in ids):
+        return MeasuredLoads()
+    processors = np.array([float(request.processors.get(b, 1)) for b in state.brokers.id.tolist()])
+    share = np.array([request.cpu_used.get(b, 0.0) for b in state.brokers.id.tolist()])
+    return with_cpu(state, MeasuredLoads(), BrokerCpu(share * processors, processors))
+
+
+def spread(state: ClusterState, onto: Sequence[int], measured: MeasuredLoads | None = None) -> Answer:
     """The brokers within all goals, or as near as can be; with `onto` these alone receive. Heartbeats stay: each broker
     leads one."""
-    apart = frozenset({HEARTBEAT_TOPIC})
+    apart, known = frozenset({HEARTBEAT_TOPIC}), measured or MeasuredLoads()
     if not onto:
-        return rebalance(state, DEFAULT_GOALS, excluded_topics=apart)
-    return add_brokers(state, onto, DEFAULT_GOALS, excluded_topics=apart)
+        return rebalance(state, DEFAULT_GOALS, measured=known, excluded_topics=apart)
+    return add_brokers(state, onto, DEFAULT_GOALS, measured=known, excluded_topics=apart)
 
 
 def moved(snapshot: KafkaSnapshot, moves: Sequence[Move]) -> KafkaSnapshot:
@@ -102,6 +116,7 @@ def _state(request: RebalanceRequest, snapshot: KafkaSnapshot) -> ReadState:
         outgoing=away,
         write_bytes_per_s=request.write_bytes_per_s,
         write_rates_from=request.write_rates_from,
+        read_bytes_per_s=request.read_bytes_per_s,
     )
     capacity = resolve(alive, request.capacities)
     lacking = [b for b, figures in capacity.missing.items() if "disk_bytes" in figures]

@@ -27,9 +27,11 @@ PARTITIONS = pa.schema(
         pa.field("adding", pa.list_(pa.int32())),
         pa.field("removing", pa.list_(pa.int32())),
         pa.field("dirs", pa.list_(pa.int32())),
+        pa.field("read_bytes_per_s", pa.int64()),
     ]
 )
-"""`dirs`: the log directories known to hold the partition, numbered as they stand in the document."""
+"""`dirs`: the log directories known to hold the partition, numbered as they stand in the document. A rate of -1: not
+known."""
 
 _SCALARS = (
     "cluster_uid",
@@ -52,6 +54,8 @@ def question_document(question: RebalanceQuestion) -> dict[str, Any]:
         "new": list(request.new),
         "capacities": [_source_document(source) for source in request.capacities],
         "racks": sorted(request.racks.items()),
+        "cpu_used": sorted(request.cpu_used.items()),
+        "processors": sorted(request.processors.items()),
         "partition_count": len(cluster.partitions),
         "topics": sorted({p.name.topic for p in cluster.partitions}),
         "brokers": [[b.id, b.rack, b.fenced] for b in cluster.brokers.values()],
@@ -79,7 +83,8 @@ def partitions_table(question: RebalanceQuestion) -> pa.Table:
     table = columns.partitions_table(model)
     for name, values in lists.items():
         table = table.append_column(PARTITIONS.field(name), columns.id_lists(padded(values)))
-    return table
+    reads = [question.request.read_bytes_per_s.get(p.name, -1) for p in seen]
+    return table.append_column(PARTITIONS.field("read_bytes_per_s"), pa.array(reads, pa.int64()))
 
 
 def question_from(document: Mapping[str, Any], partitions: pa.Table) -> RebalanceQuestion:
@@ -90,6 +95,7 @@ def question_from(document: Mapping[str, Any], partitions: pa.Table) -> Rebalanc
         for topic, partition in zip(rows["topic"], rows["partition"], strict=True)
     ]
     rates = zip(names, rows["write_bytes_per_s"], strict=True)
+    reads = zip(names, rows["read_bytes_per_s"], strict=True)
     request = RebalanceRequest(
         **{name: document[name] for name in _SCALARS},
         receivers=tuple(document["receivers"]),
@@ -97,6 +103,9 @@ def question_from(document: Mapping[str, Any], partitions: pa.Table) -> Rebalanc
         capacities=tuple(_source_from(entry) for entry in document["capacities"]),
         racks=dict(document["racks"]),
         write_bytes_per_s={name: rate for name, rate in rates if rate >= 0},
+        read_bytes_per_s={name: rate for name, rate in reads if rate >= 0},
+        cpu_used=dict(document["cpu_used"]),
+        processors=dict(document["processors"]),
     )
     cluster = planned_on(
         brokers={broker: (rack, fenced) for broker, rack, fenced in document["brokers"]},

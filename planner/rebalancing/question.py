@@ -31,12 +31,13 @@ def question_of(request: RebalanceRequest, snapshot: KafkaSnapshot) -> Rebalance
     """The request about the cluster as the snapshot shows it. Rates of partitions that are not there are left out."""
     names = frozenset(p.name for p in snapshot.partitions)
     rates = {name: rate for name, rate in sorted(request.write_bytes_per_s.items()) if name in names}
+    reads = {name: rate for name, rate in sorted(request.read_bytes_per_s.items()) if name in names}
     cluster = planned_on(
         brokers={b: (seen.rack, seen.fenced) for b, seen in sorted(snapshot.brokers.items())},
         partitions=tuple(_partition(p) for p in sorted(snapshot.partitions, key=lambda p: p.name)),
         log_dirs={b: _log_dirs(seen, names) for b, seen in sorted(snapshot.log_dirs.items())},
     )
-    return RebalanceQuestion(replace(request, write_bytes_per_s=rates), cluster)
+    return RebalanceQuestion(replace(request, write_bytes_per_s=rates, read_bytes_per_s=reads), cluster)
 
 
 def planned_on(

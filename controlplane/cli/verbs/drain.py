@@ -84,14 +84,14 @@ def plan(
     """
     from controlplane.cli.drain_plot import check_plot_path
     from controlplane.cli.drain_run import DrainOrder, run
-    from controlplane.cli.state_inputs import broker_ids, drained, known_topics, limited, sent_to
+    from controlplane.cli.state_inputs import broker_ids, drained, kept_up_with, known_topics, limited, sent_to
 
     session = session_of(context)
     if plot is not None:
         check_plot_path(plot)
     given = _input(session, state, cluster, shape)
     given = limited(drained(given, broker_ids(brokers) if brokers else ()), disk_limit)
-    given = sent_to(given, destinations or ())
+    given = kept_up_with(sent_to(given, destinations or ()))
     order = DrainOrder(
         excluded_topics=known_topics(given, state_options.names_in(exclude_topics)),
         allow_partial=allow_partial,
@@ -141,13 +141,13 @@ def check(
     """
     from controlplane.cli.drain_check import judged
     from controlplane.cli.drain_check_view import check_document, check_lines
-    from controlplane.cli.state_inputs import broker_ids, drained, limited
+    from controlplane.cli.state_inputs import broker_ids, drained, kept_up_with, limited
 
     session = session_of(context)
     given = _input(session, state, cluster, shape, kind="DrainCheck")
     if brokers:
         given = drained(given, broker_ids(brokers))
-    given = limited(given, disk_limit)
+    given = kept_up_with(limited(given, disk_limit))
     found = judged(session, given, plan_file, shape)
     if shape in (state_options.PlanFormat.TABLE, state_options.PlanFormat.WIDE):
         session.show(*check_lines(given, found, wide=shape is state_options.PlanFormat.WIDE))

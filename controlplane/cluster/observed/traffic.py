@@ -66,6 +66,23 @@ class Traffic:
 UNKNOWN = Traffic()
 
 
+def read_by_partition(traffic: Traffic, snapshot: KafkaSnapshot) -> dict[TopicPartition, float]:
+    """What consumers fetch of each partition, bytes/s: what is known of its leader, shared out over all it leads by
+    what is written to them. A broker that leads a partition of unknown write rate, or none that is written to, is left
+    out.
+    """
+    led: dict[int, dict[TopicPartition, float | None]] = {}
+    for seen in snapshot.partitions:
+        led.setdefault(seen.leader, {})[seen.name] = traffic.write_bytes_per_s.get(seen.name)
+    found = {}
+    for broker, read in traffic.read_bytes_per_s.items():
+        written = {name: rate for name, rate in led.get(broker, {}).items() if rate is not None}
+        total = sum(written.values())
+        if total > 0 and len(written) == len(led[broker]):
+            found.update({name: read * rate / total for name, rate in written.items()})
+    return found
+
+
 class TrafficWatch:
     """The last looks at one cluster. In memory alone: a new server knows no rates until its second look."""
 

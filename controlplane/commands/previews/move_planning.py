@@ -22,6 +22,7 @@ from planner.drain.model.plan import Schedule
 from planner.drain.model.problem import DocumentRefused, StateProblemKind
 from planner.drain.model.state import NOBODY, BrokerState, ClusterState, Int32s, Int64s
 from planner.drain.replay import replay
+from planner.drain.solver.volumes import within_volumes
 from planner.observed import KafkaSnapshot
 from planner.rebalancing.ask import spread
 
@@ -48,6 +49,9 @@ def drain_preview(
         raise NoPreview(str(refused)) from refused
     if not isinstance(answer, CertifiedPlan):
         raise NoPreview(answer.message)
+    state = answer.state
+    if answer.verdict.binds:
+        assumptions = (*assumptions, f"what binds: {answer.verdict.binds}")
     return MovesPreview(
         certificate=tuple(tuple(row) for row in drain_figures.certificate_rows(answer.measures)),
         brokers=tuple(drain_figures.broker_rows(state, answer.schedule, answer.verdict.replay)),
@@ -63,6 +67,7 @@ def rebalance_preview(
     are. Raises NoPreview.
     """
     state, assumptions = _state(_slowed(view, command.throttle_mib_per_s), kafka, traffic, now)
+    state = within_volumes(state)
     _rows(state, command.targets)  # all of them are there
     answer = spread(state, command.targets)
     shortfall = answer if isinstance(answer, Shortfall) else None

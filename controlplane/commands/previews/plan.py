@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from controlplane.cluster.bandwidth import ASSUMED_BYTES_PER_S, CLIENTS_KEEP, nic_bytes_per_s, usable_bytes_per_s
 from controlplane.cluster.data_size import bytes_by_broker
 from controlplane.cluster.external_brokers import externals_told
+from controlplane.cluster.hardware import pool_volumes
 from controlplane.cluster.lifecycle import ALIVE
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.previews.costs import PlanCost
@@ -289,6 +290,8 @@ def _assumptions(
     cap = policy.throttle_mib_per_s
     machines = [(pool.place.cloud, pool.machine) for pool in document.spec.broker_pools]
     usable = [usable_bytes_per_s(*m, cap, given_by(document)) for m in machines]
+    limits = [pool_volumes(pool, given_by(document)) for pool in document.spec.broker_pools]
+    usable += [int(known.bytes_per_s) for known in limits if known is not None]
     rate = int(min(usable, default=usable_bytes_per_s("", "", cap)) * (1 - CLIENTS_KEEP))
     return RolloutAssumptions(
         bytes_by_broker=bytes_by_broker(snapshot),
@@ -312,6 +315,14 @@ def _unknown_networks(document: KafkaClusterDocument) -> Iterator[str]:
             yield f"the network of machine {machine} on {cloud} is unknown: times and drains rest on {basis}"
 
 
+def _unknown_volumes(document: KafkaClusterDocument) -> Iterator[str]:
+    """A warning for each pool of which nobody knows what its volumes do. Disks of `local` are directories."""
+    for pool in document.spec.broker_pools:
+        if pool.place.cloud != "local" and pool_volumes(pool, given_by(document)) is None:
+            disks = f"{pool.disk.kind} disks of pool {pool.name} on {pool.place.cloud}"
+            yield f"what the {disks} write and read is unknown: drains are planned by the network alone"
+
+
 def _labels(document: KafkaClusterDocument) -> Iterator[str]:
     """A warning for each set of racks that nothing keeps apart."""
     told: dict[tuple[str, tuple[str, ...]], str] = {}
@@ -326,7 +337,8 @@ def _labels(document: KafkaClusterDocument) -> Iterator[str]:
 
 def _warnings(view: ClusterView, nodes: Sequence[NodeChange]) -> list[str]:
     lost = [NO_ADDRESS_SURVIVES] if _clients_are_lost(view, nodes) else []
-    lost += (*_unknown_networks(view.document), *_labels(view.document)) if view.document else ()
+    document = view.document
+    lost += (*_unknown_networks(document), *_unknown_volumes(document), *_labels(document)) if document else ()
     lost += (*quorum_warnings(view, nodes), *_told_anew(view, nodes), *_moved_out(view))
     return [*lost, ONE_CONTROLLER] if _hands_over_the_only_controller(view, nodes) else lost
 

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from controlplane.cluster.bandwidth import nic_bytes_per_s, usable_bytes_per_s
 from controlplane.cluster.external_brokers import external_brokers
+from controlplane.cluster.hardware import volume_lines, volumes_of
 from controlplane.cluster.observed.traffic import UNKNOWN, Traffic
 from controlplane.cluster.throttle_cap import cap_mib_per_s
 from controlplane.cluster.view import ClusterView
@@ -23,7 +24,7 @@ from controlplane.kafka.errors import KafkaRefused
 from controlplane.kafka.gateway import KafkaGateway
 from events.ids import Epoch
 from events.quantities import MIB
-from planner.drain.request import Bandwidth, DrainRequest
+from planner.drain.request import Bandwidth, DrainRequest, VolumeLimits
 from planner.observed import KafkaSnapshot, TopicPartition
 
 
@@ -186,6 +187,7 @@ def drain_request(
     rates = {b: usable_bytes_per_s(*m, cap, view.declaration.machines) for b, m in machines.items()}
     known = all(nic_bytes_per_s(*machine, view.declaration.machines) for machine in machines.values())
     is_known = known and not external_brokers(view)  # nobody knows the machines of others: the throttle is their bound
+    volumes = volumes_of(view)
     live = kafka.live_brokers()
     return DrainRequest.from_snapshot(
         kafka,
@@ -200,4 +202,6 @@ def drain_request(
         throttle_cap_bytes_per_s=cap * MIB if cap else None,
         write_bytes_per_s={name: math.ceil(rate) for name, rate in traffic.write_bytes_per_s.items()},
         write_rates_from=traffic.words(now or kafka.at),
+        read_bytes_per_s=dict(traffic.read_bytes_per_s),
+        volumes=VolumeLimits({b: each.bytes_per_s for b, each in volumes.items()}, volume_lines(volumes)),
     )

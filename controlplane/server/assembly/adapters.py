@@ -8,7 +8,7 @@ from sqlalchemy import Engine
 
 from controlplane.cluster.gateways import Gateways, judged
 from controlplane.converger.tick.inventory import ListedInventory
-from controlplane.converger.tick.lake_rates import with_lake_rates
+from controlplane.converger.tick.lake_rates import with_lake_figures, with_lake_rates
 from controlplane.converger.tick.planning import PlanningService, PlanningSettings, balanced
 from controlplane.converger.tick.runner import ThreadRunner
 from controlplane.converger.tick.scheduler import Bell
@@ -25,6 +25,8 @@ from events.clock import utc_now
 from planner.drain.infeasible import Infeasible
 from planner.drain.plan import DrainPlan
 from planner.drain.request import DrainRequest
+from planner.rebalancing.plan import RebalancePlan, Unplanned
+from planner.rebalancing.question import RebalanceQuestion
 from providers.networks import MadeNetworks
 from spark.supervisor import WorkerSettings
 
@@ -86,7 +88,7 @@ def _runner(ground: Ground, bell: Bell, clouds: SharedClouds, planning: Planning
         run_network=partial(run_network, *files),
         run_audit=partial(run_audit, *files),
         solve=partial(_solve, planning, settings.telemetry.lake),
-        balance=partial(balanced, planning),
+        balance=partial(_balance, planning, settings.telemetry.lake),
         wake=partial(bell.ring, at_once=True),
         leads=lambda epoch: candidate.held_epoch() == epoch,
         terraform_threads=settings.terraform.threads,
@@ -103,3 +105,7 @@ def _solve(planning: PlanningService, lake: str, request: DrainRequest) -> Drain
     if result.note:
         _log.warning("drain %s was planned in-process: %s", request.drain_id, result.note)
     return result.answer
+
+
+def _balance(planning: PlanningService, lake: str, question: RebalanceQuestion) -> RebalancePlan | Unplanned:
+    return balanced(planning, with_lake_figures(question, lake, now=utc_now()) if lake else question)

@@ -27,7 +27,7 @@ HardwareFigure = Literal[
     "disk_read_bytes_per_s",
     "disk_io_bytes_per_s",
 ]
-"""What the machine has, whatever clients and moves use of it (`planner.drain.model.hardware`). May be unknown."""
+"""Of the machine and its volumes (`planner.drain.model.hardware`). May be unknown."""
 
 Figure = Literal[Needed, HardwareFigure]
 """The names the state file has for them."""

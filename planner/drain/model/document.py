@@ -12,7 +12,7 @@ import numpy as np
 from pydantic_core import to_json
 
 from planner.drain.model.files import BrokerEntry, PartitionEntry, StateFile, parse_state
-from planner.drain.model.hardware import hardware_of, known_of
+from planner.drain.model.hardware import disk_figures, hardware_of, known_of
 from planner.drain.model.log_dirs import as_document, log_dir_problems, log_dirs_of
 from planner.drain.model.problem import DocumentRefused, StateProblem, StateProblemKind
 from planner.drain.model.state import (
@@ -96,6 +96,20 @@ def _assumptions(file: StateFile, state: ClusterState) -> Iterator[str]:
     if unsaid:
         yield f"{unsaid} of {len(state.brokers)} brokers have no state: taken as active"
     yield from unknown_rates(state)
+    yield from _unknown_volumes(state)
+
+
+def _unknown_volumes(state: ClusterState) -> Iterator[str]:
+    """Of how many brokers nobody knows what their volumes do: a limit that is not known binds nobody."""
+    alive = state.brokers.state != BrokerState.DEAD
+    figures = () if state.hardware is None else disk_figures(state.hardware)
+    known = np.zeros(alive.size, dtype=np.bool_)
+    for figure in figures:
+        known |= ~np.isnan(figure)
+    unknown = int((alive & ~known).sum())
+    if unknown:
+        total = int(alive.sum())
+        yield f"what the volumes of {unknown} of {total} brokers do is not known: taken to keep up with the network"
 
 
 def _problems(file: StateFile) -> Iterator[StateProblem]:

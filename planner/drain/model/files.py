@@ -38,8 +38,8 @@ class BrokerEntry(TypedDict):
     The figures of a dead broker may be missing: it neither takes nor gives. Without `log_dirs` a broker is seen as one
     disk; with them none of its directories is filled beyond the limit either.
 
-    `nic_*` and `disk_*_bytes_per_s` are what the machine has, whatever clients and moves use of it: of its network one
-    way, of its volumes for writing, for reading, and for both together. What is left out is not known.
+    `nic_*` are the machine's whole network, one way, whatever runs. `disk_*_bytes_per_s` are what migration may use of
+    its volumes: for writing, for reading, and for both together (`disk_io`). What is left out is not known.
     """
 
     id: BrokerId

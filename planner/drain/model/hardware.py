@@ -14,8 +14,9 @@ Floats = npt.NDArray[np.float64]
 class Hardware:
     """float64[B] each, by broker row, bytes/s, NaN where it is not known.
 
-    `nic_*`: the whole network interface, one way. `disk_write`, `disk_read`: what all its volumes take and give.
-    `disk_io`: what they do of both together, by themselves or by the machine's way to them.
+    `nic_*`: the whole network interface, one way, whatever runs. `disk_*`: what migration may use of all its volumes
+    together, head-room and clients are off already: for writing, for reading, and for both at once, by the volumes
+    themselves or by the machine's way to them.
     """
 
     nic_in_bytes_per_s: Floats
@@ -27,6 +28,11 @@ class Hardware:
 
 FIGURES = tuple(f.name for f in fields(Hardware))
 """Also their names in state files and in the columns of Arrow tables."""
+
+
+def disk_figures(hardware: Hardware) -> tuple[Floats, Floats, Floats]:
+    """What is known of the volumes: for writing, for reading, and for both."""
+    return hardware.disk_write_bytes_per_s, hardware.disk_read_bytes_per_s, hardware.disk_io_bytes_per_s
 
 
 def unknown_hardware(brokers: int) -> Hardware:

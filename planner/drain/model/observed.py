@@ -32,6 +32,7 @@ class ObservationPolicy:
     """What the metadata does not say. `racks` adds to what brokers report. `destinations` as in the state file.
 
     `write_bytes_per_s`: what is known of write rates, which come `write_rates_from` there (in words, with their age).
+    `read_bytes_per_s`: what is known of what consumers fetch.
     """
 
     disk_limit: float = DISK_LIMIT
@@ -41,6 +42,7 @@ class ObservationPolicy:
     destinations: Mapping[int, Sequence[int]] = field(default_factory=dict)
     write_bytes_per_s: Mapping[TopicPartition, float] = field(default_factory=dict)
     write_rates_from: str = ""
+    read_bytes_per_s: Mapping[TopicPartition, float] = field(default_factory=dict)
 
 
 class RacksMissing(ValueError):
@@ -141,7 +143,7 @@ def _partition(seen: PartitionSeen, policy: ObservationPolicy, shelves: Shelves)
     replicas = list(seen.target)
     isr = [b for b in seen.isr if b in replicas]
     leader = seen.leader if seen.leader in isr else next(iter(isr), None) if seen.is_moving else None
-    written = policy.write_bytes_per_s.get(seen.name)
+    written, read = policy.write_bytes_per_s.get(seen.name), policy.read_bytes_per_s.get(seen.name)
     paths = replica_paths(shelves, seen.name, replicas) if shelves else []
     return {
         "topic": seen.name.topic,
@@ -152,6 +154,7 @@ def _partition(seen: PartitionSeen, policy: ObservationPolicy, shelves: Shelves)
         "min_isr": max(1, min(seen.min_isr, len(replicas))),
         "size_bytes": seen.size_bytes,
         **({} if written is None else {"write_bytes_per_s": written}),
+        **({} if read is None else {"read_bytes_per_s": read}),
         **({"log_dirs": paths} if any(paths) else {}),
     }
 

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.drain.model.hardware import Hardware
+from planner.drain.model.volumes import Volumes
 
 Int8s: TypeAlias = npt.NDArray[np.int8]
 Int32s: TypeAlias = npt.NDArray[np.int32]
@@ -126,6 +127,8 @@ class ClusterState:
     `disk_limit`: fraction of a disk that may ever be used (H4). `flow_bytes_per_s`: what one partition's fetch
     reaches. `destinations`: drained broker row -> the only rows that may take what leaves it (roll-forward).
     `log_dirs`: None where no broker's directories are known. `hardware`: None where nobody knows any.
+    `volumes`: what migration may use of them; None where no limit is known, or the bandwidths leave them out still
+    (`planner.drain.solver.volumes`).
     """
 
     brokers: Brokers
@@ -135,3 +138,4 @@ class ClusterState:
     destinations: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     log_dirs: LogDirs | None = None
     hardware: Hardware | None = None
+    volumes: Volumes | None = None

@@ -49,10 +49,10 @@ def _disk(state: ClusterState, entries: Entries, run: Run) -> Iterator[Violation
 
 
 def _bandwidth(state: ClusterState, run: Run) -> Iterator[Violation]:
-    """H5: the rates given out never pass what a broker may take or give."""
+    """H5: the rates given out never pass what a broker may take or give, nor both together what its volumes do."""
     count = len(state.brokers)
     for node in np.flatnonzero(run.overload > 1 + LOAD_TOLERANCE).tolist():
-        verb = "takes" if node < count else "gives"
+        verb = ("takes", "gives", "writes and reads")[node // count]
         detail = f"{verb} {run.overload[node]:.4f} times what migration may use"
         yield Violation(PlanRule.BANDWIDTH, broker_name(state, node % count), detail)
 

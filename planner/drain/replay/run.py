@@ -104,13 +104,16 @@ def run_of(state: ClusterState, schedule: Schedule, entries: Entries, *, bin_s: 
         capacity=np.concatenate([takes, gives]),
         slots=np.concatenate([schedule.slots_in, schedule.slots_out]).astype(np.int64),
         flow_cap=state.flow_bytes_per_s,
+        volumes=np.full(len(brokers), np.inf) if state.volumes is None else state.volumes.io,
         bin_s=bin_s,
         bins=bins,
     )
 
 
 def capacities(state: ClusterState, schedule: Schedule) -> tuple[Floats, Floats]:
-    """What migration may use per broker, in and out: the smaller of bandwidth and throttle."""
+    """What migration may use per broker, in and out: the smaller of bandwidth and throttle. Where volumes are known the
+    bandwidths are within them.
+    """
     return (
         np.minimum(state.brokers.ingress_bytes_per_s, schedule.throttle_in_bytes_per_s),
         np.minimum(state.brokers.egress_bytes_per_s, schedule.throttle_out_bytes_per_s),

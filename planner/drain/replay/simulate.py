@@ -22,7 +22,8 @@ _SCAN_ALL_ABOVE = 8
 class Run(NamedTuple):
     """What the kernel writes. Times are seconds, inf = never. A *tick* numbers starts and ends in their order.
 
-    `entry_*`: [M]; `copy_*`: [C]. `overload`: float64[2B], the highest load / capacity of each node at any event.
+    `entry_*`: [M]; `copy_*`: [C]. `overload`: float64[3B], the highest load / capacity of each node at any event, then
+    of each broker's volumes, which do both (`volumes`: float64[B]).
     `taken_bytes`: float64[B, bins], bytes each broker took per `bin_s` seconds; no bins = not wanted.
     """
 
@@ -33,6 +34,7 @@ class Run(NamedTuple):
     copy_end_s: Floats
     copy_end_tick: Int64s
     overload: Floats
+    volumes: Floats
     taken_bytes: Floats
     bin_s: float
 
@@ -66,10 +68,13 @@ def simulate(
     capacity: Floats,
     slots: Int64s,
     flow_cap: float,
+    volumes: Floats,
     bin_s: float = 0.0,
     bins: int = 0,
 ) -> Run:
-    """Replays M entries over B brokers; `nodes`: int32[C, 2] (taking, giving), `slots`, `capacity`: [2B]."""
+    """Replays M entries over B brokers; `nodes`: int32[C, 2] (taking, giving), `slots`, `capacity`: [2B]. `volumes`:
+    [B], inf where there is no limit: they slow nobody here, and who passes them is noted.
+    """
     entries, copies, width = copies_from.size - 1, len(nodes), capacity.size
     run = Run(
         entry_start_s=np.full(entries, np.inf),
@@ -78,7 +83,8 @@ def simulate(
         entry_end_tick=np.full(entries, np.iinfo(np.int64).max),
         copy_end_s=np.full(copies, np.inf),
         copy_end_tick=np.full(copies, np.iinfo(np.int64).max),
-        overload=np.zeros(width),
+        overload=np.zeros(width + width // 2),
+        volumes=volumes,
         taken_bytes=np.zeros((width // 2, bins)),
         bin_s=float(bin_s),
     )
@@ -254,6 +260,11 @@ def _note_loads(run: Run, flight: Flight, now: float, step: float) -> None:
     for node in range(load.size):
         if load[node] > 0.0:
             run.overload[node] = max(run.overload[node], load[node] / flight.capacity[node])
+    for broker in range(load.size // 2):
+        both = load[broker] + load[broker + load.size // 2]
+        if both > 0.0:
+            volumes = load.size + broker
+            run.overload[volumes] = max(run.overload[volumes], both / run.volumes[broker])
     bins = run.taken_bytes.shape[1]
     at, bin_ = now, 0 if bins == 0 else min(int(now / run.bin_s), bins - 1)
     while bins > 0 and at < now + step:

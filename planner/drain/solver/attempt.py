@@ -7,7 +7,7 @@ import numpy as np
 from planner.drain.model.state import ClusterState, Floats, Int32s, Int64s
 from planner.drain.solver.compose import Cargo, EntryCourse, compose
 from planner.drain.solver.demand import Demand
-from planner.drain.solver.intake import Intake, Least, filled, room_at
+from planner.drain.solver.intake import Intake, Least, filled, room_at, takers
 from planner.drain.solver.rates import NONE, PortRates
 from planner.drain.solver.readers import spread_readers
 from planner.drain.solver.sequence import MARGIN, Phases, keys_by_reader, keys_of, phases_of
@@ -69,7 +69,7 @@ def attempt(
     if not np.isfinite(fill_s):
         fill_s, busy_s = least.makespan_s, room / np.maximum(ingress, 1.0)
     scarce = least.egress_s > SCARCE * fill_s
-    slots = slots_for(demand, ingress, egress, brokers.may_receive, flow, reading_is_scarce=scarce, extra=extra)
+    slots = slots_for(demand, ingress, egress, takers(intake), flow, reading_is_scarce=scarce, extra=extra)
     phases = phases_of(
         state,
         demand,

@@ -101,6 +101,12 @@ def _classed(state: ClusterState, demand: Demand, group: Int32s, named: Int32s, 
     )
 
 
+def takers(intake: Intake) -> Bools:
+    """bool[B]: who may take any copy of this drain: others have no part in it, however slow they are."""
+    may: Bools = (intake.group >= 0) & np.append(intake.allowed.any(axis=0), False)[intake.group]
+    return may
+
+
 def used_bytes(state: ClusterState) -> Floats:
     """float64[B]: bytes of all replicas a broker holds now."""
     used = np.zeros(len(state.brokers))

@@ -60,7 +60,7 @@ def slots_for(
     demand: Demand,
     ingress: Floats,
     egress: Floats,
-    may_receive: Bools,
+    may_take: Bools,
     flow: float,
     *,
     reading_is_scarce: bool,
@@ -74,7 +74,7 @@ def slots_for(
     if reading_is_scarce:
         into, out = np.maximum(1, into + extra.more_in), np.maximum(1, out + extra.more_out)
     may_give = np.isin(np.arange(egress.size), demand.sources)
-    taken, given = (ingress / into)[may_receive], (egress / out)[may_give]
+    taken, given = (ingress / into)[may_take], (egress / out)[may_give]
     slowest = min(flow, float(taken.min(initial=flow)), float(given.min(initial=flow)))
     into, out = into * extra.times_in, out * extra.times_out
     return Slots(into.astype(np.int32), out.astype(np.int32), slowest)

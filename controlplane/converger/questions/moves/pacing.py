@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from controlplane.cluster.bandwidth import nic_bytes_per_s
+from controlplane.cluster.hardware import volumes_of
 from controlplane.cluster.observed.traffic import Traffic
 from controlplane.cluster.throttle_cap import cap_mib_per_s
 from controlplane.cluster.view import ClusterView
@@ -17,7 +18,7 @@ from controlplane.converger.questions.rolls.batch import source_of
 from controlplane.converger.situation.situation import Situation
 from controlplane.kafka.throttle import ThrottlePlan, throttle_for
 from events.quantities import MIB
-from planner.drain.correction import Due, PortTraffic, due
+from planner.drain.correction import Due, PortTraffic, due, left_by_volumes
 from planner.drain.plan import DrainPlan, Move, Port
 from planner.observed import KafkaSnapshot, PartitionSeen
 from planner.quantities import human_bytes
@@ -80,10 +81,13 @@ def paced(
     out, into = _loads(kafka, copies, traffic)
     set_out = kafka.throttles.leader_rate if running else {}
     set_in = kafka.throttles.follower_rate if running else {}
-    judge = _judge(situation.view)
+    left_in, left_out = _left_by_volumes(situation.view, plan, into)
+    judge_in, judge_out = _judge(situation.view, left_in), _judge(situation.view, left_out)
+    given = {b: p for b, p in plan.out.items() if b in live}
+    taken = {b: p for b, p in plan.into.items() if b in live}
     raised_out, raised_in = _raised(situation.view, batch)
-    due_out = {b: _at_least(judge(b, p, out, set_out), raised_out.get(b, 0)) for b, p in plan.out.items() if b in live}
-    due_in = {b: _at_least(judge(b, p, into, set_in), raised_in.get(b, 0)) for b, p in plan.into.items() if b in live}
+    due_out = {b: _at_least(judge_out(b, p, out, set_out), raised_out.get(b, 0)) for b, p in given.items()}
+    due_in = {b: _at_least(judge_in(b, p, into, set_in), raised_in.get(b, 0)) for b, p in taken.items()}
     told = [*_told("out of", due_out), *_told("into", due_in)]
     throttle = ThrottlePlan(
         leader_bytes_per_s={b: d.quota_bytes_per_s for b, d in due_out.items()},
@@ -93,7 +97,18 @@ def paced(
     return Pace(throttle, _sentence(told))
 
 
-def _judge(view: ClusterView) -> Callable[[int, Port, _Load, Mapping[int, int]], Due]:
+def _left_by_volumes(
+    view: ClusterView, plan: DrainPlan, into: _Load
+) -> tuple[Mapping[int, float], Mapping[int, float]]:
+    """(into, out): by broker, what its volumes leave copies beside what is written to it; of others nobody knows."""
+    left_in, left_out = {}, {}
+    for broker, known in volumes_of(view).items():
+        promised = [p[broker].promised_bytes_per_s if broker in p else 0 for p in (plan.into, plan.out)]
+        left_in[broker], left_out[broker] = left_by_volumes(known.bytes_per_s, into.own.get(broker, 0.0), *promised)
+    return left_in, left_out
+
+
+def _judge(view: ClusterView, left: Mapping[int, float]) -> Callable[[int, Port, _Load, Mapping[int, int]], Due]:
     bandwidth, cap = bandwidths(view), _cap(view)
 
     def judged(broker: int, port: Port, load: _Load, in_force: Mapping[int, int]) -> Due:
@@ -105,6 +120,7 @@ def _judge(view: ClusterView) -> Callable[[int, Port, _Load, Mapping[int, int]],
             own_bytes_per_s=load.own.get(broker, 0.0),
             unknown=load.unknown.get(broker, 0) or int(load.blind),
             bandwidth_bytes_per_s=bandwidth.get(broker),
+            volumes_bytes_per_s=left.get(broker),
         )
         return due(port, seen, cap_bytes_per_s=cap)
 

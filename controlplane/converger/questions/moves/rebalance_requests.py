@@ -4,8 +4,9 @@ import math
 
 from controlplane.cluster.bandwidth import ASSUMED_BYTES_PER_S, CLIENTS_KEEP, nic_bytes_per_s
 from controlplane.cluster.external_brokers import is_shared
-from controlplane.cluster.hardware import hardware_sources
+from controlplane.cluster.hardware import hardware_sources, processors_of, volume_sources
 from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.observed.traffic import read_by_partition
 from controlplane.cluster.planner_state import catalogue_capacity
 from controlplane.cluster.throttle_cap import cap_mib_per_s
 from controlplane.cluster.view import ClusterView
@@ -49,11 +50,19 @@ def rebalance_request(situation: Situation, rebalance: RebalanceView, kafka: Kaf
         round=rebalance.round,
         receivers=receivers,
         new=new,
-        capacities=(measured_disks(kafka), catalogue_capacity(view), *hardware_sources(view), _assumed()),
+        capacities=(
+            measured_disks(kafka),
+            catalogue_capacity(view),
+            *hardware_sources(view),
+            *volume_sources(view),
+            _assumed(),
+        ),
         bandwidth_source="catalogue" if known else "assumed",
         racks={i.service_id: i.planned.rack for i in view.brokers()},
         write_bytes_per_s={name: math.ceil(rate) for name, rate in situation.seen.traffic.write_bytes_per_s.items()},
         write_rates_from=situation.seen.traffic.words(situation.now),
+        read_bytes_per_s={n: math.ceil(rate) for n, rate in read_by_partition(situation.seen.traffic, kafka).items()},
+        processors=processors_of(view),
         most_bytes_per_s=cap * MIB if cap else None,
         disk_limit_fraction=DISK_LIMIT_FRACTION,
     )

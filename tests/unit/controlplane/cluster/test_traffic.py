@@ -4,7 +4,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 
-from controlplane.cluster.observed.traffic import OLDEST, UNKNOWN, FetchedBytes, Traffic, TrafficWatch, sent_by
+from controlplane.cluster.observed.traffic import (
+    OLDEST,
+    UNKNOWN,
+    FetchedBytes,
+    Traffic,
+    TrafficWatch,
+    read_by_partition,
+    sent_by,
+)
 from planner.observed import KafkaSnapshot, TopicPartition
 from tests.builders import NOW, a_partition, a_report, a_snapshot, a_view, an_instance
 
@@ -116,3 +124,18 @@ def test_rates_older_than_asked_for_are_none() -> None:
     traffic = replace(UNKNOWN, write_bytes_per_s={ONE: 1.0}, at=NOW)
     assert traffic.not_older(timedelta(seconds=30), NOW + timedelta(seconds=30)) is traffic
     assert traffic.not_older(timedelta(seconds=30), NOW + timedelta(seconds=31)) == UNKNOWN
+
+
+def test_what_consumers_read_of_a_broker_is_shared_out_by_what_is_written_to_what_it_leads() -> None:
+    seen = a_snapshot(*(a_partition(f"t-{n}", (1000, 1001, 1002), leader=1000 + n // 2) for n in range(4)))
+    written = {p.name: float(n + 1) for n, p in enumerate(seen.partitions)}
+    traffic = Traffic(written, {1000: 30.0, 1001: 7.0, 1002: 5.0})
+    reads = read_by_partition(traffic, seen)
+    assert [reads[p.name] for p in seen.partitions] == [10.0, 20.0, 3.0, 4.0]
+
+
+def test_where_a_write_rate_is_missing_or_nothing_is_written_reads_of_partitions_are_unknown() -> None:
+    seen = a_snapshot(*(a_partition(f"t-{n}", (1000, 1001, 1002), leader=1000 + n // 2) for n in range(4)))
+    names = [p.name for p in seen.partitions]
+    traffic = Traffic({names[0]: 1.0, names[2]: 0.0, names[3]: 0.0}, {1000: 30.0, 1001: 7.0})
+    assert read_by_partition(traffic, seen) == {}

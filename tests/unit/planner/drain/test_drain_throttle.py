@@ -8,7 +8,7 @@ from planner.drain.infeasible import Infeasible
 from planner.drain.plan import DrainPlan
 from planner.drain.request import Bandwidth
 from planner.drain.solve import solve
-from planner.drain.throttle import KAFKA_REACHES
+from planner.drain.throttle import KAFKA_REACHES, LEAST_CATCH_UP_BYTES_PER_S
 from tests.unit.planner.drain.drain_cases import MIB, partition, request, roll, scale_down, snapshot
 
 
@@ -144,3 +144,26 @@ def test_slots_and_checkpoints_come_from_the_planner() -> None:
     assert plan.checkpoints[-1] == len(plan.moves)
     assert all(port.slots and port.slots >= 1 for port in plan.into.values())
     assert {m.source for m in plan.moves if m.added} <= set(plan.out)
+
+
+def test_what_a_busy_network_does_already_is_not_promised_to_copies() -> None:
+    """Of 100 MiB/s a drain may have 75; 50 are written to the target, so 40 are left of nine tenths."""
+    rows = [*(partition("t", n, (1,), size=64 * MIB) for n in range(4)), partition("u", 0, (2, 3))]
+    seen = snapshot({1: "", 2: "", 3: ""}, rows)
+    writes = {rows[-1].name: 50 * MIB}
+    busy = plan_of(request(seen, outgoing=(1,), targets=(2,), write_bytes_per_s=writes))
+    assert busy.into[2].promised_bytes_per_s == 40 * MIB
+    idle = plan_of(request(seen, outgoing=(1,), targets=(2,)))
+    assert idle.into[2].promised_bytes_per_s == 75 * MIB
+
+
+def test_what_consumers_fetch_of_a_source_is_not_promised_to_copies() -> None:
+    seen = snapshot({1: "", 2: ""}, [partition("t", n, (1,), size=64 * MIB) for n in range(4)])
+    plan = plan_of(request(seen, outgoing=(1,), targets=(2,), read_bytes_per_s={1: 60 * MIB}))
+    assert (plan.out[1].promised_bytes_per_s, plan.into[2].promised_bytes_per_s) == (30 * MIB, 75 * MIB)
+
+
+def test_a_network_full_of_traffic_leaves_copies_as_much_as_lets_them_end() -> None:
+    seen = snapshot({1: "", 2: ""}, [partition("t", 0, (1,), size=MIB)])
+    plan = plan_of(request(seen, outgoing=(1,), targets=(2,), read_bytes_per_s={1: 200 * MIB}))
+    assert plan.out[1].promised_bytes_per_s == LEAST_CATCH_UP_BYTES_PER_S

@@ -74,6 +74,7 @@ def test_five_thousand_moves_among_sixty_brokers_are_replayed_in_well_under_a_se
             capacity=np.full(2 * brokers, 5e8),
             slots=np.full(2 * brokers, 8),
             flow_cap=7e7,
+            volumes=np.full(brokers, np.inf),
         )
         assert np.isfinite(run.entry_end_s).all()
         return time.process_time() - began

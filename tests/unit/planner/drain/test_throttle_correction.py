@@ -1,14 +1,15 @@
 """The throttle that is due while a drain copies: traffic that rises, falls, is unknown or flutters."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 from hypothesis import given, strategies as st
 
-from planner.drain.correction import BAND, SPARE_FRACTION, Due, PortTraffic, due
+from planner.drain.correction import BAND, Due, PortTraffic, due, left_by_volumes
 from planner.drain.plan import Port
-from planner.drain.throttle import KAFKA_REACHES, LEAST_CATCH_UP_BYTES_PER_S, floor
+from planner.drain.throttle import KAFKA_REACHES, LEAST_CATCH_UP_BYTES_PER_S, SPARE_FRACTION, floor
 
 MIB = 2**20
 NIC = 100 * MIB
@@ -201,3 +202,27 @@ def test_never_below_the_floor_and_with_known_traffic_never_over_head_room(
     room = min(PROMISE, max(NIC * (1 - SPARE_FRACTION) - own, LEAST_CATCH_UP_BYTES_PER_S))
     most = max((room + charge) / KAFKA_REACHES, least * (1 + BAND)) + 1
     assert found.quota_bytes_per_s <= most / (1 - BAND)
+
+
+def test_volumes_that_leave_less_than_the_network_bind_copies() -> None:
+    found = due(PORT, replace(now(own=5 * MIB), volumes_bytes_per_s=30.0 * MIB))
+    assert copies_get(found, 0) == pytest.approx(30 * MIB, rel=1e-6)
+    assert found.why == "its volumes leave copies 30.0 MiB/s beside what else is written to them"
+
+
+def test_volumes_that_leave_more_than_the_network_change_nothing() -> None:
+    assert due(PORT, replace(now(), volumes_bytes_per_s=90.0 * MIB)) == stays(PORT.quota_bytes_per_s)
+    narrow = now(own=40 * MIB)
+    assert due(PORT, replace(narrow, volumes_bytes_per_s=60.0 * MIB)) == due(PORT, narrow)
+
+
+def test_copies_end_however_little_volumes_leave() -> None:
+    found = due(PORT, replace(now(), volumes_bytes_per_s=0.0))
+    assert copies_get(found, 0) == pytest.approx(LEAST_CATCH_UP_BYTES_PER_S, rel=1e-3)
+
+
+def test_volumes_with_room_leave_every_promise_and_others_as_much_less_of_each() -> None:
+    assert left_by_volumes(100.0, 10.0, 50.0, 30.0) == (50.0, 30.0)
+    assert left_by_volumes(100.0, 50.0, 60.0, 20.0) == (30.0, 10.0)
+    assert left_by_volumes(100.0, 95.0, 60.0, 20.0) == (0.0, 0.0)
+    assert left_by_volumes(100.0, 0.0, 0.0, 0.0) == (0.0, 0.0)

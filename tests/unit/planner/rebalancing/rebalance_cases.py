@@ -94,6 +94,9 @@ def drawn(seed: int) -> RebalanceQuestion:
         racks={b: "abc"[b % 3] for b in ids if random.random() < 0.5},
         write_bytes_per_s=rates,
         write_rates_from="growth of logs",
+        read_bytes_per_s={p.name: random.randrange(10**6) for p in partitions if random.random() < 0.5},
+        cpu_used={b: random.random() for b in live if random.random() < 0.9},
+        processors=dict.fromkeys(live, 8),
         most_bytes_per_s=random.choice([None, 5 * MIB]),
         round=random.randint(1, 5),
     )

@@ -11,6 +11,7 @@ from controlplane.converger.situation.decision import Verdict
 from controlplane.converger.situation.effects import SetThrottle
 from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.rolls.drains import drain_step
+from events.instance_facts import PlannedDisk, PlannedPlace, PlannedVolume
 from planner.drain.plan import DrainPlan, Port
 from planner.drain.throttle import KAFKA_REACHES
 from planner.observed import KafkaSnapshot, PartitionSeen, ThrottlesSeen, TopicPartition
@@ -192,3 +193,20 @@ def test_a_move_is_handed_over_under_the_rate_that_is_due() -> None:
     assert isinstance(throttle, SetThrottle)
     assert _copies_get(throttle.plan.leader_bytes_per_s[1000], 0) == 50
     assert verdict.sentence.endswith("its own traffic of 40.0 MiB/s leaves copies 50.0 MiB/s")
+
+
+def test_who_takes_gives_and_is_written_to_shares_its_volumes() -> None:
+    """Volumes of 200 MiB/s, of which a tenth stays free; 80 MiB/s are written by producers and leaders."""
+    kafka = _kafka(*_kafka().partitions, a_partition("payments-0", (1002,), leader=1002))
+    traffic = _writes(0, 0)
+    traffic = replace(traffic, write_bytes_per_s={**traffic.write_bytes_per_s, TopicPartition("payments", 0): 80 * MIB})
+    plan = replace(PLAN, into={1010: PORT, 1002: PORT})
+    situation = _situation(kafka, traffic, plan)
+    disk = PlannedVolume("data", "data", 1, "persistent", 500, "d", PlannedDisk("gp3", throughput_mib_per_s=200))
+    made = {"shape": "m7g.2xlarge", "place": PlannedPlace("aws", "", "", ""), "volumes": (disk,)}
+    instances = {k: replace(i, planned=replace(i.planned, **made)) for k, i in situation.view.instances.items()}
+    situation = replace(situation, view=replace(situation.view, instances=instances))
+    pace = paced(situation, plan, kafka, MOVES, ())
+    assert _copies_get(pace.throttle.leader_bytes_per_s[1002], 0) == 50
+    assert pace.throttle.follower_bytes_per_s[1010] == PORT.quota_bytes_per_s
+    assert "its volumes leave copies 50.0 MiB/s beside what else is written to them" in pace.said

@@ -28,7 +28,6 @@ class Carrier(Protocol):
 
     def send(self, parcel: Parcel, delivered: Callable[[Undelivered | None], None]) -> bool:
         """False when it can take no more now."""
-        ...
 
     def poll(self, within_s: float) -> None: ...
 
@@ -45,11 +44,9 @@ class WaitingParcels(Protocol):
     def put_back(self, parcel: Parcel) -> None: ...
     def take(self) -> Parcel:
         """The oldest. Raises IndexError when there is none."""
-        ...
 
     def done(self, parcel: Parcel) -> None:
         """It was taken, and nobody needs it any more."""
-        ...
 
 
 class Sending:
@@ -150,7 +147,6 @@ class Ticking(Protocol):
 
     def tick(self) -> float:
         """Does what is due; the seconds until the next time."""
-        ...
 
 
 def ship(shipping: Ticking, carrier: Carrier, *, leaving: threading.Event) -> None:

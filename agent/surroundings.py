@@ -42,7 +42,6 @@ class Service(Protocol):
     @property
     def process(self) -> Process | None:
         """The last process known of, also when it has ended; None when there never was one."""
-        ...
 
     def is_installed(self, service: wire.ServiceDocument) -> bool: ...
 
@@ -50,11 +49,9 @@ class Service(Protocol):
 
     def format(self, service: wire.ServiceDocument, record: ServiceRecord) -> None:
         """Raises `FormatFailed`, `OSError`."""
-        ...
 
     def start(self, service: wire.ServiceDocument) -> None:
         """Raises `OSError`."""
-        ...
 
     def probe(self, service: wire.ServiceDocument) -> probes.ProbeResult: ...
 
@@ -64,25 +61,20 @@ class Service(Protocol):
 
     def old_clients(self, service: wire.ServiceDocument) -> tuple[wire.OldClientReport, ...]:
         """Who speaks to it in versions the next major Kafka refuses."""
-        ...
 
     def vitals(
         self, service: wire.ServiceDocument, usage: tuple[wire.LogDirReport, ...], *, at_s: float
     ) -> Vitals | None:
         """A sample of the running process, None when it does not tell."""
-        ...
 
     def exit_reason(self) -> ExitReason:
         """Why its last process ended, by what that wrote."""
-        ...
 
     def log_lines(self, *, at_s: float) -> Mapping[str, int]:
         """Lines of its log in the last whole minute, by class."""
-        ...
 
     def note(self, service: wire.ServiceDocument) -> str:
         """What a person should know about a running service's document, e.g. settings that are ignored; else empty."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

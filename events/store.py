@@ -20,20 +20,15 @@ class EventStore(Protocol):
         self, stream: str, events: Sequence[NewEvent], *, expected_version: int, origin: Origin
     ) -> list[Recorded]:
         """Records all events or none. Raises StreamConflict, StoreUnavailable."""
-        ...
 
     def read_stream(self, stream: str, after_version: int = 0) -> list[Recorded]:
         """Events of one stream in order, after the given version."""
-        ...
 
     def read_all(self, after_position: int = 0, limit: int = 1000) -> list[Recorded]:
         """Events of all streams in global order, after the given position, at most `limit`."""
-        ...
 
     def iterate_all(self, after_position: int = 0) -> Iterator[Recorded]:
         """All events in global order up to the head at the time of the call, read in pages."""
-        ...
 
     def head(self) -> int:
         """Highest global position, 0 when empty."""
-        ...

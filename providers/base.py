@@ -241,7 +241,6 @@ class ListsRegions(Protocol):
 
     def regions(self) -> tuple[str, ...]:
         """Names of those regions, in a stable order."""
-        ...
 
 
 class CloudProvider(Protocol):
@@ -252,20 +251,15 @@ class CloudProvider(Protocol):
 
     def zones(self, region: str) -> tuple[str, ...]:
         """Zone names of a region, in a stable order. Raises `PlaceUnknown`."""
-        ...
 
     def list_place(self, place: Place) -> Listing:
         """Everything tagged with this installation's id. Raises `CloudUnavailable`, `AuthFailed`, `RateLimited`."""
-        ...
 
     def describe(self, place: Place, instances: Sequence[str]) -> Mapping[str, InstanceState]:
         """State by instance id, `GONE` when the cloud said so for that id; an id it cannot answer for is left out."""
-        ...
 
     def terminate(self, place: Place, instance: str) -> None:
         """The cloud's own terminate, for a VM that a retire run left behind. Idempotent."""
-        ...
 
     def variables(self, resources: Resources) -> dict[str, object]:
         """JSON-safe variables of `terraform/modules/<cloud>`, addresses filled in where the cloud lets us choose."""
-        ...

@@ -30,7 +30,6 @@ class TellsBootable(Protocol):
 
     def unbootable(self, place: base.Place, vm: NextVm) -> str:
         """Why no such VM could serve there, "" where one could, or it cannot be told."""
-        ...
 
 
 def unbootable(settings: settings_file.CloudSettings[Any], place: base.Place, vm: NextVm) -> str:

@@ -14,7 +14,6 @@ class TellsConsole(Protocol):
 
     def console(self, place: Place, instance: str) -> str:
         """The last `LAST_BYTES`, empty where nothing was written yet. Raises `ProviderError`."""
-        ...
 
 
 def tail(text: str, most: int = LAST_BYTES) -> str:

@@ -14,4 +14,3 @@ class HasConsolePages(Protocol):
 
     def console_page(self, place: Place, instance: str) -> str:
         """The address, "" for what is no id of a VM, or where settings do not tell enough. Raises `PlaceUnknown`."""
-        ...

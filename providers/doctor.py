@@ -21,7 +21,6 @@ class ExaminesPlaces(Protocol):
 
     def examine(self, place: base.Place) -> Iterator[Finding]:
         """Asks the cloud; changes nothing. Raises `ProviderError`, which becomes a finding."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

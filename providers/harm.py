@@ -55,7 +55,6 @@ class HarmsVms(Protocol):
 
     def harm(self, place: Place, instance: str, harm: Harm, for_s: float, manner: Manner = PLAIN) -> None:
         """Does it at once. What lasts ends after `for_s`, whatever becomes of us. Raises `CannotHarm`."""
-        ...
 
 
 class CannotHarm(Exception):

@@ -122,11 +122,9 @@ class MakesNetworks(Protocol):
 
     def makes_network(self, place: Place) -> bool:
         """Whether the settings leave that region's network to Kedge. Raises `PlaceUnknown` where it is not in them."""
-        ...
 
     def network_variables(self, place: Place) -> Mapping[str, str]:
         """The cloud's own values for `terraform/modules/<cloud>-network`."""
-        ...
 
 
 @runtime_checkable
@@ -135,7 +133,6 @@ class TellsIpv6(Protocol):
 
     def has_ipv6(self, place: Place) -> bool:
         """Whether the network of that place has IPv6. Raises `PlaceUnknown`."""
-        ...
 
 
 def check_ipv6(provider: object, wanted: Resources, new: Set[str]) -> None:
@@ -162,7 +159,6 @@ class FindsNetworks(Protocol):
 
     def network_pieces(self, run: NetworkRun) -> Mapping[str, str]:
         """Terraform's address in the rendered configuration -> id to import it by. Raises `ProviderError`."""
-        ...
 
 
 def network_variables(run: NetworkRun, cloud: Mapping[str, str]) -> dict[str, object]:

@@ -44,7 +44,6 @@ class TellsMaintenance(Protocol):
 
     def notices(self, place: Place) -> Mapping[str, MaintenanceNotice]:
         """By id of the VM, the earliest of each; never a call per VM. Raises `ProviderError`."""
-        ...
 
 
 _LAST = datetime.max.replace(tzinfo=UTC)

@@ -66,7 +66,6 @@ class FiltersPackets(Protocol):
         `others`: networks of members in other places, `servers`: where Kedge's dial from, by CIDR. Asks nobody. Raises
         `PlaceUnknown`, and `NetworkMissing` before there is such a network.
         """
-        ...
 
 
 def rules(

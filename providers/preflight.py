@@ -28,7 +28,6 @@ class PreflightCheck(Protocol):
 
         `well` is None where the cloud does not tell. Raises `ProviderError`.
         """
-        ...
 
 
 def check_ahead(provider: PreflightCheck, wanted: Resources, new: Set[str], tell: Callable[[str], None]) -> None:

@@ -54,7 +54,6 @@ class TellsQuotas(Protocol):
 
     def quotas(self, place: Place) -> tuple[AccountQuota, ...]:
         """Limits that VMs and disks of the place count against. Raises `ProviderError`."""
-        ...
 
 
 def lacking(quotas: Iterable[AccountQuota], wanted: Resources, new: Set[str], sold: CatalogFile) -> list[str]:

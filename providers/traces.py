@@ -24,7 +24,6 @@ class ReadsAgents(Protocol):
 
     def agent_traces(self, place: Place) -> Mapping[str, AgentTrace]:
         """By cloud id, of every VM of this installation. Raises what `list_place` does."""
-        ...
 
 
 @runtime_checkable
@@ -33,7 +32,6 @@ class RemembersTheGone(Protocol):
 
     def spent_generations(self, place: Place) -> Mapping[tuple[str, str], int]:
         """(cluster uid, node) -> highest generation there ever was. Raises what `list_place` does."""
-        ...
 
 
 @runtime_checkable
@@ -42,4 +40,3 @@ class SeesForeignVms(Protocol):
 
     def strangers(self, place: Place) -> Mapping[str, int]:
         """Installation id -> VMs. Raises what `list_place` does."""
-        ...

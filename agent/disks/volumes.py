@@ -36,7 +36,6 @@ class Volumes(Protocol):
 
     def look(self, document: Document | None, busy: Collection[ServiceName]) -> VolumesSeen:
         """Sees to what the document wants, and tells what is there. `busy` services have a live process."""
-        ...
 
 
 class GivenVolumes:

@@ -35,19 +35,15 @@ class Line(Protocol):
 
     def leaders(self) -> Mapping[int, int]:
         """Partition -> broker that leads it, -1 for none; empty while there is no topic. Raises `LineDown`."""
-        ...
 
     def follow(self, partitions: Collection[int]) -> None:
         """Read these from now on, from their ends."""
-        ...
 
     def send(self, partition: int, payload: bytes, done: Callable[[float, str], None]) -> None:
         """`done` is called from `read`: seconds until the leader had it, and why it has not, "" for success."""
-        ...
 
     def read(self, within_s: float) -> Iterable[bytes]:
         """What has come; waits up to that long for the first."""
-        ...
 
     def close(self) -> None: ...
 

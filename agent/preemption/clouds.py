@@ -41,7 +41,6 @@ class Ask(Protocol):
 class Cloud(Protocol):
     def look(self, now: datetime) -> PreemptionNotice | None:
         """None when the VM stays. Raises `MetadataSilent`."""
-        ...
 
 
 class Aws:

@@ -37,7 +37,6 @@ class Examinations(Protocol):
 
         Raises CloudUnknown, StoreUnavailable.
         """
-        ...
 
 
 class NoExaminations:

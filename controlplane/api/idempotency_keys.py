@@ -33,15 +33,12 @@ class CallKeys(Protocol):
 
     def claim(self, wanted: CallKey) -> CallKey | None:
         """None when it is new and kept from now on, else the one that is there. Of two at once one is new."""
-        ...
 
     def settle(self, key_id: str, status: int) -> None:
         """It was done."""
-        ...
 
     def forget(self, key_id: str) -> None:
         """It was refused: the key is as if it had never come."""
-        ...
 
 
 class MemoryCallKeys:

@@ -99,7 +99,6 @@ class Commands(Protocol):
     def visible(self, name: str) -> ClusterView:
         """The living cluster of that name as far as who asks may know: an empty view for one they may not read, as for
         a name that is free. Whoever declares needs `current`."""
-        ...
 
 
 class HeldLeadership(Protocol):

@@ -56,28 +56,22 @@ class KafkaQueries(Protocol):
 
     def topic_values(self, view: ClusterView, topic: str) -> Mapping[str, ValueSeen] | None:
         """Every setting as it counts, without what Kedge sets while it moves replicas. None: no such topic."""
-        ...
 
     def broker_values(self, view: ClusterView, broker: int) -> Mapping[str, ValueSeen]:
         """Every setting the broker runs with."""
-        ...
 
     def running(self, view: ClusterView, names: frozenset[str]) -> SettingsSeen:
         """These settings as each broker that answers runs with them."""
-        ...
 
     def topic_logs(self, view: ClusterView, topic: str) -> LogsSeen | None:
         """Where its logs begin and end. None: no such topic."""
-        ...
 
     def snapshot(self, view: ClusterView) -> KafkaSnapshot:
         """Its metadata with the sizes of replicas."""
-        ...
 
     def lake_rates(self, view: ClusterView) -> "Rates | None":
         """Bytes per second by partition as the metric lake has them; None where it has none that are fresh. Raises
         nothing: what is not known there is known from the logs."""
-        ...
 
 
 class NoKafkaQueries:

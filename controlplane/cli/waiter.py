@@ -47,11 +47,9 @@ class Watcher(Protocol):
 
     def show(self, detail: ClusterDetailOut) -> None:
         """A fresh look at one cluster."""
-        ...
 
     def say(self, text: str) -> None:
         """Something else worth knowing."""
-        ...
 
 
 class Waiter:

@@ -29,11 +29,9 @@ class Connection(Protocol):
     @property
     def name(self) -> str:
         """The cluster, for messages."""
-        ...
 
     def refresh_nodes(self, deadline: Deadline) -> frozenset[int]:
         """Re-read the addresses of the live brokers; returns their ids. Raises KafkaUnavailable."""
-        ...
 
     def ask(self, request: Any, *, what: str, deadline: Deadline, node: int | None = None) -> Any:
         """Send a message and return the decoded response.
@@ -41,16 +39,13 @@ class Connection(Protocol):
         Without `node` any broker does, and another one is tried until the deadline; a named one is tried
         once. Raises KafkaUnavailable when nobody answers, KafkaRefused when no broker knows the message.
         """
-        ...
 
     def ask_each(self, requests: Mapping[int, Any], *, timeout_s: float) -> Mapping[int, Any]:
         """Send to several nodes at once. Nodes that did not answer within `timeout_s` are missing from the
         result."""
-        ...
 
     def close(self) -> None:
         """Drop the sockets."""
-        ...
 
 
 class Dialer(Protocol):
@@ -59,15 +54,12 @@ class Dialer(Protocol):
     def dial(self, cluster: str, bootstrap: Sequence[str], deadline: Deadline) -> AbstractContextManager[Connection]:
         """The cluster's connection, for one caller at a time. It is dropped when the block ends with
         KafkaUnavailable, so the next call starts from `bootstrap` again."""
-        ...
 
     def hang_up(self, cluster: str) -> None:
         """Close the cluster's connection, if any."""
-        ...
 
     def close(self) -> None:
         """Close all connections."""
-        ...
 
 
 Connect = Callable[[str, Sequence[str], Deadline], Connection]

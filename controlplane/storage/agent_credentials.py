@@ -78,14 +78,12 @@ class CredentialStore(Protocol):
 
     def enroll(self, vm: Vm, *, credential_sha256: str, intent_id: IntentId) -> Credential:
         """Binds the VM to its first credential; the same one again is answered again. Raises CredentialRefused."""
-        ...
 
     def rotate(self, vm: Vm, *, shown_sha256: str, next_sha256: str) -> Credential:
         """Records the next credential for whoever shows the one in force, which counts on. Idempotent.
 
         Raises CredentialRefused, also for a next one that was in force before.
         """
-        ...
 
     def recognise(self, vm: Vm, sha256: str, *, is_certified: bool = False) -> Credential | None:
         """The VM's credential if that is the one in force, or the next one, which is in force from now on.
@@ -93,15 +91,12 @@ class CredentialStore(Protocol):
         `is_certified`: it came with a certificate of the VM, and is to come with one for ever after. Without one a VM
         that has shown one is still told by its credential, and nothing changes: the caller refuses it.
         """
-        ...
 
     def get(self, vm: Vm) -> Credential | None:
         """What is enrolled for a VM."""
-        ...
 
     def of_cluster(self, cluster_uid: ClusterUid) -> Mapping[Vm, Credential]:
         """What is enrolled for the VMs of a cluster, those of long ago among them."""
-        ...
 
 
 class SqlCredentialStore:

@@ -41,43 +41,33 @@ class JobStore(Protocol):
 
     def create(self, intent_id: IntentId, *, cluster_uid: ClusterUid, kind: str, epoch: Epoch, owner: str) -> Job:
         """Queues a job; returns the existing one, unchanged, when the intent has one already."""
-        ...
 
     def start(self, intent_id: IntentId, *, epoch: Epoch, owner: str) -> Job:
         """queued -> running."""
-        ...
 
     def heartbeat(self, intent_id: IntentId, *, epoch: Epoch) -> Job:
         """The runner is alive. Legal while running."""
-        ...
 
     def succeed(self, intent_id: IntentId, *, epoch: Epoch, result: Mapping[str, Any]) -> Job:
         """running -> succeeded. Repeating it changes nothing."""
-        ...
 
     def fail(self, intent_id: IntentId, *, epoch: Epoch, error_class: str, error_message: str) -> Job:
         """queued or running -> failed. Repeating it changes nothing."""
-        ...
 
     def forget(self, intent_id: IntentId, *, epoch: Epoch) -> None:
         """Removes a job that has ended and whose outcome is kept elsewhere; nothing where there is none."""
-        ...
 
     def get(self, intent_id: IntentId) -> Job | None:
         """The job of an intent."""
-        ...
 
     def of_cluster(self, cluster_uid: ClusterUid) -> list[Job]:
         """All jobs of a cluster, oldest first."""
-        ...
 
     def open_jobs(self) -> list[Job]:
         """All queued and running jobs, oldest first."""
-        ...
 
     def newest(self, limit: int) -> list[Job]:
         """The jobs that are kept, whatever became of them, newest first, at most `limit`."""
-        ...
 
 
 class JobSteps:

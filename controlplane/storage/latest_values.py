@@ -52,23 +52,18 @@ class LatestStore(Protocol):
 
     def put(self, observation: LatestValue) -> bool:
         """Keeps it when it is news; False when something newer is known already."""
-        ...
 
     def put_all(self, observations: Sequence[LatestValue]) -> int:
         """The same for many at once, in order and in one transaction; the number that were news."""
-        ...
 
     def get(self, subject: Subject) -> LatestValue | None:
         """The newest about one subject."""
-        ...
 
     def of_cluster(self, cluster_uid: ClusterUid, kind: str | None = None) -> list[LatestValue]:
         """The newest about each subject of a cluster, of one kind or of all."""
-        ...
 
     def of_kind(self, kind: str) -> list[LatestValue]:
         """The newest of one kind for the whole fleet, in one read."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,23 +49,18 @@ class LeaseStore(Protocol):
 
     def acquire(self, duty: str, owner: str, *, term_s: float) -> Lease | None:
         """The lease, or None while another owner holds it. A new owner gets the next epoch and `acts_after`."""
-        ...
 
     def renew(self, lease: Lease) -> Lease | None:
         """The lease with its term begun anew, or None when it was lost: stop acting at once."""
-        ...
 
     def release(self, lease: Lease) -> None:
         """Gives it back; the next owner may act at once. Only when no call or child of this owner is under way."""
-        ...
 
     def is_current(self, duty: str, epoch: Epoch) -> bool:
         """To be asked right before each external call: is this epoch the last one, and its term not over?"""
-        ...
 
     def time(self) -> datetime:
         """The clock leases are measured by; `acts_after` is compared with this one."""
-        ...
 
 
 def grant(

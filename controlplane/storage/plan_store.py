@@ -22,11 +22,9 @@ class PlanStore(Protocol):
 
     def put(self, body: bytes) -> str:
         """Keeps the bytes; returns their SHA-256 in hex. The same bytes again are kept once."""
-        ...
 
     def get(self, sha256: str) -> bytes | None:
         """The bytes, or None when they are missing or are no longer what was put: plan again."""
-        ...
 
 
 class MemoryPlanStore:

@@ -39,15 +39,12 @@ class DnsZone(Protocol):
     @property
     def name(self) -> str:
         """The zone's own name, without the dot at the end."""
-        ...
 
     def read(self, name: str) -> HeldName:
         """What the zone's server holds under a name now, past every cache; `NOTHING` where it answers "nothing"."""
-        ...
 
     def replace(self, name: str, before: HeldName, after: HeldName) -> None:
         """Put `after` in the place of `before`, whole or not at all. Raises `ResourceConflict` if that is not there."""
-        ...
 
 
 def record_type(address: str) -> str:

@@ -21,21 +21,17 @@ class Network(Protocol):
 
     def open(self, vm_dir: Path, addresses: Sequence[str]) -> None:
         """The VM has a network with these addresses, its own first."""
-        ...
 
     def command(self, vm_dir: Path, command: tuple[str, ...]) -> tuple[str, ...]:
         """What to start so that the command runs in the VM's network."""
-        ...
 
     def add(self, vm_dir: Path, address: str) -> None:
         """The VM is reached at this address too; whoever was before is not."""
-        ...
 
     def remove(self, vm_dir: Path, address: str) -> None: ...
 
     def close(self, vm_dir: Path) -> None:
         """Nothing is left of the VM's network."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,6 @@ class ImportsResources(Protocol):
         Empty where creating it again is harmless: it then makes nothing, or finds what is there. None where it can
         neither be imported nor made again: a person has to act.
         """
-        ...
 
 
 @runtime_checkable
@@ -57,7 +56,6 @@ class GrowsVolumes(Protocol):
 
     def grow_volumes(self, resources: Resources, sizes: Mapping[str, int]) -> None:
         """Gives the volumes, `volume/<key>` -> GiB, their new sizes. Idempotent; never makes one smaller."""
-        ...
 
 
 @runtime_checkable

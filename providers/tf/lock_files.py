@@ -15,20 +15,16 @@ class ChosenProviders(Protocol):
 
     def read(self, pins: str) -> bytes | None:
         """The lock file in force, None before the first `init`."""
-        ...
 
     def keep(self, pins: str, body: bytes, *, instead_of: bytes | None) -> bool:
         """The lock file from now on. False, and nothing is kept, where another one came in the place of `instead_of`
         meanwhile: whoever chose first is who others are held to."""
-        ...
 
     def keep_first(self, pins: str, body: bytes) -> None:
         """What a machine works with already, where nothing is on record."""
-        ...
 
     def where(self, pins: str) -> str:
         """Where a person finds it, and what to delete there to have others chosen."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,44 +48,35 @@ class TerraformState(Protocol):
     @property
     def folder(self) -> RunFolder:
         """Where its runs work on this machine."""
-        ...
 
     @property
     def chosen(self) -> ChosenProviders:
         """Terraform's lock files, kept where the states are."""
-        ...
 
     @property
     def mirror(self) -> ProviderMirror | None:
         """Where this machine's runs get providers from and nowhere else; None where a registry may be asked."""
-        ...
 
     def locked(self, run_id: str, *, on_lost: Callable[[], object]) -> AbstractContextManager[StateAccess]:
         """Hold the state for one run. `on_lost` is called, from any thread, if it is taken from us meanwhile.
 
         Raises RunInProgress while another run, or what is left of one, is not proved to be over.
         """
-        ...
 
     def read(self) -> bytes | None:
         """The newest version, None for a state that was never written. Raises StateUnreadable."""
-        ...
 
     def write(self, body: bytes) -> None:
         """The next version, by us and not by Terraform; only while it is locked. Raises StateRefused, RunInProgress."""
-        ...
 
     def repair(self) -> bool:
         """Makes the state readable from what is kept of it; True when it had to. Raises StateUnreadable."""
-        ...
 
     def keep_copy(self) -> None:
         """Before a run writes: there is a whole version to go back to, whatever is killed."""
-        ...
 
     def set_aside(self, name: str) -> bool:
         """Renames it, so that the next run begins with none; True when there was one. Nothing is deleted."""
-        ...
 
 
 class StateStorage(Protocol):
@@ -95,7 +86,6 @@ class StateStorage(Protocol):
 
     def keys(self) -> tuple[StateKey, ...]:
         """The states that were ever written, those set aside left out."""
-        ...
 
 
 def state_key(cluster_uid: str, place: Place) -> StateKey:

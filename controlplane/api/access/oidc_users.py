@@ -37,25 +37,20 @@ class OidcPeopleStore(Protocol):
 
     def all(self) -> Sequence[OidcPerson]:
         """By name."""
-        ...
 
     def get(self, name: str) -> OidcPerson | None: ...
 
     def signed_in(self, person: OidcPerson) -> OidcPerson | None:
         """Makes or refreshes them: groups and time. None when the name is another `sub`'s; nothing changes then."""
-        ...
 
     def disable(self, name: str, at: datetime | None) -> bool:
         """Keeps them out from then on; None lets them in again. False when there is no such person."""
-        ...
 
     def remove(self, name: str) -> bool:
         """The person and the bindings of their own. The provider may let them in again."""
-        ...
 
     def take(self, state_sha256: str, now: datetime) -> bool:
         """False when a sign-in with that state came back before."""
-        ...
 
 
 class MemoryOidcPeople:

@@ -52,27 +52,21 @@ class SessionStore(Protocol):
 
     def put(self, session: BrowserSession) -> None:
         """Keeps a new one."""
-        ...
 
     def get(self, key: str) -> BrowserSession | None:
         """Also one that is over: the caller looks at the clock."""
-        ...
 
     def note(self, key: str, seen_at: datetime) -> None:
         """Somebody came with it."""
-        ...
 
     def end(self, key: str) -> None:
         """It opens nothing any more. Idempotent."""
-        ...
 
     def end_all_of(self, user: str) -> None:
         """All of a person's."""
-        ...
 
     def sweep(self, now: datetime) -> None:
         """Removes those that are over."""
-        ...
 
 
 def begin_session(

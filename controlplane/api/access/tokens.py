@@ -68,27 +68,21 @@ class TokenStore(Protocol):
 
     def put(self, token: Token) -> None:
         """Keeps a new one."""
-        ...
 
     def get(self, token_id: str) -> Token | None:
         """Also one that is over."""
-        ...
 
     def all(self) -> Sequence[Token]:
         """The newest first."""
-        ...
 
     def note(self, token_id: str, at: datetime, client: str) -> None:
         """Somebody came with it."""
-        ...
 
     def revoke(self, token_id: str, at: datetime) -> bool:
         """False when there is none, or it is revoked already."""
-        ...
 
     def revoke_all_of(self, maker: str, at: datetime) -> None:
         """All of somebody who leaves."""
-        ...
 
 
 def make_token(store: TokenStore, *, label: str, limit: Binding, life: timedelta, now: datetime) -> tuple[str, Token]:

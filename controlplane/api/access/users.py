@@ -41,41 +41,32 @@ class UserStore(Protocol):
 
     def all(self) -> Sequence[User]:
         """By name."""
-        ...
 
     def get(self, name: str) -> User | None: ...
 
     def add(self, user: User) -> bool:
         """False when the name is taken: nothing is changed then."""
-        ...
 
     def add_first(self, user: User, role: Binding) -> bool:
         """The user with the binding, in one step, where there is no user at all; False otherwise."""
-        ...
 
     def set_password(self, name: str, password_hash: str, *, must_change: bool) -> bool:
         """False when there is no such user."""
-        ...
 
     def disable(self, name: str, at: datetime | None) -> bool:
         """Keeps them out from then on; None lets them in again. False when there is no such user."""
-        ...
 
     def remove(self, name: str) -> bool:
         """The user and their bindings. False when there is no such user."""
-        ...
 
     def bindings(self) -> Sequence[Binding]:
         """All, in order."""
-        ...
 
     def bind(self, binding: Binding) -> bool:
         """False when it is there already."""
-        ...
 
     def unbind(self, binding: Binding) -> bool:
         """False when it is not there."""
-        ...
 
 
 class MemoryUserStore:

@@ -43,19 +43,15 @@ class Turn(Protocol):
         """The number of this hold: another one than before where somebody else may have written in between. Raises
         AuditTurnTaken, StoreUnavailable.
         """
-        ...
 
     def is_ours(self) -> bool:
         """Whether it still is: asked before each record."""
-        ...
 
     def pass_on(self) -> None:
         """After what there was to write: others may have it, where it is not kept."""
-        ...
 
     def close(self) -> None:
         """It is nobody's."""
-        ...
 
 
 class NoOtherWriter:

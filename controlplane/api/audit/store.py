@@ -60,15 +60,12 @@ class AuditStore(Protocol):
 
     def append(self, entry: Entry) -> Kept:
         """Keeps an entry in the next place. Raises StoreUnavailable."""
-        ...
 
     def page(self, wanted: AuditFilter, limit: int) -> Sequence[Kept]:
         """The newest that are wanted, newest first; with `after` the oldest, oldest first."""
-        ...
 
     def verify(self) -> int:
         """Checks every row against its hash and the one before. Returns how many; raises AuditBroken."""
-        ...
 
 
 class MemoryAuditStore:

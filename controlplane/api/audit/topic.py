@@ -49,15 +49,12 @@ class AuditTopic(Protocol):
 
     def last(self) -> Sent | None:
         """The entry of the last record, None where there is no record. Raises AuditNotSent, AuditTopicForeign."""
-        ...
 
     def send(self, kept: Kept) -> None:
         """Returns once every replica in sync has it. Raises AuditNotSent."""
-        ...
 
     def close(self) -> None:
         """Gives back what is held; what was not taken is sent again."""
-        ...
 
 
 def document_of(kept: Kept) -> dict[str, Any]:

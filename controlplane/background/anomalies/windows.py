@@ -19,15 +19,12 @@ class Windows(Protocol):
 
     def recent(self, now: datetime) -> Mapping[str, Sequence[BrokerWindow]]:
         """Those of the last half hour, of all clusters at once."""
-        ...
 
     def past(self, cluster: str, brokers: Sequence[int], now: datetime) -> Sequence[BrokerWindow]:
         """Those of the last day and a bit, of these brokers."""
-        ...
 
     def loads(self, cluster: str, now: datetime) -> Mapping[TopicPartition, Load]:
         """What clients write to and read from its partitions, where that is known and young; a walk over them all."""
-        ...
 
 
 class NoWindows:

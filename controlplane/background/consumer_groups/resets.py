@@ -26,11 +26,9 @@ class GroupOffsets(Protocol):
 
     def look(self, view: ClusterView, group: str, topics: Collection[str], at: datetime | None) -> OffsetSeen | None:
         """The group now, and the logs it reads; None where no broker knows it."""
-        ...
 
     def put(self, view: ClusterView, group: str, offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, str]:
         """Commits them. Returns what was refused, in Kafka's words."""
-        ...
 
 
 class NoGroupOffsets:

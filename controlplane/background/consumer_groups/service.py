@@ -27,7 +27,6 @@ class Groups(Protocol):
 
     def look(self, view: ClusterView) -> GroupsStatus:
         """The groups now, or as they were a moment ago. Raises KafkaFault, StoreUnavailable."""
-        ...
 
 
 class NoGroups:

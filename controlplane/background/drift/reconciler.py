@@ -31,7 +31,6 @@ class AuditRunner(Protocol):
 
     def audit(self, job_id: str, audit: Audit, *, epoch: Epoch) -> None:
         """The job row exists when this returns."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

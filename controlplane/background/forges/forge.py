@@ -89,37 +89,28 @@ class Forge(Protocol):
     @property
     def where(self) -> str:
         """The forge and the repository, for messages."""
-        ...
 
     @property
     def longest_description(self) -> int:
         """Characters a status may have."""
-        ...
 
     def status(self, commit: str, context: str) -> CommitStatus | None:
         """The newest status of that context, None where there is none."""
-        ...
 
     def post_status(self, commit: str, status: CommitStatus) -> None:
         """Posts it. Whoever posts the same again adds nothing a person sees."""
-        ...
 
     def comments(self, commit: str) -> list[str]:
         """The texts of the comments on a commit, a hundred at most."""
-        ...
 
     def comment(self, commit: str, text: str) -> None:
         """Adds one."""
-        ...
 
     def read(self, path: str, ref: str) -> str | None:
         """A file as of a branch or commit, None where it is not there. At most 1 MiB."""
-        ...
 
     def open_request(self, change: FileChange) -> PullRequest:
         """Commits to the change's branch and opens the request. Asked again with the same branch it is the same one."""
-        ...
 
     def close(self) -> None:
         """Gives back connections; calls under way fail."""
-        ...

@@ -29,7 +29,6 @@ class Table(Protocol):
 
     def now(self) -> float:
         """Seconds of a clock that never goes back."""
-        ...
 
     def wait(self, seconds: float) -> None: ...
 
@@ -37,7 +36,6 @@ class Table(Protocol):
 
     def bring_about(self, turn: int, fault: str, vm: str) -> str:
         """The id of the fault, recorded and done. Raises NotYet."""
-        ...
 
     def score(self, score: facts.FaultScored) -> None: ...
 

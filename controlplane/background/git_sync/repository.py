@@ -43,12 +43,9 @@ class Repository(Protocol):
 
     def tip(self, since: str | None) -> Tip:
         """Asks for the newest commit, and brings its files here. `since` is the commit applied last."""
-        ...
 
     def entries(self, commit: str) -> list[TreeEntry]:
         """What lies under the binding's folder, by path. Empty when there is no such folder."""
-        ...
 
     def contents(self, blobs: Iterable[str]) -> Mapping[str, bytes]:
         """The bytes of blobs that `entries` named."""
-        ...

@@ -38,7 +38,6 @@ class Journals(Protocol):
     def read(self, view: ClusterView, wanted: LogQuery, *, after: Cursor, limit: int) -> LogPage:
         """Those behind `after`, or where there is none those of `wanted.since` on: at least `limit` lines unless the
         end comes first, and whole records, so some more. Raises KafkaFault."""
-        ...
 
 
 class NoJournals:

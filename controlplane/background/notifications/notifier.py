@@ -36,11 +36,9 @@ class Notifier(Protocol):
 
     def tell(self, notice: Notice) -> None:
         """Returns once it is taken. At most a few seconds. Raises NotTold."""
-        ...
 
     def close(self) -> None:
         """Gives back what is held."""
-        ...
 
 
 def notifier_of(

@@ -49,27 +49,21 @@ class Outbox(Protocol):
 
     def begin(self, notifier: str, position: int) -> NotifierStatus:
         """Its standing; one that is new begins behind `position`: nobody is told of what was before it."""
-        ...
 
     def keep(self, notifier: str, upto: int, notices: Sequence[WaitingNotice]) -> None:
         """Notes that events up to `upto` were looked at, with the notices they gave. Twice is once."""
-        ...
 
     def next(self, notifier: str, now: datetime) -> WaitingNotice | None:
         """The oldest, None where none waits or it is not yet time to try it again: the order is kept."""
-        ...
 
     def told(self, notifier: str, position: int, now: datetime) -> None:
         """It got there."""
-        ...
 
     def failed(self, notifier: str, position: int, error: str, *, now: datetime, again_at: datetime) -> None:
         """It did not: to be tried again then."""
-        ...
 
     def standings(self) -> Mapping[str, NotifierStatus]:
         """All that ever began, by name."""
-        ...
 
 
 class SqlOutbox:

@@ -28,11 +28,9 @@ class Notifiers(Protocol):
 
     def all(self) -> Sequence[NotifierTold]:
         """By name. Raises StoreUnavailable."""
-        ...
 
     def test(self, name: str) -> None:
         """Tells it a notice that says it is a test, now and past the outbox. Raises NotifierNotFound, NotTold."""
-        ...
 
 
 class NoNotifiers:

@@ -28,7 +28,6 @@ class PastPlacements(Protocol):
 
     def then(self, uid: ClusterUid, moment: datetime) -> "WindowPlacement":
         """The placement at that moment, empty with a reason where it was not kept."""
-        ...
 
 
 class NoPastPlacements:

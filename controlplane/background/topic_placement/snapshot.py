@@ -32,7 +32,6 @@ class Placements(Protocol):
         is decided by it.
         Raises StoreUnavailable.
         """
-        ...
 
 
 class NoPlacements:

@@ -33,23 +33,18 @@ class PlacementStore(Protocol):
 
     def keep(self, uid: ClusterUid, changed: Sequence[TopicRecord], gone: Collection[str], at: datetime) -> None:
         """Writes what changed and takes out what is gone, in one transaction. A record that is newer stays."""
-        ...
 
     def hashes(self, uid: ClusterUid) -> Mapping[str, str]:
         """The hash of each topic of a cluster, without the bytes."""
-        ...
 
     def records(self, uid: ClusterUid, topics: Collection[str] | None = None) -> list[TopicRecord]:
         """These topics of a cluster, or every one, by name."""
-        ...
 
     def clusters(self) -> frozenset[ClusterUid]:
         """Those of which there is anything."""
-        ...
 
     def drop(self, uid: ClusterUid) -> None:
         """Takes out a whole cluster."""
-        ...
 
 
 class SqlPlacementStore:

@@ -40,11 +40,9 @@ class Inventory(Protocol):
 
     def seen(self, view: ClusterView, *, newer_than: datetime | None = None) -> InventorySeen:
         """What the clouds say of one cluster, asked anew if what is known is not newer. Raises `ProviderError`."""
-        ...
 
     def terminate(self, view: ClusterView, cloud_id: str) -> None:
         """The cloud's own terminate. Raises `ProviderError`."""
-        ...
 
 
 class Runner(Protocol):
@@ -52,15 +50,12 @@ class Runner(Protocol):
 
     def terraform(self, job_id: str, run: TerraformRun, *, epoch: Epoch) -> None:
         """Runs Terraform for an open intent. The job row exists when this returns."""
-        ...
 
     def planning(self, job_id: str, request: DrainRequest, snapshot: KafkaSnapshot, *, epoch: Epoch) -> None:
         """Has a drain planned and the plan stored."""
-        ...
 
     def balancing(self, job_id: str, request: RebalanceRequest, snapshot: KafkaSnapshot, *, epoch: Epoch) -> None:
         """Has a rebalance planned, judged and stored."""
-        ...
 
 
 class RestartLock(Protocol):
@@ -68,15 +63,12 @@ class RestartLock(Protocol):
 
     def standing(self, view: ClusterView) -> Standing:
         """From memory, without a call."""
-        ...
 
     def take(self, view: ClusterView, why: str) -> str:
         """Who has it, in words; empty where it is ours now. Raises `KafkaFault`."""
-        ...
 
     def release(self, view: ClusterView) -> None:
         """Frees it at once."""
-        ...
 
 
 class NoRestartLock:

@@ -59,11 +59,9 @@ class Ticks(Protocol):
 
     def tick(self, *, only: Collection[str] | None = None) -> object:
         """One tick of the fleet, or of the clusters named. Raises LostLeadership, EventsError."""
-        ...
 
     def catch_up(self) -> None:
         """Reads what others recorded. Raises EventsError."""
-        ...
 
 
 class Scheduler:

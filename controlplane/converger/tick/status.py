@@ -58,7 +58,6 @@ class LoopService(Protocol):
 
     def standing(self) -> LoopStatus:
         """As it is now. Raises StoreUnavailable."""
-        ...
 
 
 class NoLoop:

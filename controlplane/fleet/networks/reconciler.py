@@ -40,7 +40,6 @@ class NetworkRunner(Protocol):
 
     def network(self, job_id: str, run: NetworkRun, *, epoch: ids.Epoch) -> None:
         """The job row exists when this returns."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

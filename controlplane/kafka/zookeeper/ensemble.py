@@ -30,16 +30,13 @@ class Ensemble(Protocol):
     def look(self, newcomers: Sequence[ZooKeeperMember] = ()) -> EnsembleSeen:
         """Who belongs to it, and how each of them, of the known servers and of `newcomers` stands. Never raises: an
         ensemble that serves nobody is a sight too (`config` is None)."""
-        ...
 
     def join(self, member: ZooKeeperMember, *, from_version: int) -> EnsembleConfig:
         """Let a server that has caught up take part; the configuration after that. Raises StaleConfig when the
         ensemble is not at `from_version` any more."""
-        ...
 
     def leave(self, server: int, *, from_version: int) -> EnsembleConfig:
         """Take a server out; the configuration after that. Raises StaleConfig as `join` does."""
-        ...
 
 
 def utc_now() -> datetime:

@@ -37,16 +37,13 @@ class ZooKeeperRegistry(Protocol):
     def found(self, cluster_id: str) -> None:
         """Fix the cluster id before the first broker comes: it would make one up. Again is fine; another id is
         ZooKeeperRefused."""
-        ...
 
     def partitions(self) -> Mapping[TopicPartition, registry.RegisteredPartition]:
         """Who leads each partition and is in sync, as whoever leads the cluster has written it there."""
-        ...
 
     def depose(self, broker: int, epoch: int) -> bool:
         """Delete `/controller` where it is this broker's, of this epoch: the brokers elect one at once, and obey the
         one before no more, as its epoch is old. False, and nothing changed, where it is another's by now."""
-        ...
 
 
 class KazooRegistry:

@@ -45,19 +45,15 @@ class Locks(Protocol):
 
     def take(self, name: str, *, why: str) -> Taken | HeldBy:
         """Now or not at all; taking what one holds is fine. Raises ZooKeeperUnavailable."""
-        ...
 
     def standing(self, name: str) -> Standing:
         """From memory, without a call."""
-        ...
 
     def release(self, name: str) -> None:
         """Give it back; a lock that was lost is left alone, as it may be another's. Raises ZooKeeperUnavailable."""
-        ...
 
     def close(self) -> None:
         """End the session: all its locks are free at once."""
-        ...
 
 
 def may_begin(standing: Standing, name: str = RESTART) -> Gate:

@@ -20,7 +20,7 @@ from controlplane.api.access.roles import Role
 from controlplane.api.access.sessions import begin_session
 from controlplane.api.access.users import User
 from controlplane.api.auth import cookie_name, loopback_hosts
-from controlplane.api.services import AccessServices, ClusterServices, FleetServices, OperationsServices, PortalServices
+from controlplane.api.services import ClusterServices, PortalServices
 from controlplane.cluster.commands import DeclareCluster, PauseCluster, ResumeCluster
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.handler import CommandHandler
@@ -37,6 +37,7 @@ from events.envelope import Origin
 from events.ids import Epoch, IntentId, NodeName
 from planner.observed import PartitionSeen, TopicPartition
 from tests.fakes.agent_credentials import MemoryCredentialStore
+from tests.fakes.services import access_services, broker_services, fleet_services, operations_services
 
 CREDENTIAL = "what an agent made"
 BROKERS = (1000, 1001, 1002)
@@ -105,13 +106,13 @@ class PortalHouse:
         self.services = PortalServices(
             store=self.fleet.store,
             clock=utc_now,
-            operations=OperationsServices(
+            operations=operations_services(
                 version="benchmark",
                 leadership=Leads(),
                 planner_state=lambda: "in-process",
                 backup=_no_backup,
             ),
-            access=AccessServices(
+            access=access_services(
                 installation=Installation("0123456789abcdef", SecretBytes(b"server key"), SecretStr("the-token")),
                 hosts=loopback_hosts("127.0.0.1", port),
                 credentials=self.credentials,
@@ -124,9 +125,8 @@ class PortalHouse:
                 brake=converger.brake_on,
                 wake=lambda uid: None,
             ),
-            fleet=FleetServices(
-                clusters=converger,
-            ),
+            fleet=fleet_services(converger),
+            brokers=broker_services(),
         )
         self.cookies = [self._signed_in(f"user{n}") for n in range(people)]
         self.app = create_app(self.services)

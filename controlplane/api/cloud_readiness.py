@@ -37,11 +37,3 @@ class Examinations(Protocol):
 
         Raises CloudUnknown, StoreUnavailable.
         """
-
-
-class NoExaminations:
-    """Of a portal without clouds behind it."""
-
-    def standing(self, cloud: str = "") -> Sequence[Examination]:
-        """See Examinations."""
-        return ()

@@ -4,8 +4,7 @@ What was done under a key is not kept here: commands are known by their ids in t
 same when it is done twice, but for secrets, which are told once.
 """
 
-import threading
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final, Protocol
 
@@ -39,33 +38,6 @@ class CallKeys(Protocol):
 
     def forget(self, key_id: str) -> None:
         """It was refused: the key is as if it had never come."""
-
-
-class MemoryCallKeys:
-    """Keys of one process."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._keys: dict[str, CallKey] = {}
-
-    def claim(self, wanted: CallKey) -> CallKey | None:
-        """See CallKeys."""
-        with self._lock:
-            self._keys = {k: v for k, v in self._keys.items() if wanted.at - v.at < KEPT_FOR}
-            found = self._keys.get(wanted.id)
-            self._keys.setdefault(wanted.id, wanted)
-            return found
-
-    def settle(self, key_id: str, status: int) -> None:
-        """See CallKeys."""
-        with self._lock:
-            if key_id in self._keys:
-                self._keys[key_id] = replace(self._keys[key_id], status=status)
-
-    def forget(self, key_id: str) -> None:
-        """See CallKeys."""
-        with self._lock:
-            self._keys.pop(key_id, None)
 
 
 class SqlCallKeys:

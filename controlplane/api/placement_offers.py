@@ -44,9 +44,6 @@ class PlacesOffered:
         return next((place for place in self.places if (place.cloud, place.region) == (cloud, region)), asked)
 
 
-NO_PLACES = PlacesOffered()
-
-
 @dataclass(frozen=True, slots=True)
 class MachineChoice:
     """`name` as a spec says it; `words` what that is, and what it costs."""

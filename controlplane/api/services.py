@@ -12,20 +12,20 @@ from controlplane.api import cloud_readiness, idempotency_keys, placement_offers
 from controlplane.api.access.accounts import People
 from controlplane.api.access.rights import Rights
 from controlplane.api.audit.status import TopicStatus
-from controlplane.api.audit.store import AuditStore, MemoryAuditStore
+from controlplane.api.audit.store import AuditStore
 from controlplane.api.oidc.signin import OidcSignIn
-from controlplane.background.agent_upgrades.service import Agents, NoAgents
-from controlplane.background.anomalies.windows import NoWindows, Windows
-from controlplane.background.broker_queries import KafkaQueries, NoKafkaQueries
-from controlplane.background.consumer_groups.resets import GroupOffsets, NoGroupOffsets
-from controlplane.background.consumer_groups.service import Groups, NoGroups
+from controlplane.background.agent_upgrades.service import Agents
+from controlplane.background.anomalies.windows import Windows
+from controlplane.background.broker_queries import KafkaQueries
+from controlplane.background.consumer_groups.resets import GroupOffsets
+from controlplane.background.consumer_groups.service import Groups
 from controlplane.background.forges.link import ForgeLink
 from controlplane.background.git_sync.service import SourceService
-from controlplane.background.log_reader.reading import Journals, NoJournals
-from controlplane.background.notifications.service import NoNotifiers, Notifiers
+from controlplane.background.log_reader.reading import Journals
+from controlplane.background.notifications.service import Notifiers
 from controlplane.background.topic_names.index import TopicIndex
-from controlplane.background.topic_placement.history import NoPastPlacements, PastPlacements
-from controlplane.background.topic_placement.snapshot import NoPlacements, Placements
+from controlplane.background.topic_placement.history import PastPlacements
+from controlplane.background.topic_placement.snapshot import Placements
 from controlplane.cluster.commands import Command, DeclareCluster, DeclareTopics
 from controlplane.cluster.observed.moves import Known
 from controlplane.cluster.observed.replica_lag import Replica
@@ -36,10 +36,10 @@ from controlplane.commands.admission.judge import SpecJudge
 from controlplane.commands.chaos_injection import Harmer, nothing_to_harm
 from controlplane.commands.handler import CommandOutcome
 from controlplane.converger.tick.report import Said
-from controlplane.converger.tick.status import LoopService, NoLoop
-from controlplane.fleet.freezes.commands import Freezes, NoFreezes
-from controlplane.fleet.images.commands import Images, NoImages
-from controlplane.fleet.networks.commands import Networks, NoNetworks
+from controlplane.converger.tick.status import LoopService
+from controlplane.fleet.freezes.commands import Freezes
+from controlplane.fleet.images.commands import Images
+from controlplane.fleet.networks.commands import Networks
 from controlplane.fleet.proposals.fold import ProposalView
 from controlplane.storage.agent_credentials import CredentialStore
 from controlplane.storage.backup import BackupSummary
@@ -178,23 +178,23 @@ class FleetServices:
     """All clusters, and what they share."""
 
     clusters: Fleet
-    networks: Networks = field(default_factory=NoNetworks)
+    networks: Networks
     """The networks Kedge makes."""
-    images: Images = field(default_factory=NoImages)
+    images: Images
     """The image catalogue."""
-    freezes: Freezes = field(default_factory=NoFreezes)
+    freezes: Freezes
     """The freezes, and who may declare and end them."""
-    agents: Agents = field(default_factory=NoAgents)
+    agents: Agents
     """What agents VMs are to run."""
-    sources: SourceService | None = None
+    sources: SourceService | None
     """The git sources, None where git sync is no part of this server."""
-    forges: Mapping[str, ForgeLink] = field(default_factory=dict)
+    forges: Mapping[str, ForgeLink]
     """The forges of those that name one, by the binding's name."""
-    notifiers: Notifiers = field(default_factory=NoNotifiers)
+    notifiers: Notifiers
     """Where anomalies are told to."""
-    prices: Callable[[], PriceBook] = PriceBook
+    prices: Callable[[], PriceBook]
     """What clouds sell, as it is now. Raises `PlaceUnknown` when the home's `catalog.yaml` makes no sense."""
-    places_offered: Callable[[], placement_offers.PlacesOffered] = lambda: placement_offers.NO_PLACES
+    places_offered: Callable[[], placement_offers.PlacesOffered]
     """Where clusters can be made."""
 
 
@@ -206,21 +206,21 @@ class BrokerServices:
     """Brokers are told to send metrics."""
     logs: bool = False
     """VMs are told to send lines of their logs."""
-    journals: Journals = field(default_factory=NoJournals)
+    journals: Journals
     """Those lines, read when a person asks."""
-    groups: Groups = field(default_factory=NoGroups)
+    groups: Groups
     """Consumer groups, asked of the brokers when a person asks."""
-    group_offsets: GroupOffsets = field(default_factory=NoGroupOffsets)
+    group_offsets: GroupOffsets
     """Their offsets, read and put elsewhere when a person asks."""
-    kafka_looks: KafkaQueries = field(default_factory=NoKafkaQueries)
+    kafka_looks: KafkaQueries
     """Settings and logs, asked of the brokers when a person asks."""
-    windows: Windows = field(default_factory=NoWindows)
+    windows: Windows
     """Latencies of brokers as the metric lake has them."""
     topic_names: TopicIndex | None = None
     """The names of all topics, for the search; the app makes one where none is given."""
-    placements: Placements = field(default_factory=NoPlacements)
+    placements: Placements
     """Where topics are by what was recorded: for clusters whose Kafka this server has not read itself."""
-    past_placements: PastPlacements = field(default_factory=NoPastPlacements)
+    past_placements: PastPlacements
     """Where partitions were, as the metric lake has it."""
 
 
@@ -241,11 +241,11 @@ class AccessServices:
     """Users, their roles and sessions."""
     oidc: OidcSignIn | None = None
     """The provider people may sign in by, None where there is none."""
-    audit: AuditStore = field(default_factory=MemoryAuditStore)
+    audit: AuditStore
     """Who did what, and who was refused."""
     audit_topic: Callable[[], TopicStatus | None] = lambda: None
     """How the audit's topic stood at the last look; None where there is none, and of a server that does not lead."""
-    call_keys: idempotency_keys.CallKeys = field(default_factory=idempotency_keys.MemoryCallKeys)
+    call_keys: idempotency_keys.CallKeys
     """Keys that callers gave their writes."""
     request_id: Callable[[], str] = request_ids.new_request_id
     """Makes the id of a request."""
@@ -268,7 +268,7 @@ class OperationsServices:
     leadership: HeldLeadership
     backup: Callable[[Path], BackupSummary]
     states: ServedStates | None = None
-    examinations: cloud_readiness.Examinations = field(default_factory=cloud_readiness.NoExaminations)
+    examinations: cloud_readiness.Examinations
     """Whether the clouds are ready, as this server reaches them."""
     database: Callable[[], Sequence[Finding]] = lambda: ()
     """Whether its role in the database may do what it should, and no more."""
@@ -278,7 +278,7 @@ class OperationsServices:
     """The longest the database may take for what a caller waits for."""
     load: server_load.ServerLoad = field(default_factory=server_load.ServerLoad)
     """What this process has in hand, and what it sends away."""
-    loop: LoopService = field(default_factory=NoLoop)
+    loop: LoopService
     """How the loop of this server does."""
     loop_notice: Callable[[], str] = lambda: ""
     """Where the loop is another process and is not heard: that, in words; "" else."""
@@ -295,7 +295,7 @@ class PortalServices:
     clock: Clock
     cluster: ClusterServices
     fleet: FleetServices
-    brokers: BrokerServices = field(default_factory=BrokerServices)
+    brokers: BrokerServices
     access: AccessServices
     operations: OperationsServices
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.tick.lake_rates import OLDEST_S, ReadRates, read_lake
-from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.kafka.gateway import KafkaGateway
 from controlplane.runtime.short_cache import Looks
 from events.clock import Clock
@@ -74,34 +73,6 @@ class KafkaQueries(Protocol):
         nothing: what is not known there is known from the logs."""
 
 
-class NoKafkaQueries:
-    """Where no broker is asked."""
-
-    def topic_values(self, view: ClusterView, topic: str) -> Mapping[str, ValueSeen] | None:
-        """See KafkaQueries."""
-        raise _unasked(view)
-
-    def broker_values(self, view: ClusterView, broker: int) -> Mapping[str, ValueSeen]:
-        """See KafkaQueries."""
-        raise _unasked(view)
-
-    def running(self, view: ClusterView, names: frozenset[str]) -> SettingsSeen:
-        """See KafkaQueries."""
-        raise _unasked(view)
-
-    def topic_logs(self, view: ClusterView, topic: str) -> LogsSeen | None:
-        """See KafkaQueries."""
-        raise _unasked(view)
-
-    def snapshot(self, view: ClusterView) -> KafkaSnapshot:
-        """See KafkaQueries."""
-        raise _unasked(view)
-
-    def lake_rates(self, view: ClusterView) -> "Rates | None":
-        """See KafkaQueries."""
-        return None
-
-
 class KafkaQueryService:
     """Thread-safe. `kafka` is a way to brokers of its own: a long look must not keep a tick waiting. `lake`: where the
     metric lake is, "" for none."""
@@ -148,7 +119,3 @@ class KafkaQueryService:
             return None
         rates = self._rates.look(view.uid, lambda _: self._read(self._lake, view.uid, self._clock()))
         return rates if rates and rates.age_s is not None and rates.age_s <= OLDEST_S else None
-
-
-def _unasked(view: ClusterView) -> KafkaUnavailable:
-    return KafkaUnavailable(what="asking brokers", where=view.name, why="this server asks no brokers for that")

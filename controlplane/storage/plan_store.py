@@ -27,23 +27,6 @@ class PlanStore(Protocol):
         """The bytes, or None when they are missing or are no longer what was put: plan again."""
 
 
-class MemoryPlanStore:
-    """Plans of one process, for tests and the simulator."""
-
-    def __init__(self) -> None:
-        self._bodies: dict[str, bytes] = {}
-
-    def put(self, body: bytes) -> str:
-        """See PlanStore."""
-        key = _sha256(body)
-        self._bodies[key] = body
-        return key
-
-    def get(self, sha256: str) -> bytes | None:
-        """See PlanStore."""
-        return _verified(sha256, self._bodies.get(sha256))
-
-
 class SqlPlanStore:
     """Plans in a table beside the events. Both verbs may raise StoreUnavailable."""
 
@@ -53,14 +36,14 @@ class SqlPlanStore:
 
     def put(self, body: bytes) -> str:
         """See PlanStore. Repairs a corrupt row."""
-        key = _sha256(body)
+        key = sha256_of(body)
         try:
             with writing(self._engine) as transaction:
                 row = transaction.execute(select(PLAN_BLOB.c.body).where(PLAN_BLOB.c.sha256 == key)).one_or_none()
                 if row is None:
                     values = {"sha256": key, "body": body, "created_at": self._clock()}
                     transaction.execute(insert(PLAN_BLOB).values(values))
-                elif _sha256(row.body) != key:
+                elif sha256_of(row.body) != key:
                     transaction.execute(update(PLAN_BLOB).where(PLAN_BLOB.c.sha256 == key).values(body=body))
         except IntegrityError:
             _log.debug("plan %s was put by another thread at the same time", key)
@@ -70,20 +53,22 @@ class SqlPlanStore:
         """See PlanStore."""
         with reading(self._engine) as connection:
             body = connection.execute(select(PLAN_BLOB.c.body).where(PLAN_BLOB.c.sha256 == sha256)).scalar_one_or_none()
-        return _verified(sha256, body)
+        return verified(sha256, body)
 
 
-def _verified(sha256: str, body: bytes | None) -> bytes | None:
-    if body is not None and _sha256(body) != sha256:
+def verified(sha256: str, body: bytes | None) -> bytes | None:
+    """The bytes, or None where they are none or not those that were put."""
+    if body is not None and sha256_of(body) != sha256:
         _log.error(
             "plan %s is corrupt: its %d bytes have SHA-256 %s. It is not used; the plan is computed again.",
             sha256,
             len(body),
-            _sha256(body),
+            sha256_of(body),
         )
         return None
     return body
 
 
-def _sha256(body: bytes) -> str:
+def sha256_of(body: bytes) -> str:
+    """What a plan is kept under, in hex."""
     return hashlib.sha256(body).hexdigest()

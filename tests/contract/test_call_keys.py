@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import Engine
 
-from controlplane.api.idempotency_keys import KEPT_FOR, CallKey, CallKeys, MemoryCallKeys, SqlCallKeys
+from controlplane.api.idempotency_keys import KEPT_FOR, CallKey, CallKeys, SqlCallKeys
+from tests.fakes.call_keys import MemoryCallKeys
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 FIRST = CallKey("id", "request", NOW)

@@ -6,8 +6,9 @@ import logging
 import pytest
 from sqlalchemy import text
 
-from controlplane.storage.plan_store import MemoryPlanStore, PlanStore, SqlPlanStore
+from controlplane.storage.plan_store import PlanStore, SqlPlanStore
 from events.engine import writing
+from tests.fakes.plans import MemoryPlanStore
 
 BODY = bytes(range(256)) * 40
 

@@ -22,8 +22,9 @@ from controlplane.api.access.tokens import (
     token_of,
 )
 from controlplane.api.audit.entry import FIRST, Entry, Outcome
-from controlplane.api.audit.store import AuditBroken, AuditFilter, AuditStore, MemoryAuditStore, SqlAuditStore
+from controlplane.api.audit.store import AuditBroken, AuditFilter, AuditStore, SqlAuditStore
 from events.engine import writing
+from tests.fakes.audit import MemoryAuditStore
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 LIMIT = Binding("user:ada", Role.OPERATOR, "team:payments")

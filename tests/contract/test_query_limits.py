@@ -8,11 +8,12 @@ import pytest
 from sqlalchemy import Engine, text
 
 from controlplane.api.audit.entry import Kept
-from controlplane.api.audit.store import AuditFilter, MemoryAuditStore
+from controlplane.api.audit.store import AuditFilter
 from controlplane.storage.agent_credentials import Credential, Vm
 from events.engine import answered_within, build_engine, reading, writing
 from events.errors import QueryTooLong, StoreUnavailable
 from tests.fakes.agent_credentials import MemoryCredentialStore
+from tests.fakes.audit import MemoryAuditStore
 from tests.unit.controlplane.api.portal_house import House
 
 COUNTING = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {most}) SELECT count(*) FROM n"

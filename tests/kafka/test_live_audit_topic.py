@@ -12,8 +12,8 @@ from confluent_kafka.admin import AdminClient
 from controlplane.api.audit.binding import AuditTopicBinding
 from controlplane.api.audit.entry import Entry, Outcome
 from controlplane.api.audit.relay import AuditRelay
-from controlplane.api.audit.store import MemoryAuditStore
 from controlplane.api.audit.topic import AuditNotSent, AuditTopicForeign, KafkaAuditTopic
+from tests.fakes.audit import MemoryAuditStore
 from tests.kafka_processes import KafkaProcesses
 from tests.kafka_topics import create_topic
 

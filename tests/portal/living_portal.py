@@ -21,12 +21,8 @@ from controlplane.api.oidc.binding import OidcBinding
 from controlplane.api.oidc.provider import Provider
 from controlplane.api.oidc.signin import OidcSignIn
 from controlplane.api.services import (
-    AccessServices,
-    BrokerServices,
     ClusterServices,
     Fleet,
-    FleetServices,
-    OperationsServices,
     PortalServices,
 )
 from controlplane.background.broker_queries import KafkaQueryService
@@ -64,6 +60,7 @@ from tests.builders import a_document
 from tests.fakes.agent_credentials import MemoryCredentialStore
 from tests.fakes.event_store import MemoryEventStore
 from tests.fakes.placements import MemoryPlacementStore
+from tests.fakes.services import access_services, broker_services, fleet_services, operations_services
 from tests.fakes.windows import KeptWindows
 from tests.sim.failpoints import CrashingStore
 from tests.sim.topics import declared, topic_text
@@ -169,14 +166,14 @@ class LivingPortal:
         self.services = PortalServices(
             store=self.world.store,
             clock=utc_now if self.provider else self.world.clock,  # a real provider goes by the real time
-            operations=OperationsServices(
+            operations=operations_services(
                 version="1.2.3",
                 leadership=Leads(),
                 planner_state=lambda: "in-process",
                 backup=_no_backup,
                 loop=self._loop(),
             ),
-            access=AccessServices(
+            access=access_services(
                 installation=Installation("0123456789abcdef", SecretBytes(b"server key"), SecretStr("the-token")),
                 hosts=loopback_hosts("127.0.0.1", port),
                 credentials=MemoryCredentialStore(),
@@ -194,11 +191,11 @@ class LivingPortal:
                 harm=self.harm,
                 judge=SpecJudge(gate=PolicyGate(self.policies)),
             ),
-            fleet=FleetServices(
+            fleet=fleet_services(
                 clusters=self._fleet(),
                 images=self._images(),
             ),
-            brokers=BrokerServices(
+            brokers=broker_services(
                 group_offsets=GroupOffsetService(lambda view: self.world.kafka),
                 groups=GroupService(self.world.latest, lambda view: self.world.kafka, self.world.clock),
                 kafka_looks=KafkaQueryService(lambda view: self.world.kafka, self.world.clock),

@@ -8,7 +8,6 @@ from agent.wire import Document
 from controlplane.converger.tick.cluster_tick import new_events
 from controlplane.server.rebuild.clusters import RebuiltCluster, rebuild_cluster
 from controlplane.server.rebuild.evidence import DeclaredSpec, FoundCluster, FoundVm
-from controlplane.storage.plan_store import MemoryPlanStore
 from controlplane.storage.streams import cluster_stream
 from events.envelope import Origin
 from events.ids import Epoch, kafka_uuid
@@ -17,6 +16,7 @@ from providers.base import InstanceState, Place
 from tests.fakes.event_store import MemoryEventStore
 from tests.fakes.jobs import MemoryJobStore
 from tests.fakes.latest_values import MemoryLatestStore
+from tests.fakes.plans import MemoryPlanStore
 from tests.sim.failpoints import CrashingStore
 from tests.sim.vms import Vm, listed
 from tests.sim.world import UID, World

@@ -31,7 +31,6 @@ from controlplane.fleet.spec_order import SpecOrderCache
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.kafka.zookeeper.locks import RESTART
 from controlplane.storage.lease import LostLeadership
-from controlplane.storage.plan_store import MemoryPlanStore
 from controlplane.storage.streams import cluster_stream
 from events import facts
 from events.envelope import NewEvent, Origin, Recorded
@@ -50,6 +49,7 @@ from tests.fakes.event_store import MemoryEventStore
 from tests.fakes.jobs import MemoryJobStore
 from tests.fakes.kafka import FakeKafka
 from tests.fakes.latest_values import MemoryLatestStore
+from tests.fakes.plans import MemoryPlanStore
 from tests.fakes.zookeeper import FakeNodes
 from tests.sim.evidence import Calm, Evidence, LastTick, StaleWrite, Violation, has_leaders_to_get_back
 from tests.sim.failpoints import Crash, CrashingKafka, CrashingStore, Failpoints, SimRestartLock

@@ -22,7 +22,6 @@ from controlplane.fleet.networks.commands import NetworkService
 from controlplane.fleet.networks.decide import AddressPool
 from controlplane.fleet.networks.reconciler import NetworkPorts, NetworkReconciler
 from controlplane.server.assembly.networks import run_network
-from controlplane.storage.plan_store import MemoryPlanStore
 from events.clock import utc_now
 from events.ids import Epoch
 from providers.base import Resources, RunKind
@@ -33,6 +32,7 @@ from providers.tf.state_file import LocalStates
 from tests.builders import a_document
 from tests.fakes.event_store import MemoryEventStore
 from tests.fakes.jobs import MemoryJobStore
+from tests.fakes.plans import MemoryPlanStore
 from tests.fakes.resources import UID, instance, resources, run, surge, targets
 from tests.standins.mirror import MODULES
 from tests.terraform.networklife import NetworkBench, network_bench

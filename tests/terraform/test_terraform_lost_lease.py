@@ -11,13 +11,13 @@ import pytest
 
 from controlplane.converger.tick.runner import ThreadRunner
 from controlplane.storage.job import Job, JobState
-from controlplane.storage.plan_store import MemoryPlanStore
 from events.ids import Epoch, IntentId
 from planner.drain.solve import solve
 from planner.rebalancing.ask import answered
 from providers import process
 from providers.base import InstanceState, TerraformRun
 from tests.fakes.jobs import MemoryJobStore
+from tests.fakes.plans import MemoryPlanStore
 from tests.fakes.resources import attachment, instance, resources, surge, volume
 from tests.terraform.conftest import Bench
 

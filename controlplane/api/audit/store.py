@@ -1,6 +1,5 @@
 """The audit trail on memory, SQLite and PostgreSQL. It only grows: the table's triggers refuse anything else."""
 
-import threading
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -39,21 +38,6 @@ class AuditFilter:
     request: str = ""
     """The whole id of a request."""
 
-    def matches(self, found: Kept) -> bool:
-        """Whether an entry is wanted."""
-        entry = found.entry
-        words = " ".join((entry.call, entry.verb, entry.object, entry.note, entry.client, entry.via)).lower()
-        return (
-            self.text.lower() in words
-            and self.who.lower() in entry.who.lower()
-            and self.outcome in ("", entry.outcome)
-            and (self.since is None or entry.at >= self.since)
-            and (self.until is None or entry.at < self.until)
-            and self.request in ("", entry.request)
-            and (not self.before or found.position < self.before)
-            and (self.after is None or found.position > self.after)
-        )
-
 
 class AuditStore(Protocol):
     """Contract: tests/contract/test_portal_tokens.py."""
@@ -66,32 +50,6 @@ class AuditStore(Protocol):
 
     def verify(self) -> int:
         """Checks every row against its hash and the one before. Returns how many; raises AuditBroken."""
-
-
-class MemoryAuditStore:
-    """The trail of one process."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._kept: list[Kept] = []
-
-    def append(self, entry: Entry) -> Kept:
-        """See AuditStore."""
-        with self._lock:
-            last = self._kept[-1].sha256 if self._kept else FIRST
-            self._kept.append(kept(entry, len(self._kept) + 1, last))
-            return self._kept[-1]
-
-    def page(self, wanted: AuditFilter, limit: int) -> Sequence[Kept]:
-        """See AuditStore."""
-        with self._lock:
-            kept_ones = reversed(self._kept) if wanted.after is None else iter(self._kept)
-            return [one for one in kept_ones if wanted.matches(one)][:limit]
-
-    def verify(self) -> int:
-        """See AuditStore."""
-        with self._lock:
-            return _chained(self._kept, FIRST, 0)
 
 
 class SqlAuditStore:
@@ -130,7 +88,7 @@ class SqlAuditStore:
                 rows = [_kept(row) for row in connection.execute(page.limit(_PAGE))]
             if not rows:
                 return count
-            count = _chained(rows, last, count)
+            count = chained(rows, last, count)
             last = rows[-1].sha256
 
 
@@ -140,7 +98,7 @@ def newest_of(store: AuditStore) -> int:
     return newest[0].position if newest else 0
 
 
-def _chained(rows: Sequence[Kept], last: str, count: int) -> int:
+def chained(rows: Sequence[Kept], last: str, count: int) -> int:
     for row in rows:
         right = kept(row.entry, count + 1, last)
         if right != row:

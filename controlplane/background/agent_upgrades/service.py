@@ -66,26 +66,6 @@ class Agents(Protocol):
     def resume(self, *, reason: str, actor: str, command_id: str) -> str: ...
 
 
-class NoAgents:
-    """Of a server that upgrades none."""
-
-    def standing(self) -> AgentReleaseStatus:
-        """See Agents."""
-        return AgentReleaseStatus()
-
-    def publish(self, version: str, builds: Sequence[Offered], *, notes: str, actor: str, command_id: str) -> str:
-        """See Agents. Raises CommandRefused."""
-        raise _none()
-
-    def withdraw(self, version: str, *, reason: str, actor: str, command_id: str) -> str:
-        """See Agents. Raises CommandRefused."""
-        raise _none()
-
-    def resume(self, *, reason: str, actor: str, command_id: str) -> str:
-        """See Agents. Raises CommandRefused."""
-        raise _none()
-
-
 @dataclass(frozen=True, slots=True)
 class AgentReleaseService:
     """Safe to call from many threads and from several servers."""
@@ -211,7 +191,3 @@ class AgentReleaseService:
 def _built(signer: AgentSigner, version: str, build: Offered) -> facts.AgentBuilt:
     signature = signer.sign(version, build.platform, build.sha256)
     return facts.AgentBuilt(build.platform, build.url, build.sha256, build.size_bytes, signature)
-
-
-def _none() -> CommandRefused:
-    return CommandRefused("no-agents", "this server upgrades no agents")

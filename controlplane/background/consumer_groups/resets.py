@@ -13,7 +13,6 @@ from controlplane.cluster.commands import Command, CommandRefused, NoteOffsetsRe
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.offset_resets import ResetView
 from controlplane.commands.deciders.groups import answer_words
-from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.kafka.gateway import GroupGateway
 from events.facts import OffsetPut
 from events.ids import derived_id
@@ -29,18 +28,6 @@ class GroupOffsets(Protocol):
 
     def put(self, view: ClusterView, group: str, offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, str]:
         """Commits them. Returns what was refused, in Kafka's words."""
-
-
-class NoGroupOffsets:
-    """Where no broker is asked."""
-
-    def look(self, view: ClusterView, group: str, topics: Collection[str], at: datetime | None) -> OffsetSeen | None:
-        """See GroupOffsets."""
-        raise _unasked(view)
-
-    def put(self, view: ClusterView, group: str, offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, str]:
-        """See GroupOffsets."""
-        raise _unasked(view)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +156,3 @@ def _refuse_moved(offsets: GroupOffsets, view: ClusterView, order: ResetOrder) -
 
 def _said(offset: int | None) -> str:
     return "nothing" if offset is None else str(offset)
-
-
-def _unasked(view: ClusterView) -> KafkaUnavailable:
-    return KafkaUnavailable(what="reading a group", where=view.name, why="this server asks no brokers for groups")

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from controlplane.cluster.observed.consumer_groups import keep_groups, kept_groups, kept_note
 from controlplane.cluster.view import ClusterView
-from controlplane.kafka.errors import KafkaFault, KafkaUnavailable
+from controlplane.kafka.errors import KafkaFault
 from controlplane.kafka.gateway import GroupGateway
 from controlplane.storage.latest_values import LatestStore
 from events.clock import Clock
@@ -27,14 +27,6 @@ class Groups(Protocol):
 
     def look(self, view: ClusterView) -> GroupsStatus:
         """The groups now, or as they were a moment ago. Raises KafkaFault, StoreUnavailable."""
-
-
-class NoGroups:
-    """Where no broker is asked."""
-
-    def look(self, view: ClusterView) -> GroupsStatus:
-        """See Groups."""
-        raise KafkaUnavailable(what="reading groups", where=view.name, why="this server asks no brokers for them")
 
 
 class GroupService:

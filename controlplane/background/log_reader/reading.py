@@ -40,14 +40,6 @@ class Journals(Protocol):
         end comes first, and whole records, so some more. Raises KafkaFault."""
 
 
-class NoJournals:
-    """Where no broker is asked."""
-
-    def read(self, view: ClusterView, wanted: LogQuery, *, after: Cursor, limit: int) -> LogPage:
-        """See Journals."""
-        raise KafkaUnavailable(what="reading logs", where=view.name, why="this server asks no brokers for them")
-
-
 class KafkaJournals:
     """By a consumer of its own for each page: no group, nothing committed. Thread-safe; some at a time."""
 

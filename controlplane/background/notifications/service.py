@@ -33,18 +33,6 @@ class Notifiers(Protocol):
         """Tells it a notice that says it is a test, now and past the outbox. Raises NotifierNotFound, NotTold."""
 
 
-class NoNotifiers:
-    """Where none is set."""
-
-    def all(self) -> Sequence[NotifierTold]:
-        """See Notifiers."""
-        return ()
-
-    def test(self, name: str) -> None:
-        """See Notifiers."""
-        raise NotifierNotFound(name)
-
-
 class NotifierService:
     """Those of the settings, by name."""
 

@@ -34,14 +34,6 @@ class Placements(Protocol):
         """
 
 
-class NoPlacements:
-    """Nothing is recorded."""
-
-    def of(self, uid: ClusterUid) -> KafkaSnapshot | None:
-        """See Placements."""
-        return None
-
-
 @dataclass(frozen=True, slots=True)
 class _HeldPlacements:
     looked_at: datetime

@@ -60,14 +60,6 @@ class LoopService(Protocol):
         """As it is now. Raises StoreUnavailable."""
 
 
-class NoLoop:
-    """Of a portal without a loop beside it."""
-
-    def standing(self) -> LoopStatus:
-        """See LoopService."""
-        return LoopStatus()
-
-
 class Timers(Protocol):
     """Things that are looked at at intervals; `Poller` is one."""
 

@@ -61,22 +61,6 @@ class Freezes(Protocol):
     def thaw(self, name: str, *, reason: str, actor: str, command_id: str) -> FreezeAnswer: ...
 
 
-class NoFreezes:
-    """Of a server that keeps none."""
-
-    def standing(self) -> FreezeStatus:
-        """See Freezes."""
-        return FreezeStatus()
-
-    def declare(self, wanted: WantedFreeze, *, actor: str, command_id: str) -> FreezeAnswer:
-        """See Freezes. Raises CommandRefused."""
-        raise CommandRefused("no-freezes", "this server keeps no freezes")
-
-    def thaw(self, name: str, *, reason: str, actor: str, command_id: str) -> FreezeAnswer:
-        """See Freezes. Raises CommandRefused."""
-        raise not_found(name)
-
-
 @dataclass(frozen=True, slots=True)
 class FreezeService:
     """Safe to call from many threads and from several servers. `catch_up` folds what was recorded, by whomever."""

@@ -37,22 +37,6 @@ class Images(Protocol):
     def withdraw(self, name: str, *, reason: str, actor: str, command_id: str) -> str: ...
 
 
-class NoImages:
-    """Of a server without a catalogue."""
-
-    def standings(self) -> tuple[RevisionStatus, ...]:
-        """See Images."""
-        return ()
-
-    def publish(self, wanted: facts.ImagePublished, *, actor: str, command_id: str) -> Published:
-        """See Images. Raises CommandRefused."""
-        raise CommandRefused("no-catalogue", "this server keeps no image catalogue")
-
-    def withdraw(self, name: str, *, reason: str, actor: str, command_id: str) -> str:
-        """See Images. Raises CommandRefused."""
-        raise CommandRefused("image-not-found", f"there is no image {name!r}: this server keeps no image catalogue")
-
-
 @dataclass(frozen=True, slots=True)
 class ImageService:
     """Safe to call from many threads and from several servers. `catch_up` folds what others recorded."""

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from ipaddress import IPv4Network
 from typing import Protocol
 
 from controlplane.cluster.commands import CommandRefused
@@ -53,36 +52,6 @@ class Networks(Protocol):
     ) -> str: ...
 
     def repair(self, name: str, *, account: str, region: str, reason: str, actor: str, command_id: str) -> str: ...
-
-
-class NoNetworks:
-    """Of a server that makes none."""
-
-    def pool(self) -> AddressPool:
-        """See Networks."""
-        return AddressPool(IPv4Network("10.64.0.0/10"), 20)
-
-    def planned(self, view: ClusterView) -> tuple[str, ...]:
-        """See Networks."""
-        return ()
-
-    def standings(self) -> tuple[NetworkStatus, ...]:
-        """See Networks."""
-        return ()
-
-    def audits_for(self, view: ClusterView) -> Mapping[Place, AuditNoted | None]:
-        """See Networks."""
-        return {}
-
-    def remove(
-        self, name: str, *, confirm: str, account: str, region: str, reason: str, actor: str, command_id: str
-    ) -> str:
-        """See Networks. Raises CommandRefused."""
-        raise CommandRefused("network-not-found", f"there is no network {name!r}: this server makes none")
-
-    def repair(self, name: str, *, account: str, region: str, reason: str, actor: str, command_id: str) -> str:
-        """See Networks. Raises CommandRefused."""
-        raise CommandRefused("network-not-found", f"there is no network {name!r}: this server makes none")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """What the HTTP API answers from, of a whole server and of a portal apart from its loop: most of it is the same."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -10,11 +10,15 @@ from controlplane.api import auth, idempotency_keys, services
 from controlplane.api.access.accounts import People
 from controlplane.api.audit.store import SqlAuditStore
 from controlplane.api.audit.watch import found_by
+from controlplane.background.agent_upgrades.service import Agents
 from controlplane.background.anomalies.windows import windows_of
 from controlplane.background.broker_queries import KafkaQueryService
 from controlplane.background.consumer_groups.resets import GroupOffsetService
 from controlplane.background.consumer_groups.service import Groups
+from controlplane.background.forges.link import ForgeLink
+from controlplane.background.git_sync.service import SourceService
 from controlplane.background.log_reader.reading import KafkaJournals
+from controlplane.background.notifications.service import Notifiers
 from controlplane.background.topic_names.index import TopicIndex
 from controlplane.background.topic_placement.history import past_placements_of
 from controlplane.background.topic_placement.snapshot import RecordedPlacements
@@ -66,8 +70,11 @@ def api_of(
         store=ground.store,
         clock=utc_now,
         cluster=replace(cluster, packet_filter=filters, harm=partial(bring_about, loop.clouds)),
-        fleet=replace(
-            fleet_services(ground, loop, converger, converger.sentence_on),
+        fleet=fleet_services(
+            ground,
+            loop,
+            converger,
+            converger.sentence_on,
             sources=asking.sources.desk,
             forges=asking.sources.forges,
             agents=rooms.agents.desk,
@@ -103,15 +110,27 @@ def cluster_services(
 
 
 def fleet_services(
-    base: Base, folded: Folded, clusters: services.Fleet, sentence: Callable[[ClusterView], str]
+    base: Base,
+    folded: Folded,
+    clusters: services.Fleet,
+    sentence: Callable[[ClusterView], str],
+    *,
+    sources: SourceService | None,
+    forges: Mapping[str, ForgeLink],
+    agents: Agents,
+    notifiers: Notifiers,
 ) -> services.FleetServices:
-    """Without sources, agents and notifiers. `sentence` is what a cluster waits for, in words."""
+    """`sentence` is what a cluster waits for, in words."""
     store, views, catch_up = base.store, folded.converger.views, folded.converger.catch_up
     return services.FleetServices(
         clusters=clusters,
         networks=NetworkService(store, folded.networks, views, catch_up, partial(kept_audits, base.latest)),
         images=ImageService(store, folded.images, views, sentence, catch_up, utc_now),
         freezes=FreezeService(store, folded.freezes, views, catch_up, utc_now),
+        agents=agents,
+        sources=sources,
+        forges=forges,
+        notifiers=notifiers,
         prices=partial(read_price_book, base.settings.home),
         places_offered=partial(places_in, folded.clouds, base.settings),
     )

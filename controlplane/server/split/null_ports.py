@@ -10,7 +10,6 @@ from controlplane.kafka.gateway import KafkaGateway
 from controlplane.storage.job_store import JobStore
 from controlplane.storage.latest_values import LatestStore
 from controlplane.storage.lease import LostLeadership
-from controlplane.storage.plan_store import MemoryPlanStore
 from events.clock import Clock
 from events.ids import ClusterUid, Epoch
 from events.store import EventStore
@@ -45,7 +44,7 @@ class Always:
 
 
 class Idle:
-    """`Inventory`, `Runner` and `NetworkRunner` that do nothing. Raises LostLeadership, all of it."""
+    """`Inventory`, `Runner`, `NetworkRunner` and `PlanStore` that do nothing. Raises LostLeadership, all of it."""
 
     def seen(self, view: ClusterView, *, newer_than: datetime | None = None) -> InventorySeen:
         """See Inventory."""
@@ -67,6 +66,14 @@ class Idle:
         """See Runner."""
         raise _nothing()
 
+    def put(self, body: bytes) -> str:
+        """See PlanStore."""
+        raise _nothing()
+
+    def get(self, sha256: str) -> bytes | None:
+        """See PlanStore."""
+        raise _nothing()
+
     def network(self, job_id: str, run: NetworkRun, *, epoch: Epoch) -> None:
         """See NetworkRunner."""
         raise _nothing()
@@ -80,7 +87,7 @@ def inert_ports(store: EventStore, jobs: JobStore, latest: LatestStore, installa
     return Ports(
         store=store,
         jobs=jobs,
-        plans=MemoryPlanStore(),
+        plans=IDLE,
         latest=latest,
         inventory=IDLE,
         runner=IDLE,

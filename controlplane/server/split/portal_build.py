@@ -6,7 +6,7 @@ import socket
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 
@@ -171,8 +171,11 @@ def _services(
             brake=fleet.brake_on,
             wake=_nobody_wakes,
         ),
-        fleet=replace(
-            api.fleet_services(base, folded, fleet, fleet.sentence_on),
+        fleet=api.fleet_services(
+            base,
+            folded,
+            fleet,
+            fleet.sentence_on,
             sources=sources,
             forges=git_sync.links_of(settings, board, utc_now),
             agents=_agents(base, folded),

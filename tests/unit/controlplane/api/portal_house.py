@@ -17,17 +17,13 @@ from controlplane.api.access.passwords import Passwords
 from controlplane.api.access.sessions import begin_session
 from controlplane.api.access.users import User
 from controlplane.api.audit.status import TopicStatus
-from controlplane.api.audit.store import AuditStore, MemoryAuditStore
+from controlplane.api.audit.store import AuditStore
 from controlplane.api.auth import cookie_name, loopback_hosts
 from controlplane.api.oidc.signin import OidcSignIn
 from controlplane.api.server_load import ServerLoad
 from controlplane.api.services import (
-    AccessServices,
-    BrokerServices,
     ClusterServices,
     ConsolePage,
-    FleetServices,
-    OperationsServices,
     PortalServices,
     no_console_page,
 )
@@ -43,12 +39,10 @@ from controlplane.commands.policies.store import NoPolicies, Policies
 from controlplane.converger.situation.ports import Ports
 from controlplane.converger.tick.cluster_tick import new_events
 from controlplane.converger.tick.loop import Converger
-from controlplane.fleet.networks.commands import NoNetworks
 from controlplane.portal.app import create_app
 from controlplane.storage.agent_credentials import Vm
 from controlplane.storage.backup import BackupSummary
 from controlplane.storage.home import Installation
-from controlplane.storage.plan_store import MemoryPlanStore
 from controlplane.storage.streams import cluster_stream
 from events import facts
 from events.envelope import Origin
@@ -59,17 +53,19 @@ from planner.rollout.desired import desired_nodes
 from providers.price_book import PriceBook
 from tests.fakes.agent_credentials import MemoryCredentialStore
 from tests.fakes.asking import Asker
+from tests.fakes.audit import MemoryAuditStore
 from tests.fakes.event_store import MemoryEventStore
 from tests.fakes.jobs import MemoryJobStore
 from tests.fakes.kafka import FakeKafka
 from tests.fakes.latest_values import MemoryLatestStore
+from tests.fakes.plans import MemoryPlanStore
+from tests.fakes.services import NoNetworks, access_services, broker_services, fleet_services, operations_services
 from tests.fakes.windows import KeptWindows
 from tests.unit.events.spec_texts import ORDERS
 
 TOKEN = "the-token"
 PORT = 8428
 START = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
-
 
 CHEAP = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 
@@ -133,14 +129,14 @@ class House:
         self.services = PortalServices(
             store=self.store,
             clock=lambda: self.now,
-            operations=OperationsServices(
+            operations=operations_services(
                 version="1.2.3",
                 leadership=self.lead,
                 planner_state=lambda: "starting",
                 backup=self._backup,
                 load=self.load,
             ),
-            access=AccessServices(
+            access=access_services(
                 installation=Installation("inst", SecretBytes(b"server key"), SecretStr(TOKEN)),
                 hosts=loopback_hosts("127.0.0.1", PORT),
                 credentials=self.credentials,
@@ -167,11 +163,11 @@ class House:
                 console_page=lambda view, instance: self.console_page(view, instance),
                 packet_filter=lambda view, instance: self.filter_rules,
             ),
-            fleet=FleetServices(
+            fleet=fleet_services(
                 clusters=self.converger,
                 prices=self.prices,
             ),
-            brokers=BrokerServices(
+            brokers=broker_services(
                 group_offsets=GroupOffsetService(lambda view: self.kafka),
                 windows=self.windows,
                 groups=GroupService(self.latest, lambda view: self.kafka, lambda: self.now),

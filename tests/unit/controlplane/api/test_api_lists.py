@@ -12,7 +12,7 @@ from controlplane.api.access.bindings import Binding
 from controlplane.api.access.roles import Role
 from controlplane.api.api_document import api_document
 from controlplane.api.paging import MOST_ON_A_PAGE
-from controlplane.background.agent_upgrades.service import AgentReleaseStatus, ClusterAgents, NoAgents
+from controlplane.background.agent_upgrades.service import AgentReleaseStatus, ClusterAgents
 from controlplane.background.anomalies.fold import read_book
 from controlplane.background.anomalies.record import keep_noted
 from controlplane.fleet.freezes.commands import FreezeService
@@ -24,6 +24,7 @@ from events.codec import encode
 from events.envelope import Origin
 from planner.rollout.windows import Freeze
 from tests.builders import a_partition, a_snapshot
+from tests.fakes.services import NoAgents
 from tests.unit.controlplane.api.api_routes import API_ROUTES, address
 from tests.unit.controlplane.api.portal_house import START, House
 from tests.unit.controlplane.api.test_proposals import token_of

@@ -8,9 +8,10 @@ from fastapi.testclient import TestClient
 from controlplane.api.access.bindings import Binding
 from controlplane.api.access.roles import Role, Verb
 from controlplane.api.audit.entry import Kept, Outcome
-from controlplane.api.audit.store import AuditFilter, MemoryAuditStore
+from controlplane.api.audit.store import AuditFilter
 from controlplane.api.audit.writer import ASKS_ONLY, SAFE_METHODS, WORK_OF_MACHINES
 from events.errors import StoreUnavailable
+from tests.fakes.audit import MemoryAuditStore
 from tests.unit.controlplane.api.portal_house import TOKEN, House
 from tests.unit.controlplane.portal.page_routes import FORMS, KNOWN, PAGE_ROUTES, filled
 from tests.unit.controlplane.portal.test_portal_auth_matrix import AGENT, OPEN, PAGE, PERSON, ROUTES, RUN

@@ -14,9 +14,10 @@ from controlplane.api.audit.entry import Entry, Outcome, kept
 from controlplane.api.audit.holder import Holder, Relays, RelayWord
 from controlplane.api.audit.lock import AuditTurnTaken, NoOtherWriter, Turn
 from controlplane.api.audit.relay import PAGE, AuditRelay, audit_room_of
-from controlplane.api.audit.store import AuditFilter, MemoryAuditStore
+from controlplane.api.audit.store import AuditFilter
 from controlplane.api.audit.topic import AuditNotSent, AuditTopicForeign, KafkaAuditTopic, document_of
 from controlplane.api.audit.watch import RelayWatch
+from tests.fakes.audit import MemoryAuditStore
 from tests.fakes.audit_topic import FakeAuditTopic
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -14,11 +14,12 @@ from controlplane.api.audit.holder import Holder, Relays, RelayWord
 from controlplane.api.audit.lock import NoOtherWriter
 from controlplane.api.audit.relay import AuditRelay, WritingLook, audit_room_of
 from controlplane.api.audit.status import TopicStatus
-from controlplane.api.audit.store import AuditFilter, MemoryAuditStore
+from controlplane.api.audit.store import AuditFilter
 from controlplane.api.audit.topic import AuditNotSent, AuditTopicForeign
 from controlplane.api.audit.watch import RelayWatch
 from controlplane.api.metrics.audit_topic_families import YOUNG, audit_topic_families
 from events.errors import EventsError, StoreUnavailable
+from tests.fakes.audit import MemoryAuditStore
 from tests.fakes.audit_topic import FakeAuditTopic
 from tests.unit.controlplane.api.portal_house import START, House
 from tests.unit.controlplane.api.test_audit_relay import Leads, Turns, entry

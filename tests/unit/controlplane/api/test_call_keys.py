@@ -6,10 +6,10 @@ from controlplane.api.access.bindings import Binding
 from controlplane.api.access.roles import Role
 from controlplane.api.api_document import api_document
 from controlplane.api.audit.entry import Entry, Kept
-from controlplane.api.audit.store import MemoryAuditStore
 from controlplane.api.idempotency_keys import KEPT_FOR
 from controlplane.cluster.commands import PauseCluster
 from events.errors import StoreUnavailable
+from tests.fakes.audit import MemoryAuditStore
 from tests.unit.controlplane.api.portal_house import House
 from tests.unit.controlplane.api.test_proposals import APPROVER, CHAOS, OURS, OWNER, Shelved, proposed, token_of
 from tests.unit.controlplane.background.git_sync.git_house import LARGER, ORDERS, GitHouse

@@ -8,11 +8,11 @@ import pytest
 from controlplane.api.presenters import specs as spec_answers
 from controlplane.api.presenters.plan_text import plan_lines
 from controlplane.api.specs import judge
-from controlplane.background.broker_queries import NoKafkaQueries
 from controlplane.cluster.view import ClusterView
 from controlplane.kafka.errors import KafkaUnavailable
 from planner.observed import KafkaSnapshot
 from tests.builders import a_partition, a_snapshot
+from tests.fakes.services import NoKafkaQueries
 from tests.unit.controlplane.api.portal_house import House, brokers_as_declared
 from tests.unit.events.spec_texts import ORDERS
 

@@ -7,8 +7,8 @@ import pytest
 
 from controlplane.api.audit.entry import Entry, Outcome
 from controlplane.api.audit.holder import WAITS, Holder, Relays, RelayWord
-from controlplane.api.audit.store import MemoryAuditStore
 from controlplane.api.audit.watch import STANDS_AFTER, AuditRelayTrouble, RelayWatch, found_by
+from tests.fakes.audit import MemoryAuditStore
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

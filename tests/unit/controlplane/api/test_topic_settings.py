@@ -6,11 +6,11 @@ from datetime import timedelta
 import pytest
 from fastapi.testclient import TestClient
 
-from controlplane.background.broker_queries import NoKafkaQueries
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.runtime.short_cache import FRESH
 from planner.broker_answers import ValueOrigin, ValueSeen
 from tests.builders import a_partition, a_snapshot
+from tests.fakes.services import NoKafkaQueries
 from tests.unit.controlplane.api.portal_house import House
 from tests.unit.controlplane.api.test_proposals import OURS, OWNER, TOPIC
 

@@ -10,11 +10,12 @@ from hypothesis import given, strategies as st
 
 from controlplane.api.paging import by_name, following
 from controlplane.api.problems import ApiError
-from controlplane.background.agent_upgrades.service import AgentReleaseStatus, ClusterAgents, NoAgents
+from controlplane.background.agent_upgrades.service import AgentReleaseStatus, ClusterAgents
 from controlplane.background.git_sync.service import SourceService
 from controlplane.background.git_sync.status import SourceStatuses
 from controlplane.portal.app import create_app
 from tests.builders import a_partition, a_snapshot
+from tests.fakes.services import NoAgents
 from tests.unit.controlplane.api.portal_house import TOKEN, House
 from tests.unit.controlplane.background.git_sync.git_house import binding
 from tests.unit.controlplane.portal.test_portal_roles_matrix import house_with_orders, propose

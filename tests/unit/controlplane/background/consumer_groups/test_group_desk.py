@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from controlplane.background.consumer_groups.service import GroupService, NoGroups
+from controlplane.background.consumer_groups.service import GroupService
 from controlplane.background.consumer_groups.watch import GroupWatch, WatchGroups, watched
 from controlplane.cluster.observed.consumer_groups import (
     GROUPS,
@@ -23,6 +23,7 @@ from events.spec.document import load_documents
 from tests.builders import NOW, a_situation, a_spec, a_view, an_instance
 from tests.fakes.kafka import FakeKafka
 from tests.fakes.latest_values import MemoryLatestStore
+from tests.fakes.services import NoGroups
 
 START = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 

@@ -10,7 +10,6 @@ from controlplane.converger.questions.clouds.rendering import standing
 from controlplane.converger.tick.runner import ThreadRunner
 from controlplane.server.assembly.drift import run_audit
 from controlplane.storage.job import JobState
-from controlplane.storage.plan_store import MemoryPlanStore
 from events.ids import Epoch, IntentId
 from providers.audits import CloudAudit
 from providers.base import Resources
@@ -18,6 +17,7 @@ from providers.tf.rendered_set import targets_of
 from providers.tf.state_file import LocalStates
 from tests.builders import NODES, a_view
 from tests.fakes.jobs import MemoryJobStore
+from tests.fakes.plans import MemoryPlanStore
 
 VIEW = a_view()
 (PLACE,) = places_of(VIEW)

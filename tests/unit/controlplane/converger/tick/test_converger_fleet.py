@@ -18,7 +18,6 @@ from controlplane.converger.tick.fleet_brake import FleetBrake
 from controlplane.converger.tick.loop import Converger
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.storage.lease import LostLeadership
-from controlplane.storage.plan_store import MemoryPlanStore
 from controlplane.storage.streams import FREEZES, cluster_stream
 from events import facts
 from events.codec import decode, encode
@@ -32,6 +31,7 @@ from tests.builders import NOW, a_document, a_report, a_snapshot, an_instance, a
 from tests.fakes.event_store import MemoryEventStore
 from tests.fakes.jobs import MemoryJobStore
 from tests.fakes.latest_values import MemoryLatestStore
+from tests.fakes.plans import MemoryPlanStore
 from tests.sim.world import UID, World
 
 GOOD, BAD, THIRD = ClusterUid("good"), ClusterUid("bad"), ClusterUid("third")

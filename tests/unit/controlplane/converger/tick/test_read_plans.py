@@ -1,10 +1,10 @@
 """Plans in hand are read once, and yet are what their store says at that moment."""
 
 from controlplane.converger.tick.read_plans import ReadPlans
-from controlplane.storage.plan_store import MemoryPlanStore
 from events.ids import ClusterUid
 from planner.drain.plan import DrainPlan
 from tests.builders import a_plan
+from tests.fakes.plans import MemoryPlanStore
 
 ONE, OTHER = ClusterUid("c1"), ClusterUid("c2")
 

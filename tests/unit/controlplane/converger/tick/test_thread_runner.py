@@ -14,7 +14,6 @@ from controlplane.converger.questions.clouds.rendering import terraform_run
 from controlplane.converger.tick.act import drain_request
 from controlplane.converger.tick.runner import ThreadRunner
 from controlplane.storage.job import JobState, StaleEpoch
-from controlplane.storage.plan_store import MemoryPlanStore
 from events.errors import StoreUnavailable
 from events.ids import ClusterUid, Epoch, IntentId
 from planner.drain.infeasible import Infeasible
@@ -28,6 +27,7 @@ from providers.base import TerraformRun
 from providers.errors import AuthFailed, CloudUnavailable, RunInterrupted
 from tests.builders import BEFORE, a_drain, a_move, a_partition, a_plan, a_snapshot, a_view, an_instance
 from tests.fakes.jobs import MemoryJobStore
+from tests.fakes.plans import MemoryPlanStore
 from tests.unit.planner.rebalancing import rebalance_cases
 
 WAIT_S = 10.0

@@ -10,11 +10,11 @@ import pytest
 from controlplane.api.audit.holder import RelayWord
 from controlplane.api.audit.lock import AuditTurnTaken, NoOtherWriter
 from controlplane.api.audit.relay import PAGE, AuditRelay
-from controlplane.api.audit.store import MemoryAuditStore
 from controlplane.api.audit.topic import AuditNotSent, AuditTopicForeign, Sent
 from controlplane.server.settings import ServerSettingsRefused, Settings, load_settings
 from controlplane.server.split.relay import GoesOn, RelayDuty
 from events.errors import EventsError, StoreUnavailable
+from tests.fakes.audit import MemoryAuditStore
 from tests.fakes.audit_topic import FakeAuditTopic
 from tests.unit.controlplane.api.test_relay_watch import Watched
 

@@ -5,7 +5,6 @@ taken over in the meantime tells nothing about it. It is sent with acks=1 (the l
 once the replicas in sync have it: two figures, one of the broker and one of the way through the cluster.
 """
 
-import logging
 import threading
 import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -15,8 +14,6 @@ from typing import Protocol
 from agent.heartbeats.latest import LatestPulses
 from agent.heartbeats.pulse import BrokerPulse
 from agent.wire import Heartbeats
-
-_log = logging.getLogger(__name__)
 
 LOOK_EVERY_S, LOOK_AGAIN_S = 5.0, 2.0
 """How often it is asked who leads what: at rest, and while a broker is silent."""

@@ -53,9 +53,6 @@ ALIVE = frozenset(Phase) - {Phase.RETIRED}
 SERVING = frozenset({Phase.LAUNCHED, Phase.JOINED, Phase.DRAINING, Phase.LINGERING})
 """Phases in which the agent's document says `running`."""
 
-LEAVING = frozenset({Phase.DRAINING, Phase.LINGERING, Phase.FENCING, Phase.FENCED, Phase.RELEASED, Phase.RETIRING})
-"""Phases of an instance on its way out."""
-
 
 class IllegalTransition(Exception):
     """An event asks for a move the table does not know. `evolve` turns it into `HistoryUnreadable`."""

@@ -5,11 +5,9 @@ each asked with validate-only first, so a refusal stops before anything changed.
 most levels.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from controlplane.kafka.errors import KafkaRefused
 from planner.observed import FeatureSeen, KafkaSnapshot
 
 METADATA = "metadata.version"
@@ -31,7 +29,6 @@ groups of 4.1 are a preview that level 1 would switch on for good."""
 
 _COMMON = {KRAFT: 1, "transaction.version": 2, "group.version": 1}
 _METADATA_OF = {"3.9": 21, "4.0": 25, "4.1": 27, "4.2": 29, "4.3": 30}
-_VETO = re.compile(r"(?:[Ll]ocal )?([Cc]ontroller|[Bb]roker) (\d+) (only supports versions? \S+|does not support \S+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +75,7 @@ def next_feature_step(snapshot: KafkaSnapshot, target_metadata_level: int) -> Fe
     """The next level to finalise: metadata.version first, as others depend on it, then the others by name.
 
     None when all that belongs to the target release is finalised. Blocked when a live broker supports less;
-    controllers are known only through Kafka's answer to validate-only (`blocked_by`).
+    controllers are known only through Kafka's answer to validate-only.
     """
     metadata = snapshot.features.get(METADATA)
     if metadata is None:
@@ -92,16 +89,6 @@ def next_feature_step(snapshot: KafkaSnapshot, target_metadata_level: int) -> Fe
         if feature.finalised < level:
             return _step(name, feature, level)
     return None
-
-
-def blocked_by(refused: KafkaRefused) -> Blocked:
-    """Who vetoed, from Kafka's words. A controller that was replaced under a new id stays registered and
-    vetoes for ever: start that id again on the new version once."""
-    found = _VETO.search(refused.words)
-    if found is None:
-        return Blocked(f"Kafka refuses: {refused.words}")
-    kind, node, limit = found.group(1).lower(), int(found.group(2)), found.group(3).rstrip(".")
-    return Blocked(f"{kind} {node} {limit}: roll it to the new version first ({refused.words})", node)
 
 
 def _step(name: str, feature: FeatureSeen, level: int) -> FeatureStep | Blocked:

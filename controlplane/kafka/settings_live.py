@@ -88,7 +88,12 @@ def read_some(
 def step_refusals(
     connection: Connection, step: LiveStep, brokers: Iterable[int], *, timeout_s: float
 ) -> dict[int, str | None]:
-    """What each of these brokers says to a step: the defaults, and its own values if it is to have some."""
+    """What each of these brokers says to a step: the defaults, and its own values if it is to have some; None is a yes.
+
+    Brokers that do not answer are missing. All have to say yes first: Kafka accepts a default once the one broker that
+    is asked can take it. Another that cannot keeps its old values of *all* defaults, and refuses every later change of
+    any of them by the name of the one it could not take (measured, `tests/kafka/test_live_settings.py`).
+    """
     requests = {broker: _validate_step(step, broker) for broker in brokers}
     answers = connection.ask_each(requests, timeout_s=timeout_s)
     return {broker: refusal_words(answer) for broker, answer in sorted(answers.items())}
@@ -105,19 +110,6 @@ def step_changes(step: LiveStep) -> list[ConfigChange]:
         for name, value in sorted(values.items())
     ]
     return shared + own
-
-
-def refusals(
-    connection: Connection, values: Mapping[str, str | None], brokers: Iterable[int], *, timeout_s: float
-) -> dict[int, str | None]:
-    """What each of these brokers says to values that are to be the cluster's defaults; None is a yes.
-
-    Brokers that do not answer are missing. All have to say yes first: Kafka accepts a default once the one broker that
-    is asked can take it. Another that cannot keeps its old values of *all* defaults, and refuses every later change of
-    any of them by the name of the one it could not take (measured, `tests/kafka/test_live_settings.py`).
-    """
-    answers = connection.ask_each({broker: validation(values, None) for broker in brokers}, timeout_s=timeout_s)
-    return {broker: refusal_words(answer) for broker, answer in sorted(answers.items())}
 
 
 def validation(values: Mapping[str, str | None], broker: int | None) -> Any:

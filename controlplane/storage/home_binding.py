@@ -66,12 +66,6 @@ def claim_home(
         return _claim(engine, mine_now, take_over=take_over)
 
 
-def home_of(engine: Engine) -> HomeIdentity | None:
-    """The first home on record, None before the first claim. Raises StoreUnavailable."""
-    homes = homes_of(engine)
-    return homes[0].home if homes else None
-
-
 def homes_of(engine: Engine) -> tuple[HomeRecord, ...]:
     """The homes on record, the first one first. Raises StoreUnavailable."""
     with reading(engine) as connection:

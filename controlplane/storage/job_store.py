@@ -1,6 +1,6 @@
 """Rows of long acts. A tick starts or looks at a job and never waits; the row says who runs it and that it is alive."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any, Protocol
@@ -14,24 +14,12 @@ from controlplane.storage.job import (
     Job,
     JobNotFound,
     JobState,
-    StaleEpoch,
     move,
     refuse_stale,
 )
 from controlplane.storage.tables import JOB
 from events.engine import database_time, reading, writing
 from events.ids import ClusterUid, Epoch, IntentId
-
-__all__ = [
-    "OPEN_STATES",
-    "IllegalJobStep",
-    "Job",
-    "JobNotFound",
-    "JobState",
-    "JobStore",
-    "SqlJobStore",
-    "StaleEpoch",
-]
 
 Step = Callable[[Job, datetime], Job]
 
@@ -198,7 +186,3 @@ def _locked(transaction: Connection, intent_id: IntentId) -> Job | None:
 
 def _job(row: Row[Any]) -> Job:
     return Job(**{**row._mapping, "state": JobState(row.state)})
-
-
-def oldest_first(jobs: Iterable[Job]) -> list[Job]:
-    return sorted(jobs, key=lambda job: (job.created_at, job.intent_id))

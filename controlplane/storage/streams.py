@@ -3,9 +3,6 @@
 from events.ids import ClusterUid
 
 _CLUSTER = "cluster-"
-FLEET = "fleet"
-"""The stream of what concerns no single cluster."""
-
 NETWORKS = "networks"
 """The stream of the networks Kedge makes, of all accounts: one, so that no address is given twice."""
 

@@ -29,9 +29,6 @@ OF_CALLS: Mapping[str, tuple[str, ...]] = {
     "POST /v2/tags/*/resources": ("tag:create",),
 }
 
-OF_CHANGED_COST_TAGS: Mapping[str, tuple[str, ...]] = {"DELETE /v2/tags/*/resources": ("tag:delete",)}
-"""Of who changes cost tags of what stands, and of nobody else: the scope takes away tags that firewalls go by, too."""
-
 OF_NETWORKS: Mapping[str, tuple[str, ...]] = {
     "GET /v2/account": ("account:read",),
     "GET /v2/vpcs/*": ("vpc:read",),

@@ -31,21 +31,6 @@ OF_CALLS: Mapping[str, tuple[str, ...]] = {
 }
 """Types of a person's things that a call uses; of Kedge's own it needs none."""
 
-OF_NETWORKS: Mapping[str, tuple[str, ...]] = {
-    "GetAccount": (),
-    "GetNetwork": (),
-    "CreateNetwork": (),
-    "DeleteNetwork": (),
-    "GetRouter": (),
-    "CreateRouter": (),
-    "DeleteRouter": (),
-    "GetServerGroup": (),
-    "CreateServerGroup": (),
-    "DeleteServerGroup": (),
-}
-"""For networks that Kedge makes: the sub-account is given what it creates, so no grant is needed, nor one for a network
-by `upcloud.yaml`."""
-
 GRANTED: Mapping[str, str] = {
     "network": "the network of upcloud.yaml",
     "storage": "each template of upcloud.yaml that is your own",

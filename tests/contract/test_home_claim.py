@@ -10,7 +10,7 @@ from controlplane.server.process import run
 from controlplane.server.settings import Settings
 from controlplane.storage import migrate
 from controlplane.storage.home import Home, HomeIdentity
-from controlplane.storage.home_binding import HomeRefused, claim_home, home_of
+from controlplane.storage.home_binding import HomeRefused, claim_home, homes_of
 from controlplane.storage.lease import SqlLeaseStore
 from events.engine import build_engine
 from events.envelope import NewEvent, Origin
@@ -25,10 +25,10 @@ def leases(engine: Engine) -> SqlLeaseStore:
 
 
 def test_the_first_home_claims_the_database_and_comes_back_to_it(engine: Engine) -> None:
-    assert home_of(engine) is None
+    assert not homes_of(engine)
     claim_home(engine, OURS)
     claim_home(engine, OURS)
-    assert home_of(engine) == OURS
+    assert homes_of(engine)[0].home == OURS
 
 
 def test_another_home_is_refused_and_both_are_named(engine: Engine) -> None:
@@ -39,7 +39,7 @@ def test_another_home_is_refused_and_both_are_named(engine: Engine) -> None:
     assert "/var/lib/kedge on alpha" in told
     assert "/srv/kedge on beta" in told
     assert "--take-over-home" in told
-    assert home_of(engine) == OURS
+    assert homes_of(engine)[0].home == OURS
 
 
 def test_two_servers_of_one_home_share_it_while_one_leads(engine: Engine) -> None:
@@ -68,7 +68,7 @@ def test_a_lost_home_is_taken_over_once_its_lease_is_over(engine: Engine) -> Non
         claim_home(engine, OTHER, take_over=True)
     leases(engine).release(lease)
     claim_home(engine, OTHER, take_over=True)
-    assert home_of(engine) == OTHER
+    assert homes_of(engine)[0].home == OTHER
     with pytest.raises(HomeRefused):
         claim_home(engine, OURS)
 
@@ -77,7 +77,7 @@ def test_a_home_of_another_installation_may_not_take_over(engine: Engine) -> Non
     claim_home(engine, OURS)
     with pytest.raises(HomeRefused, match="installation-1 into /srv/kedge/installation-id"):
         claim_home(engine, replace(OTHER, installation_id="installation-2"), take_over=True)
-    assert home_of(engine) == OURS
+    assert homes_of(engine)[0].home == OURS
 
 
 def test_a_moved_home_is_known_by_its_id_when_nobody_leads(engine: Engine) -> None:
@@ -89,7 +89,7 @@ def test_a_moved_home_is_known_by_its_id_when_nobody_leads(engine: Engine) -> No
         claim_home(engine, moved)
     leases(engine).release(lease)
     claim_home(engine, moved)
-    assert home_of(engine) == moved
+    assert homes_of(engine)[0].home == moved
 
 
 def test_a_home_keeps_its_id_wherever_it_is(tmp_path) -> None:
@@ -122,5 +122,5 @@ def test_the_release_before_works_on_a_database_with_a_home(tmp_path) -> None:
     migrate.downgrade(url, "e1_0001")
     assert store.verify() == 1
     migrate.upgrade(url)
-    assert home_of(engine) is None
+    assert not homes_of(engine)
     engine.dispose()

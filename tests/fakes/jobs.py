@@ -1,9 +1,10 @@
 """Jobs in memory."""
 
 import threading
+from collections.abc import Iterable
 
-from controlplane.storage.job import OPEN_STATES, Job, JobState
-from controlplane.storage.job_store import JobNotFound, JobSteps, Step, oldest_first, refuse_unended
+from controlplane.storage.job import OPEN_STATES, Job, JobNotFound, JobState
+from controlplane.storage.job_store import JobSteps, Step, refuse_unended
 from events.clock import Clock, utc_now
 from events.ids import ClusterUid, Epoch, IntentId
 
@@ -39,17 +40,17 @@ class MemoryJobStore(JobSteps):
     def of_cluster(self, cluster_uid: ClusterUid) -> list[Job]:
         """See JobStore."""
         with self._lock:
-            return oldest_first(job for job in self._jobs.values() if job.cluster_uid == cluster_uid)
+            return _oldest_first(job for job in self._jobs.values() if job.cluster_uid == cluster_uid)
 
     def open_jobs(self) -> list[Job]:
         """See JobStore."""
         with self._lock:
-            return oldest_first(job for job in self._jobs.values() if job.state in OPEN_STATES)
+            return _oldest_first(job for job in self._jobs.values() if job.state in OPEN_STATES)
 
     def newest(self, limit: int) -> list[Job]:
         """See JobStore."""
         with self._lock:
-            return oldest_first(self._jobs.values())[::-1][:limit]
+            return _oldest_first(self._jobs.values())[::-1][:limit]
 
     def _change(self, intent_id: IntentId, step: Step) -> Job:
         with self._lock:
@@ -57,3 +58,7 @@ class MemoryJobStore(JobSteps):
                 raise JobNotFound(intent_id)
             self._jobs[intent_id] = changed = step(self._jobs[intent_id], self._clock())
             return changed
+
+
+def _oldest_first(jobs: Iterable[Job]) -> list[Job]:
+    return sorted(jobs, key=lambda job: (job.created_at, job.intent_id))

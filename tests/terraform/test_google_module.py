@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from providers.google.names import name_of
+from tests.fakes.clouds.google_names import name_of
 from tests.standins.mirror import pinned
 from tests.terraform.standins import MODULES, terraform, validated_copy
 

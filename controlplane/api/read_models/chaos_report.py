@@ -34,11 +34,6 @@ class FaultStatus:
     followed: tuple[EventChange, ...]
 
     @property
-    def noticed_s(self) -> float | None:
-        """Until Kedge recorded anything, in seconds; None where it never did."""
-        return (self.followed[0].at - self.at).total_seconds() if self.followed else None
-
-    @property
     def settled_s(self) -> float | None:
         """Until the last thing it recorded, in seconds."""
         return (self.followed[-1].at - self.at).total_seconds() if self.followed else None

@@ -4,15 +4,13 @@ What one field alone can get wrong is refused here; what fields say about each o
 plan_document.py. Fields that are not named here are ignored, so that later additions do not stop old readers.
 """
 
-from typing import Annotated, Any, Literal, NotRequired
+from typing import Annotated, Literal, NotRequired
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
 from pydantic_core import ErrorDetails
 from typing_extensions import TypedDict
 
 from planner.drain.model.problem import DocumentRefused, StateProblem, StateProblemKind
-
-_FIGURES = ConfigDict(allow_inf_nan=False, title=None)
 
 BrokerId = Annotated[int, Field(ge=0, le=2**31 - 1)]
 Bytes = Annotated[int, Field(ge=0, le=2**63 - 1)]
@@ -168,16 +166,6 @@ def parse_plan(data: bytes | str) -> PlanFile:
         return _PLAN.validate_json(data)
     except ValidationError as error:
         raise DocumentRefused("plan file", map(problem_of, error.errors(include_url=False))) from error
-
-
-def state_schema() -> dict[str, Any]:
-    """JSON Schema of the state file; docs/state.schema.json is this."""
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **_STATE.json_schema()}
-
-
-def plan_schema() -> dict[str, Any]:
-    """JSON Schema of the plan file; docs/drain-plan.schema.json is this."""
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **_PLAN.json_schema()}
 
 
 _FIGURE_ERRORS = ("greater", "less", "finite", "too_short", "int_parsing_size", "int_from_float")

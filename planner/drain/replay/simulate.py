@@ -16,8 +16,6 @@ from planner.drain.replay.flows import Flight, add, empty_flight, fill, remove
 SAME_TIME = 1e-9
 """Ends closer than this, relative to the clock, are one event: float noise must not order them."""
 
-_SCAN_ALL_ABOVE = 8
-
 
 class Run(NamedTuple):
     """What the kernel writes. Times are seconds, inf = never. A *tick* numbers starts and ends in their order.

@@ -1,5 +1,5 @@
-# Names are at most 63 characters (RFC 1035): the words are cut, the hash tells things apart. `providers/google/names.py`
-# says the same.
+# Names are at most 63 characters (RFC 1035): the words are cut, the hash tells things apart. A test compares them with
+# those of the fake of Google's API.
 locals {
   owner = "${var.installation_id}/${var.cluster_uid}"
 

@@ -17,10 +17,10 @@ from providers.base import Place, Resources
 from providers.catalog import EPHEMERAL
 from providers.errors import RateLimited
 from providers.google.cloud import GoogleCloud
-from providers.google.names import name_of
 from providers.google.tags import DIR, REGION, VERSION, decoded
 from tests.fakes.clouds.faults import Fault
 from tests.fakes.clouds.google import GoogleFake, google_fake
+from tests.fakes.clouds.google_names import name_of
 from tests.fakes.clouds.google_world import NUMBER, PROJECT, Thing, World
 
 HOME, SECOND = "europe-west1", "europe-west4"

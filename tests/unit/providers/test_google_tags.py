@@ -5,8 +5,8 @@ import re
 import pytest
 from hypothesis import given, strategies as st
 
-from providers.google.names import name_of
 from providers.google.tags import address_filter, address_owner, decoded, encoded, volume_key
+from tests.fakes.clouds.google_names import name_of
 
 KEY = "kedge-intent"
 

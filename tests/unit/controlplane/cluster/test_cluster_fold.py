@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from controlplane.cluster.fold import evolve, fold
-from controlplane.cluster.lifecycle import ALIVE, LEAVING, LEGAL, SERVING, IllegalTransition, Phase, require
+from controlplane.cluster.lifecycle import ALIVE, LEGAL, SERVING, IllegalTransition, Phase, require
 from controlplane.cluster.view import ClusterView, empty_view
 from controlplane.converger.ladder.decide import decide
 from events import facts
@@ -207,7 +207,6 @@ def test_a_fold_in_two_halves_is_the_fold() -> None:
 def test_the_table_knows_every_phase_and_only_phases() -> None:
     assert set(LEGAL) == set(Phase)
     assert set(Phase) - {Phase.RETIRED} == ALIVE
-    assert not LEAVING & {Phase.REQUESTED, Phase.LAUNCHED, Phase.JOINED, Phase.FAILED}
     assert Phase.FENCING not in SERVING
 
 

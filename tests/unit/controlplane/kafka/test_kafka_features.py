@@ -3,7 +3,7 @@
 import pytest
 
 from controlplane.kafka.errors import KafkaRefused
-from controlplane.kafka.features import Blocked, FeatureStep, blocked_by, metadata_level_of, next_feature_step
+from controlplane.kafka.features import Blocked, FeatureStep, metadata_level_of, next_feature_step
 from tests.fakes.kafka import FakeKafka
 
 
@@ -14,10 +14,6 @@ def cluster(*versions: str, controller: str = "4.2.0") -> FakeKafka:
     for broker, version in enumerate(versions, 1):
         kafka.add_broker(broker, f"az-{broker}", version=version)
     return kafka
-
-
-def refused(words: str) -> KafkaRefused:
-    return KafkaRefused(what="validating", where="c", words=words, error="InvalidUpdateVersionError")
 
 
 def test_levels_belong_to_releases() -> None:
@@ -54,9 +50,8 @@ def test_a_controller_on_the_old_version_is_named_by_validation() -> None:
     kafka = cluster("4.2.0", controller="4.1.1")
     step = next_feature_step(kafka.snapshot(), 29)
     assert isinstance(step, FeatureStep)
-    with pytest.raises(KafkaRefused) as raised:
+    with pytest.raises(KafkaRefused, match="ontroller 100 "):
         kafka.update_feature(step.name, step.level, validate_only=True)
-    assert blocked_by(raised.value).node == 100
 
 
 def test_a_controller_that_was_replaced_under_a_new_id_still_vetoes() -> None:
@@ -71,18 +66,3 @@ def test_a_controller_that_was_replaced_under_a_new_id_still_vetoes() -> None:
         kafka.update_feature("metadata.version", 29, validate_only=True)
     kafka.add_controller(100, voter=False, version="4.2.0")
     kafka.update_feature("metadata.version", 29, validate_only=True)
-
-
-@pytest.mark.parametrize(
-    ("words", "node", "text"),
-    [
-        ("… Local controller 100 only supports versions 7-27", 100, "controller 100 only supports versions 7-27"),
-        ("… Controller 102 only supports versions 7-27.", 102, "controller 102 only supports versions 7-27"),
-        ("… Broker 3 does not support this feature.", 3, "broker 3 does not support this"),
-        ("Something else", None, "Kafka refuses: Something else"),
-    ],
-)
-def test_the_veto_is_read_from_kafkas_words(words: str, node: int | None, text: str) -> None:
-    blocked = blocked_by(refused(words))
-    assert blocked.node == node
-    assert text in blocked.reason

@@ -118,7 +118,7 @@ def _broker_figures(before: Reading | None, now: Reading) -> dict[str, float]:
     figures = {"log_flush_p99_ms": now.gauges["log_flush_p99_ms"]} if "log_flush_p99_ms" in now.gauges else {}
     if before is None:
         return figures
-    figures |= {name: now.gauges[name] for name in LATENCIES if name in now.gauges and _asked(before, now, name)}
+    figures |= {name: now.gauges[name] for name in _TIMED if name in now.gauges and _asked(before, now, name)}
     elapsed_s = now.at_s - before.at_s
     per_s = {
         name: (now.counters[name] - before.counters[name]) / elapsed_s
@@ -129,6 +129,9 @@ def _broker_figures(before: Reading | None, now: Reading) -> dict[str, float]:
         figures["cpu"] = per_s["cpu_ns"] / 1e9 / now.gauges["processors"]
     if "idle_ns" in per_s:
         figures["request_handler_idle"] = min(1.0, per_s["idle_ns"] / 1e9)
+    if "gc_ms" in per_s:
+        figures["gc_share"] = min(1.0, per_s["gc_ms"] / 1000)
+    figures |= {figure: per_s[counter] for figure, counter in _DISK.items() if counter in per_s}
     for figure, clients, replication in _NIC:
         if clients in per_s and replication in per_s:
             figures[figure] = per_s[clients] + per_s[replication]
@@ -142,6 +145,8 @@ def _asked(before: Reading, now: Reading, latency: str) -> bool:
     return now.counters.get(count, 0.0) - before.counters.get(count, 0.0) >= FEWEST_REQUESTS
 
 
+_TIMED = (*LATENCIES, "produce_total_p99_ms")
+_DISK = {"disk_read_bytes_per_s": "disk_read", "disk_write_bytes_per_s": "disk_written"}
 _NIC = (
     ("nic_in_bytes_per_s", "bytes_in", "replication_bytes_in"),
     ("nic_out_bytes_per_s", "bytes_out", "replication_bytes_out"),

@@ -23,6 +23,10 @@ BROKER_FIGURES = ("cpu", "request_handler_idle", "log_flush_p99_ms", "nic_in_byt
 LATENCIES = ("produce_local_p99_ms", "fetch_local_p99_ms", "follower_local_p99_ms", "request_queue_p99_ms")
 """How long the broker itself took, in ms: what others are waited for is not in it. They came later: last columns."""
 
+VITALS = ("gc_share", "disk_read_bytes_per_s", "disk_write_bytes_per_s", "produce_total_p99_ms")
+"""Share of the time spent in garbage collections, 0 to 1; bytes its process read and wrote; how long clients waited for
+what they produced, replication with it. They came later still: columns behind those."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionFigures:
@@ -40,7 +44,7 @@ class IntervalMessage:
     """What one broker did in one interval.
 
     `interval_start_ms` is UTC epoch time, a multiple of `interval_ms`; the bytes were counted over `elapsed_ms`, 0 when
-    there was no reading before this one. `figures` by BROKER_FIGURES and LATENCIES; one that is not known is absent.
+    there was no reading before this one. `figures` by BROKER_FIGURES, LATENCIES and VITALS; one not known is absent.
     """
 
     cluster_uid: str
@@ -88,7 +92,7 @@ class IntervalMessage:
             "log_bytes": _integers("q", [p.log_bytes for p in rows]),
             "in_bytes": _integers("q", [p.in_bytes for p in rows]),
             "out_bytes": _integers("q", [p.out_bytes for p in rows]),
-            **{name: na.c_array([self.figures.get(name)], na.float64()) for name in LATENCIES},
+            **{name: na.c_array([self.figures.get(name)], na.float64()) for name in (*LATENCIES, *VITALS)},
         }
 
 

@@ -5,11 +5,12 @@ of a partition is taken by how its log end offset moved: exact for a topic with 
 the topic's sum. `ReplicasCount` of kafka.cluster.Partition is 0 on followers: it tells who leads.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from agent.metrics import Jolokia, JolokiaSilent, value_of
+from agent.process_io import disk_bytes
 
 TopicPartition = tuple[str, int]
 
@@ -50,6 +51,7 @@ _LATENCIES = {
     "fetch_local_p99_ms": _REQUESTS + "LocalTimeMs,request=FetchConsumer",
     "follower_local_p99_ms": _REQUESTS + "LocalTimeMs,request=FetchFollower",
     "request_queue_p99_ms": _REQUESTS + "RequestQueueTimeMs,request=Produce",
+    "produce_total_p99_ms": _REQUESTS + "TotalTimeMs,request=Produce",
 }
 _COUNTERS = {
     "bytes_in": (_TOPICS + "BytesInPerSec", "Count"),
@@ -65,18 +67,28 @@ _GAUGES = {
     "log_flush_p99_ms": ("kafka.log:type=LogFlushStats,name=LogFlushRateAndTimeMs", "99thPercentile"),
     **{name: (bean, "99thPercentile") for name, bean in _LATENCIES.items()},
     "started_ms": ("java.lang:type=Runtime", "StartTime"),
+    "pid": ("java.lang:type=Runtime", "Pid"),
 }
+_COLLECTORS = ("java.lang:type=GarbageCollector,name=*", "CollectionTime")
+"""Milliseconds each collector of the JVM has taken, young and old ones; together they are all that stopped it."""
 
 
-def read_counters(jolokia: Jolokia, *, at_s: float) -> Reading:
-    """Everything at once. Raises `JolokiaSilent` when there is no usable answer, or none about the process itself."""
-    asked = {**_PATTERNS, **_COUNTERS, **_GAUGES}
+def read_counters(jolokia: Jolokia, *, at_s: float, disk: Callable[[int], Mapping[str, float]] = disk_bytes) -> Reading:
+    """Everything at once; `disk` tells counters of a process by its pid, which is on this machine.
+
+    Raises `JolokiaSilent` when there is no usable answer, or none about the process itself.
+    """
+    asked = {**_PATTERNS, **_COUNTERS, **_GAUGES, "collectors": _COLLECTORS}
     items = jolokia.ask([{"type": "read", "mbean": bean, "attribute": attribute} for bean, attribute in asked.values()])
     values = {name: value_of(item) for name, item in zip(asked, items, strict=True)}
     gauges = _numbers(values, _GAUGES)
     if "started_ms" not in gauges:
         raise JolokiaSilent("the answer lacks the start time of the process, so its counters have no beginning")
     replicas = _by_partition(values["replicas"])
+    pid = int(gauges.pop("pid", 0))
+    counters = {**_numbers(values, _COUNTERS), **(disk(pid) if pid > 0 else {})}
+    if collectors := _single_values(values["collectors"]):
+        counters["gc_ms"] = float(sum(taken_ms for _, taken_ms in collectors))
     return Reading(
         at_s=at_s,
         started_ms=int(gauges.pop("started_ms")),
@@ -85,7 +97,7 @@ def read_counters(jolokia: Jolokia, *, at_s: float) -> Reading:
         leads=frozenset(partition for partition, count in replicas.items() if count > 0),
         topic_in_bytes=_by_topic(values["topic_in"]),
         topic_out_bytes=_by_topic(values["topic_out"]),
-        counters=_numbers(values, _COUNTERS),
+        counters=counters,
         gauges=gauges,
     )
 

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
 class StreamSettings:
     """`delay_s`: how far behind the latest interval of its cluster a window closes. `messages_per_batch` bounds memory.
 
-    `every_s`: the pace of batches; None takes what is there, in batches, and ends.
+    `every_s`: the pace of batches; None takes what is there, in batches, and ends. `only`: the one cluster that may be
+    in the topic, by uid, "" for any. `name` is for people.
     """
 
     bootstrap: str
@@ -42,10 +44,18 @@ class StreamSettings:
     delay_s: int = 120
     messages_per_batch: int = 2000
     every_s: int | None = 30
+    only: str = ""
+    name: str = ""
 
 
-def start(session: "SparkSession", settings: StreamSettings) -> "StreamingQuery":
-    """Starts the query; it runs until stopped, or, without a pace, until the topic is read. Makes missing tables."""
+def start(
+    session: "SparkSession", settings: StreamSettings, *, turn: AbstractContextManager[object] | None = None
+) -> "StreamingQuery":
+    """Starts the query; it runs until stopped, or, without a pace, until the topic is read. Makes missing tables.
+
+    `turn` is held while a batch writes: Delta refuses an hour that is written while another stream writes the minutes
+    beside those it was made of (ConcurrentAppendException), so streams of one lake share one.
+    """
     lake = Lake(session, settings.lake)
     lake.prepare()
     records = (
@@ -58,8 +68,10 @@ def start(session: "SparkSession", settings: StreamSettings) -> "StreamingQuery"
         .option("failOnDataLoss", "false")
         .load()
     )
-    batches = MetricBatches(lake, settings)
+    batches = MetricBatches(lake, settings, turn)
     writing = records.writeStream.foreachBatch(batches).option("checkpointLocation", settings.checkpoint)
+    if settings.name:
+        writing = writing.queryName(settings.name)
     if settings.every_s is None:
         return writing.trigger(availableNow=True).start()
     return writing.trigger(processingTime=f"{settings.every_s} seconds").start()
@@ -91,19 +103,25 @@ def main(argv: Sequence[str] | None = None) -> int:
 class MetricBatches:
     """What is done with each batch. Call it with a batch and its id, in order; the same id may come again."""
 
-    def __init__(self, lake: Lake, settings: StreamSettings) -> None:
-        self._lake = lake
+    def __init__(
+        self, lake: Lake, settings: StreamSettings, turn: AbstractContextManager[object] | None = None
+    ) -> None:
+        self._lake, self._turn = lake, turn or nullcontext()
         self._settings = settings
         self._frontiers: Frontiers | None = None
         self._writer = ""
 
     def __call__(self, records: "DataFrame", batch_id: int) -> None:
+        with self._turn:
+            self._write(records, batch_id)
+
+    def _write(self, records: "DataFrame", batch_id: int) -> None:
         frontiers = self._begin(records)
         marks = list(watermarks(frontiers, delay_ms=self._delay_ms).items())
         known = records.sparkSession.createDataFrame(marks, WATERMARKS)
-        messages = taken_in(records, known, batch_id=batch_id)
+        messages = taken_in(records, known, batch_id=batch_id, writer=self._writer, only=self._settings.only)
         self._lake.append_messages(messages, writer=self._writer, batch_id=batch_id)
-        frontiers = seen(frontiers, self._lake.latest_of_batch(batch_id))
+        frontiers = seen(frontiers, self._lake.latest_of_batch(batch_id, writer=self._writer))
         frontiers = self._close_windows(frontiers, batch_id)
         self._frontiers = self._close_hours(frontiers, batch_id)
 
@@ -119,7 +137,7 @@ class MetricBatches:
         if self._frontiers is None:
             metadata = records.sparkSession.read.json(f"{self._settings.checkpoint}/metadata")
             self._writer = str(metadata.collect()[0]["id"])
-            self._frontiers = self._lake.frontiers()
+            self._frontiers = self._lake.frontiers(only=self._settings.only)
         return self._frontiers
 
     def _close_windows(self, frontiers: Frontiers, batch_id: int) -> Frontiers:

@@ -15,9 +15,10 @@ from spark.metrics.windows import WINDOW_S
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-TIMELY, LATE, AHEAD, UNREADABLE = "timely", "late", "ahead", "unreadable"
+TIMELY, LATE, AHEAD, UNREADABLE, FOREIGN = "timely", "late", "ahead", "unreadable", "foreign"
 """`late`: its window was closed when it came. `ahead`: its interval lies in the future of Kafka's own clock, so it must
-not move the watermark. `unreadable`: the key names no (schema, cluster, broker, interval)."""
+not move the watermark. `unreadable`: the key names no (schema, cluster, broker, interval). `foreign`: it names another
+cluster than the one whose topic it is in."""
 
 MOST_AHEAD_S = 120
 
@@ -27,8 +28,11 @@ WATERMARKS = StructType([StructField("cluster", StringType(), False), StructFiel
 _KEY = r"^\d+/([^/]+)/(\d{1,9})/(\d{1,15})$"
 
 
-def taken_in(records: "DataFrame", watermarks: "DataFrame", *, batch_id: int) -> "DataFrame":
-    """Rows of Spark's Kafka source in, MESSAGES out. The topic is stamped by its broker (LogAppendTime)."""
+def taken_in(
+    records: "DataFrame", watermarks: "DataFrame", *, batch_id: int, writer: str = "", only: str = ""
+) -> "DataFrame":
+    """Rows of Spark's Kafka source in, MESSAGES out. The topic is stamped by its broker (LogAppendTime). `only` is the
+    one cluster whose messages may be in it, "" where several share the topic."""
     start_ms = _part(3).cast("long")
     known = records.select(
         _part(1).alias("cluster"),
@@ -45,22 +49,24 @@ def taken_in(records: "DataFrame", watermarks: "DataFrame", *, batch_id: int) ->
         "cluster",
         "broker",
         _instant("start_ms").alias("interval_start"),
-        _standing().alias("standing"),
+        _standing(only).alias("standing"),
         "arrived_at",
         "kafka_partition",
         "kafka_offset",
         F.lit(batch_id).cast("long").alias("batch_id"),
         "payload",
+        F.lit(writer).alias("writer"),
     ).select(*MESSAGES.names)
 
 
-def _standing() -> "Column":
+def _standing(only: str) -> "Column":
     window_ms = WINDOW_S * 1000
     window_end_ms = F.floor(F.col("start_ms") / window_ms) * window_ms + window_ms
     unreadable = F.col("start_ms").isNull() | F.col("payload").isNull()
     ahead = F.col("start_ms") > F.unix_millis("arrived_at") + MOST_AHEAD_S * 1000
     late = window_end_ms <= F.col("watermark_ms")
-    return F.when(unreadable, UNREADABLE).when(ahead, AHEAD).when(late, LATE).otherwise(TIMELY)
+    foreign = F.col("cluster") != only if only else F.lit(False)
+    return F.when(unreadable, UNREADABLE).when(foreign, FOREIGN).when(ahead, AHEAD).when(late, LATE).otherwise(TIMELY)
 
 
 def _part(group: int) -> "Column":

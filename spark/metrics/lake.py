@@ -73,15 +73,16 @@ class Lake:
     def windows_in(self, spans: Iterable[WindowSpan], width_s: int) -> "DataFrame":
         return self.windows(width_s).where(F.expr(_within(spans, "window_start")))
 
-    def latest_of_batch(self, batch_id: int) -> dict[str, int]:
-        """Cluster -> latest interval (ms) among the timely messages of one batch."""
-        return _latest(self.messages().where(F.col("batch_id") == batch_id))
+    def latest_of_batch(self, batch_id: int, *, writer: str) -> dict[str, int]:
+        """Cluster -> latest interval (ms) among the timely messages of one batch of one stream."""
+        return _latest(self.messages().where((F.col("batch_id") == batch_id) & (F.col("writer") == writer)))
 
-    def frontiers(self) -> Frontiers:
-        """How far each cluster is, from the tables alone."""
-        latest = _latest(self.messages())
-        windows = _closed(self.windows(WINDOW_S))
-        hours = _closed(self.windows(HOUR_S))
+    def frontiers(self, *, only: str = "") -> Frontiers:
+        """How far each cluster is, from the tables alone; with `only`, that one."""
+        mine = F.col("cluster") == only if only else F.lit(True)
+        latest = _latest(self.messages().where(mine))
+        windows = _closed(self.windows(WINDOW_S).where(mine))
+        hours = _closed(self.windows(HOUR_S).where(mine))
         return {
             cluster: Frontier(
                 latest_ms=latest_ms,
@@ -139,8 +140,9 @@ def _latest(messages: "DataFrame") -> dict[str, int]:
     and what one is ahead must not make the other's late. A partition without a record in the batch has no backlog.
     """
     timely = messages.where(F.col("standing") == TIMELY)
-    partitions = timely.groupBy("cluster", "batch_id", "kafka_partition").agg(F.max("interval_start").alias("upto"))
-    batches = partitions.groupBy("cluster", "batch_id").agg(F.min("upto").alias("upto"))
+    batch = ("cluster", "writer", "batch_id")
+    partitions = timely.groupBy(*batch, "kafka_partition").agg(F.max("interval_start").alias("upto"))
+    batches = partitions.groupBy(*batch).agg(F.min("upto").alias("upto"))
     latest = batches.groupBy("cluster").agg(F.unix_millis(F.max("upto")).alias("latest_ms"))
     return {row["cluster"]: row["latest_ms"] for row in latest.collect()}
 

@@ -14,6 +14,7 @@ import pyarrow.dataset as ds
 
 from planner.anomalies.hot import FIGURES
 from planner.anomalies.slow import FLOORS_MS, BrokerWindow
+from spark.metrics.wire import BROKER_FIGURES
 
 RECENT = timedelta(minutes=40)
 PAST = timedelta(hours=25)
@@ -49,6 +50,15 @@ def past_windows(
     return [window for _, window in _read(lake, width_s, now - PAST, now, mine, storage or {})]
 
 
+def figure_windows(
+    lake: str, width_s: int, cluster: str, *, since: datetime, now: datetime, storage: Mapping[str, str] | None = None
+) -> Sequence[BrokerWindow]:
+    """Windows of all brokers of the cluster that began since then, with every figure of brokers. Raises as
+    `recent_windows`."""
+    mine = ds.field("cluster") == cluster
+    return [window for _, window in _read(lake, width_s, since, now, mine, storage or {}, BROKER_FIGURES)]
+
+
 def _read(
     lake: str,
     width_s: int,
@@ -56,6 +66,7 @@ def _read(
     now: datetime,
     also: pc.Expression | None,
     storage: Mapping[str, str],
+    wanted_figures: Sequence[str] = (*FLOORS_MS, *FIGURES),
 ) -> list[tuple[str, BrokerWindow]]:
     from deltalake import DeltaTable
     from deltalake.exceptions import TableNotFoundError
@@ -69,7 +80,7 @@ def _read(
     wanted = (ds.field("width_s") == width_s) & ds.field("day").isin(days)
     wanted &= ds.field("window_start") >= pa.scalar(since)
     # A lake of a release before lacks some.
-    figures = [name for name in (*FLOORS_MS, *FIGURES) if name in rows.schema.names]
+    figures = [name for name in wanted_figures if name in rows.schema.names]
     columns: dict[str, Any] = {name: ds.field(name) for name in _IDENTITY}
     columns |= {name: ds.field(name, "mean") for name in figures}
     found = rows.to_table(columns=columns, filter=wanted if also is None else wanted & also)

@@ -14,7 +14,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from spark.metrics.wire import FIRST_FIGURES, LATENCIES, PARTITION_FIGURES
+from spark.metrics.wire import FIRST_FIGURES, LATENCIES, PARTITION_FIGURES, VITALS
 
 
 def _needed(name: str, type_: DataType) -> StructField:
@@ -37,9 +37,11 @@ MESSAGES = StructType(
         _needed("kafka_offset", LongType()),
         _needed("batch_id", LongType()),
         StructField("payload", BinaryType()),
+        StructField("writer", StringType()),
     ]
 )
-"""Raw: every record of the topic once, as it came. `standing`: see spark.metrics.intake. Partitioned by `day`."""
+"""Raw: every record of the topic once, as it came. `standing`: see spark.metrics.intake. Partitioned by `day`.
+`writer` is the id of the stream that wrote it: batch ids count from 0 in each. A lake of before has none."""
 
 WINDOWS = StructType(
     [
@@ -61,7 +63,7 @@ WINDOWS = StructType(
         _needed("topic", ArrayType(IntegerType(), False)),
         _needed("partition", ArrayType(IntegerType(), False)),
         *(_needed(name, _summary(ArrayType(DoubleType()), ArrayType(IntegerType()))) for name in PARTITION_FIGURES),
-        *(StructField(name, _summary(DoubleType(), IntegerType())) for name in LATENCIES),
+        *(StructField(name, _summary(DoubleType(), IntegerType())) for name in (*LATENCIES, *VITALS)),
     ]
 )
 """Closed windows: one row per broker, window and width (60, 300 or 3600 s); arrays are parallel, one entry per replica.

@@ -5,6 +5,9 @@ TOPIC = "__kedge_metrics"
 
 MOST_REPLICAS = 3
 
+SHARED_PARTITIONS = 4
+"""Of the one topic all clusters send to, where there is one."""
+
 TOPIC_CONFIG = {
     "min.insync.replicas": "1",
     "message.timestamp.type": "LogAppendTime",

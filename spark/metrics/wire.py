@@ -14,8 +14,9 @@ from spark.metrics.partitions import BrokerPartitions, Floats, Ints
 
 FIRST_FIGURES = ("cpu", "request_handler_idle", "log_flush_p99_ms", "nic_in_bytes_per_s", "nic_out_bytes_per_s")
 LATENCIES = ("produce_local_p99_ms", "fetch_local_p99_ms", "follower_local_p99_ms", "request_queue_p99_ms")
-"""They came later: older messages and windows lack them."""
-BROKER_FIGURES = (*FIRST_FIGURES, *LATENCIES)
+VITALS = ("gc_share", "disk_read_bytes_per_s", "disk_write_bytes_per_s", "produce_total_p99_ms")
+"""Both came later: older messages and windows lack them."""
+BROKER_FIGURES = (*FIRST_FIGURES, *LATENCIES, *VITALS)
 PARTITION_FIGURES = ("log_bytes", "in_bytes_per_s", "out_bytes_per_s")
 
 _FIELDS: list[tuple[str, pa.DataType]] = [
@@ -38,7 +39,7 @@ _FIELDS: list[tuple[str, pa.DataType]] = [
     ("log_bytes", pa.list_(pa.int64())),
     ("in_bytes", pa.list_(pa.int64())),
     ("out_bytes", pa.list_(pa.int64())),
-    *((name, pa.float64()) for name in LATENCIES),
+    *((name, pa.float64()) for name in (*LATENCIES, *VITALS)),
 ]
 WIRE = pa.schema(_FIELDS)
 """One row per message, version 1. Later versions only add columns; one that is missing is unknown, more are ignored."""

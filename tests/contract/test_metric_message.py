@@ -4,7 +4,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from agent.metrics_message import BROKER_FIGURES as WRITTEN, LATENCIES as WRITTEN_LATER, SCHEMA_VERSION
+from agent.metrics_message import (
+    BROKER_FIGURES as WRITTEN,
+    LATENCIES as WRITTEN_LATER,
+    SCHEMA_VERSION,
+    VITALS as WRITTEN_LAST,
+)
 from spark.metrics.wire import BROKER_FIGURES, WIRE, decode
 from tests.metric_messages import a_message, a_partition
 
@@ -14,7 +19,7 @@ def test_an_agent_encodes_exactly_the_schema_that_is_read() -> None:
     assert [(field.name, field.type) for field in batch.schema] == [(field.name, field.type) for field in WIRE]
     assert batch.num_rows == 1
     batch.validate(full=True)
-    assert WRITTEN + WRITTEN_LATER == BROKER_FIGURES
+    assert WRITTEN + WRITTEN_LATER + WRITTEN_LAST == BROKER_FIGURES
     assert batch.column("schema_version").to_pylist() == [SCHEMA_VERSION]
 
 

@@ -49,9 +49,9 @@ def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         kafka.close()
 
 
-def send(bootstrap: str, messages: list[IntervalMessage]) -> None:
+def send(bootstrap: str, messages: list[IntervalMessage], *, topic: str = TOPIC) -> None:
     """As agents send: the same carrier."""
-    carrier = KafkaCarrier(bootstrap, TOPIC)
+    carrier = KafkaCarrier(bootstrap, topic)
     outcomes: list[Undelivered | None] = []
     for message in messages:
         while not carrier.send(Parcel(message.key, message.encode()), outcomes.append):

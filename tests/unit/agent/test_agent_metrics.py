@@ -1,6 +1,7 @@
 """From a Jolokia answer to a message on its way: figures, shares, restarts, and a Kafka that does not answer."""
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -13,6 +14,7 @@ from agent.metrics_interval import MetricsSubject, message_of, shares
 from agent.metrics_reading import Reading, read_counters
 from agent.metrics_shipping import Shipping, ShippingSettings
 from agent.metrics_spool import Parcel, Spool
+from agent.process_io import disk_bytes
 from agent.sending import Undelivered
 
 SUBJECT = MetricsSubject("c1", 1001, "broker-a-1")
@@ -114,6 +116,38 @@ def test_broker_figures_are_shares_and_rates_of_the_interval() -> None:
     )
 
 
+def test_garbage_collections_and_disks_are_told_of_the_interval() -> None:
+    now = a_reading(60.0, counters={"gc_ms": 3_000.0, "disk_read": 600.0, "disk_written": 6_000.0})
+    before = a_reading(counters={"gc_ms": 0.0, "disk_read": 0.0, "disk_written": 0.0})
+    assert told(before, now).figures == pytest.approx(
+        {"log_flush_p99_ms": 3.5, "gc_share": 0.05, "disk_read_bytes_per_s": 10.0, "disk_write_bytes_per_s": 100.0}
+    )
+
+
+def test_the_disk_counters_of_a_process_are_those_of_linux(tmp_path: Path) -> None:
+    (tmp_path / "7").mkdir()
+    (tmp_path / "7" / "io").write_text("rchar: 9\nread_bytes: 4096\nwrite_bytes: 8192\ncancelled_write_bytes: 1\n")
+    assert disk_bytes(7, proc=tmp_path) == {"disk_read": 4096.0, "disk_written": 8192.0}
+    assert disk_bytes(8, proc=tmp_path) == {}, "it is gone"
+
+
+def test_collectors_are_one_counter_and_the_process_is_looked_up_by_its_pid() -> None:
+    collectors = {
+        "java.lang:name=G1 Young Generation,type=GarbageCollector": {"CollectionTime": 40},
+        "java.lang:name=G1 Old Generation,type=GarbageCollector": {"CollectionTime": 2},
+    }
+    answers = {**ANSWERS, "java.lang:type=GarbageCollector,name=*": collectors}
+    asked: list[int] = []
+
+    def disk(pid: int) -> Mapping[str, float]:
+        asked.append(pid)
+        return {"disk_written": 5.0}
+
+    reading = read_counters(jolokia(answers), at_s=9.0, disk=disk)
+    assert (reading.counters["gc_ms"], reading.counters["disk_written"], asked) == (42.0, 5.0, [4711])
+    assert "pid" not in reading.gauges
+
+
 ANSWERS: Mapping[str, Any] = {
     "kafka.log:type=Log,name=Size,topic=*,partition=*": {
         "kafka.log:name=Size,partition=4,topic=o24,type=Log": {"Value": 123},
@@ -135,7 +169,9 @@ def jolokia(answers: Mapping[str, Any]) -> Jolokia:
         import json
 
         items = [
-            {"status": 200, "value": answers[item["mbean"]]} if item["mbean"] in answers else {"status": 404}
+            {"status": 200, "value": 4711 if item["attribute"] == "Pid" else answers[item["mbean"]]}
+            if item["mbean"] in answers
+            else {"status": 404}
             for item in json.loads(request.content)
         ]
         return httpx.Response(200, json=items)
@@ -144,7 +180,7 @@ def jolokia(answers: Mapping[str, Any]) -> Jolokia:
 
 
 def test_one_bulk_answer_becomes_a_reading_and_what_is_missing_stays_unknown() -> None:
-    reading = read_counters(jolokia(ANSWERS), at_s=9.0)
+    reading = read_counters(jolokia(ANSWERS), at_s=9.0, disk=lambda _: {})
     assert reading.log_bytes == {("o24", 4): 123}
     assert reading.leads == {("o24", 4)}
     assert reading.topic_in_bytes == {"o24": 77}

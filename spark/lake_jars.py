@@ -48,10 +48,14 @@ def ensure_jars(cache_dir: Path) -> tuple[Path, ...]:
 
 def lake_jars(cache_dir: Path) -> tuple[Path, ...]:
     """The jars in `<cache>/spark/jars`. Raises `JarsMissing` when the set-up has not fetched them."""
-    target = cache_dir.absolute() / "spark" / "jars"
-    if not _is_complete(target):
-        raise JarsMissing(f"{target} lacks {', '.join(_missing(target))}: run `make setup`")
-    return tuple(target / name for name in _needed())
+    return jars_in(cache_dir.absolute() / "spark" / "jars")
+
+
+def jars_in(folder: Path) -> tuple[Path, ...]:
+    """The jars in `folder`. Raises `JarsMissing` when the set-up has not fetched them."""
+    if not _is_complete(folder):
+        raise JarsMissing(f"{folder} lacks {', '.join(_missing(folder))}: run `make setup`")
+    return tuple(folder.absolute() / name for name in _needed())
 
 
 def lake_settings(jars: Sequence[Path]) -> Mapping[str, str]:

@@ -60,6 +60,10 @@ class WorkerSettings:
     redact: Redact = str
     command: tuple[str, ...] = (sys.executable, "-m", "spark.worker")
 
+    def backoff_s(self, failures: int) -> float:
+        """How long is waited before the next start, after so many lives in a row that came to nothing."""
+        return min(self.longest_backoff_s, self.first_backoff_s * 2.0 ** min(max(failures - 1, 0), 16))
+
 
 WorkerState = Literal["not started", "starting", "ready", "backing off", "stopped"]
 
@@ -155,13 +159,13 @@ class WorkerSupervisor:
         self._refuse_queued("Spark is stopped")
 
     def _supervise(self) -> None:
-        _clear_old_scratch(self._scratch())
+        clear_old_scratch(self._scratch(), _SCRATCH_PREFIX)
         while not self._stopping.is_set():
             started = time.monotonic()
             self._one_life()
             served_s = time.monotonic() - started
             self._failures = 1 if served_s > self._settings.longest_backoff_s else self._failures + 1
-            self._stopping.wait(self._backoff_s())
+            self._stopping.wait(self._settings.backoff_s(self._failures))
 
     def _one_life(self) -> None:
         """A worker from its start to its end."""
@@ -185,7 +189,7 @@ class WorkerSupervisor:
     def _await_ready(self, worker: WorkerProcess) -> bool:
         """False when the supervisor was stopped before."""
         self._say("starting", "", worker.pid)
-        start = _Start(self._settings, worker)
+        start = StartWatch(self._settings, worker)
         while not self._stopping.is_set():
             frame = worker.next_frame(_LOOK_EVERY_S)
             if frame is not None and frame.kind == "ready":
@@ -280,10 +284,6 @@ class WorkerSupervisor:
             self._status = WorkerStatus(state, time.monotonic(), reason, pid)
             self._changed.notify_all()
 
-    def _backoff_s(self) -> float:
-        doubled = self._settings.first_backoff_s * 2.0 ** min(max(self._failures - 1, 0), 16)
-        return min(self._settings.longest_backoff_s, doubled)
-
     def _launch_settings(self) -> WorkerLaunch:
         self._scratch().mkdir(parents=True, exist_ok=True)
         settings = self._settings
@@ -301,7 +301,7 @@ class WorkerSupervisor:
         return self._settings.scratch or Path(tempfile.gettempdir())
 
 
-class _Start:
+class StartWatch:
     """A worker that is not ready yet, and whether it still gets on."""
 
     def __init__(self, settings: WorkerSettings, worker: WorkerProcess) -> None:
@@ -323,9 +323,9 @@ class _Start:
             raise NotOnSpark(f"no Spark session within {self._settings.longest_start_s:.0f} s")
 
 
-def _clear_old_scratch(root: Path) -> None:
-    """Remove directories of servers that were killed: their process id is in the name."""
-    for left in root.glob(f"{_SCRATCH_PREFIX}*-*"):
-        owner = left.name.removeprefix(_SCRATCH_PREFIX).split("-")[0]
+def clear_old_scratch(root: Path, prefix: str) -> None:
+    """Remove directories of servers that were killed: their process id follows the prefix of the name."""
+    for left in root.glob(f"{prefix}*-*"):
+        owner = left.name.removeprefix(prefix).split("-")[0]
         if owner.isdigit() and not psutil.pid_exists(int(owner)):
             shutil.rmtree(left, ignore_errors=True)

@@ -42,12 +42,12 @@ class WorkerArguments:
 
 def main(argv: list[str] | None = None) -> int:
     arguments = _parsed(argv)
-    _die_with(arguments.parent)
-    _stdout_to_stderr()
+    die_with(arguments.parent)
+    stdout_to_stderr()
     os.set_inheritable(arguments.fd, False)
     link = FrameSocket(socket.socket(fileno=arguments.fd))
     beating = threading.Event()
-    threading.Thread(target=_beat, args=(link, beating), daemon=True).start()
+    threading.Thread(target=beat, args=(link, beating), daemon=True).start()
     try:
         return _serve(link, arguments.settings)
     except FrameBroken:
@@ -61,7 +61,7 @@ def _serve(link: FrameSocket, settings: SparkSettings) -> int:
         session = build_session(settings)
         _warm(session)
     except Exception as error:  # noqa: BLE001 the process ends; the reason must reach the server
-        link.send(Frame("failed", {"job": None, "error": _told(error)}))
+        link.send(Frame("failed", {"job": None, "error": told(error)}))
         return 1
     link.send(Frame("ready", {"spark": session.version, "master": settings.master}))
     while (frame := link.receive()).kind != "stop":
@@ -78,7 +78,7 @@ def _answered(session: "SparkSession", frame: Frame) -> Frame:
         outcomes = _jobs()[kind_of(frame).name](session, requests_of(frame))
     except Exception as error:  # noqa: BLE001 whatever Spark raises, the server answers in-process
         traceback.print_exc()
-        return Frame("failed", {"job": job, "error": _told(error)})
+        return Frame("failed", {"job": job, "error": told(error)})
     violations = [list(outcome.violations) for outcome in outcomes]
     answers = tuple(outcome.answer_bytes for outcome in outcomes)
     return Frame("planned", {"job": job, "violations": violations}, answers)
@@ -101,7 +101,7 @@ def _jobs() -> "Mapping[str, Callable[[SparkSession, list[Any]], Sequence[Checke
     return {"drain": plan_drains, "rebalance": plan_rebalances}
 
 
-def _beat(link: FrameSocket, stopped: threading.Event) -> None:
+def beat(link: FrameSocket, stopped: threading.Event) -> None:
     while not stopped.wait(HEARTBEAT_S):
         try:
             link.send(Frame("heartbeat"))
@@ -109,20 +109,20 @@ def _beat(link: FrameSocket, stopped: threading.Event) -> None:
             os._exit(0)  # the server closed the pair while a job runs: nobody waits for it
 
 
-def _stdout_to_stderr() -> None:
+def stdout_to_stderr() -> None:
     """Descriptor 1 becomes descriptor 2, for Java and everything else that prints."""
     sys.stdout.flush()
     os.dup2(2, 1)
 
 
-def _die_with(parent: int) -> None:
+def die_with(parent: int) -> None:
     """Be killed when the parent's spawning thread ends (Linux); the check closes the race with its death."""
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(0)
 
 
-def _told(error: Exception) -> str:
+def told(error: Exception) -> str:
     if isinstance(error, ModuleNotFoundError) and (extra := extra_missing(error)):
         return f"`{error.name}` is not installed: {how_to_add(extra)}"
     text = str(error).strip() or repr(error)

@@ -3,13 +3,11 @@
 import hashlib
 from dataclasses import dataclass
 
-from agent.wire import MetricsTopic
 from controlplane.background.log_reader.topic import logs_topic
+from controlplane.background.metric_pipeline.topic import MetricsTo
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.questions.documents import document_for
 from events.ids import Epoch
-from events.spec.settings import broker_count
-from spark.metrics.topic import MOST_REPLICAS, TOPIC, TOPIC_CONFIG
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,22 +25,22 @@ def offer(
     key: str,
     *,
     epoch: Epoch,
-    metrics: bool = False,
+    metrics: MetricsTo | None = None,
     logs: bool = False,
     super_digest: str = "",
     packet_filter: str = "",
 ) -> Offer:
-    """The document of an instance; with `metrics`, brokers are told to send some, with `logs` every VM to send lines of
-    its logs. `super_digest` is what a ZooKeeper server is to know its super user by, `packet_filter` the rules of a VM
-    that filters packets itself.
+    """The document of an instance; with `metrics`, brokers are told where to send some, with `logs` every VM to send
+    lines of its logs. `super_digest` is what a ZooKeeper server is to know its super user by, `packet_filter` the rules
+    of a VM that filters packets itself.
 
     Raises LookupError for an instance that is retired or unknown.
     """
     document = document_for(view, key, epoch=epoch)
     if document is None:
         raise LookupError(f"there is no document for {key} of {view.uid}")
-    if metrics and view.instances[key].is_broker:
-        document = document.model_copy(update={"metrics": _metrics_topic(view)})
+    if metrics is not None and view.instances[key].is_broker:
+        document = document.model_copy(update={"metrics": metrics.topic_of(view)})
     if logs:
         document = document.model_copy(update={"logs": logs_topic(view)})
     if packet_filter:
@@ -58,11 +56,3 @@ def offer(
 def kept_back(view: ClusterView) -> Offer:
     """No document, for as long as what it asks for is not found safe again."""
     return Offer("", "", view.version)
-
-
-def _metrics_topic(view: ClusterView) -> MetricsTopic | None:
-    """On the cluster itself. As many replicas as the brokers that were asked for can hold, so one broker is enough."""
-    if view.document is None:
-        return None
-    brokers = broker_count(view.document.spec.pools)
-    return MetricsTopic(name=TOPIC, replication=min(MOST_REPLICAS, brokers), config=TOPIC_CONFIG)

@@ -55,6 +55,7 @@ from events.store import EventStore
 from planner.observed import KafkaSnapshot
 from providers.finding import Finding
 from providers.price_book import PriceBook
+from spark.pipeline.status import PipelineStatus
 
 ConsolePage = Callable[[ClusterView, InstanceView], str]
 
@@ -204,6 +205,8 @@ class BrokerServices:
 
     metrics: bool = False
     """Brokers are told to send metrics."""
+    metrics_cluster: str = ""
+    """The name of the cluster whose topic all of them send to, "" where each sends to its own cluster's."""
     logs: bool = False
     """VMs are told to send lines of their logs."""
     journals: Journals
@@ -280,6 +283,8 @@ class OperationsServices:
     """What this process has in hand, and what it sends away."""
     loop: LoopService
     """How the loop of this server does."""
+    pipeline: Callable[[], PipelineStatus | None] = lambda: None
+    """How metrics are read into the lake; None where nobody says."""
     loop_notice: Callable[[], str] = lambda: ""
     """Where the loop is another process and is not heard: that, in words; "" else."""
     part: Literal["", "loop", "portal"] = ""

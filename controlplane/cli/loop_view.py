@@ -7,6 +7,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from controlplane.api.schemas.loop import BeatOut, JobOut, LoadOut, LoopOut, PoisonOut, TimerOut, UnclaimedOut
+from controlplane.api.schemas.metric_pipeline import MetricPipelineOut
 from controlplane.cli.tables import listing
 from controlplane.runtime.quantities import ago, human_seconds
 from controlplane.runtime.styled_text import styled
@@ -62,6 +63,8 @@ def _server(told: LoopOut, now: datetime) -> Iterator[RenderableType]:
     yield f"beats          {told.beats_ever} since it began, slowest of the last {len(told.beats)} {slowest:.3f} s"
     if told.load is not None:
         yield from _load(told.load, now)
+    if told.metrics is not None:
+        yield from _metrics(told.metrics, now)
 
 
 def _load(load: LoadOut, now: datetime) -> Iterator[RenderableType]:
@@ -79,6 +82,18 @@ def _load(load: LoadOut, now: datetime) -> Iterator[RenderableType]:
     for trouble in load.troubles:
         if trouble.since is not None:
             yield styled(f"fails          {trouble.task}, since {ago(trouble.since, now)}: {trouble.error}", "red")
+
+
+def _metrics(told: MetricPipelineOut, now: datetime) -> Iterator[RenderableType]:
+    state = f"{told.state} since {ago(told.since, now)}{f': {told.reason}' if told.reason else ''}"
+    restarts = f", {counted(told.restarts, 'restart')}" if told.restarts else ""
+    yield styled(f"metrics        {state}{restarts}", "red" if told.problem else "")
+    if told.problem and not told.reason:
+        yield styled(f"               {told.problem}", "red")
+    for stream in told.streams:
+        at = ago(stream.batch_at, now) if stream.batch_at is not None else "none yet"
+        behind = f", {stream.behind} behind" if stream.behind else ""
+        yield f"               {stream.name}: {stream.state}, last batch {at}{behind}"
 
 
 def _leader(told: LoopOut) -> str:

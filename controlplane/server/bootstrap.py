@@ -64,6 +64,7 @@ def build(
             agents=rooms.agents,
             games=rooms.games,
             audit=rooms.audit,
+            pipeline=rooms.pipeline,
             teller=teller,
         ),
     )
@@ -88,7 +89,9 @@ def _desk(ground: Ground, loop: Loop, asking: CommandParts, rooms: Rooms, watch:
             "agents": rooms.agents.poller,
             "game days": rooms.games.poller,
             "audit": rooms.audit.poller,
+            "metrics": rooms.pipeline.poller,
         },
+        pipeline=rooms.pipeline.supervisor.status,
         progress=loop.hands.runner.progress,
     )
 

@@ -17,6 +17,7 @@ from controlplane.server.assembly.consumer_groups import GroupsRoom
 from controlplane.server.assembly.drift import DriftRoom
 from controlplane.server.assembly.game_days import GamesRoom
 from controlplane.server.assembly.git_sync import Sources
+from controlplane.server.assembly.metric_pipeline import PipelineRoom
 from controlplane.server.assembly.topics import TopicRoom
 from controlplane.server.settings import Settings
 from controlplane.storage.certificates.authority import Authority
@@ -38,6 +39,7 @@ class BackgroundParts:
     agents: AgentsRoom
     games: GamesRoom
     audit: AuditRoom
+    pipeline: PipelineRoom
     teller: Poller
     """Tells portals that are other processes how the loop does."""
 
@@ -45,7 +47,8 @@ class BackgroundParts:
         """Begins to look."""
         self.sources.start()
         self.names.start()
-        for room in (self.groups, self.topics, self.drift, self.anomalies, self.agents, self.games, self.audit):
+        rooms = (self.groups, self.topics, self.drift, self.anomalies, self.agents, self.games, self.audit)
+        for room in (*rooms, self.pipeline):
             room.poller.start()
         self.teller.start()
 
@@ -61,6 +64,7 @@ class BackgroundParts:
         self.anomalies.close()
         self.agents.poller.stop()
         self.audit.close()
+        self.pipeline.close()
 
 
 @dataclass(frozen=True, slots=True)

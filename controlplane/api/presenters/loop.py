@@ -5,6 +5,7 @@ from datetime import datetime
 
 from controlplane.api.event_log import FoundEvents, uid_of
 from controlplane.api.presenters.clusters import event_out
+from controlplane.api.presenters.metric_pipeline import pipeline_out
 from controlplane.api.schemas import loop as api
 from controlplane.api.server_load import LoadFigures
 from controlplane.api.services import HeldLeadership
@@ -50,6 +51,7 @@ def loop_out(
         poisoned=[*_unreadable(views), *(_poison_out(p, names) for p in standing.poisoned)],
         unclaimed=_unclaimed(standing, views),
         load=load_out(load),
+        metrics=pipeline_out(standing.pipeline, names, now=now) if standing.pipeline is not None else None,
     )
 
 

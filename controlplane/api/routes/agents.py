@@ -27,6 +27,7 @@ from controlplane.api.feed import MAX_WAIT_S, Feed
 from controlplane.api.problems import ApiError
 from controlplane.api.schemas.agents import AcceptedOut
 from controlplane.api.services import PortalServices, Services
+from controlplane.background.metric_pipeline.topic import metrics_to
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.observed.agent_reports import keep_report, last_report
 from controlplane.cluster.view import ClusterView
@@ -240,7 +241,11 @@ def _offer(services: PortalServices, vm: Vm) -> documents.Offer:
         view,
         instance.key,
         epoch=epoch,
-        metrics=services.brokers.metrics,
+        metrics=metrics_to(
+            services.fleet.clusters.views(),
+            metrics=services.brokers.metrics,
+            metrics_cluster=services.brokers.metrics_cluster,
+        ),
         logs=services.brokers.logs,
         super_digest=digest,
         packet_filter=services.cluster.packet_filter(view, instance),

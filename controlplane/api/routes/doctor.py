@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query
 from controlplane.api.access.caller import Caller
 from controlplane.api.access.roles import Verb
 from controlplane.api.cloud_readiness import CloudUnknown, Examination
+from controlplane.api.presenters.metric_pipeline import pipeline_findings
 from controlplane.api.problems import ApiError
 from controlplane.api.schemas import doctor as api
 from controlplane.api.schemas.messages import API_PREFIX
@@ -38,7 +39,10 @@ def examine(services: Services, rights: Caller, cloud: Cloud = "") -> api.Doctor
         database=[_finding(one) for one in _of_database(services)],
         server=[
             _finding(one)
-            for one in load_findings(services.operations.load.figures(services.operations.database_trouble()))
+            for one in (
+                *load_findings(services.operations.load.figures(services.operations.database_trouble())),
+                *pipeline_findings(services.operations.pipeline(), now=services.clock()),
+            )
         ],
     )
 

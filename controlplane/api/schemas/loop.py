@@ -6,6 +6,7 @@ from pydantic import Field
 
 from controlplane.api.schemas.clusters import EventOut
 from controlplane.api.schemas.messages import Message
+from controlplane.api.schemas.metric_pipeline import MetricPipelineOut
 
 
 class LogEventOut(EventOut):
@@ -150,3 +151,6 @@ class LoopOut(Message):
         description="VMs of clusters this server does not have, in places of those it has, by its last listings",
     )
     load: LoadOut | None = Field(default=None, description="of the process that answers")
+    metrics: MetricPipelineOut | None = Field(
+        default=None, description="how metrics are read into the lake; absent where the server does not say"
+    )

@@ -106,7 +106,7 @@ def server(
         from controlplane.server.split.relay import run_relay
 
         raise typer.Exit(run_relay(settings))
-    if settings.telemetry.lake:
+    if settings.telemetry.lake or settings.telemetry.pipeline:
         import deltalake  # noqa: F401 - missing, it is told now, and not when the first plan asks the lake
     # Imported here, because the server is large and every other verb, and a relay, does without it.
     from controlplane.server.process import run

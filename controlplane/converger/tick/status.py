@@ -12,6 +12,7 @@ from controlplane.runtime.polling import Looked
 from controlplane.storage.job import Job
 from controlplane.storage.job_store import JobStore
 from events.store import EventStore
+from spark.pipeline.status import PipelineStatus
 
 MOST_JOBS = 200
 
@@ -42,6 +43,8 @@ class LoopStatus:
     jobs: Sequence[JobStatus] = ()
     poisoned: Sequence[Poisoned] = ()
     tagged: Sequence[TaggedVms] = ()
+    pipeline: PipelineStatus | None = None
+    """How metrics are read; None where nobody says."""
 
     @property
     def lag(self) -> int:
@@ -88,6 +91,7 @@ class ServerLoop:
     timers: Mapping[str, Timers]
     progress: Mapping[str, str]
     tagged: Callable[[], Sequence[TaggedVms]] = tuple
+    pipeline: Callable[[], PipelineStatus | None] = lambda: None
 
     def standing(self) -> LoopStatus:
         """See LoopService."""
@@ -103,4 +107,5 @@ class ServerLoop:
             jobs=[JobStatus(job, self.progress.get(job.intent_id, "")) for job in self.jobs.newest(MOST_JOBS)],
             poisoned=self.ticked.poisoned(),
             tagged=self.tagged(),
+            pipeline=self.pipeline(),
         )

@@ -19,6 +19,7 @@ from controlplane.server.assembly.networks import run_network
 from controlplane.server.assembly.terraform_states import SharedClouds, still_in_force
 from controlplane.server.clouds import Clouds
 from controlplane.server.settings import Settings
+from controlplane.server.telemetry_in_force import telemetry_in_force
 from controlplane.server.terraform_runs import module_root, run_terraform
 from controlplane.storage.home_binding import HTTP, homes_of
 from events.clock import utc_now
@@ -87,8 +88,8 @@ def _runner(ground: Ground, bell: Bell, clouds: SharedClouds, planning: Planning
         run_terraform=partial(run_terraform, settings, clouds, storage.states, in_force),
         run_network=partial(run_network, *files),
         run_audit=partial(run_audit, *files),
-        solve=partial(_solve, planning, settings.telemetry.lake),
-        balance=partial(_balance, planning, settings.telemetry.lake),
+        solve=partial(_solve, planning, telemetry_in_force(settings).lake),
+        balance=partial(_balance, planning, telemetry_in_force(settings).lake),
         wake=partial(bell.ring, at_once=True),
         leads=lambda epoch: candidate.held_epoch() == epoch,
         terraform_threads=settings.terraform.threads,

@@ -20,6 +20,7 @@ from controlplane.fleet.ports import SeenFleet
 from controlplane.kafka.gateway import KafkaGateway
 from controlplane.runtime.polling import Leadership, Polled, Poller
 from controlplane.server.settings import Settings
+from controlplane.server.telemetry_in_force import telemetry_in_force
 from controlplane.storage.latest_values import LatestStore
 from events.clock import Clock
 from events.store import EventStore
@@ -74,7 +75,7 @@ def anomalies_of(
         fleet,
         store,
         latest,
-        windows_of(settings.telemetry.lake, settings.telemetry.slow_window_s),
+        windows_of(telemetry_in_force(settings).lake, settings.telemetry.slow_window_s),
         commands,
         clock,
         epoch=epoch,

@@ -42,6 +42,7 @@ from controlplane.server.clouds import console_page_in, packet_filter_in, places
 from controlplane.server.database_roles import examined
 from controlplane.server.sections.process import LOOP
 from controlplane.server.status import planner_state, progress_of, release
+from controlplane.server.telemetry_in_force import telemetry_in_force
 from controlplane.storage.agent_credentials import CredentialStore, SqlCredentialStore
 from controlplane.storage.backup import backup
 from controlplane.storage.home import Home
@@ -141,17 +142,19 @@ def broker_services(
 ) -> services.BrokerServices:
     """Brokers are asked through `gateways`."""
     settings, kafka = base.settings, gateways.of
+    telemetry = telemetry_in_force(settings)
     return services.BrokerServices(
-        metrics=settings.telemetry.metrics,
+        metrics=telemetry.metrics,
+        metrics_cluster=settings.telemetry.metrics_cluster,
         logs=settings.telemetry.logs,
         journals=KafkaJournals(),
         groups=groups,
         group_offsets=GroupOffsetService(kafka),
-        kafka_looks=KafkaQueryService(kafka, utc_now, lake=settings.telemetry.lake),
-        windows=windows_of(settings.telemetry.lake, settings.telemetry.slow_window_s),
+        kafka_looks=KafkaQueryService(kafka, utc_now, lake=telemetry.lake),
+        windows=windows_of(telemetry.lake, settings.telemetry.slow_window_s),
         topic_names=topic_names,
         placements=RecordedPlacements(SqlPlacementStore(base.engine), base.latest, utc_now),
-        past_placements=past_placements_of(settings.telemetry.lake),
+        past_placements=past_placements_of(telemetry.lake),
     )
 
 
@@ -193,6 +196,7 @@ def _operations(ground: Ground, loop: Loop, rooms: Rooms, desk: LoopService) -> 
         database_trouble=lambda: trouble_with(ground.engine) or trouble_with(ground.hasty),
         query_limit_s=settings.database.query_limit_s,
         loop=desk,
+        pipeline=rooms.pipeline.supervisor.status,
         part="loop" if settings.process.only == LOOP else "",
         planner_state=partial(planner_state, settings, hands.planning),
     )

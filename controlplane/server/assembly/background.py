@@ -12,6 +12,7 @@ from controlplane.runtime.polling import Poller
 from controlplane.server.assembly import agent_upgrades, commands, consumer_groups, core, dns, game_days
 from controlplane.server.assembly.anomalies import AnomalyRoom, anomalies_of
 from controlplane.server.assembly.loop import Loop
+from controlplane.server.assembly.metric_pipeline import PipelineRoom, pipeline_of
 from controlplane.server.assembly.topics import TopicRoom, topics_of
 from events.clock import utc_now
 
@@ -27,6 +28,7 @@ class Rooms:
     agents: agent_upgrades.AgentsRoom
     games: game_days.GamesRoom
     audit: AuditRoom
+    pipeline: PipelineRoom
 
 
 def rooms_of(ground: core.Ground, loop: Loop, asking: commands.CommandParts) -> Rooms:
@@ -57,6 +59,7 @@ def rooms_of(ground: core.Ground, loop: Loop, asking: commands.CommandParts) -> 
             watch=watch_of(settings.audit_topic, asking.audit, ground.engine, utc_now),
             clock=utc_now,
         ),
+        pipeline=pipeline_of(settings, fleet=fleet, leadership=candidate),
     )
 
 

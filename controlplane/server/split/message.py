@@ -18,6 +18,7 @@ from controlplane.converger.tick.inventory import TaggedVms
 from controlplane.converger.tick.report import Said
 from controlplane.runtime.polling import Looked
 from events.ids import ClusterUid
+from spark.pipeline.status import PipelineStatus
 
 LOOP: Final = "loop-word"
 """Kind of the one row with how the loop does."""
@@ -56,6 +57,7 @@ class LoopWord:
     sources: Mapping[str, SourceReport] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
     ca_pem: str = ""
+    pipeline: PipelineStatus | None = None
 
 
 WORD: TypeAdapter[LoopWord] = TypeAdapter(LoopWord)

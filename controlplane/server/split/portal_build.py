@@ -217,6 +217,7 @@ def _operations(base: core.Base, hearing: LoopSubscriber) -> OperationsServices:
         loop_notice=hearing.notice,
         part="portal",
         planner_state=hearing.planner,
+        pipeline=lambda: hearing.word.pipeline if hearing.word is not None else None,
     )
 
 

@@ -72,6 +72,7 @@ class LoopTeller:
             sources={standing.binding.name: standing for standing in self.board.all()},
             files=self.files(),
             ca_pem=self.ca_pem,
+            pipeline=loop.pipeline(),
         )
 
     def _said(self) -> list[LatestValue]:

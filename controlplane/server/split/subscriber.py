@@ -123,6 +123,7 @@ class HeardLoop:
             jobs=[JobStatus(job, word.progress.get(job.intent_id, "")) for job in self.jobs.newest(MOST_JOBS)],
             poisoned=word.poisoned,
             tagged=word.tagged,
+            pipeline=word.pipeline,
         )
 
 

@@ -51,6 +51,7 @@ from events.store import EventStore
 from planner.observed import KafkaSnapshot
 from planner.rollout.desired import desired_nodes
 from providers.price_book import PriceBook
+from spark.pipeline.status import PipelineStatus
 from tests.fakes.agent_credentials import MemoryCredentialStore
 from tests.fakes.asking import Asker
 from tests.fakes.audit import MemoryAuditStore
@@ -108,6 +109,8 @@ class House:
     console_page: ConsolePage = no_console_page
     audit_topic: TopicStatus | None = None
     load: ServerLoad = field(default_factory=ServerLoad)
+    pipeline: PipelineStatus | None = None
+    """How metrics are read."""
     filter_rules: str = ""
     """Of VMs that filter packets themselves."""
     request_id: Callable[[], str] = lambda: "0123456789abcdef"
@@ -135,6 +138,7 @@ class House:
                 planner_state=lambda: "starting",
                 backup=self._backup,
                 load=self.load,
+                pipeline=lambda: self.pipeline,
             ),
             access=access_services(
                 installation=Installation("inst", SecretBytes(b"server key"), SecretStr(TOKEN)),

@@ -80,6 +80,8 @@ AUDIT, REACHED = "kedge_audit_topic_problem", "kedge_audit_topic_reached_timesta
 NEWEST, IN_TOPIC = "kedge_audit_topic_newest_entry", "kedge_audit_topic_last_entry"
 HERE, FIT, SHED = "kedge_agents_connected", "kedge_agents_fit", "kedge_requests_shed_total"
 FAILS = "kedge_task_failures_total"
+PIPELINE, AWAY = "kedge_metric_pipeline", {"state": "backing off"}
+BATCH = "kedge_metric_stream_batch_timestamp_seconds"
 
 CASES = (
     case("NoLeader", "nobody leads", series("kedge_leader", {}, 0), FOLLOWS, within_s=150),
@@ -174,6 +176,11 @@ CASES = (
     case("AgentsNearlyFull", "nine of ten", series(HERE, {}, 300), series(FIT, {}, 336), within_s=330),
     case("AgentsNearlyFull", "half of them", series(HERE, {}, 160), series(FIT, {}, 336)),
     case("AgentsNearlyFull", "a short rush", series(HERE, {}, during(600, 840, 300, 10)), series(FIT, {}, 336)),
+    case("MetricsNotRead", "its process ends again and again", series(PIPELINE, AWAY, 1), within_s=630),
+    case("MetricsNotRead", "a topic stands still", series(BATCH, {"stream": "orders"}, 0), within_s=930),
+    case("MetricsNotRead", "it was killed once", series(PIPELINE, AWAY, during(600, 660))),
+    case("MetricsNotRead", "batches come", series(BATCH, {"stream": "orders"}, now_and_then(60))),
+    case("MetricsNotRead", "it is off", series(PIPELINE, {"state": "off"}, 1)),
     case("RequestsShed", "agents are sent away", series(SHED, {"who": "agents"}, lambda t: t / 10), within_s=660),
     case("RequestsShed", "it was so before", series(SHED, {"who": "agents"}, 12345)),
     case("RequestsShed", "a short rush", series(SHED, {"who": "people"}, lambda t: min(max(t - 600, 0), 60))),

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from controlplane.runtime.descriptors import budget_of
 from controlplane.runtime.process_errors import Troubles
 from controlplane.storage.latest_values import LatestValue, Subject
 from events import facts
+from spark.pipeline.status import PipelineStatus, StreamStatus
 from tests.builders import a_partition, a_snapshot
 from tests.unit.controlplane.api.portal_house import START, House, three_brokers
 
@@ -55,8 +56,15 @@ def a_house() -> House:
     house = House(load=ServerLoad(budget_of(1024), troubles))
     house.load.see_connections({"agents": 4, "people": 1}, 60)
     house.load.count_closed("room")
+    house.pipeline = PipelineStatus(state="running", since=START, restarts=2, memory_bytes=2**30)
     house.apply()
     view = house.join(*three_brokers())
+    names = (view.uid, "theirs")
+    streams = [
+        StreamStatus(name=n, topic="m", state="reading", records=9, behind=3, batch_s=1.5, batch_at=START)
+        for n in names
+    ]
+    house.pipeline = replace(house.pipeline, streams=tuple(streams))
     house.record(
         facts.ConditionChanged("Blocked", status=True, reason="RunFailed", message="Terraform failed"),
     )
@@ -263,3 +271,15 @@ def test_the_load_of_the_server_is_told_with_what_it_sent_away() -> None:
     assert value("kedge_connections_closed_total", why="room") == 1
     assert value("kedge_task_failures_total", task="loop") == 1
     assert value("kedge_database_problem") == 0
+
+
+def test_what_reads_metrics_is_told_with_the_streams_of_clusters_that_may_be_seen(house: House) -> None:
+    told = scraped(house)
+    assert value(told, "kedge_metric_pipeline", state="running") == 1
+    assert value(told, "kedge_metric_pipeline", state="backing off") == 0
+    assert value(told, "kedge_metric_pipeline_restarts_total") == 2
+    assert [s.labels for s in told["kedge_metric_stream_up"]] == [{"stream": "orders"}], "nobody else's"
+    assert value(told, "kedge_metric_stream_behind_messages", stream="orders") == 3
+    assert value(told, "kedge_metric_stream_batch_timestamp_seconds", stream="orders") == START.timestamp()
+    house.pipeline = None
+    assert "kedge_metric_pipeline" not in scraped(house), "what nobody says is absent"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.api.schemas import loop as api
+from controlplane.api.schemas import loop as api, metric_pipeline as metric_api
 from controlplane.cli import exits
 from tests.unit.controlplane.cli.cli_world import START, World, problem, snapshot
 
@@ -111,6 +111,42 @@ def test_the_loop_as_people_and_as_machines_read_it(world: World, shape: str) ->
     assert ran.exit_code == exits.OK
     assert ran.stderr == ""
     snapshot("loop.txt" if shape == "text" else f"loop.{shape}", ran.stdout)
+
+
+def test_what_reads_metrics_is_told_with_its_problem(world: World) -> None:
+    stream = metric_api.MetricStreamOut(
+        name="orders",
+        topic="__kedge_metrics",
+        state="failed",
+        batches=3,
+        records=9,
+        behind=7,
+        batch_s=1.0,
+        batch_at=START - timedelta(minutes=9),
+        failures=2,
+        error="Call timed out",
+        error_at=START,
+        retry_at=START,
+    )
+    pipeline = metric_api.MetricPipelineOut(
+        state="running",
+        since=START - timedelta(hours=2),
+        reason="",
+        problem="__kedge_metrics of orders cannot be read: Call timed out",
+        pid=12,
+        restarts=1,
+        error="",
+        error_at=None,
+        memory_bytes=None,
+        lake="/lake",
+        housekeeping_at=None,
+        streams=[stream],
+    )
+    world.server.on("GET", "/loop", told(metrics=pipeline))
+    shown = world.run("loop").stdout
+    assert "metrics        running since 2 h ago, 1 restart" in shown
+    assert "__kedge_metrics of orders cannot be read: Call timed out" in shown
+    assert "orders: failed, last batch 9 min ago, 7 behind" in shown
 
 
 def test_what_has_ended_and_old_beats_are_shown_when_asked_for(world: World) -> None:

@@ -4,6 +4,7 @@ import json
 
 from agent.wire import Document
 from controlplane.api.documents import offer
+from controlplane.background.metric_pipeline.topic import MetricsTo
 from events.ids import Epoch
 from spark.metrics.topic import TOPIC, TOPIC_CONFIG
 from tests.builders import a_view
@@ -12,7 +13,9 @@ EPOCH = Epoch(3)
 
 
 def told(key: str, *, metrics: bool) -> Document:
-    return Document.model_validate_json(offer(a_view(), key, epoch=EPOCH, metrics=metrics).body)
+    return Document.model_validate_json(
+        offer(a_view(), key, epoch=EPOCH, metrics=MetricsTo() if metrics else None).body
+    )
 
 
 def test_brokers_are_told_where_metrics_go_only_when_asked_for() -> None:
@@ -34,7 +37,7 @@ def test_a_vm_that_filters_packets_is_told_its_rules_and_an_older_agent_can_read
 
 
 def test_turning_metrics_on_is_a_new_document_and_an_older_agent_can_read_it() -> None:
-    on, off = (offer(a_view(), "brokers-a-0.g1", epoch=EPOCH, metrics=metrics) for metrics in (True, False))
+    on, off = (offer(a_view(), "brokers-a-0.g1", epoch=EPOCH, metrics=metrics) for metrics in (MetricsTo(), None))
     assert on.etag != off.etag
     content = json.loads(on.body)
     del content["metrics"]  # what an agent that does not know the key sees

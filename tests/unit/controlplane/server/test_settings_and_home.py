@@ -148,7 +148,13 @@ def test_no_value_has_more_than_twenty_settings() -> None:
     assert [kind.__name__ for kind in kinds if len(kind.model_fields) > 20] == []
 
 
-SAMPLES = {"port": "8499", "names": '["kedge.example"]', "server_addresses": '["10.0.0.1"]', "cost_tags": '["team"]'}
+SAMPLES = {
+    "port": "8499",
+    "names": '["kedge.example"]',
+    "server_addresses": '["10.0.0.1"]',
+    "cost_tags": '["team"]',
+    "metrics": "true",
+}
 """What is told of keys in a variable where their default would not do."""
 
 

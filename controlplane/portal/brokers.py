@@ -11,13 +11,16 @@ from agent.wire import FindingReport
 from controlplane.api.access.caller import Caller
 from controlplane.api.cluster_lookup import living
 from controlplane.api.presenters import instances as instance_answers
+from controlplane.api.presenters.figures import broker_figures_out
 from controlplane.api.presenters.instances import agents_of_cluster
 from controlplane.api.presenters.quorum import quorum_out
 from controlplane.api.problems import ApiError
+from controlplane.api.read_models.broker_figures import FRESH, newest
 from controlplane.api.read_models.brokers import COLUMNS, SORTS, chosen, hosted_like, role_on, value_of
 from controlplane.api.read_models.cluster_words import STALE
 from controlplane.api.routes.brokers import brokers_of
 from controlplane.api.routes.topics import is_recorded, topics_seen
+from controlplane.api.schemas.figures import BrokerFiguresOut
 from controlplane.api.services import Services
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
@@ -105,6 +108,7 @@ def broker_detail(
         is_stale=snapshot is not None and services.clock() - snapshot.at > STALE,
         dirs=snapshot.log_dirs.get(broker) if snapshot else None,
         agent=agents.get(instance.key),
+        measured=_measured(services, view, broker),
         findings=_findings(agents.get(instance.key), instance),
         ours=frozenset(i.service_id for i in view.brokers()),
         partitions=shown[:MOST_PARTITIONS],
@@ -116,6 +120,13 @@ def broker_detail(
         settings=[(n, v, wanted_by(view, instance, n, ValueOrigin.FILE)) for n, v in sorted(instance.settings.items())],
         q=q,
     )
+
+
+def _measured(services: Services, view: ClusterView, broker: int) -> BrokerFiguresOut | None:
+    """Its newest minute in the metric lake, where that is young."""
+    now = services.clock()
+    found = newest(services.brokers.windows.figures(view.uid, now - FRESH, now), now).get(broker)
+    return broker_figures_out(found) if found is not None else None
 
 
 def _safety(

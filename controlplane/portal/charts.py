@@ -7,10 +7,13 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 
 from controlplane.api.anomaly_series import Series
+from controlplane.api.schemas.figures import FiguresOut
 from planner.consumers.history import LagPoint
 
 GAP = timedelta(minutes=25)
 """Without a point for so long a line is broken: nobody looked meanwhile."""
+MINUTES_GAP = timedelta(minutes=2, seconds=30)
+"""The same of a figure of minutes."""
 MOST_ROWS = 60
 """Of the table beside a chart, the newest."""
 
@@ -25,6 +28,8 @@ class Chart:
     lines: Mapping[str, tuple[float | None, ...]]
     mark: datetime | None = None
     mark_words: str = ""
+    marks: tuple[tuple[datetime, str], ...] = ()
+    """More such times, each with what happened: in words beside the chart, where only their lines fit into it."""
     summary: str = ""
     """What it shows in words."""
 
@@ -35,9 +40,13 @@ class Chart:
             "unit": self.unit,
             "times": [t.timestamp() for t in self.times],
             "lines": [{"name": name, "values": values} for name, values in self.lines.items()],
-            "mark": self.mark.timestamp() if self.mark else None,
+            "marks": [at.timestamp() for at in self._marked],
         }
         return json.dumps(told, separators=(",", ":"))
+
+    @property
+    def _marked(self) -> list[datetime]:
+        return [*([self.mark] if self.mark else []), *(at for at, _ in self.marks)]
 
     @property
     def rows(self) -> list[tuple[datetime, tuple[float | None, ...]]]:
@@ -66,6 +75,18 @@ def series_chart(series: Series, found_at: datetime) -> Chart:
     summaries = [f"{name} {_span(values)}" for name, values in series.lines.items()]
     missing = f"; {len(apart)} times nothing was measured" if apart else ""
     return Chart(series.name, series.unit, times, lines, found_at, "found", ", ".join(summaries) + missing)
+
+
+def traffic_chart(told: FiguresOut) -> Chart | None:
+    """What all brokers took in and gave out, with the steps of the roll; None without a second point to draw to."""
+    if len(told.traffic) < 2:
+        return None
+    ins = [None if p.in_bytes_per_s is None else p.in_bytes_per_s / 2**20 for p in told.traffic]
+    outs = [None if p.out_bytes_per_s is None else p.out_bytes_per_s / 2**20 for p in told.traffic]
+    times, lines = with_gaps([p.at for p in told.traffic], {"in": ins, "out": outs}, MINUTES_GAP)
+    summary = "clients and replication, all brokers"
+    marks = tuple((mark.at, mark.words) for mark in told.marks)
+    return Chart("Traffic", "MiB/s", times, lines, marks=marks, summary=summary)
 
 
 def with_gaps(

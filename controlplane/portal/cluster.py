@@ -14,6 +14,7 @@ from controlplane.api.auth import actor_of
 from controlplane.api.cluster_lookup import living
 from controlplane.api.given_commands import carry_out
 from controlplane.api.presenters import clusters as answers
+from controlplane.api.presenters.figures import figures_out
 from controlplane.api.presenters.fleet import FleetRow, fleet_row
 from controlplane.api.presenters.instances import agents_of_cluster
 from controlplane.api.read_models.changes import changes_of
@@ -21,6 +22,7 @@ from controlplane.api.read_models.roll_stages import Roll, Rolls, Story
 from controlplane.api.services import PortalServices, Services
 from controlplane.cluster.commands import AbortRecycle, Command, PauseCluster, ResumeCluster
 from controlplane.cluster.view import ClusterView
+from controlplane.portal.charts import traffic_chart
 from controlplane.portal.frame import CsrfChecked, onwards, page
 
 router = APIRouter(prefix="/clusters/{name}", tags=["pages"], include_in_schema=False, dependencies=[CsrfChecked])
@@ -54,6 +56,7 @@ def overview(request: Request, name: str, services: Services, rights: Caller) ->
     snapshot, now = services.fleet.clusters.last_snapshot(view.uid), services.clock()
     head = head_of(request, services, rights, view)
     agents, progress = agents_of_cluster(services, view, now), services.cluster.progress(view)
+    told = figures_out(services, view, head.roll)
     detail = answers.cluster_detail(view, services.fleet.clusters, agents=agents, now=now, progress=progress)
     return page(
         request,
@@ -62,6 +65,8 @@ def overview(request: Request, name: str, services: Services, rights: Caller) ->
         tab="overview",
         detail=detail,
         snapshot=snapshot,
+        traffic=traffic_chart(told),
+        no_traffic=told.why_none,
         endpoints=answers.endpoints_out(view),
         changes=changes_of(head.story.people),
         has_bindings=services.fleet.sources is not None and bool(services.fleet.sources.standings()),

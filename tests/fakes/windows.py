@@ -17,3 +17,7 @@ class KeptWindows(NoWindows):
     def past(self, cluster: str, brokers: Sequence[int], now: datetime) -> Sequence[BrokerWindow]:
         """See Windows."""
         return [w for w in self.kept if w.broker in brokers]
+
+    def figures(self, cluster: str, since: datetime, now: datetime) -> Sequence[BrokerWindow]:
+        """See Windows."""
+        return [w for w in self.kept if w.start >= since]

@@ -14,9 +14,11 @@ from agent.wire import ServiceReport
 from controlplane.api.metrics.anomaly_families import anomaly_families, notifier_families
 from controlplane.api.metrics.audit_topic_families import audit_topic_families
 from controlplane.api.metrics.drift_families import drift_families
+from controlplane.api.metrics.figure_families import figure_families
 from controlplane.api.metrics.group_families import group_families
 from controlplane.api.metrics.heartbeat_families import heartbeat_families
 from controlplane.api.metrics.load_families import load_families
+from controlplane.api.metrics.pipeline_families import pipeline_families
 from controlplane.api.metrics.snapshot import ClusterSnapshot, Sight
 
 STATUSES = ("Converged", "Working", "Blocked", "Paused", "Held", "Deleting", "Unreadable")
@@ -64,12 +66,14 @@ def families(sight: Sight) -> Iterator[Metric]:
     yield by_status
     yield from _of_clusters(sight.clusters)
     yield from _of_services(sight.clusters)
+    yield from figure_families(sight.clusters)
     yield from group_families(sight.clusters, sight.now)
     yield from anomaly_families(sight.clusters)
     yield from notifier_families(sight.notifiers)
     yield from heartbeat_families(sight.clusters, sight.now)
     yield from drift_families(sight.clusters)
     yield from audit_topic_families(sight.audit_topic, sight.now)
+    yield from pipeline_families(sight.pipeline)
     yield from load_families(sight.load)
 
 

@@ -1,7 +1,8 @@
 """Gathers a sight from what the portal has at hand: no broker and no cloud is asked, the database a few times."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from agent.wire import Report
@@ -9,13 +10,16 @@ from controlplane.api.access.rights import Forbidden
 from controlplane.api.metrics.snapshot import ClusterSnapshot, Sight
 from controlplane.api.presenters.conditions import status_word
 from controlplane.api.presenters.sources import spec_source_out
+from controlplane.api.read_models.broker_figures import FRESH, newest
 from controlplane.api.services import PortalServices
 from controlplane.background.anomalies.record import ANOMALIES_NOTED, noted_of
 from controlplane.background.dns.reconciler import DNS_NAME
+from controlplane.background.metric_pipeline.sources import SHARED
 from controlplane.background.notifications.service import NotifierTold
 from controlplane.cluster.observed.agent_reports import AGENT_REPORT
 from controlplane.cluster.observed.cloud_drift import all_audits
 from controlplane.cluster.observed.consumer_groups import GROUPS_NOTED, notes_of
+from spark.pipeline.status import PipelineStatus
 
 
 def sight_of(services: PortalServices) -> Sight:
@@ -43,6 +47,7 @@ def sight_of(services: PortalServices) -> Sight:
             groups=groups.get(view.uid),
             anomalies=anomalies.get(view.uid),
             drift=drift.get(view.uid, {}),
+            measured=newest(services.brokers.windows.figures(view.uid, now - FRESH, now), now),
             source_sync=spec_source_out(view, desk.board.of_source if desk is not None else lambda _: None).sync,
         )
         for view in living
@@ -57,8 +62,18 @@ def sight_of(services: PortalServices) -> Sight:
         clusters=clusters,
         notifiers=_notifiers(services),
         audit_topic=services.access.audit_topic(),
+        pipeline=_pipeline(services, {str(view.uid): view.name for view in living}),
         load=services.operations.load.figures(services.operations.database_trouble()),
     )
+
+
+def _pipeline(services: PortalServices, names: Mapping[str, str]) -> PipelineStatus | None:
+    """Of clusters the caller may not see, nothing."""
+    status = services.operations.pipeline()
+    if status is None:
+        return None
+    mine = [(names.get(s.name.removeprefix(SHARED)), s) for s in status.streams]
+    return replace(status, streams=tuple(replace(stream, name=name) for name, stream in mine if name is not None))
 
 
 def _notifiers(services: PortalServices) -> Sequence[NotifierTold]:

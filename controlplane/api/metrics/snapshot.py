@@ -6,6 +6,7 @@ from datetime import datetime
 
 from agent.wire import Report
 from controlplane.api.audit.status import TopicStatus
+from controlplane.api.read_models.broker_figures import Measured
 from controlplane.api.server_load import LoadFigures
 from controlplane.background.anomalies.record import AnomaliesNoted
 from controlplane.background.notifications.service import NotifierTold
@@ -14,6 +15,7 @@ from controlplane.cluster.observed.consumer_groups import GroupsNoted
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.tick.report import Said
 from planner.observed import KafkaSnapshot
+from spark.pipeline.status import PipelineStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,8 @@ class ClusterSnapshot:
     """Its open anomalies, where any was ever found."""
     drift: Noted = field(default_factory=dict)
     """The last audits of its places in the clouds."""
+    measured: Mapping[int, Measured] = field(default_factory=dict)
+    """By broker, its newest minute in the metric lake, where that is young."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,5 +53,7 @@ class Sight:
     clusters: tuple[ClusterSnapshot, ...]
     notifiers: Sequence[NotifierTold] = ()
     audit_topic: TopicStatus | None = None
+    pipeline: PipelineStatus | None = None
+    """How metrics are read, of streams those of clusters that are here, by their names."""
     load: LoadFigures | None = None
     """Of the process that answers."""

@@ -2,15 +2,20 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol, TypeVar
 
 from controlplane.converger.tick.lake_rates import OLDEST_S, read_lake
+from controlplane.runtime.short_cache import Looks
+from events.clock import utc_now
 from planner.anomalies.cooling import Load
 from planner.anomalies.slow import BrokerWindow
 from planner.observed import TopicPartition
 
 _T = TypeVar("_T")
+MINUTE_S = 60
+SHOWN_ANEW = timedelta(seconds=30)
+"""Pages reload by themselves, and a minute more is there every five minutes."""
 _log = logging.getLogger(__name__)
 
 
@@ -25,6 +30,10 @@ class Windows(Protocol):
 
     def loads(self, cluster: str, now: datetime) -> Mapping[TopicPartition, Load]:
         """What clients write to and read from its partitions, where that is known and young; a walk over them all."""
+
+    def figures(self, cluster: str, since: datetime, now: datetime) -> Sequence[BrokerWindow]:
+        """Minutes of all its brokers that began since then, with every figure that is measured of a broker."""
+        ...
 
 
 class NoWindows:
@@ -42,12 +51,17 @@ class NoWindows:
         """See Windows."""
         return {}
 
+    def figures(self, cluster: str, since: datetime, now: datetime) -> Sequence[BrokerWindow]:
+        """See Windows."""
+        return ()
+
 
 class LakeWindows:
     """Those of the lake at this path or URL, of `width_s` (60 or 300)."""
 
     def __init__(self, lake: str, width_s: int) -> None:
         self._lake, self._width_s = lake, width_s
+        self._shown: Looks[tuple[str, timedelta], Sequence[BrokerWindow]] = Looks(utc_now, fresh=SHOWN_ANEW)
 
     def recent(self, now: datetime) -> Mapping[str, Sequence[BrokerWindow]]:
         """See Windows."""
@@ -69,6 +83,15 @@ class LakeWindows:
             return {}
         told = rates.by_partition.items()
         return {TopicPartition(*name): Load(rate.write_bytes_per_s, rate.read_bytes_per_s) for name, rate in told}
+
+    def figures(self, cluster: str, since: datetime, now: datetime) -> Sequence[BrokerWindow]:
+        """See Windows."""
+        from spark.metrics.latencies import figure_windows
+
+        def look(_: Sequence[BrokerWindow] | None) -> Sequence[BrokerWindow]:
+            return self._read(lambda: figure_windows(self._lake, MINUTE_S, cluster, since=since, now=now), ())
+
+        return self._shown.look((cluster, now - since), look)
 
     def _read(self, read: Callable[[], _T], nothing: _T) -> _T:
         from deltalake.exceptions import DeltaError

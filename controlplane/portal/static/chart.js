@@ -29,17 +29,18 @@
     const zone = figure.dataset.zone;
     const axis = { stroke: paint.text, grid: { stroke: paint.grid, width: 1 }, ticks: { stroke: paint.grid, width: 1 } };
     const marked = (u) => {
-      if (!data.mark) return;
-      const x = Math.round(u.valToPos(data.mark, "x", true));
-      if (x < u.bbox.left || x > u.bbox.left + u.bbox.width) return;
-      u.ctx.save();
-      u.ctx.strokeStyle = paint.bad;
-      u.ctx.setLineDash([6, 4]);
-      u.ctx.beginPath();
-      u.ctx.moveTo(x, u.bbox.top);
-      u.ctx.lineTo(x, u.bbox.top + u.bbox.height);
-      u.ctx.stroke();
-      u.ctx.restore();
+      for (const mark of data.marks) {
+        const x = Math.round(u.valToPos(mark, "x", true));
+        if (x < u.bbox.left || x > u.bbox.left + u.bbox.width) continue;
+        u.ctx.save();
+        u.ctx.strokeStyle = paint.bad;
+        u.ctx.setLineDash([6, 4]);
+        u.ctx.beginPath();
+        u.ctx.moveTo(x, u.bbox.top);
+        u.ctx.lineTo(x, u.bbox.top + u.bbox.height);
+        u.ctx.stroke();
+        u.ctx.restore();
+      }
     };
     const options = {
       width: Math.max(240, figure.clientWidth),

@@ -48,6 +48,7 @@ API_ROUTES: dict[tuple[str, str], tuple[Verb | str, Body]] = {
             "ailing-partitions",
             *("topics/{topic}/settings", "brokers", "brokers/{broker}/partitions", "matrix", "diff", "compare"),
             "generations/{generation}",
+            "figures",
         )
     },
     ("POST", f"{_CLUSTER}/losses"): (Verb.DELETE, {"racks": ["a"], "confirm": "orders", "reason": "x"}),

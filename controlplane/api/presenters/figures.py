@@ -1,0 +1,40 @@
+"""From windows of the metric lake to what the API says of brokers."""
+
+from controlplane.api.read_models.broker_figures import SHOWN, Measured, newest, roll_marks, traffic
+from controlplane.api.read_models.roll_stages import Roll
+from controlplane.api.schemas import figures as api
+from controlplane.api.services import PortalServices
+from controlplane.cluster.view import ClusterView
+
+_NAMES = [name for name in api.BrokerFiguresOut.model_fields if name not in ("broker", "at")]
+
+
+def figures_out(services: PortalServices, view: ClusterView, roll: Roll) -> api.FiguresOut:
+    """Reads the lake where there is one."""
+    now = services.clock()
+    since = now - SHOWN
+    windows = services.brokers.windows.figures(view.uid, since, now)
+    return api.FiguresOut(
+        cluster=view.name,
+        brokers=[broker_figures_out(one) for _, one in sorted(newest(windows, now).items())],
+        traffic=[
+            api.TrafficOut(at=p.at, in_bytes_per_s=p.in_bytes_per_s, out_bytes_per_s=p.out_bytes_per_s)
+            for p in traffic(windows)
+        ],
+        marks=[api.RollMarkOut(at=mark.at, words=mark.words) for mark in roll_marks(roll, since)],
+        why_none="" if windows else _why_none(services),
+    )
+
+
+def broker_figures_out(one: Measured) -> api.BrokerFiguresOut:
+    """One broker's newest minute."""
+    return api.BrokerFiguresOut(broker=one.broker, at=one.at, **{name: one.figures.get(name) for name in _NAMES})
+
+
+def _why_none(services: PortalServices) -> str:
+    pipeline = services.operations.pipeline()
+    if pipeline is None:
+        return "the server does not say whether it reads metrics"
+    if pipeline.state == "running":
+        return "no minute of this cluster is closed yet: the first are there five to eight minutes after a start"
+    return f"metrics are not read: {pipeline.state}{f', {pipeline.reason}' if pipeline.reason else ''}"

@@ -1,0 +1,51 @@
+"""What the API says of what brokers did of late."""
+
+from datetime import datetime
+
+from pydantic import Field
+
+from controlplane.api.schemas.messages import Message
+
+
+class BrokerFiguresOut(Message):
+    """One broker in one minute, the newest that is closed. What is null is not known."""
+
+    broker: int
+    at: datetime = Field(description="when that minute began")
+    cpu: float | None = Field(description="share of its machine, 0 to 1")
+    gc_share: float | None = Field(description="share of the time spent in garbage collections, 0 to 1")
+    request_handler_idle: float | None
+    nic_in_bytes_per_s: float | None = Field(description="of Kafka, clients and replication together")
+    nic_out_bytes_per_s: float | None
+    disk_read_bytes_per_s: float | None
+    disk_write_bytes_per_s: float | None
+    produce_total_p99_ms: float | None = Field(description="how long clients waited, replication with it")
+    produce_local_p99_ms: float | None = Field(description="how long the broker itself took")
+    fetch_local_p99_ms: float | None
+    request_queue_p99_ms: float | None
+    log_flush_p99_ms: float | None
+
+
+class TrafficOut(Message):
+    """All brokers in one minute, clients and replication together."""
+
+    at: datetime
+    in_bytes_per_s: float | None = Field(description="null where a broker's share is not known")
+    out_bytes_per_s: float | None
+
+
+class RollMarkOut(Message):
+    """A step of the roll in hand, or the last one."""
+
+    at: datetime
+    words: str
+
+
+class FiguresOut(Message):
+    """As the metric lake has it: a minute is there some five minutes after it ended."""
+
+    cluster: str
+    brokers: list[BrokerFiguresOut] = Field(description="by id, those that were measured in the last 20 minutes")
+    traffic: list[TrafficOut] = Field(description="of the last six hours, oldest first")
+    marks: list[RollMarkOut] = Field(description="in the same time")
+    why_none: str = Field(description='where there is nothing: why; else ""')

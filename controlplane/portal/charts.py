@@ -74,7 +74,8 @@ def series_chart(series: Series, found_at: datetime) -> Chart:
     times, lines = with_gaps(series.times, series.lines, gap)
     summaries = [f"{name} {_span(values)}" for name, values in series.lines.items()]
     missing = f"; {len(apart)} times nothing was measured" if apart else ""
-    return Chart(series.name, series.unit, times, lines, found_at, "found", ", ".join(summaries) + missing)
+    summary = ", ".join(summaries) + missing
+    return Chart(series.name, series.unit, times, lines, found_at, "found", summary=summary)
 
 
 def traffic_chart(told: FiguresOut) -> Chart | None:

@@ -10,12 +10,10 @@ from controlplane.api.schemas.clusters import ClusterDetailOut
 from controlplane.api.schemas.conditions import ConditionOut
 from controlplane.api.schemas.instances import BesideOut, InstanceOut
 from controlplane.api.schemas.quorum import QuorumMemberOut
+from controlplane.cluster.condition_severity import is_note, row_of
 from controlplane.cluster.wait_reasons import NEXT, WaitReason, is_for_a_person
 from controlplane.kafka.quorum import keeps_up, silence
 from events.quantities import counted
-
-GOOD_WHEN_TRUE = frozenset({"Converged", "Synced"})
-"""Every other condition tells of something people should know."""
 
 GRAVE = (
     "TickFailing",
@@ -31,15 +29,6 @@ GRAVE = (
 
 ITS_TURN = ("WaitsForStage", "WaitsForWindow")
 """Why work is not begun: no illness, and said only where nothing else explains that it is not done."""
-
-NOTES = ("ExternalEmpty", "HealingOff", "ImageBehind", "MachineFallback", "SettingsAdopted", "SingleCopies")
-"""What is so because somebody wanted it, or harms nobody."""
-
-NOTED_REASONS = (("MaintenanceScheduled", "Announced"),)
-"""Type and reason of conditions that are a note by this reason alone: each VM gets its successor in time."""
-
-NO_NOTE_REASONS = (("WaitsForStage", "StageFails"),)
-"""Those whose type is a note, with a reason that needs somebody."""
 
 SILENT_S = 120.0
 """An agent that was not heard for as long is told; as the alert KedgeAgentSilent has it."""
@@ -58,16 +47,9 @@ def why(detail: ClusterDetailOut) -> str:
 
 def is_ill(condition: ConditionOut) -> bool:
     """Whether it tells of an illness: it is as it should not be, and no note. Work towards what is declared is none."""
-    if condition.type == "Converged" or condition.status == (condition.type in GOOD_WHEN_TRUE):
+    if condition.type == "Converged" or condition.status == row_of(condition.type).good_when_true:
         return False
     return not is_note(condition.type, condition.reason)
-
-
-def is_note(kind: str, reason: str) -> bool:
-    """Whether a condition of this type, for this reason, says nothing that anybody has to mend."""
-    if (kind, reason) in NO_NOTE_REASONS:
-        return False
-    return kind in NOTES or kind in ITS_TURN or (kind, reason) in NOTED_REASONS
 
 
 def needs_a_person(reason: str, message: str) -> bool:

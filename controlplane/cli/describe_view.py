@@ -11,9 +11,10 @@ from rich.text import Text
 from controlplane.api.schemas.clusters import ClusterDetailOut
 from controlplane.api.schemas.conditions import ConditionOut
 from controlplane.api.schemas.instances import ConsoleOut, FindingOut, InstanceOut
-from controlplane.api.trouble import GOOD_WHEN_TRUE, message_of
+from controlplane.api.trouble import message_of
 from controlplane.cli import progress, quorum_view, tables, waiting
 from controlplane.cli.status_tree import status_tree
+from controlplane.cluster.condition_severity import row_of
 from controlplane.cluster.wait_reasons import NEXT
 from controlplane.runtime.quantities import ago, human_seconds, since
 from controlplane.runtime.styled_text import styled
@@ -134,7 +135,7 @@ def _conditions(detail: ClusterDetailOut, now: datetime) -> Table:
 
 
 def _condition_row(condition: ConditionOut, name: str, now: datetime) -> Sequence[Text | str]:
-    good = condition.status == (condition.type in GOOD_WHEN_TRUE)
+    good = condition.status == row_of(condition.type).good_when_true
     status = styled("True" if condition.status else "False", "green" if good else "yellow")
     command = waiting.next_command(condition, name) if _asks(condition) else ""
     return (

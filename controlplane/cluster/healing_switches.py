@@ -4,7 +4,7 @@ from datetime import datetime
 
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.healing import SwitchView
-from planner.anomalies.kinds import Kind
+from planner.anomalies.kinds import HEALED, Kind
 
 EVERY_KIND = ""
 """The switch of all kinds at once."""
@@ -40,7 +40,7 @@ def switched_off(view: ClusterView, now: datetime) -> tuple[Kind, ...]:
     """Kinds that a person switched off, for now or for good."""
     if not view.requests.switches:
         return ()
-    return tuple(k for k in Kind if (switch := in_force(view, k, now)) is not None and not switch.on)
+    return tuple(k for k in Kind if k in HEALED and (switch := in_force(view, k, now)) is not None and not switch.on)
 
 
 def is_being_cured(view: ClusterView, node: str, key: str) -> bool:

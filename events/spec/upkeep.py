@@ -21,6 +21,8 @@ AnomalyKind = Literal[
     "disk-failure",
     "topic-anomaly",
     "maintenance-event",
+    "partition-failure",
+    "condition",
 ]
 
 AntiAffinity = Literal["strict", "best-effort", "none"]

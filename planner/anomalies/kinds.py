@@ -10,7 +10,8 @@ from types import MappingProxyType
 
 
 class Kind(StrEnum):
-    """What is wrong. The words are Cruise Control's, so that its users find their way; it has no hot broker."""
+    """What is wrong. The words are Cruise Control's, so that its users find their way; it has no hot broker,
+    and neither of the last two."""
 
     GOAL_VIOLATION = "goal-violation"
     BROKER_FAILURE = "broker-failure"
@@ -19,6 +20,22 @@ class Kind(StrEnum):
     DISK_FAILURE = "disk-failure"
     TOPIC_ANOMALY = "topic-anomaly"
     MAINTENANCE_EVENT = "maintenance-event"
+    PARTITION_FAILURE = "partition-failure"
+    CONDITION = "condition"
+
+
+HEALED = frozenset(
+    {
+        Kind.GOAL_VIOLATION,
+        Kind.BROKER_FAILURE,
+        Kind.SLOW_BROKER,
+        Kind.HOT_BROKER,
+        Kind.DISK_FAILURE,
+        Kind.TOPIC_ANOMALY,
+        Kind.MAINTENANCE_EVENT,
+    }
+)
+"""Kinds that Kedge may heal by itself, so that healing of them can be switched. The others are there to be told."""
 
 
 class State(StrEnum):
@@ -47,6 +64,8 @@ GRACE: Mapping[Kind, timedelta] = MappingProxyType(
         Kind.DISK_FAILURE: timedelta(0),
         Kind.TOPIC_ANOMALY: timedelta(minutes=5),
         Kind.MAINTENANCE_EVENT: timedelta(0),
+        Kind.PARTITION_FAILURE: timedelta(seconds=60),
+        Kind.CONDITION: timedelta(minutes=2),
     }
 )
 """Unless the spec says otherwise (`healing.grace`). A reboot of a broker takes less than its grace."""
@@ -60,5 +79,7 @@ WORDS: Mapping[Kind, str] = MappingProxyType(
         Kind.DISK_FAILURE: "a disk failed",
         Kind.TOPIC_ANOMALY: "a topic is not as it is declared",
         Kind.MAINTENANCE_EVENT: "the cloud is going to take a host down",
+        Kind.PARTITION_FAILURE: "partitions cannot be written or read",
+        Kind.CONDITION: "a condition of the cluster tells of harm, or waits for a person",
     }
 )

@@ -11,7 +11,7 @@ from controlplane.background.notifications.service import NotifierTold
 from controlplane.cluster.healing_switches import in_force, why_not
 from controlplane.cluster.view import ClusterView
 from planner.anomalies.judge import Anomaly
-from planner.anomalies.kinds import Kind, State
+from planner.anomalies.kinds import HEALED, Kind, State
 
 TONES = {
     State.WAITING: "bad",
@@ -78,7 +78,7 @@ def anomaly_out(cluster: str, anomaly: Anomaly) -> anomaly_api.AnomalyOut:
 def healing_out(view: ClusterView, now: datetime) -> list[anomaly_api.HealingOut]:
     """Each kind with its switch and its grace."""
     found = []
-    for kind in Kind:
+    for kind in (k for k in Kind if k in HEALED):
         switch, reason = in_force(view, kind, now), why_not(view, kind, now)
         until = switch.until if switch else None
         grace_s = grace_of(view, kind).total_seconds()

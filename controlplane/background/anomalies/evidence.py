@@ -7,8 +7,10 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from controlplane.background.anomalies.conditions import conditions_that_last, failed_partitions
 from controlplane.background.anomalies.rates import NO_RATES, Rates, bands
 from controlplane.background.anomalies.status import ZONES
+from controlplane.cluster.condition_severity import UNREADABLE
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
@@ -71,15 +73,23 @@ NOTHING = AnomalyEvidence((), frozenset(Kind))
 
 
 def evidence(view: ClusterView, seen: SeenCluster) -> AnomalyEvidence:
-    """A cluster that was never converged serves nobody yet: nothing of it is an anomaly; nor of a deleted one."""
-    if not view.roll.converged or view.deleted or view.requests.tombstone or view.document is None:
+    """A cluster that was never converged serves nobody yet, nor does one that is being deleted: of these conditions
+    alone tell of something. Of a deleted one nothing does."""
+    if view.deleted or view.document is None:
         return NOTHING
+    conditions = [*conditions_that_last(view, seen.now)]
+    if view.history.unreadable:
+        unreadable = AnomalyFinding(Kind.CONDITION, UNREADABLE, f"its history cannot be read: {view.history.unreadable}")
+        return AnomalyEvidence(_once([unreadable, *conditions]), frozenset({Kind.CONDITION}))
+    if not view.roll.converged or view.requests.tombstone:
+        return AnomalyEvidence(_once(conditions), frozenset(Kind))
     kafka = seen.kafka if seen.kafka is not None and seen.now - seen.kafka.at <= YOUNG else None
     found = [*_failed_brokers(view, kafka), *_failed_disks(view, seen), *_topics(view), *_maintenance(view)]
-    found += _odd_rates(view, seen)
-    looked_at = {Kind.TOPIC_ANOMALY, Kind.MAINTENANCE_EVENT}
+    found += [*_odd_rates(view, seen), *conditions]
+    looked_at = {Kind.TOPIC_ANOMALY, Kind.MAINTENANCE_EVENT, Kind.CONDITION}
     if kafka is not None:
-        looked_at.add(Kind.BROKER_FAILURE)
+        found += failed_partitions(kafka)
+        looked_at |= {Kind.BROKER_FAILURE, Kind.PARTITION_FAILURE}
     if kafka is not None and seen.goals:
         found += _goals(view, kafka)
         looked_at.add(Kind.GOAL_VIOLATION)

@@ -120,8 +120,8 @@ class AnomalyReconciler:
         """A cluster that cannot be looked at is left for the next round. Raises StoreUnavailable, RoundIncomplete."""
         now, this_round = self._clock(), Round("anomalies")
         sick = ailing(self._latest.of_kind(AGENT_FINDINGS), now)
-        views = [v for v in self._fleet.views() if v.document is not None and not v.history.unreadable]
-        outliers = self._outliers(views, now, this_round)
+        views = [v for v in self._fleet.views() if v.document is not None]
+        outliers = self._outliers([v for v in views if not v.history.unreadable], now, this_round)
         recorded = 0
         for view in views:
             with this_round.apart(view.name):

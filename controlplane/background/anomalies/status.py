@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from controlplane.background.anomalies.conditions import next_step
 from controlplane.background.anomalies.standstill import stands_still
 from controlplane.cluster.healing_switches import why_not
 from controlplane.cluster.holds import hold_on
@@ -18,7 +19,7 @@ from controlplane.converger.conditions.maintenance import MAINTENANCE
 from controlplane.converger.questions.moves.placement_work import corrects, leaves_leaders
 from planner.anomalies.cooling import Cooling
 from planner.anomalies.judge import AnomalyFinding, FindingStatus
-from planner.anomalies.kinds import GRACE, Kind, State
+from planner.anomalies.kinds import GRACE, HEALED, Kind, State
 from planner.anomalies.slow import too_many
 from planner.anomalies.topic_rates import topic_of_rate
 
@@ -57,7 +58,9 @@ class Stance:
             return FindingStatus(State.HEALING, healing)
         left = grace_of(self.view, finding.kind) - (self.now - since)
         if left > timedelta(0):
-            return FindingStatus(State.FOUND, f"it may pass by itself: told and healed in {_minutes(left)}")
+            return FindingStatus(State.FOUND, f"it may pass by itself: {_then(finding.kind)} in {_minutes(left)}")
+        if finding.kind is Kind.CONDITION:
+            return FindingStatus(State.WAITING, f"Next: {next_step(self.view, finding.subject)}")
         return self._after_grace(finding)
 
     def _healing(self, finding: AnomalyFinding) -> str:
@@ -148,6 +151,8 @@ _LEFT: Mapping[Kind, str] = {
     "kedge replace {name} {subject}",
     Kind.DISK_FAILURE: "its cure waits or is given up. Next: kedge describe {name}, or kedge replace {name} {subject}",
     Kind.TOPIC_ANOMALY: "it is put right once what stands in its way is gone. Next: kedge topics {name}",
+    Kind.PARTITION_FAILURE: "it is over once replicas are back in sync; what keeps them away is told apart. "
+    "Next: kedge describe {name}",
     Kind.MAINTENANCE_EVENT: "nothing is done about it before its date. Next: kedge describe {name}",
 }
 """What an anomaly waits for whose grace is over, where nothing is in hand."""
@@ -250,6 +255,10 @@ def _emptied(view: ClusterView, there: tuple[InstanceView, ...]) -> str:
     if len(there) > len(lost) > 0:
         return f"{', '.join(sorted(i.key for i in there if not i.lost))} takes its place"
     return ""
+
+
+def _then(kind: Kind) -> str:
+    return "told and healed" if kind in HEALED else "told"
 
 
 def _minutes(span: timedelta) -> str:

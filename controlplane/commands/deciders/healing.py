@@ -7,12 +7,12 @@ from controlplane.cluster.view import ClusterView
 from controlplane.commands.deciders.decision import CommandDecision, asked_by
 from controlplane.commands.deciders.lookups import NOTHING, Lookups
 from events import facts
-from planner.anomalies.kinds import Kind
+from planner.anomalies.kinds import HEALED
 
 
 def healing_switched(view: ClusterView, command: SwitchHealing, _: Lookups = NOTHING) -> CommandDecision:
     """Raises CommandRefused for a kind there is not."""
-    kinds = {kind.value for kind in Kind}
+    kinds = {kind.value for kind in HEALED}
     if command.kind and command.kind not in kinds:
         message = f"{command.kind!r} is not a kind of anomaly"
         raise CommandRefused("unknown-kind", message, f"One of {', '.join(sorted(kinds))}, or none of them for all.")

@@ -9,7 +9,8 @@ import pytest
 from controlplane.api.schemas.clusters import ClusterDetailOut
 from controlplane.api.schemas.instances import BesideOut, FindingOut
 from controlplane.api.schemas.quorum import QuorumMemberOut, QuorumOut
-from controlplane.api.trouble import GRAVE, ITS_TURN, NOTED_REASONS, NOTES, why
+from controlplane.api.trouble import GRAVE, ITS_TURN, why
+from controlplane.cluster.condition_severity import CONDITIONS, Severity
 from controlplane.cluster.wait_reasons import WaitReason, is_for_a_person
 from tests.unit.controlplane.cli.cli_world import START, condition, detail, instance
 from tests.unit.docs.doc_pages import bare, table_headed, text
@@ -19,7 +20,10 @@ from tests.unit.docs.test_doc_findings import agent_findings
 KEYS = ("brokers-a-0.g1", "brokers-b-0.g1", "brokers-c-0.g1")
 MESSAGE = "as it should not be"
 
-A_NOTE = {**dict.fromkeys((*NOTES, *ITS_TURN), ""), **dict(NOTED_REASONS)}
+A_NOTE = {
+    **{kind: "" for kind, row in CONDITIONS.items() if row.note},
+    **{kind: reason for kind, row in CONDITIONS.items() for reason, s in row.reasons.items() if s is Severity.INFO},
+}
 """Type of a condition that is no illness, and the reason for which it is none ("": any)."""
 ILLNESSES = [t for t in condition_types() if t != "Converged" and A_NOTE.get(t) != ""]
 

@@ -9,7 +9,7 @@ from agent.wire import FindingReport
 from controlplane.api.access.bindings import Binding
 from controlplane.api.access.roles import Role
 from controlplane.api.schemas.clusters import ClusterDetailOut
-from controlplane.api.trouble import is_note
+from controlplane.cluster.condition_severity import is_note
 from events import facts
 from planner.observed import KafkaSnapshot
 from tests.builders import a_partition, a_snapshot

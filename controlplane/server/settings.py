@@ -74,7 +74,7 @@ class Settings(BaseSettings):
     git: tuple[GitBinding, ...] = Field(default=(), description="repositories that declare clusters, `[[git]]` each")
     dns: tuple[ZoneBinding, ...] = Field(default=(), description="zones names of clusters are kept in, `[[dns]]` each")
     notifiers: tuple[NotifierBinding, ...] = Field(
-        default=(), description="where anomalies are told to, `[[notifiers]]` each"
+        default=(), description="who is notified of anomalies and proposals, `[[notifiers]]` each"
     )
     audit_topic: AuditTopicBinding | None = Field(
         default=None, description="the Kafka topic each entry of the audit is written to as well, `[audit_topic]`"

@@ -1,5 +1,6 @@
 """Notices that wait: one suite over memory, SQLite and PostgreSQL; and the way from events to who is told."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -7,12 +8,12 @@ import pytest
 from sqlalchemy import Engine
 
 from controlplane.background.notifications.binding import NotifierBinding
+from controlplane.background.notifications.delivery import NotDelivered
 from controlplane.background.notifications.notice import Notice
-from controlplane.background.notifications.notifier import NotTold
 from controlplane.background.notifications.outbox import MOST, Outbox, SqlOutbox, WaitingNotice
 from controlplane.background.notifications.post import NoticeSender, NoticeSpreader
-from controlplane.storage.streams import anomalies_stream
-from events import facts
+from controlplane.storage.streams import PROPOSALS, anomalies_stream
+from events import facts, proposal_facts
 from events.codec import encode
 from events.envelope import Origin
 from events.ids import ClusterUid
@@ -33,15 +34,19 @@ def waiting(*positions: int) -> list[WaitingNotice]:
     return [WaitingNotice(p, replace(NOTICE, id=f"e{p}")) for p in positions]
 
 
+def first_of(outbox: Outbox, now: datetime) -> WaitingNotice | None:
+    return next(iter(outbox.due("oncall", now, timedelta(0))), None)
+
+
 def test_notices_come_in_order_each_once_and_as_they_were(outbox: Outbox) -> None:
     outbox.begin("oncall", 5)
     outbox.keep("oncall", 9, waiting(7, 6))
     outbox.keep("oncall", 9, waiting(6, 7))
-    first = outbox.next("oncall", NOW)
+    first = first_of(outbox, NOW)
     assert first == WaitingNotice(6, replace(NOTICE, id="e6"))
-    outbox.told("oncall", 6, NOW)
-    outbox.told("oncall", 6, NOW)
-    assert outbox.next("oncall", NOW) == WaitingNotice(7, replace(NOTICE, id="e7"))
+    outbox.told("oncall", [6], NOW)
+    outbox.told("oncall", [6], NOW)
+    assert first_of(outbox, NOW) == WaitingNotice(7, replace(NOTICE, id="e7"))
     assert outbox.standings()["oncall"].delivered == 1
     assert outbox.standings()["oncall"].waiting == 1
 
@@ -49,7 +54,7 @@ def test_notices_come_in_order_each_once_and_as_they_were(outbox: Outbox) -> Non
 def test_one_that_begins_is_not_told_of_what_was_before_and_goes_on_where_it_was(outbox: Outbox) -> None:
     assert outbox.begin("oncall", 5).position == 5
     outbox.keep("oncall", 9, waiting(4))
-    assert outbox.next("oncall", NOW) is None
+    assert first_of(outbox, NOW) is None
     assert outbox.begin("oncall", 100).position == 9
 
 
@@ -58,13 +63,13 @@ def test_one_that_failed_is_tried_again_in_its_time_and_keeps_its_place(outbox: 
     outbox.keep("oncall", 2, waiting(1, 2))
     later = NOW + timedelta(seconds=4)
     outbox.failed("oncall", 1, "it answered 500", now=NOW, again_at=later)
-    assert outbox.next("oncall", NOW) is None, "the second one does not overtake the first"
-    again = outbox.next("oncall", later)
+    assert first_of(outbox, NOW) is None, "the second one does not overtake the first"
+    again = first_of(outbox, later)
     assert again is not None
     assert (again.position, again.attempts) == (1, 1)
     standing = outbox.standings()["oncall"]
     assert (standing.error, standing.failing_since) == ("it answered 500", NOW)
-    outbox.told("oncall", 1, later)
+    outbox.told("oncall", [1], later)
     assert outbox.standings()["oncall"].failing_since is None
 
 
@@ -74,7 +79,7 @@ def test_more_than_the_bound_drops_the_oldest_and_counts_them(outbox: Outbox) ->
     outbox.keep("oncall", MOST + 3, waiting(*range(1, MOST + 4)))
     standing = outbox.standings()["oncall"]
     assert (standing.waiting, standing.dropped) == (MOST, 3)
-    first = outbox.next("oncall", NOW)
+    first = first_of(outbox, NOW)
     assert first is not None
     assert first.position == 4
     assert outbox.standings()["other"].dropped == 0
@@ -86,11 +91,13 @@ class Ear:
     def __init__(self) -> None:
         self.down = False
         self.heard: list[Notice] = []
+        self.messages: list[int] = []
 
-    def tell(self, notice: Notice) -> None:
+    def tell(self, notices: Sequence[Notice]) -> None:
         if self.down:
-            raise NotTold("it is down")
-        self.heard.append(notice)
+            raise NotDelivered("it is down")
+        self.heard.extend(notices)
+        self.messages.append(len(notices))
 
     def close(self) -> None:
         """Nothing is held."""
@@ -108,8 +115,10 @@ class Post:
 
     def began(self) -> None:
         """A server begins: it remembers nothing."""
-        self.spreader = NoticeSpreader(self.bindings, self.store, self.outbox, {})
-        self.senders = {n: NoticeSender(n, e, self.outbox, lambda: self.now) for n, e in self.ears.items()}
+        self.spreader = NoticeSpreader(self.bindings, self.store, self.outbox, {}, {"orders": "team-a"}.__getitem__)
+        self.senders = {
+            b.name: NoticeSender(b, self.ears[b.name], self.outbox, lambda: self.now) for b in self.bindings
+        }
 
     def happens(self, *happened: object) -> None:
         stream = anomalies_stream(UID)
@@ -179,3 +188,78 @@ def test_what_a_notifier_does_not_want_never_waits_for_it(outbox: Outbox) -> Non
     post.happens(found(1, "healing"), found(2, "healing", "disk-failure"))
     post.goes_out()
     assert post.told() == ["orders-2 healing"]
+
+
+def test_notices_of_a_cluster_are_gathered_into_one_message_and_those_of_another_into_another(outbox: Outbox) -> None:
+    outbox.begin("oncall", 0)
+    payments = replace(NOTICE, cluster="payments")
+    outbox.keep("oncall", 3, [*waiting(1), WaitingNotice(2, payments), *waiting(3)])
+    gathers = timedelta(seconds=30)
+    assert outbox.due("oncall", NOW + timedelta(seconds=29), gathers) == ()
+    both = outbox.due("oncall", NOW + gathers, gathers)
+    assert [one.position for one in both] == [1, 3]
+    outbox.told("oncall", [1, 3], NOW)
+    assert [one.position for one in outbox.due("oncall", NOW + gathers, gathers)] == [2]
+    assert outbox.standings()["oncall"].delivered == 2
+
+
+def test_a_sender_gathers_for_as_long_as_its_binding_says(outbox: Outbox) -> None:
+    post = Post(outbox, NotifierBinding(name="oncall", kind="log", group_s=60))
+    post.goes_out()
+    post.happens(found(1, "waiting"))
+    post.goes_out()
+    post.now += timedelta(seconds=59)
+    post.happens(found(2, "waiting"))
+    post.goes_out()
+    assert post.ears["oncall"].messages == []
+    post.now += timedelta(seconds=1)
+    post.goes_out()
+    assert post.ears["oncall"].messages == [2]
+
+
+def test_a_notice_has_its_severity_and_the_owner_of_its_cluster(outbox: Outbox) -> None:
+    post = Post(outbox)
+    post.goes_out()
+    post.happens(found(1, "waiting", "broker-failure"), found(2, "waiting"))
+    post.goes_out()
+    assert [(n.severity, n.owner) for n in post.ears["oncall"].heard] == [("critical", "team-a"), ("warning", "team-a")]
+
+
+def a_proposal(number: str = "p1") -> proposal_facts.ProposalMade:
+    expires = NOW + timedelta(days=7)
+    return proposal_facts.ProposalMade(
+        number, "delete", ("orders",), "", "", "", "", "d", ("orders is of tier critical",), "ada", "", "api", "token",
+        "", expires,
+    )  # fmt: skip
+
+
+def decided(post: Post, *happened: object) -> None:
+    version = len(post.store.read_stream(PROPOSALS))
+    events = [encode(fact, f"proposals-{version + n}") for n, fact in enumerate(happened)]
+    post.store.append(PROPOSALS, events, expected_version=version, origin=Origin("ada"))
+
+
+def test_a_proposal_that_waits_is_told_at_once_and_again_when_it_is_decided(outbox: Outbox) -> None:
+    post = Post(outbox)
+    post.goes_out()
+    decided(post, a_proposal())
+    post.goes_out()
+    (waits,) = post.ears["oncall"].heard
+    assert (waits.kind, waits.subject, waits.state, waits.owner) == ("proposal", "p1", "waiting", "team-a")
+    assert waits.reason == "ada asks to delete orders"
+    assert waits.words.endswith("Next: kedge proposal show p1")
+    post.began()
+    decided(post, proposal_facts.ProposalApproved("p1", "grace", "go"), proposal_facts.ProposalExecuted("p1", "done"))
+    post.goes_out()
+    over = post.ears["oncall"].heard[-1]
+    assert (len(post.ears["oncall"].heard), over.is_over, over.words) == (2, True, "approved by grace: go")
+    assert over.key == waits.key
+
+
+def test_a_proposal_nobody_agreed_to_in_time_is_told_as_over(outbox: Outbox) -> None:
+    post = Post(outbox, NotifierBinding(name="oncall", kind="log", kinds=("proposal",)))
+    post.goes_out()
+    decided(post, a_proposal(), proposal_facts.ProposalVoided("p1", "its time was up"))
+    post.happens(found(1, "waiting"))
+    post.goes_out()
+    assert post.told() == ["proposal-p1 waiting", "proposal-p1 over"]

@@ -3,9 +3,9 @@
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from controlplane.background.notifications.outbox import MOST, NotifierStatus, WaitingNotice
+from controlplane.background.notifications.outbox import MOST, MOST_AT_ONCE, NotifierStatus, WaitingNotice, together
 
 
 @dataclass(slots=True)
@@ -40,22 +40,25 @@ class MemoryOutbox:
             dropped = box.standing.dropped + len(over)
             box.standing = replace(box.standing, position=max(upto, box.standing.position), dropped=dropped)
 
-    def next(self, notifier: str, now: datetime) -> WaitingNotice | None:
+    def due(self, notifier: str, now: datetime, gathers: timedelta) -> Sequence[WaitingNotice]:
         """See Outbox."""
         with self._lock:
             box = self._boxes.get(notifier)
             if box is None or not box.waiting:
-                return None
-            first = min(box.waiting)
-            return box.waiting[first] if box.again_at.get(first, now) <= now else None
+                return ()
+            oldest = sorted(box.waiting)[:MOST_AT_ONCE]
+            if box.again_at.get(oldest[0], now) > now:
+                return ()
+            return together([box.waiting[position] for position in oldest], now, gathers)
 
-    def told(self, notifier: str, position: int, now: datetime) -> None:
+    def told(self, notifier: str, positions: Sequence[int], now: datetime) -> None:
         """See Outbox."""
         with self._lock:
             box = self._boxes[notifier]
-            if box.waiting.pop(position, None) is None:
+            gone = [p for p in positions if box.waiting.pop(p, None) is not None]
+            if not gone:
                 return
-            delivered = box.standing.delivered + 1
+            delivered = box.standing.delivered + len(gone)
             box.standing = replace(box.standing, delivered=delivered, error="", failing_since=None, told_at=now)
 
     def failed(self, notifier: str, position: int, error: str, *, now: datetime, again_at: datetime) -> None:

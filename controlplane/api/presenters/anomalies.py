@@ -8,6 +8,7 @@ from controlplane.background.anomalies.fold import AnomalyFold
 from controlplane.background.anomalies.status import grace_of
 from controlplane.background.notifications.outbox import NotifierStatus
 from controlplane.background.notifications.service import NotifierTold
+from controlplane.cluster.condition_severity import severity_of_anomaly
 from controlplane.cluster.healing_switches import in_force, why_not
 from controlplane.cluster.view import ClusterView
 from planner.anomalies.judge import Anomaly
@@ -72,6 +73,7 @@ def anomaly_out(cluster: str, anomaly: Anomaly) -> anomaly_api.AnomalyOut:
         found_at=anomaly.found_at,
         changed_at=anomaly.changed_at,
         told=anomaly.told,
+        severity=severity_of_anomaly(anomaly.kind, anomaly.subject),
     )
 
 
@@ -97,6 +99,9 @@ def notifier_out(told: NotifierTold) -> anomaly_api.NotifierOut:
         where=binding.where,
         kinds=list(binding.kinds),
         clusters=list(binding.clusters),
+        owners=list(binding.owners),
+        severity=binding.severity,
+        group_s=binding.gathers_s,
         waiting=standing.waiting,
         delivered=standing.delivered,
         dropped=standing.dropped,

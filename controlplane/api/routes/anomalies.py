@@ -23,7 +23,7 @@ from controlplane.api.schemas import (
 from controlplane.api.services import PortalServices, Services
 from controlplane.background.anomalies.fold import AnomalyFold, read_book
 from controlplane.background.anomalies.record import ANOMALIES_NOTED, noted_of
-from controlplane.background.notifications.notifier import NotTold
+from controlplane.background.notifications.delivery import NotDelivered
 from controlplane.background.notifications.service import NotifierNotFound
 from controlplane.cluster.commands import SwitchHealing
 from controlplane.cluster.view import ClusterView
@@ -121,7 +121,7 @@ def test_notifier(
     except NotifierNotFound as error:
         then = "kedge notifiers list has those of the settings."
         raise ApiError(404, "notifier-not-found", f"there is no notifier {name!r}", next_step=then) from error
-    except NotTold as error:
+    except NotDelivered as error:
         rights.trail.refused = f"{name} was not told"
         return anomaly_api.NotifierTestedOut(name=name, told=False, sentence=str(error))
     return anomaly_api.NotifierTestedOut(name=name, told=True, sentence=f"{name} took the test notice")

@@ -21,6 +21,9 @@ class AnomalyOut(Message):
     found_at: datetime
     changed_at: datetime
     told: bool = Field(description="whether people were told of it")
+    severity: str = Field(
+        default="warning", description="`critical`, `warning` or `info`: how soon somebody has to look"
+    )
 
 
 class LineOut(Message):
@@ -85,6 +88,9 @@ class NotifierOut(Message):
     where: str
     kinds: list[str] = Field(description="kinds it is told; empty: all")
     clusters: list[str] = Field(description="clusters it is told of; empty: all")
+    owners: list[str] = Field(default_factory=list, description="owners whose clusters it is told of; empty: all")
+    severity: str = Field(default="info", description="the least severity it is told")
+    group_s: int = Field(default=0, description="how long notices of a cluster are gathered into one message")
     waiting: int
     delivered: int
     dropped: int = Field(description="notices that were too many to keep")

@@ -79,8 +79,9 @@ def evidence(view: ClusterView, seen: SeenCluster) -> AnomalyEvidence:
         return NOTHING
     conditions = [*conditions_that_last(view, seen.now)]
     if view.history.unreadable:
-        unreadable = AnomalyFinding(Kind.CONDITION, UNREADABLE, f"its history cannot be read: {view.history.unreadable}")
-        return AnomalyEvidence(_once([unreadable, *conditions]), frozenset({Kind.CONDITION}))
+        reason = f"its history cannot be read: {view.history.unreadable}"
+        found = [AnomalyFinding(Kind.CONDITION, UNREADABLE, reason), *conditions]
+        return AnomalyEvidence(_once(found), frozenset({Kind.CONDITION}))
     if not view.roll.converged or view.requests.tombstone:
         return AnomalyEvidence(_once(conditions), frozenset(Kind))
     kafka = seen.kafka if seen.kafka is not None and seen.now - seen.kafka.at <= YOUNG else None

@@ -6,7 +6,7 @@ transaction as what it found there, so a server that dies loses and doubles noth
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from pydantic import TypeAdapter
@@ -18,6 +18,9 @@ from events.engine import reading, writing
 
 MOST = 1000
 """Notices that wait for one notifier."""
+
+MOST_AT_ONCE = 100
+"""Notices that go out as one, and among which those of a cluster are looked for."""
 
 _NOTICE: TypeAdapter[Notice] = TypeAdapter(Notice)
 
@@ -53,11 +56,12 @@ class Outbox(Protocol):
     def keep(self, notifier: str, upto: int, notices: Sequence[WaitingNotice]) -> None:
         """Notes that events up to `upto` were looked at, with the notices they gave. Twice is once."""
 
-    def next(self, notifier: str, now: datetime) -> WaitingNotice | None:
-        """The oldest, None where none waits or it is not yet time to try it again: the order is kept."""
+    def due(self, notifier: str, now: datetime, gathers: timedelta) -> Sequence[WaitingNotice]:
+        """The oldest that waits and the others of its cluster, in order: what goes out as one. Empty where none waits,
+        the oldest is younger than `gathers`, or it is not yet time to try it again: the order of a cluster is kept."""
 
-    def told(self, notifier: str, position: int, now: datetime) -> None:
-        """It got there."""
+    def told(self, notifier: str, positions: Sequence[int], now: datetime) -> None:
+        """They got there."""
 
     def failed(self, notifier: str, position: int, error: str, *, now: datetime, again_at: datetime) -> None:
         """It did not: to be tried again then."""
@@ -98,24 +102,27 @@ class SqlOutbox:
             values = {"position": max(upto, standing.position), "dropped": standing.dropped + over}
             transaction.execute(update(NOTIFIER_STATE).where(state.name == notifier).values(**values))
 
-    def next(self, notifier: str, now: datetime) -> WaitingNotice | None:
+    def due(self, notifier: str, now: datetime, gathers: timedelta) -> Sequence[WaitingNotice]:
         """See Outbox."""
         box = NOTICE_OUTBOX.c
-        oldest = select(NOTICE_OUTBOX).where(box.notifier == notifier).order_by(box.position).limit(1)
+        oldest = select(NOTICE_OUTBOX).where(box.notifier == notifier).order_by(box.position).limit(MOST_AT_ONCE)
         with reading(self._engine) as connection:
-            row = connection.execute(oldest).one_or_none()
-        if row is None or (row.again_at is not None and row.again_at > now):
-            return None
-        return WaitingNotice(row.position, _NOTICE.validate_python(row.notice), row.attempts)
+            rows = connection.execute(oldest).all()
+        if not rows or (rows[0].again_at is not None and rows[0].again_at > now):
+            return ()
+        return together(
+            [WaitingNotice(r.position, _NOTICE.validate_python(r.notice), r.attempts) for r in rows], now, gathers
+        )
 
-    def told(self, notifier: str, position: int, now: datetime) -> None:
+    def told(self, notifier: str, positions: Sequence[int], now: datetime) -> None:
         """See Outbox."""
         box, state = NOTICE_OUTBOX.c, NOTIFIER_STATE.c
         with writing(self._engine) as transaction:
-            gone = delete(NOTICE_OUTBOX).where(box.notifier == notifier, box.position == position)
-            if not transaction.execute(gone).rowcount:
+            gone = delete(NOTICE_OUTBOX).where(box.notifier == notifier, box.position.in_(positions))
+            count = transaction.execute(gone).rowcount
+            if not count:
                 return
-            values = {"delivered": state.delivered + 1, "error": "", "failing_since": None, "told_at": now}
+            values = {"delivered": state.delivered + count, "error": "", "failing_since": None, "told_at": now}
             transaction.execute(update(NOTIFIER_STATE).where(state.name == notifier).values(**values))
 
     def failed(self, notifier: str, position: int, error: str, *, now: datetime, again_at: datetime) -> None:
@@ -136,6 +143,14 @@ class SqlOutbox:
             waiting = {row.notifier: row.waiting for row in connection.execute(counts)}
             found = connection.execute(select(NOTIFIER_STATE)).all()
         return {row.name: _standing(row, waiting.get(row.name, 0)) for row in found}
+
+
+def together(oldest: Sequence[WaitingNotice], now: datetime, gathers: timedelta) -> Sequence[WaitingNotice]:
+    """Of those that wait, oldest first, what goes out as one now: see `Outbox.due`."""
+    first = oldest[0].notice
+    if now - first.at < gathers:
+        return ()
+    return [one for one in oldest if one.notice.cluster == first.cluster]
 
 
 def _count(connection: Connection, notifier: str) -> int:

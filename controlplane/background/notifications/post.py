@@ -4,17 +4,20 @@ Events are the truth: whoever dies between them and the outbox reads on from whe
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from controlplane.background.anomalies.fold import EMPTY, AnomalyFold, folded
 from controlplane.background.notifications.binding import NotifierBinding
+from controlplane.background.notifications.delivery import NotDelivered, Notifier
 from controlplane.background.notifications.notice import Notice
-from controlplane.background.notifications.notifier import Notifier, NotTold
 from controlplane.background.notifications.outbox import Outbox, WaitingNotice
+from controlplane.background.notifications.proposals import proposal_notices
 from controlplane.background.rounds import Round
+from controlplane.cluster.condition_severity import severity_of_anomaly
+from controlplane.fleet.proposals.fold import ProposalsView, evolve
 from controlplane.runtime.backoff import delay_s
-from controlplane.storage.streams import anomalies_stream, anomalies_uid_of
+from controlplane.storage.streams import PROPOSALS, anomalies_stream, anomalies_uid_of
 from events import codec, envelope, facts, ids
 from events.clock import Clock
 from events.store import EventStore
@@ -36,8 +39,10 @@ class NoticeSpreader:
         store: EventStore,
         outbox: Outbox,
         rings: Mapping[str, Callable[[], object]],
+        owner_of: Callable[[str], str] = lambda _: "",
     ) -> None:
         self._bindings, self._store, self._outbox, self._rings = bindings, store, outbox, rings
+        self._owner_of, self._proposals = owner_of, ProposalsView()
         self._books: dict[ids.ClusterUid, AnomalyFold] = {}
         self._names: dict[ids.ClusterUid, str] = {}
         self._read: dict[str, int] = {}
@@ -61,7 +66,7 @@ class NoticeSpreader:
         for binding in self._bindings:
             if self._read[binding.name] >= upto:
                 continue
-            mine = [w for w in told if binding.wants(w.notice.kind, w.notice.cluster)]
+            mine = [w for w in told if binding.wants(w.notice)]
             self._outbox.keep(binding.name, upto, mine)
             self._read[binding.name] = upto
             if mine and binding.name in self._rings:
@@ -70,6 +75,9 @@ class NoticeSpreader:
     def _told(self, page: Sequence[envelope.Recorded], this_round: Round) -> list[WaitingNotice]:
         found = []
         for recorded in page:
+            if recorded.stream == PROPOSALS:
+                found += [WaitingNotice(recorded.position, n) for n in self._of_proposals(recorded)]
+                continue
             uid = anomalies_uid_of(recorded.stream)
             if uid is None:
                 continue
@@ -78,6 +86,18 @@ class NoticeSpreader:
                 if notice is not None:
                     found.append(WaitingNotice(recorded.position, notice))
         return found
+
+    def _of_proposals(self, recorded: envelope.Recorded) -> Iterator[Notice]:
+        """One where it was made and where it is decided. What cannot be read is told on their page, and to nobody."""
+        if self._proposals.version < recorded.version - 1:
+            for before in self._store.read_stream(PROPOSALS, self._proposals.version):
+                if before.version < recorded.version:
+                    self._proposals = evolve(self._proposals, before)
+        self._proposals = evolve(self._proposals, recorded)
+        number = recorded.data.get("id")
+        proposal = self._proposals.by_id.get(str(number))
+        if proposal is not None and not self._proposals.unreadable:
+            yield from proposal_notices(proposal, recorded, self._owner_of)
 
     def _notice(self, uid: ids.ClusterUid, recorded: envelope.Recorded) -> Notice | None:
         book = self._book_before(uid, recorded)
@@ -93,7 +113,9 @@ class NoticeSpreader:
             return None
         if anomaly is None or not is_told(anomaly.state, before):
             return None
-        return _notice_of(anomaly, self._names.get(uid, ""), recorded)
+        name = self._names.get(uid, "")
+        at = recorded.recorded_at
+        return notice_of(anomaly, name, owner=self._owner_of(name), event=recorded.event_id, at=at)
 
     def _book_before(self, uid: ids.ClusterUid, recorded: envelope.Recorded) -> AnomalyFold:
         """The book as it was right before the event, read once and then carried along."""
@@ -109,21 +131,22 @@ class NoticeSpreader:
 class NoticeSender:
     """Tells what waits for one notifier, in order; after a failure it is tried again, less and less often."""
 
-    def __init__(self, name: str, notifier: Notifier, outbox: Outbox, clock: Clock) -> None:
-        self._name, self._notifier, self._outbox, self._clock = name, notifier, outbox, clock
+    def __init__(self, binding: NotifierBinding, notifier: Notifier, outbox: Outbox, clock: Clock) -> None:
+        self._name, self._gathers = binding.name, timedelta(seconds=binding.gathers_s)
+        self._notifier, self._outbox, self._clock = notifier, outbox, clock
 
     def poll(self) -> None:
         """Raises StoreUnavailable."""
         for _ in range(IN_A_ROW):
-            waiting = self._outbox.next(self._name, self._clock())
-            if waiting is None:
+            waiting = self._outbox.due(self._name, self._clock(), self._gathers)
+            if not waiting:
                 return
             try:
-                self._notifier.tell(waiting.notice)
-            except NotTold as error:
-                self._put_off(waiting, str(error))
+                self._notifier.tell([one.notice for one in waiting])
+            except NotDelivered as error:
+                self._put_off(waiting[0], str(error))
                 return
-            self._outbox.told(self._name, waiting.position, self._clock())
+            self._outbox.told(self._name, [one.position for one in waiting], self._clock())
 
     def _put_off(self, waiting: WaitingNotice, error: str) -> None:
         now = self._clock()
@@ -133,9 +156,10 @@ class NoticeSender:
         self._outbox.failed(self._name, waiting.position, error, now=now, again_at=again_at)
 
 
-def _notice_of(anomaly: Anomaly, cluster: str, recorded: envelope.Recorded) -> Notice:
+def notice_of(anomaly: Anomaly, cluster: str, *, owner: str, event: str, at: datetime) -> Notice:
+    """Of an anomaly as it stands. `event` and `at`: id and time of the event behind it."""
     return Notice(
-        id=recorded.event_id,
+        id=event,
         cluster=cluster,
         anomaly=anomaly.id,
         kind=anomaly.kind.value,
@@ -144,7 +168,9 @@ def _notice_of(anomaly: Anomaly, cluster: str, recorded: envelope.Recorded) -> N
         reason=anomaly.reason,
         words=anomaly.words,
         found_at=anomaly.found_at,
-        at=recorded.recorded_at,
+        at=at,
+        severity=severity_of_anomaly(anomaly.kind, anomaly.subject),
+        owner=owner,
     )
 
 

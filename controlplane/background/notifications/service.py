@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from controlplane.background.notifications.binding import NotifierBinding
-from controlplane.background.notifications.notifier import Notifier
+from controlplane.background.notifications.delivery import Notifier
 from controlplane.background.notifications.outbox import NotifierStatus, Outbox
 from controlplane.background.notifications.post import a_test_notice
 from events.clock import Clock
@@ -30,7 +30,7 @@ class Notifiers(Protocol):
         """By name. Raises StoreUnavailable."""
 
     def test(self, name: str) -> None:
-        """Tells it a notice that says it is a test, now and past the outbox. Raises NotifierNotFound, NotTold."""
+        """Tells it a notice that says it is a test, now and past the outbox. Raises NotifierNotFound, NotDelivered."""
 
 
 class NotifierService:
@@ -55,4 +55,4 @@ class NotifierService:
         notifier = self._notifiers.get(name)
         if notifier is None:
             raise NotifierNotFound(name)
-        notifier.tell(a_test_notice(name, self._clock()))
+        notifier.tell([a_test_notice(name, self._clock())])

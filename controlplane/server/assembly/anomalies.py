@@ -11,9 +11,12 @@ from controlplane.background.anomalies.rate_learning import RateLearning
 from controlplane.background.anomalies.rates import RateWatch
 from controlplane.background.anomalies.reconciler import AnomalyReconciler, HandlesCommands
 from controlplane.background.anomalies.windows import windows_of
-from controlplane.background.notifications.notifier import Notifier, notifier_of
+from controlplane.background.notifications.alertmanager import EVERY as REFRESHED_EVERY
+from controlplane.background.notifications.delivery import Notifier
+from controlplane.background.notifications.notifier import notifier_of
 from controlplane.background.notifications.outbox import SqlOutbox
 from controlplane.background.notifications.post import NoticeSender, NoticeSpreader
+from controlplane.background.notifications.refresher import NoticeRefresher
 from controlplane.background.notifications.service import NotifierService
 from controlplane.cluster.view import ClusterView
 from controlplane.fleet.ports import SeenFleet
@@ -86,14 +89,26 @@ def anomalies_of(
     every_s = {ANOMALIES: settings.telemetry.anomalies_poll_s, RATES: RATES_EVERY_S}
     if settings.notifiers:
         rings = {name: partial(ring, _sender(name)) for name in notifiers}
-        polled[NOTICES] = NoticeSpreader(settings.notifiers, store, outbox, rings)
+        polled[NOTICES] = NoticeSpreader(settings.notifiers, store, outbox, rings, partial(owner_of, fleet))
         every_s[NOTICES] = SPREAD_EVERY_S
-    for name, notifier in notifiers.items():
-        polled[_sender(name)] = NoticeSender(name, notifier, outbox, clock)
-        every_s[_sender(name)] = SEND_EVERY_S
+    for binding in settings.notifiers:
+        polled[_sender(binding.name)] = NoticeSender(binding, notifiers[binding.name], outbox, clock)
+        every_s[_sender(binding.name)] = SEND_EVERY_S
+        if binding.kind == "alertmanager":
+            again = f"{_sender(binding.name)} again"
+            polled[again] = NoticeRefresher(
+                binding, notifiers[binding.name], fleet, store, latest, clock, partial(owner_of, fleet)
+            )
+            every_s[again] = REFRESHED_EVERY.total_seconds()
     poller = Poller(polled, every_s, leadership=leadership, stop=threading.Event())
     rung.append(poller)
     return AnomalyRoom(poller, NotifierService(settings.notifiers, notifiers, outbox, clock), notifiers)
+
+
+def owner_of(fleet: SeenFleet, cluster: str) -> str:
+    """Who owns the cluster of that name by its spec, "" where nobody does or there is none."""
+    documents = (view.document for view in fleet.views() if view.name == cluster)
+    return next((document.metadata.owner for document in documents if document is not None), "")
 
 
 def _sender(name: str) -> str:

@@ -18,7 +18,7 @@ from controlplane.background.git_sync.status import OUT_OF_SYNC, SourceStatus as
 from controlplane.background.log_reader.lines import LogLine, LogQuery
 from controlplane.background.log_reader.reading import Cursor, LogPage
 from controlplane.background.notifications.binding import NotifierBinding
-from controlplane.background.notifications.notifier import NotTold
+from controlplane.background.notifications.delivery import NotDelivered
 from controlplane.background.notifications.outbox import NotifierStatus
 from controlplane.background.notifications.service import NotifierTold
 from controlplane.cluster.observed.agent_reports import AGENT_REPORT
@@ -83,7 +83,7 @@ class ToldNotifiers:
 
     def test(self, name: str) -> None:
         """See Notifiers."""
-        raise NotTold(self._word)
+        raise NotDelivered(self._word)
 
 
 class ToldJournals:

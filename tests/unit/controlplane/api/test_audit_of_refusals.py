@@ -7,7 +7,7 @@ import pytest
 from controlplane.api.audit.entry import Entry, Outcome
 from controlplane.api.audit.store import AuditFilter
 from controlplane.api.audit.writer import ASKS_ONLY, SAFE_METHODS
-from controlplane.background.notifications.notifier import NotTold
+from controlplane.background.notifications.delivery import NotDelivered
 from controlplane.portal.app import create_app
 from tests.unit.controlplane.api.portal_house import House
 from tests.unit.controlplane.api.test_audit_of_routes import ADMIN
@@ -49,7 +49,7 @@ class Deaf:
     """A notifier whose receiver does not answer."""
 
     def test(self, name: str) -> None:
-        raise NotTold(f"{CANARY} did not answer")
+        raise NotDelivered(f"{CANARY} did not answer")
 
 
 @pytest.fixture

@@ -1,0 +1,59 @@
+"""Sends again what is still so: Alertmanager forgets at a restart, and ends an alert that nobody repeats."""
+
+import logging
+from collections.abc import Callable, Iterator
+
+from controlplane.background.anomalies.fold import read_book
+from controlplane.background.anomalies.record import ANOMALIES_NOTED, noted_of
+from controlplane.background.notifications.binding import NotifierBinding
+from controlplane.background.notifications.delivery import NotDelivered, Notifier
+from controlplane.background.notifications.notice import Notice
+from controlplane.background.notifications.post import notice_of
+from controlplane.fleet.ports import SeenFleet
+from controlplane.storage.latest_values import LatestStore
+from events.clock import Clock
+from events.store import EventStore
+from planner.anomalies.kinds import ALARMS
+
+_log = logging.getLogger(__name__)
+
+AT_ONCE = 500
+"""Alerts in one request."""
+
+
+class NoticeRefresher:
+    """Tells a notifier all open alarms of the fleet. Its first notices, and the ends, come by the outbox."""
+
+    def __init__(
+        self,
+        binding: NotifierBinding,
+        notifier: Notifier,
+        fleet: SeenFleet,
+        store: EventStore,
+        latest: LatestStore,
+        clock: Clock,
+        owner_of: Callable[[str], str],
+    ) -> None:
+        self._binding, self._notifier, self._fleet = binding, notifier, fleet
+        self._store, self._latest, self._clock, self._owner_of = store, latest, clock, owner_of
+
+    def poll(self) -> None:
+        """What is not taken is sent again at the next poll. Raises StoreUnavailable."""
+        wanted = [notice for notice in self._open() if self._binding.wants(notice)]
+        for first in range(0, len(wanted), AT_ONCE):
+            try:
+                self._notifier.tell(wanted[first : first + AT_ONCE])
+            except NotDelivered as error:
+                _log.warning("notifier %s: %s; again with the next poll", self._binding.name, error)
+                return
+
+    def _open(self) -> Iterator[Notice]:
+        noted = noted_of(self._latest.of_kind(ANOMALIES_NOTED))
+        for view in self._fleet.views():
+            known = noted.get(view.uid)
+            if view.deleted or known is None or not any(one.state in ALARMS for one in known.open_):
+                continue
+            for anomaly in read_book(self._store, view.uid).open_.values():
+                if anomaly.state in ALARMS:
+                    owner = self._owner_of(view.name)
+                    yield notice_of(anomaly, view.name, owner=owner, event=f"{anomaly.id}-again", at=self._clock())

@@ -20,12 +20,12 @@ from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.kafka.workload import Workload
 from tests.kafka_processes import KafkaProcesses
 from tests.kafka_topics import create_topic
-from tests.live_drain import HEIR, LiveDrain, Tick
+from tests.live_drain import SUCCESSOR, LiveDrain, Tick
 from tests.waiting import until
 
 MIB = 2**20
 PARTITIONS = 48
-BROKERS = {1000: "a", 1001: "b", 1002: "c", HEIR: "a"}
+BROKERS = {1000: "a", 1001: "b", 1002: "c", SUCCESSOR: "a"}
 WINDOW_S = 10.0
 
 
@@ -48,8 +48,8 @@ def _measured(kafka: KafkaProcesses, gateway: AdminGateway, size: int, bandwidth
     _started(kafka, gateway)
     create_topic(kafka.bootstrap, "orders", partitions=PARTITIONS, rf=3, bytes_per_partition=size // PARTITIONS)
     create_topic(kafka.bootstrap, "traffic", partitions=6, rf=3)
-    kafka.start(HEIR)
-    until(lambda: HEIR in _live(gateway), "the successor", timeout_s=120)
+    kafka.start(SUCCESSOR)
+    until(lambda: SUCCESSOR in _live(gateway), "the successor", timeout_s=120)
     traffic = Workload(lambda: kafka.bootstrap, "traffic", records_per_s=500)
     traffic.start()
     # the group's offsets topic has to be there before the plan, or it would be a second round
@@ -69,7 +69,7 @@ def _measured(kafka: KafkaProcesses, gateway: AdminGateway, size: int, bandwidth
 
 
 def _figures(drain: LiveDrain, ticks: list[Tick], seconds: float) -> dict[str, Any]:
-    port, makespan = drain.plan.into[HEIR], drain.plan.certificate.measures.makespan_s
+    port, makespan = drain.plan.into[SUCCESSOR], drain.plan.certificate.measures.makespan_s
     copied = sum(m.bytes for m in drain.plan.moves)
     copying = _copying(ticks, copied)
     worst = max(_window_rates(ticks), default=0.0)

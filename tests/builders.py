@@ -236,11 +236,15 @@ _FLAT: dict[str, tuple[Any, dict[str, str]]] = {
     "start": (
         StartView,
         {
-            **{f.name: f.name for f in fields(StartView) if f.name not in ("count", "settings", "heap_mib", "heirs")},
+            **{
+                f.name: f.name
+                for f in fields(StartView)
+                if f.name not in ("count", "settings", "heap_mib", "successors")
+            },
             "starts": "count",
             "told": "settings",
             "told_heap_mib": "heap_mib",
-            "told_heirs": "heirs",
+            "told_successors": "successors",
         },
     ),
     "departure": (DepartureView, {f.name: f.name for f in fields(DepartureView)}),

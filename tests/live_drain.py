@@ -26,12 +26,12 @@ from planner.drain.solve import solve
 from planner.observed import KafkaSnapshot
 from tests.builders import a_drain, a_situation, a_view, an_instance
 
-OUTGOING, HEIR = 1000, 1010
+OUTGOING, SUCCESSOR = 1000, 1010
 
 
 @dataclass(slots=True)
 class Tick:
-    """What one tick saw and did. `held_bytes`: the heir's logs; `open_moves`: its running copies."""
+    """What one tick saw and did. `held_bytes`: the successor's logs; `open_moves`: its running copies."""
 
     at_s: float
     held_bytes: int
@@ -60,8 +60,8 @@ class LiveDrain:
             cluster_uid="c0ffee",
             drain_id="drain-1",
             outgoing=(OUTGOING,),
-            targets=(1001, 1002, HEIR),
-            successors={OUTGOING: HEIR},
+            targets=(1001, 1002, SUCCESSOR),
+            successors={OUTGOING: SUCCESSOR},
             bandwidth=Bandwidth(bandwidth_bytes_per_s, "measured"),
             client_fraction=0.0,
         )
@@ -95,8 +95,8 @@ class LiveDrain:
             time.sleep(max(0.0, tick_s - (time.monotonic() - tick_began)))
 
     def _decided(self, kafka: KafkaSnapshot, drain: Any) -> Verdict:
-        old, heir = an_instance(phase=Phase.DRAINING), an_instance(generation=2, service_id=HEIR)
-        view = a_view(old, heir, drain=drain, progressed_at=drain.progress.moving_at)
+        old, successor = an_instance(phase=Phase.DRAINING), an_instance(generation=2, service_id=SUCCESSOR)
+        view = a_view(old, successor, drain=drain, progressed_at=drain.progress.moving_at)
         now = max(datetime.now(UTC), kafka.at + timedelta(microseconds=1))
         seen = {"kafka": kafka, "plan": self.plan, "plan_sha256": drain.plan.sha256}
         traffic = self.watch.traffic(now) if self.watch else UNKNOWN
@@ -119,8 +119,8 @@ class LiveDrain:
                 assert len(effect.targets) <= len(self.plan.moves)
 
     def _noted(self, kafka: KafkaSnapshot, began: float, verdict: Verdict) -> Tick:
-        disk = kafka.log_dirs.get(HEIR)
-        open_moves = sum(HEIR in p.adding for p in kafka.moving())
+        disk = kafka.log_dirs.get(SUCCESSOR)
+        open_moves = sum(SUCCESSOR in p.adding for p in kafka.moving())
         tick = Tick(time.monotonic() - began, disk.used_bytes if disk else 0, open_moves, verdict.sentence)
         self.ticks.append(tick)
         return tick

@@ -12,20 +12,20 @@ from controlplane.cluster.views.members import member_of
 from events.facts import FoundingVoter
 
 
-def heirs_to_tell(view: ClusterView) -> tuple[InstanceView, ...]:
+def successors_to_tell(view: ClusterView) -> tuple[InstanceView, ...]:
     """Who is about to relieve a controller, and where, by key: its VM runs, and it does not."""
-    heirs = {i.key: i for i in view.relieved().values()}
+    successors = {i.key: i for i in view.relieved().values()}
     return tuple(
-        heirs[k]
-        for k in sorted(heirs)
-        if heirs[k].phase is Phase.LAUNCHED and is_waiting(heirs[k]) and view.address_of(heirs[k])
+        successors[k]
+        for k in sorted(successors)
+        if successors[k].phase is Phase.LAUNCHED and is_waiting(successors[k]) and view.address_of(successors[k])
     )
 
 
 def known_to(view: ClusterView, broker: InstanceView) -> frozenset[int]:
     """Ids of the controllers its last start was told of that it will still find once those on their way have taken
     over; all of nobody before its first start."""
-    moved = {h.service_id for h in heirs_to_tell(view) if h.key not in broker.start.heirs}
+    moved = {h.service_id for h in successors_to_tell(view) if h.key not in broker.start.successors}
     listed = broker.start.listed or frozenset()
     return listed - moved if moved else listed
 
@@ -45,11 +45,12 @@ def list_for(view: ClusterView, instance: InstanceView) -> tuple[FoundingVoter, 
         port, directory = next((v.port for v in voters), 0), beside.planned.volumes[0].directory_id
         own = FoundingVoter(beside.node, beside.service_id, view.address_of(beside), port, directory)
         return (*voters, own)
-    heirs = heirs_to_tell(view) if instance.is_broker else ()
-    if not heirs:
+    successors = successors_to_tell(view) if instance.is_broker else ()
+    if not successors:
         return voters
     port = next((v.port for v in voters), 0)
     coming = (
-        FoundingVoter(h.node, h.service_id, view.address_of(h), port, h.planned.volumes[0].directory_id) for h in heirs
+        FoundingVoter(h.node, h.service_id, view.address_of(h), port, h.planned.volumes[0].directory_id)
+        for h in successors
     )
     return (*voters, *coming)

@@ -112,9 +112,9 @@ class ClusterView:
         if instance.departure.drained or instance.key in self.relieved():
             return False
         if not instance.is_broker or instance.planned.handover or instance.phase is Phase.RELEASED:
-            return True  # what was let go waits for an heir, though the one it was let go for died and is gone
-        heirs = (i for i in self.of_node(instance.node) if i.planned.generation > instance.planned.generation)
-        return any(i.planned.handover and i.service_id == instance.service_id for i in heirs)
+            return True  # what was let go waits for a successor, though the one it was let go for died and is gone
+        successors = (i for i in self.of_node(instance.node) if i.planned.generation > instance.planned.generation)
+        return any(i.planned.handover and i.service_id == instance.service_id for i in successors)
 
     def in_phase(self, *phases: Phase) -> tuple[InstanceView, ...]:
         return tuple(i for i in self.instances.values() if i.phase in phases)

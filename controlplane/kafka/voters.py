@@ -146,8 +146,8 @@ def listed_enough(listed: Iterable[int], voters: Iterable[int]) -> bool:
 def _loss(quorum: QuorumSeen, seat: Seat, directory_id: str) -> VoterStep:
     """Kafka lets a directory follow while another one of its id, stopped, has the vote (seen on 4.1.1)."""
     gate = may_remove(quorum, seat.id, directory_id)
-    heir = _member(quorum, seat.id, seat.directory_id) if seat.swaps else None
-    if seat.swaps and gate.open and (heir is None or not is_following(heir)):
+    successor = _member(quorum, seat.id, seat.directory_id) if seat.swaps else None
+    if seat.swaps and gate.open and (successor is None or not is_following(successor)):
         gate = Gate(False, f"controller {seat.id} is to follow from directory {seat.directory_id} first")
     return VoterStep(False, seat, directory_id, gate)
 

@@ -67,7 +67,8 @@ SUCCESSORS = {
         "log.message.timestamp.before.max.ms and log.message.timestamp.after.max.ms"
     ),
 }
-"""What to use instead of a deprecated or removed property, as Kafka's own reference says; the others have no heir."""
+"""What to use instead of a deprecated or removed property, as Kafka's own reference says; the others have no
+successor."""
 
 
 def property_class(name: str, version: str) -> FieldClass:

@@ -119,18 +119,19 @@ def _targets(
             yield DrainViolation("target", subject, f"broker {new} is not among the targets")
         elif new not in live:
             yield DrainViolation("target", subject, f"broker {new} is fenced or not registered")
-    heirs = {old: request.successors[old] for old in move.before if old in request.successors}
-    if any(heir in move.before for heir in heirs.values()):
+    successors = {old: request.successors[old] for old in move.before if old in request.successors}
+    if any(successor in move.before for successor in successors.values()):
         return
-    for old, heir in heirs.items():
-        if heir not in move.after and not _crowds(move, old, heir, racks, request):
-            yield DrainViolation("target", subject, f"broker {old} is succeeded by {heir}, which gets no replica")
+    for old, successor in successors.items():
+        if successor not in move.after and not _crowds(move, old, successor, racks, request):
+            yield DrainViolation("target", subject, f"broker {old} is succeeded by {successor}, which gets no replica")
 
 
-def _crowds(move: Move, old: int, heir: int, racks: Mapping[int, str], request: DrainRequest) -> bool:
-    """Whether the heir is in another rack than its predecessor, which leaves one without a replica for one with two."""
+def _crowds(move: Move, old: int, successor: int, racks: Mapping[int, str], request: DrainRequest) -> bool:
+    """Whether the successor is in another rack than its predecessor, which leaves one without a replica for one with
+    two."""
     stay = {racks.get(b) for b in move.before if b not in request.outgoing}
-    return racks.get(heir) in stay and racks.get(old) not in stay
+    return racks.get(successor) in stay and racks.get(old) not in stay
 
 
 def _source(move: Move, now: PartitionSeen | None, live: frozenset[int]) -> Iterator[DrainViolation]:

@@ -109,9 +109,9 @@ def _in_sync(replicas: Int32s, isr: Int32s) -> Bools:
 def _brokers(request: DrainRequest, rows: Int64s, ingress: Floats, egress: Floats) -> Brokers:
     brokers = request.cluster.brokers
     outgoing = np.isin(brokers.id, np.array(request.outgoing, dtype=np.int32))
-    heirs = np.isin(brokers.id, np.array(list(request.successors.values()), dtype=np.int32))
+    successors = np.isin(brokers.id, np.array(list(request.successors.values()), dtype=np.int32))
     state = np.select(
-        [outgoing & brokers.live, outgoing, heirs],
+        [outgoing & brokers.live, outgoing, successors],
         [BrokerState.OUTGOING, BrokerState.DEAD, BrokerState.NEW],
         BrokerState.ACTIVE,
     )
@@ -197,9 +197,9 @@ def _destinations(request: DrainRequest) -> dict[int, tuple[int, ...]]:
     free = set(able) == {i for b, i in row.items() if b not in request.outgoing}
     bound: dict[int, tuple[int, ...]] = {}
     for old in request.outgoing:
-        heir = request.successors.get(old)
-        if old in row and heir is not None:
-            bound[row[old]] = (row[heir],)
+        successor = request.successors.get(old)
+        if old in row and successor is not None:
+            bound[row[old]] = (row[successor],)
         elif old in row and not free:
             bound[row[old]] = able
     return bound

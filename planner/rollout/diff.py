@@ -253,7 +253,7 @@ def _was_made_with_this_heap(want: DesiredNode, have: Incumbent) -> bool:
 
 
 def _sizes_at_birth(have: Incumbent) -> tuple[int | None, ...]:
-    # An heir of a release that grew no disk was named after the size the spec said, and has the one it took over.
+    # A successor of a release that grew no disk was named after the size the spec said, and has the one it took over.
     return (None, have.born.disk_gib) if have.born.disk_gib else (None,)
 
 

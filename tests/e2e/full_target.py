@@ -23,16 +23,16 @@ DESTRUCTIVE = {"instance.lost", "stop.requested", "instance.fenced", "retire.req
 def a_target_fills_up_while_it_catches_up(cluster: LivingCluster) -> None:
     """1 MiB/s: the copy of the ledger lasts longer than it takes to fill the disk it goes to. The server runs with
     `KEDGE_CLOUDS__ENFORCE_DISK=1`."""
-    old, heir = cluster.instance(ROLLED).key, cluster.next_instance(ROLLED)
+    old, successor = cluster.instance(ROLLED).key, cluster.next_instance(ROLLED)
     with traffic(cluster.bootstrap, may_fall_below_min_isr=True):
         before = cluster.head()
         cluster.declare(replace(cluster.spec.rolled("one"), throttle_mib_per_s=1))
         cluster.event("drain.batch_started", before)
-        target = next(i for i in cluster.detail().instances if i.key == heir)
+        target = next(i for i in cluster.detail().instances if i.key == successor)
         moving = {p.name for p in cluster.moving().moving() if target.service_id in p.adding}
         assert moving, "the successor catches up"
         head = cluster.head()
-        order = {"fault": "full-disk", "vms": [heir], "for_s": LASTS_S, "reason": "e2e", "force": True}
+        order = {"fault": "full-disk", "vms": [successor], "for_s": LASTS_S, "reason": "e2e", "force": True}
         cluster.client.inject_chaos(cluster.spec.name, chaos_api.ChaosIn.model_validate(order))
         told = _watched(cluster)
         print("told:", *sorted(told), sep="\n  ")

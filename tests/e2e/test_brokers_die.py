@@ -33,8 +33,8 @@ def test_a_new_broker_killed_mid_drain_is_replaced_by_the_next_one(living_cluste
         cluster.event("instance.lost", before, where=new)
         cluster.event("drain.abandoned", before)
         settled(cluster)
-        heir = cluster.instance("one-a-0")
-        assert heir.key not in (old, new)
+        successor = cluster.instance("one-a-0")
+        assert successor.key not in (old, new)
         replaced = [e.data["old"] for e in cluster.events(before) if e.type == "replacement.completed"]
         assert sorted(replaced) == sorted((old, new))
 

@@ -77,7 +77,7 @@ def test_a_server_killed_while_a_broker_is_cordoned_leaves_no_cordon_behind(livi
 def test_a_server_killed_while_cordoned_and_a_change_of_mind_leave_the_broker_free_to_receive(
     living_cluster: LivingCluster,
 ) -> None:
-    """The roll is taken back while nothing answers: the broker that was to leave serves on, or its heir does."""
+    """The roll is taken back while nothing answers: the broker that was to leave serves on, or its successor does."""
     cluster, usual = living_cluster, living_cluster.spec
     with traffic(cluster.bootstrap):
         cluster.roll_slowly("one")

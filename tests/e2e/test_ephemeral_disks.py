@@ -63,8 +63,8 @@ def test_a_vm_that_is_lost_with_its_disk_is_replaced_and_filled_from_the_others(
         cluster.event("instance.lost", before, within_s=WITHIN_S)
         cluster.event("replacement.completed", before, within_s=WITHIN_S)
         settled(cluster, within_s=WITHIN_S)
-    heir = cluster.instance("two-b-0")
-    assert (heir.generation, heir.service_id > lost.service_id) == (lost.generation + 1, True)
+    successor = cluster.instance("two-b-0")
+    assert (successor.generation, successor.service_id > lost.service_id) == (lost.generation + 1, True)
     assert not HANDED_OVER & set(types_told(cluster, before))
     assert lost.service_id not in {b for p in cluster.snapshot().partitions for b in p.replicas}
     assert all(len(p.isr) == 3 for p in cluster.snapshot().partitions if p.name.topic == "ledger")

@@ -45,8 +45,8 @@ def test_moves_hang_while_the_active_controller_stands_still_and_go_on_under_ano
             told = cluster.blocked("KafkaUnknown")
             assert "drain of one-a-0" in told.message
             assert "Look again at the next tick" in told.message
-            heir = cluster.until(lambda: _another(cluster, deaf.service_id), "another to lead", timeout_s=120)
-            print(f"told after {time.monotonic() - began:.0f} s that Kafka is not known; controller {heir} leads")
+            successor = cluster.until(lambda: _another(cluster, deaf.service_id), "another to lead", timeout_s=120)
+            print(f"told after {time.monotonic() - began:.0f} s that Kafka is not known; controller {successor} leads")
             cluster.event("instance.drained", before, within_s=DRAINED_WITHIN_S)
             print(f"drained {time.monotonic() - began:.0f} s after controller {deaf.service_id} stood still")
         cluster.declare(replace(cluster.spec, throttle_mib_per_s=64))
@@ -75,8 +75,8 @@ def test_a_controller_that_decides_nothing_is_started_anew_though_kafka_answers_
             print(f"cured {time.monotonic() - began:.0f} s after it stood still: {asked.data['reason']}")
             # A traced thread keeps its process from ending: it is let go once the agent has begun to end it.
             cluster.until(lambda: _is_ending(cluster, stuck.key) or None, "its process to be ended", timeout_s=60)
-        heir = cluster.until(lambda: _another(cluster), "a controller to lead", timeout_s=120)
-        print(f"controller {heir} leads {time.monotonic() - began:.0f} s after it stood still")
+        successor = cluster.until(lambda: _another(cluster), "a controller to lead", timeout_s=120)
+        print(f"controller {successor} leads {time.monotonic() - began:.0f} s after it stood still")
         cluster.event("instance.drained", before, within_s=DRAINED_WITHIN_S)
         print(f"drained {time.monotonic() - began:.0f} s after it stood still")
         cluster.declare(replace(cluster.spec, throttle_mib_per_s=64))

@@ -71,10 +71,10 @@ def test_a_handover_waits_for_the_controller_of_another_node_and_says_so(living_
 def test_a_reattached_broker_waits_for_every_replica_then_takes_its_disk_along(living_cluster: LivingCluster) -> None:
     cluster = living_cluster
     old, other = cluster.instance("one-a-0"), cluster.instance("three-c-0")
-    before, heir, disk = cluster.head(), cluster.next_instance("one-a-0"), ledger_files(cluster, old.key)
+    before, successor, disk = cluster.head(), cluster.next_instance("one-a-0"), ledger_files(cluster, old.key)
     with traffic(cluster.bootstrap):
         # The successor comes late, so that Kafka has missed the frozen broker by then.
-        cluster.faults.set_vm("boots_late_s", {heir: 12})
+        cluster.faults.set_vm("boots_late_s", {successor: 12})
         with cluster.frozen(other.key):
             cluster.roll("one")
             said = cluster.says(f"handover of one-a-0: broker {other.service_id} (rack c) is down", within_s=60)
@@ -84,7 +84,7 @@ def test_a_reattached_broker_waits_for_every_replica_then_takes_its_disk_along(l
         cluster.event("replacement.completed", before)
         settled(cluster)
     new = cluster.instance("one-a-0")
-    assert (new.key, new.service_id) == (heir, old.service_id)
+    assert (new.key, new.service_id) == (successor, old.service_id)
     assert ledger_files(cluster, new.key) == disk, "the very same files, not a copy of them"
     assert not _recorded(cluster, before, "drain.requested")
     assert cluster.instance("three-c-0").key == other.key

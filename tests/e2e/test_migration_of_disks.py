@@ -55,10 +55,10 @@ def test_a_disk_that_fails_after_that_is_replaced_alone(living_cluster: LivingCl
         assert cluster.event("node.replace_requested", before, within_s=90).data["disks"] == ["data2"]
         cluster.event("retire.completed", before)
         cluster.converged()
-        heir = cluster.instance("two-b-0")
-        assert heir.service_id == sick.service_id
-        assert "version=0" in identity_of(cluster, heir.key, "data")
-        assert "version=1" in identity_of(cluster, heir.key, "data2")
-        assert dirs_in_use(cluster, heir.service_id) == 2
+        successor = cluster.instance("two-b-0")
+        assert successor.service_id == sick.service_id
+        assert "version=0" in identity_of(cluster, successor.key, "data")
+        assert "version=1" in identity_of(cluster, successor.key, "data2")
+        assert dirs_in_use(cluster, successor.service_id) == 2
     assert "drain.requested" not in types_told(cluster, before)
     settled(cluster)

@@ -29,9 +29,9 @@ def test_the_only_controller_killed_in_a_drain_is_back_before_the_drain_goes_on(
         cluster.event("replacement.completed", before, where=victim.node)
         cluster.declare(replace(cluster.spec, throttle_mib_per_s=64))
         settled(cluster)
-    (heir,) = [i.key for i in cluster.detail().instances if i.service == "controller"]
+    (successor,) = [i.key for i in cluster.detail().instances if i.service == "controller"]
     told = [(e.type, e.data.get("key", "")) for e in cluster.events(before)]
-    assert told.index(("instance.joined", heir)) < [kind for kind, _ in told].index("instance.drained")
+    assert told.index(("instance.joined", successor)) < [kind for kind, _ in told].index("instance.drained")
     assert cluster.voters() == known, "the disk was kept, and with it the vote"
 
 

@@ -30,11 +30,11 @@ def test_a_disk_that_fails_is_replaced_and_the_other_one_stays(living_cluster: L
         assert cluster.event("node.replace_requested", before).data["disks"] == ["data2"]
         cluster.event("retire.completed", before)
         cluster.converged()
-        heir = cluster.instance("two-b-0")
-        assert (heir.service_id, heir.key) == (sick.service_id, "two-b-0.g2")
-        assert identity_of(cluster, heir.key, "data") == kept
-        assert volumes_of(cluster, heir.key) == {"data": "two-b-0.data.v1", "data2": "two-b-0.data2.v2"}
-        assert dirs_in_use(cluster, heir.service_id) == 2
+        successor = cluster.instance("two-b-0")
+        assert (successor.service_id, successor.key) == (sick.service_id, "two-b-0.g2")
+        assert identity_of(cluster, successor.key, "data") == kept
+        assert volumes_of(cluster, successor.key) == {"data": "two-b-0.data.v1", "data2": "two-b-0.data2.v2"}
+        assert dirs_in_use(cluster, successor.service_id) == 2
     assert not [e for e in cluster.events(before) if e.type == "drain.requested"]
     settled(cluster)
 
@@ -66,13 +66,13 @@ def test_a_broker_that_stops_over_its_first_disk_gets_that_one_anew(living_clust
         cluster.until(lambda: "three-c-0" in _failed_disks(cluster) or None, "the anomaly disk-failure", timeout_s=60)
         cluster.event("retire.completed", before)
         cluster.converged()
-        heir = cluster.instance("three-c-0")
-        assert heir.service_id == sick.service_id
-        assert identity_of(cluster, heir.key, "data2") == identity
-        now = volumes_of(cluster, heir.key)
+        successor = cluster.instance("three-c-0")
+        assert successor.service_id == sick.service_id
+        assert identity_of(cluster, successor.key, "data2") == identity
+        now = volumes_of(cluster, successor.key)
         assert now["data2"] == was["data2"]
         assert version_of(now["data"]) > max(map(version_of, was.values())), "above every volume the node ever had"
-        assert dirs_in_use(cluster, heir.service_id) == 2
+        assert dirs_in_use(cluster, successor.service_id) == 2
     assert not [e for e in cluster.events(before) if e.type == "drain.requested"]
     cluster.until(lambda: not _failed_disks(cluster) or None, "the anomaly to be over", timeout_s=90)
     settled(cluster)
@@ -91,7 +91,7 @@ def test_brokers_with_two_disks_are_rolled(living_cluster: LivingCluster) -> Non
 
 
 def test_brokers_get_a_third_disk_and_are_left_with_one_by_moving_to_new_vms(living_cluster: LivingCluster) -> None:
-    """Each is drained in its turn, its replicas dealt out among the directories of its heir."""
+    """Each is drained in its turn, its replicas dealt out among the directories of its successor."""
     cluster, before = living_cluster, living_cluster.head()
     with traffic(cluster.bootstrap):
         for disks in (3, 1):

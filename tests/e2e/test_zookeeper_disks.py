@@ -39,17 +39,17 @@ def test_a_disk_that_fails_is_replaced_and_the_other_one_stays(
         assert cluster.event("node.replace_requested", before).data["disks"] == [failed]
         cluster.event("retire.completed", before)
         cluster.converged()
-        heir = cluster.instance(node)
-        assert (heir.service_id, heir.generation) == (sick.service_id, sick.generation + 1)
-        assert identity_of(cluster, heir.key, stays) == kept
-        assert volumes_of(cluster, heir.key) == {stays: f"{node}.{stays}.v1", failed: f"{node}.{failed}.v2"}
-        assert dirs_in_use(cluster, heir.service_id) == 2
+        successor = cluster.instance(node)
+        assert (successor.service_id, successor.generation) == (sick.service_id, sick.generation + 1)
+        assert identity_of(cluster, successor.key, stays) == kept
+        assert volumes_of(cluster, successor.key) == {stays: f"{node}.{stays}.v1", failed: f"{node}.{failed}.v2"}
+        assert dirs_in_use(cluster, successor.service_id) == 2
     assert "drain.requested" not in types_told(cluster, before)
     settled(cluster)
 
 
 def test_brokers_get_a_third_disk_by_moving_to_new_vms(living_cluster: LivingCluster) -> None:
-    """Each is drained in its turn, its replicas dealt out among the three directories of its heir."""
+    """Each is drained in its turn, its replicas dealt out among the three directories of its successor."""
     cluster, before = living_cluster, living_cluster.head()
     with traffic(cluster.bootstrap):
         cluster.declare(replace(cluster.spec, disks=3))

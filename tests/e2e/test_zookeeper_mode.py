@@ -48,9 +48,9 @@ def test_a_zookeeper_server_that_dies_is_handed_over_with_its_id_and_address(liv
         cluster.power_cut(victim.key)
         cluster.event("replacement.completed", before, where=victim.node)
         settled(cluster)
-    heir = cluster.instance(victim.node)
-    assert (heir.service_id, heir.address) == (victim.service_id, victim.address)
-    assert heir.generation == victim.generation + 1
+    successor = cluster.instance(victim.node)
+    assert (successor.service_id, successor.address) == (victim.service_id, victim.address)
+    assert successor.generation == victim.generation + 1
     assert not [e for e in cluster.events(before) if e.type.startswith("voter.")], "the ensemble is what it was"
 
 

@@ -11,7 +11,7 @@ from controlplane.kafka.errors import KafkaUnavailable
 from planner.observed import TopicPartition
 from tests.kafka_processes import KafkaProcesses
 from tests.kafka_topics import create_topic
-from tests.live_drain import HEIR, OUTGOING, LiveDrain
+from tests.live_drain import OUTGOING, SUCCESSOR, LiveDrain
 from tests.waiting import until
 
 pytestmark = pytest.mark.kafka
@@ -24,7 +24,7 @@ def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaProcess
     kafka = KafkaProcesses(tmp_path_factory.mktemp("live-drain"), network="127.0.34")
     try:
         kafka.found(BROKERS)
-        kafka.add_broker(HEIR, "a")
+        kafka.add_broker(SUCCESSOR, "a")
         yield kafka
     finally:
         kafka.close()
@@ -40,8 +40,8 @@ def gateway(processes: KafkaProcesses) -> Iterator[AdminGateway]:
 def test_a_drain_follows_its_plan_on_real_brokers(processes: KafkaProcesses, gateway: AdminGateway) -> None:
     until(lambda: len(_live(gateway)) == 3, "three live brokers")
     create_topic(processes.bootstrap, "orders", partitions=24, rf=3, bytes_per_partition=2 * MB)
-    processes.start(HEIR)
-    until(lambda: HEIR in _live(gateway), "the successor")
+    processes.start(SUCCESSOR)
+    until(lambda: SUCCESSOR in _live(gateway), "the successor")
     _lead_everything_from(gateway, OUTGOING)
 
     drain = LiveDrain.planned(gateway, bandwidth_bytes_per_s=5 * MB)

@@ -17,11 +17,11 @@ from planner.drain.model.observed import ObservationPolicy, measured_disks, obse
 from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
 from tests.kafka_processes import KafkaProcesses
 from tests.kafka_topics import create_topic
-from tests.live_drain import HEIR, OUTGOING, LiveDrain
+from tests.live_drain import OUTGOING, SUCCESSOR, LiveDrain
 from tests.waiting import until
 
 pytestmark = pytest.mark.kafka
-BROKERS = {1000: "a", 1001: "b", 1002: "c", HEIR: "a"}
+BROKERS = {1000: "a", 1001: "b", 1002: "c", SUCCESSOR: "a"}
 MB = 10**6
 LARGE, SMALL = TopicPartition("large", 0), [TopicPartition("small", n) for n in range(6)]
 
@@ -32,7 +32,7 @@ def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaProcess
     try:
         for broker, rack in BROKERS.items():
             node = kafka.add_broker(broker, rack)
-            if broker == HEIR:
+            if broker == SUCCESSOR:
                 _format(node.directory / "data", node.directory / "more")
                 node.overrides = {"log.dirs": f"{node.directory}/data,{node.directory}/more"}
         kafka.found()
@@ -54,14 +54,14 @@ def test_replicas_are_made_in_the_directories_of_the_plan(processes: KafkaProces
     create_topic(processes.bootstrap, "large", partitions=1, rf=3, bytes_per_partition=20 * MB)
     create_topic(processes.bootstrap, "small", partitions=6, rf=3, bytes_per_partition=MB)
     _put_all_on(gateway, (1000, 1001, 1002))
-    data, more = (str(processes.nodes[HEIR].directory / name) for name in ("data", "more"))
-    assert [d.path for d in gateway.snapshot().log_dirs[HEIR].dirs] == [data, more]
+    data, more = (str(processes.nodes[SUCCESSOR].directory / name) for name in ("data", "more"))
+    assert [d.path for d in gateway.snapshot().log_dirs[SUCCESSOR].dirs] == [data, more]
 
     drain = LiveDrain.planned(gateway, bandwidth_bytes_per_s=20 * MB)
     planned = {m.name: m.log_dirs for m in drain.plan.moves if m.added}
     assert Counter(len([n for n, p in planned.items() if p == (path,)]) for path in (data, more)) == Counter((1, 6))
     assert not any("log directories" in line for line in drain.plan.certificate.assumptions)
-    for wishes in ({HEIR: {LARGE: data}}, {HEIR: {name: path for name, (path,) in planned.items()}}):
+    for wishes in ({SUCCESSOR: {LARGE: data}}, {SUCCESSOR: {name: path for name, (path,) in planned.items()}}):
         gateway.prefer_log_dirs(wishes)  # a server that ended between telling and moving; the later word counts
 
     for tick in drain.carried_out(tick_s=0.5, within_s=90):
@@ -79,13 +79,13 @@ def test_the_export_tells_what_is_in_which_directory(gateway: AdminGateway) -> N
     document = observed_document(seen, resolve(seen.brokers, [given, measured_disks(seen)]), ObservationPolicy())
     state = read_state(json.dumps(document)).state
     assert state.log_dirs is not None
-    assert set(state.log_dirs.broker.tolist()) == {state.brokers.id.tolist().index(HEIR)}
-    assert int((state.log_dirs.located >= 0).sum()) == sum(HEIR in p.replicas for p in seen.partitions)
+    assert set(state.log_dirs.broker.tolist()) == {state.brokers.id.tolist().index(SUCCESSOR)}
+    assert int((state.log_dirs.located >= 0).sum()) == sum(SUCCESSOR in p.replicas for p in seen.partitions)
 
 
 def test_a_directory_the_broker_has_not_is_refused(gateway: AdminGateway) -> None:
-    with pytest.raises(KafkaRefused, match=f"broker {HEIR}, /nowhere for large-0"):
-        gateway.prefer_log_dirs({HEIR: {LARGE: "/nowhere"}})
+    with pytest.raises(KafkaRefused, match=f"broker {SUCCESSOR}, /nowhere for large-0"):
+        gateway.prefer_log_dirs({SUCCESSOR: {LARGE: "/nowhere"}})
 
 
 def _format(first: Path, second: Path) -> None:
@@ -96,11 +96,15 @@ def _format(first: Path, second: Path) -> None:
 
 
 def _put_all_on(gateway: AdminGateway, brokers: tuple[int, ...]) -> None:
-    """New topics may have replicas on the heir already; the drain is to find it empty."""
+    """New topics may have replicas on the successor already; the drain is to find it empty."""
     orders = dict.fromkeys((LARGE, *SMALL), brokers)
     assert gateway.reassign(orders) == {}
-    until(lambda: all(set(p.isr) == set(brokers) for p in _ours(gateway)), "everything to leave the heir")
-    until(lambda: gateway.snapshot().log_dirs[HEIR].replicas == 0, "the heir's directories to be empty", timeout_s=90)
+    until(lambda: all(set(p.isr) == set(brokers) for p in _ours(gateway)), "everything to leave the successor")
+    until(
+        lambda: gateway.snapshot().log_dirs[SUCCESSOR].replicas == 0,
+        "the successor's directories to be empty",
+        timeout_s=90,
+    )
 
 
 def _ours(gateway: AdminGateway) -> list[PartitionSeen]:
@@ -108,7 +112,7 @@ def _ours(gateway: AdminGateway) -> list[PartitionSeen]:
 
 
 def _path(seen: KafkaSnapshot, name: TopicPartition) -> str:
-    held = seen.log_dirs[HEIR].dir_of(name)
+    held = seen.log_dirs[SUCCESSOR].dir_of(name)
     return held.path if held else ""
 
 

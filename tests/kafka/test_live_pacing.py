@@ -12,7 +12,7 @@ from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.kafka.workload import Workload
 from tests.kafka_processes import KafkaProcesses
 from tests.kafka_topics import create_topic
-from tests.live_drain import HEIR, OUTGOING, LiveDrain
+from tests.live_drain import OUTGOING, SUCCESSOR, LiveDrain
 from tests.waiting import until
 
 pytestmark = pytest.mark.kafka
@@ -71,9 +71,9 @@ def test_a_drain_under_traffic_keeps_its_promise_by_a_corrected_throttle(
 
     assert gateway.snapshot().hosted_by(OUTGOING) == ()
     assert not load.error
-    # Until the first copy has arrived all that the heir takes in are copies. Two followers fetch what is written to the
-    # open partitions on the same quota, planned without it: uncorrected, copies get a third of what they are promised
-    # while one partition is open and nothing while two are.
+    # Until the first copy has arrived all that the successor takes in are copies. Two followers fetch what is written
+    # to the open partitions on the same quota, planned without it: uncorrected, copies get a third of what they are
+    # promised while one partition is open and nothing while two are.
     steady = [t for t in drain.ticks if t.at_s >= SETTLED_S and " 0 of " in t.sentence]
     rate = (steady[-1].held_bytes - steady[0].held_bytes) / (steady[-1].at_s - steady[0].at_s)
     print(f"{rate / MB:.2f} MB/s copied, {PROMISE / MB:.1f} promised, {written / MB:.2f} written")
@@ -90,7 +90,7 @@ def _place(gateway: AdminGateway) -> None:
         "the topic in its place",
     )
     gateway.elect_preferred(list(orders))
-    assert all(HEIR not in p.replicas for p in gateway.snapshot().partitions if p.name in orders)
+    assert all(SUCCESSOR not in p.replicas for p in gateway.snapshot().partitions if p.name in orders)
 
 
 def _live(gateway: AdminGateway) -> frozenset[int]:

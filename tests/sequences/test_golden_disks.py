@@ -149,7 +149,7 @@ def only_disk_of_a_broker_is_lost(world: World) -> None:
     assert not world.kafka.is_running(1001)
 
 
-def heir_dies_while_it_fills_its_new_disk(world: World) -> None:
+def successor_dies_while_it_fills_its_new_disk(world: World) -> None:
     """The node gets another VM; the disks there are pass on, the failed one goes in the end."""
     _born(world, disks=TWO)
     world.kafka.link_bytes_per_s = 10_000_000
@@ -205,7 +205,7 @@ STORIES = [
     one_disk_fails_where_disks_cannot_be_told_apart,
     first_disk_of_two_is_lost_and_the_broker_stops_over_it,
     only_disk_of_a_broker_is_lost,
-    heir_dies_while_it_fills_its_new_disk,
+    successor_dies_while_it_fills_its_new_disk,
 ]
 OF_ZOOKEEPER = [
     (first_disk_of_two_fails_in_zookeeper_mode_and_the_broker_serves_on, "3.8.1"),

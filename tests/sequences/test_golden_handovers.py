@@ -48,13 +48,13 @@ def downgrade_asks_again_before_a_disk_passes(world: World) -> None:
     assert world.kafka.finalised["metadata.version"] == level
     world.declare(a_document(**reattach, version="4.1.1"))
     world.run(until=lambda w: any(not i.bound and i.is_broker for i in w.view().alive()), ticks=400)
-    heir = next(i for i in world.view().brokers() if not i.bound)
+    successor = next(i for i in world.view().brokers() if not i.bound)
     world.kafka.finalised["metadata.version"] = 29
     for _ in range(60):
         world.tick()
     assert world.view().conditions["Blocked"].reason == "DowngradeBlocked"
-    assert f"not handing over to {heir.key} with Kafka 4.1.1" in world.view().conditions["Blocked"].message
-    assert world.kafka.serves(heir.service_id)
+    assert f"not handing over to {successor.key} with Kafka 4.1.1" in world.view().conditions["Blocked"].message
+    assert world.kafka.serves(successor.service_id)
     world.declare(a_document(**reattach, version="4.2.0"))
     world.converge(ticks=900)
     assert {i.planned.kafka_version for i in world.view().alive()} == {"4.2.0"}

@@ -134,8 +134,8 @@ def vm_is_taken_back_while_another_one_is_drained(world: World) -> None:
     _take_back(world, "brokers-b-0.g1", in_s=120)
     _watch(world, 60)
     assert _asked(world) == ["brokers-b-0.g1"]
-    heir = world.view().instances["brokers-b-0.g2"]
-    assert heir.phase is Phase.JOINED, "it was begun after the drain, which ends long after the date"
+    successor = world.view().instances["brokers-b-0.g2"]
+    assert successor.phase is Phase.JOINED, "it was begun after the drain, which ends long after the date"
     assert world.view().moves.drain is not None
     assert world.view().moves.drain.id == outgoing.id
     _watch(world, 60)

@@ -110,8 +110,9 @@ def topic_arrives_while_it_lingers(world: World) -> None:
     world.converge(ticks=600)
 
 
-def topic_arrives_after_the_heir_has_died(world: World) -> None:
-    """What came to the emptied broker has nowhere to go in its rack before the next heir is made: that comes first."""
+def topic_arrives_after_the_successor_has_died(world: World) -> None:
+    """What came to the emptied broker has nowhere to go in its rack before the next successor is made: that comes
+    first."""
     _born(world)
     _with_data(world)
     world.declare(a_document(version="4.2.0"))
@@ -121,8 +122,8 @@ def topic_arrives_after_the_heir_has_died(world: World) -> None:
     world.converge(ticks=900)
 
 
-def heir_of_one_of_two_lost_brokers_dies(world: World) -> None:
-    """The other one's drain waits for the next heir: it would empty both, and cannot name one that is dead."""
+def successor_of_one_of_two_lost_brokers_dies(world: World) -> None:
+    """The other one's drain waits for the next successor: it would empty both, and cannot name one that is dead."""
     world.declare(a_document(brokers=6))
     world.converge()
     world.kafka.create_topic("orders", partitions=24, rf=3, min_isr=1, bytes_per_partition=50_000_000)
@@ -328,8 +329,8 @@ SCENARIOS: tuple[Callable[[World], None], ...] = (
     vm_never_joins,
     no_broker_joins_at_the_birth,
     topic_arrives_while_it_lingers,
-    topic_arrives_after_the_heir_has_died,
-    heir_of_one_of_two_lost_brokers_dies,
+    topic_arrives_after_the_successor_has_died,
+    successor_of_one_of_two_lost_brokers_dies,
     two_brokers_of_different_racks_lost_in_a_drain,
     somebody_reassigns_by_hand,
     terraform_dies_half_way,

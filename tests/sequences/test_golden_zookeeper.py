@@ -131,12 +131,12 @@ def zookeeper_downgrade_asks_again_before_a_disk_passes(world: World) -> None:
     world.kafka.create_topic("orders", partitions=12, rf=3, min_isr=2, bytes_per_partition=50_000_000)
     world.declare(a_zookeeper_document(**reattach))
     world.run(until=lambda w: any(i.awaits_bind or not i.bound for i in w.view().brokers()), ticks=200)
-    heir = next(i for i in world.view().brokers() if not i.bound)
-    last = max(i.service_id for i in world.view().brokers() if i.node != heir.node)
+    successor = next(i for i in world.view().brokers() if not i.bound)
+    last = max(i.service_id for i in world.view().brokers() if i.node != successor.node)
     _started_by_hand_with(world, last, "3.9")
     _wait_until_blocked(world)
-    assert f"not handing over to {heir.key} with Kafka 3.8.1" in world.view().conditions["Blocked"].message
-    assert world.kafka.serves(heir.service_id)
+    assert f"not handing over to {successor.key} with Kafka 3.8.1" in world.view().conditions["Blocked"].message
+    assert world.kafka.serves(successor.service_id)
     _started_by_hand_with(world, last, "3.8")
     world.declare(pinned)
     world.converge(ticks=900)

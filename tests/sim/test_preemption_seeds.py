@@ -156,7 +156,7 @@ def told_in_time(world: World, trouble: Taking, key: str) -> None:
         trouble.pass_time()
         world.tick()
         trouble.judge_stops()
-        begun_at = world.seconds if begun_at is None and _heirs(world, key) else begun_at
+        begun_at = world.seconds if begun_at is None and _successors(world, key) else begun_at
     late_s = begun_at - told.known_at if begun_at is not None else 0.0
     if late_s > BEGUN_WITHIN_S:
         raise Violation(f"P8: {key} was told, and {late_s:.0f} s later its successor was begun")
@@ -168,15 +168,15 @@ def told_in_time(world: World, trouble: Taking, key: str) -> None:
 
 def what_is_left(world: World, key: str) -> str:
     """What a VM that is about to be taken still has that its node's next one should have by now."""
-    instance, heirs = world.view().instances[key], _heirs(world, key)
-    if not any(i.phase is Phase.JOINED for i in heirs):
+    instance, successors = world.view().instances[key], _successors(world, key)
+    if not any(i.phase is Phase.JOINED for i in successors):
         return "its node has no other one"
-    if all(i.service_id != instance.service_id for i in heirs) and world.kafka_hosts(instance.service_id):
+    if all(i.service_id != instance.service_id for i in successors) and world.kafka_hosts(instance.service_id):
         return f"{world.kafka_hosts(instance.service_id)} replicas are on it still"
     return ""
 
 
-def _heirs(world: World, key: str) -> list[InstanceView]:
+def _successors(world: World, key: str) -> list[InstanceView]:
     instance = world.view().instances[key]
     return [i for i in world.view().of_node(instance.node) if i.planned.generation > instance.planned.generation]
 
@@ -259,8 +259,9 @@ def test_a_server_that_stops_a_broker_beside_one_that_goes_is_found(stopped: str
 # stopped for good while that of another rack was between two VMs. 39322: two VMs that went, one after the other.
 # 39340, 39130: brokers emptied together had one successor. 39190: a drain was put off and begun at each tick. 39104: a
 # drain kept those it waited for from being made. 39280, 39294: a move was sent elsewhere from a dead target that Kafka
-# still counted in sync. 39280: nobody made an heir for a lost broker whose heir was told to go. 39281: one that was
-# told and stayed was stopped beside one that was told. 39509: a stop was asked for seconds before anybody could know.
+# still counted in sync. 39280: nobody made a successor for a lost broker whose successor was told to go. 39281: one
+# that was told and stayed was stopped beside one that was told. 39509: a stop was asked for seconds before anybody
+# could know.
 @pytest.mark.parametrize("seed", [39104, 39130, 39190, 39280, 39281, 39294, 39302, 39307, 39322, 39340, 39509])
 def test_it_converges_though_the_cloud_takes_vms_back(seed: int) -> None:
     taken_roll(seed)

@@ -93,7 +93,7 @@ def test_seed_7156_a_controller_is_restarted_in_the_moment_another_one_dies_and_
     troubled_roll(7156, chance=0.15, ailing=True, asking=True, steps=100)
 
 
-def test_seed_88123_a_broker_stopped_for_an_heir_that_died_gets_another_though_the_spec_wants_no_change() -> None:
+def test_seed_88123_a_broker_stopped_for_a_successor_that_died_gets_another_though_the_spec_wants_no_change() -> None:
     troubled_roll(88123, chance=0.15, asking=True, settings=True, strategy="reattach", max_unavailable=1)
 
 

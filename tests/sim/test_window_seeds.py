@@ -44,7 +44,7 @@ class WindowedWorld(World):
         if event.type != "surge.requested":
             return ""
         for made in data["instances"]:
-            # One that was stopped for an heir which never came serves nobody: its next heir is a repair.
+            # One that was stopped for a successor which never came serves nobody: its next successor is a repair.
             there = [i for i in view.of_node(made["node"]) if i.phase is Phase.JOINED]
             newest = there[-1] if there and there[-1] == view.of_node(made["node"])[-1] else None
             gone = newest is None or newest.lost or bool(view.is_broken(newest))

@@ -211,9 +211,9 @@ def _stopped_by_us(view: ClusterView, node: str) -> str:
     going = next((i for i in there if i.phase in _GOING), None)
     if going is not None and not any(i.lost for i in there):
         return f"{going.key} is being replaced"
-    heir = next((i for i in there if i.phase in _COMING and not i.lost), None)
-    if heir is not None and not any(i.lost for i in there):
-        return f"{heir.key} takes its place"
+    successor = next((i for i in there if i.phase in _COMING and not i.lost), None)
+    if successor is not None and not any(i.lost for i in there):
+        return f"{successor.key} takes its place"
     return ""
 
 
@@ -239,9 +239,9 @@ def _in_hand(view: ClusterView) -> str:
 
 def _cure_in_hand(view: ClusterView, node: str) -> str:
     there = view.of_node(node)
-    heir = next((i for i in there if i.phase in _COMING), None)
-    if heir is not None:
-        return f"its successor {heir.key} is on the way"
+    successor = next((i for i in there if i.phase in _COMING), None)
+    if successor is not None:
+        return f"its successor {successor.key} is on the way"
     asked = next((k for k in (i.key for i in there) if k in view.requests.to_replace), "")
     if asked:
         return f"{asked} is being replaced: {view.requests.to_replace[asked].reason}"

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import datetime
 
-from controlplane.cluster.bootstrap_controllers import heirs_to_tell, own_member
+from controlplane.cluster.bootstrap_controllers import own_member, successors_to_tell
 from controlplane.cluster.folds import settings as settingfold
 from controlplane.cluster.folds.steps import Rules, frozen
 from controlplane.cluster.view import ClusterView
@@ -63,10 +63,10 @@ def with_lists(before: ClusterView, after: ClusterView) -> ClusterView:
     """Whoever was given a new start by this event was told the voters of now; nobody else knows of them yet."""
     if not after.quorum.voters or (after.instances is before.instances and before.quorum.voters):
         return after
-    voters, coming = frozenset(after.quorum.voters), frozenset(heir.key for heir in heirs_to_tell(after))
+    voters, coming = frozenset(after.quorum.voters), frozenset(successor.key for successor in successors_to_tell(after))
     told = {
         k: replace(
-            i, start=replace(i.start, listed=voters | own_member(i), heirs=coming, protocol=after.quorum.protocol)
+            i, start=replace(i.start, listed=voters | own_member(i), successors=coming, protocol=after.quorum.protocol)
         )
         for k, i in after.instances.items()
         if _starts(before.instances.get(k), i)

@@ -18,21 +18,21 @@ _STOPPED = frozenset({Phase.FENCED, Phase.RELEASED, Phase.RETIRING})
 def relieved_by(instances: Iterable[InstanceView]) -> Mapping[str, InstanceView]:
     """Key -> who relieves it, for those whose VM may exist; `instances` are in the order of their intents."""
     there = tuple(instances)
-    heirs = [i for i in there if i.planned.relieves and i.phase not in _OUT]
-    if not heirs:
+    successors = [i for i in there if i.planned.relieves and i.phase not in _OUT]
+    if not successors:
         return _NOBODY
-    return MappingProxyType({elder.key: heir for heir in heirs for elder in elders(there, heir)})
+    return MappingProxyType({elder.key: successor for successor in successors for elder in elders(there, successor)})
 
 
-def elders(instances: Sequence[InstanceView], heir: InstanceView) -> tuple[InstanceView, ...]:
+def elders(instances: Sequence[InstanceView], successor: InstanceView) -> tuple[InstanceView, ...]:
     """Who had the id before this one, and whose VM may exist still."""
-    before = instances[: next(n for n, i in enumerate(instances) if i.key == heir.key)]
-    return tuple(i for i in before if i.service_id == heir.service_id and i.phase in ALIVE and not i.is_broker)
+    before = instances[: next(n for n, i in enumerate(instances) if i.key == successor.key)]
+    return tuple(i for i in before if i.service_id == successor.service_id and i.phase in ALIVE and not i.is_broker)
 
 
-def may_start(instances: Sequence[InstanceView], heir: InstanceView) -> bool:
+def may_start(instances: Sequence[InstanceView], successor: InstanceView) -> bool:
     """Whether all who had the id are proved stopped, or never ran."""
-    return all(i.phase in _STOPPED or is_waiting(i) for i in elders(instances, heir))
+    return all(i.phase in _STOPPED or is_waiting(i) for i in elders(instances, successor))
 
 
 def is_waiting(instance: InstanceView) -> bool:

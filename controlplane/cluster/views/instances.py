@@ -28,7 +28,7 @@ class StartView:
     """Its Java heap from now on, 0 where that is as planned."""
     listed: frozenset[int] | None = None
     """Voters its last start was told of, by id; None before its first."""
-    heirs: frozenset[str] = frozenset()
+    successors: frozenset[str] = frozenset()
     """Keys of those on their way to relieve a controller that its last start was told of, too."""
     protocol: str = ""
     """ZooKeeper mode: the protocol version its last start was told."""

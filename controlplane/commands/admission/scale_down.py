@@ -8,7 +8,7 @@ from controlplane.cluster.external_brokers import leaving_externals
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.questions.chosen_receivers import removed_brokers
 from controlplane.converger.questions.disk_room import DISK_LIMIT_FRACTION
-from controlplane.converger.questions.evacuation_room import heirs_have_room, holdings, room_without, smaller_disks
+from controlplane.converger.questions.evacuation_room import holdings, room_without, smaller_disks, successors_have_room
 from controlplane.converger.questions.rolls.pending_changes import pending_changes
 from controlplane.kafka.gates import Gate
 from events.quantities import GIB, counted
@@ -22,9 +22,9 @@ def room_after(view: ClusterView, document: KafkaClusterDocument, kafka: KafkaSn
     """Closed, with the numbers, when what the brokers hold has no place on the disks the document leaves and makes."""
     changes = pending_changes(replace(view, document=document))
     removed, smaller = removed_brokers(changes) | set(leaving_externals(view, document)), smaller_disks(changes)
-    heirs = heirs_have_room(kafka, changes)
-    if not heirs.open:
-        return heirs
+    room = successors_have_room(kafka, changes)
+    if not room.open:
+        return room
     if not removed:
         return Gate(True, "no broker is taken away")
     staying = [i.service_id for i in view.receivers() if i.service_id not in removed]

@@ -79,7 +79,7 @@ def holdings(hosted: Collection[PartitionSeen], moved: int) -> str:
     return f"they hold {counted(len(hosted), 'partition')}, {human_bytes(moved)}"
 
 
-def heirs_have_room(kafka: KafkaSnapshot, changes: Collection[NodeChange]) -> Gate:
+def successors_have_room(kafka: KafkaSnapshot, changes: Collection[NodeChange]) -> Gate:
     """Closed, with the numbers, where a broker is to be copied to a smaller disk that cannot take what it holds, or one
     of its partitions to disks none of which can take that."""
     for broker, size_bytes in smaller_disks(changes).items():
@@ -92,7 +92,8 @@ def heirs_have_room(kafka: KafkaSnapshot, changes: Collection[NodeChange]) -> Ga
 
 
 def _each_log_fits(kafka: KafkaSnapshot, changes: Collection[NodeChange]) -> Gate:
-    """A partition lies on one disk, however many there are: the largest of a broker has to fit on one of its heir's."""
+    """A partition lies on one disk, however many there are: the largest of a broker has to fit on one of its
+    successor's."""
     for change in changes:
         if change.change is not Change.REPLACE or change.service != "broker":
             continue

@@ -16,11 +16,11 @@ from controlplane.kafka.features import METADATA, metadata_level_of, next_featur
 from controlplane.server.rebuild.evidence import DeclaredSpec, FoundCluster, FoundVm, RebuildFinding, Weight
 from controlplane.server.rebuild.instances import (
     PlacedInstance,
-    heirs_of,
     is_controller,
     place,
     service_ids,
     spent_nodes,
+    successors_of,
 )
 from controlplane.server.rebuild.refusals import finalised_level, identity_refusals, place_refusals
 from controlplane.server.rebuild.remarks import remarks_on_kafka, remarks_on_release, remarks_on_vms
@@ -93,8 +93,8 @@ def _facts(found: FoundCluster, spec: DeclaredSpec) -> tuple[tuple[object, ...],
     if all(vm.document is not None and vm.service is None for vm in found.vms):
         raise TooLittleKnown("no agent was ever told to run anything: it was being born", _LEAVE_TO_CLOUD)
     desired = {n.node: n for n in _wanted(found, spec)}
-    heirs = heirs_of(found, reattach=spec.document.spec.rollout.strategy == "reattach")
-    ids = service_ids(found, desired, heirs)
+    successors = successors_of(found, reattach=spec.document.spec.rollout.strategy == "reattach")
+    ids = service_ids(found, desired, successors)
     if two := _in_two_places(found, desired):
         raise TooLittleKnown(f"nothing tells which of two addresses {two} has: it was moving to another place", _ONE)
     nameless = [vm.key for vm in found.vms if vm.key not in ids.by_key]
@@ -102,7 +102,7 @@ def _facts(found: FoundCluster, spec: DeclaredSpec) -> tuple[tuple[object, ...],
         raise TooLittleKnown(f"nothing tells which id {', '.join(nameless)} runs under", _LOOK_AGAIN)
     config = spec.document.spec.kafka.config
     placed = {
-        vm.key: place(found, vm, desired.get(vm.seen.node), ids, config=config, is_heir=vm.key in heirs)
+        vm.key: place(found, vm, desired.get(vm.seen.node), ids, config=config, is_successor=vm.key in successors)
         for vm in found.vms
     }
     adopted = facts.ClusterAdopted(

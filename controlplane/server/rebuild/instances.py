@@ -41,7 +41,7 @@ def is_controller(found: FoundCluster, vm: FoundVm, desired: Mapping[str, Desire
     return wanted.service == "controller" if wanted else vm.seen.node in found.node_addresses
 
 
-def heirs_of(found: FoundCluster, *, reattach: bool) -> frozenset[str]:
+def successors_of(found: FoundCluster, *, reattach: bool) -> frozenset[str]:
     """Brokers that were made to take over a disk and have none yet: their agents were told nothing so far."""
     if not reattach:
         return frozenset()
@@ -68,7 +68,7 @@ def spent_nodes(found: FoundCluster, desired: Mapping[str, DesiredNode]) -> tupl
     return tuple(facts.SpentNode(n, spent[n], max(versions.get(n, 0), spent[n])) for n in nodes)
 
 
-def service_ids(found: FoundCluster, desired: Mapping[str, DesiredNode], heirs: Collection[str] = ()) -> Ids:
+def service_ids(found: FoundCluster, desired: Mapping[str, DesiredNode], successors: Collection[str] = ()) -> Ids:
     """Ids from documents, from the quorum and from brokers' addresses; a broker nobody ever started gets a new one."""
     by_key = {vm.key: vm.service.node_id for vm in found.vms if vm.service}
     voters = {v.address: v.id for vm in found.vms if vm.service for v in vm.service.voters}
@@ -80,7 +80,7 @@ def service_ids(found: FoundCluster, desired: Mapping[str, DesiredNode], heirs: 
             continue
         if vm.seen.node in controllers:
             known = _controller_id(found, vm, voters, by_key)
-        elif vm.key in heirs:
+        elif vm.key in successors:
             known = max(by_key.get(elder.key, -1) for elder in _elders(found, vm))
         else:
             known = hosts.get(vm.seen.address or "", -1)
@@ -97,7 +97,7 @@ def place(
     ids: Ids,
     *,
     config: Collection[str] = (),
-    is_heir: bool = False,
+    is_successor: bool = False,
 ) -> PlacedInstance:
     """The instance. Without a document what nobody tells is taken from the spec.
 
@@ -105,12 +105,12 @@ def place(
     """
     service, seen = vm.service, vm.seen
     kind = service.name if service else desired.service if desired else _kind(found, vm)
-    volumes = _volumes(found, vm, desired, takes_over=is_heir or kind == "controller")
+    volumes = _volumes(found, vm, desired, takes_over=is_successor or kind == "controller")
     version = service.kafka_version if service else seen.image or (desired.kafka_version if desired else "")
     settings = dict(service.settings if service else desired.settings if desired else {})
     heap = service.heap_mib if service else desired.heap_mib if desired else DEFAULT_HEAP_MIB[kind]
     took_over = kind == "controller" or any(v.version < seen.generation for v in volumes)
-    hands_over = is_heir or (seen.generation > 1 and took_over)
+    hands_over = is_successor or (seen.generation > 1 and took_over)
     new_dirs = tuple(d.name for d in service.log_dirs if d.fresh) if service and hands_over and len(volumes) > 1 else ()
     relieves = _relieves(found, vm) if kind == "controller" else ""
     planned = facts.PlannedInstance(

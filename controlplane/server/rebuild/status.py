@@ -32,23 +32,23 @@ def standing_of(
     if service is None:
         return InstanceStatus(Phase.LAUNCHED, bound, drained=False)
     if service.state == "running":
-        is_heir = planned.handover and bool(older)
-        arrives = is_heir or (service.log_dirs[0].fresh and not _serves(found.kafka, planned))
+        is_successor = planned.handover and bool(older)
+        arrives = is_successor or (service.log_dirs[0].fresh and not _serves(found.kafka, planned))
         return InstanceStatus(Phase.LAUNCHED if arrives else Phase.JOINED, bound, drained=False)
     if planned.service == "broker" and older and not newer and not planned.handover:
         return InstanceStatus(Phase.FAILED, bound, drained=False)
     if not bound:
         return InstanceStatus(Phase.RELEASED, bound, drained=False)
-    if any(_relieved(found, vm, heir) for heir in newer):
+    if any(_relieved(found, vm, successor) for successor in newer):
         return InstanceStatus(Phase.FENCED, bound, drained=False)
     hands_over = planned.service == "controller" or any(s.service_id == planned.service_id for s in newer)
     return InstanceStatus(Phase.FENCING, bound, drained=not hands_over)
 
 
-def _relieved(found: FoundCluster, vm: FoundVm, heir: facts.PlannedInstance) -> bool:
+def _relieved(found: FoundCluster, vm: FoundVm, successor: facts.PlannedInstance) -> bool:
     """Whether its id was passed on: nobody is told to run under it before who had it is proved stopped."""
-    told = next((v.service for v in found.vms if v.key == heir.key), None)
-    return heir.relieves == vm.key and told is not None and told.state == "running"
+    told = next((v.service for v in found.vms if v.key == successor.key), None)
+    return successor.relieves == vm.key and told is not None and told.state == "running"
 
 
 def _serves(kafka: KafkaSnapshot | None, planned: facts.PlannedInstance) -> bool:

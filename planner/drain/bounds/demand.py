@@ -93,8 +93,8 @@ def _signature(state: ClusterState, leaving: Leaving) -> Int32s:
     named = np.zeros(len(state.brokers), dtype=np.bool_)
     named[list(state.destinations)] = True
     holders = _as_set(np.where(stays & (named.any() | ~strict[:, None]), replicas, -1))
-    heirs = _as_set(np.where(leaves & named[replicas], replicas, -1))
-    return np.concatenate([kept, holders, heirs, spans[:, None], leaving.copies[:, None]], axis=1).astype(np.int32)
+    successors = _as_set(np.where(leaves & named[replicas], replicas, -1))
+    return np.concatenate([kept, holders, successors, spans[:, None], leaving.copies[:, None]], axis=1).astype(np.int32)
 
 
 def _as_set(values: Int32s) -> Int32s:

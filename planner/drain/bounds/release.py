@@ -30,11 +30,11 @@ def release_sum_s(state: ClusterState, leaving: Leaving, confined: Iterable[int]
         inside = state.brokers.rack == code
         ingress = state.brokers.ingress_bytes_per_s[inside & receives].sum()
         racks += _group_s(state, drained[inside[drained]], bytes_, longest, ingress)
-    heirs = sum(
+    successors = sum(
         _group_s(state, np.array(group), bytes_, longest, state.brokers.ingress_bytes_per_s[list(targets)].sum())
-        for group, targets in _heirs(state)
+        for group, targets in _successors(state)
     )
-    return float(max(everywhere, racks, heirs))
+    return float(max(everywhere, racks, successors))
 
 
 def _group_s(state: ClusterState, group: Int64s, bytes_: Int64s, longest: Int64s, ingress: float) -> float:
@@ -47,7 +47,7 @@ def _group_s(state: ClusterState, group: Int64s, bytes_: Int64s, longest: Int64s
     return float(np.maximum(arrived, np.sort(longest[full]) / state.flow_bytes_per_s).sum())
 
 
-def _heirs(state: ClusterState) -> list[tuple[list[int], set[int]]]:
+def _successors(state: ClusterState) -> list[tuple[list[int], set[int]]]:
     """Drained brokers with destinations, joined where they share a target: [(brokers, targets)]."""
     groups: list[tuple[list[int], set[int]]] = []
     for broker, named in sorted(state.destinations.items()):

@@ -272,7 +272,7 @@ def states() -> Mapping[type, ClusterView]:
     drain = DrainView("drain-1", (A1,), (1000,), {1000: 1003}, (1001, 1002, 1003), 1, BEFORE)
     draining = a_view(_old(Phase.DRAINING), an_instance("brokers-a-0", 2), drain=drain)
     fenced_controller = an_instance("controllers-a-0", 1, Phase.FENCED)
-    heir = an_instance("controllers-a-0", 2, Phase.LAUNCHED)
+    successor = an_instance("controllers-a-0", 2, Phase.LAUNCHED)
     rebalancing = a_view(rebalance=RebalanceView("rebalance-1", "scale-up", "broker 1003 joined", BEFORE))
     return {
         facts.ClusterAdopted: replace(a_view(), instances={}),
@@ -294,9 +294,9 @@ def states() -> Mapping[type, ClusterView]:
         facts.NodeFenced: a_view(_old(Phase.FENCING)),
         facts.FenceReverted: a_view(_old(Phase.FENCED)),
         facts.BrokerUnregistered: a_view(_old(Phase.FENCED)),
-        facts.ReleaseCompleted: a_view(fenced_controller, heir, intents=_open("intent-2", "release", CA1)),
-        facts.BindRequested: a_view(heir),
-        facts.BindCompleted: a_view(heir, intents=_open("intent-3", "bind", CA2)),
+        facts.ReleaseCompleted: a_view(fenced_controller, successor, intents=_open("intent-2", "release", CA1)),
+        facts.BindRequested: a_view(successor),
+        facts.BindCompleted: a_view(successor, intents=_open("intent-3", "bind", CA2)),
         facts.GrowthRequested: a_view(_old(Phase.JOINED)),
         facts.GrowthCompleted: a_view(_old(Phase.JOINED), intents=_open("intent-9", "grow", A1)),
         facts.TaggingRequested: a_view(_old(Phase.JOINED)),

@@ -194,7 +194,7 @@ def test_a_property_that_went_with_an_older_version_is_refused_before_the_upgrad
     assert not result.ok
 
 
-def test_a_property_without_an_heir_is_to_be_removed() -> None:
+def test_a_property_without_a_successor_is_to_be_removed() -> None:
     ((_, code, _, fix),) = told(load({9: "      offsets.commit.required.acks: -1"}))
     assert (code, fix) == ("KEDGE-SPEC-051", "Remove it before the upgrade.")
 

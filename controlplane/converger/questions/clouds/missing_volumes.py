@@ -37,8 +37,8 @@ def given_up(view: ClusterView, inventory: InventorySeen | None) -> frozenset[st
     for key, holder in unlisted_volumes(view, inventory).items():
         asked = view.requests.to_replace.get(holder.key)
         name = next(v.dir for v in holder.planned.volumes if v.key == key)
-        heirs = [i for i in view.of_node(holder.node) if i.key != holder.key]
-        if asked is None or any(v.key == key for i in heirs for v in i.planned.volumes):
+        successors = [i for i in view.of_node(holder.node) if i.key != holder.key]
+        if asked is None or any(v.key == key for i in successors for v in i.planned.volumes):
             continue
         if asked.new_disk or name in asked.disks:
             found.add(key)

@@ -247,9 +247,9 @@ def _makes_address(instance: InstanceView) -> bool:
     return not instance.planned.handover or bool(instance.planned.relieves)
 
 
-def _own_disks(heir: InstanceView) -> list[str]:
+def _own_disks(successor: InstanceView) -> list[str]:
     """Volumes made with a successor, though it takes over its node: those of its node are lost, all or some."""
-    planned = heir.planned
+    planned = successor.planned
     return [f"volume/{v.key}" for v in planned.volumes if planned.new_disk or v.dir in planned.new_dirs]
 
 

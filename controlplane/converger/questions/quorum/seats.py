@@ -86,10 +86,14 @@ def _votes_from_its_disk(view: ClusterView, instance: InstanceView) -> bool:
     return voter is not None and voter.directory_id == instance.planned.volumes[0].directory_id
 
 
-def must_leave_first(view: ClusterView, heir: InstanceView) -> bool:
+def must_leave_first(view: ClusterView, successor: InstanceView) -> bool:
     """Whether the directory this successor does not take over still has a vote, as far as is recorded."""
-    voter = view.quorum.voters.get(heir.service_id)
-    return heir.planned.new_disk and voter is not None and voter.directory_id != heir.planned.volumes[0].directory_id
+    voter = view.quorum.voters.get(successor.service_id)
+    return (
+        successor.planned.new_disk
+        and voter is not None
+        and voter.directory_id != successor.planned.volumes[0].directory_id
+    )
 
 
 def remembered(view: ClusterView) -> tuple[InstanceView, ...]:

@@ -29,12 +29,12 @@ def request_drain(
     chosen = view.requests.evacuations[keys[0]].targets if stays else ()
     there = (i.service_id for i in view.receivers() if not chosen or i.service_id in chosen)
     targets = tuple(sorted(broker for broker in there if broker not in leaving))
-    heirs = successors if _one_of_each_node(view, keys) else {}
+    pairs = successors if _one_of_each_node(view, keys) else {}
     return replace(
         _requested(view, outgoing, targets, round_number=round_number, reason=reason, done=done),
         keys=tuple(keys),
         # One that is to be kept empty takes nothing.
-        successors={str(old): new for old, new in heirs.items() if new in targets},
+        successors={str(old): new for old, new in pairs.items() if new in targets},
         stays=stays,
     )
 

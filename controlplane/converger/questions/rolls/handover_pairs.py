@@ -11,16 +11,17 @@ def handover_pair(situation: Situation, node: str) -> tuple[list[InstanceView], 
     present = [i for i in situation.view.of_node(node) if i.phase is not Phase.RETIRING]
     if len(present) < 2 or not present[-1].planned.handover or present[-1].planned.relieves:
         return None
-    heir, relieved = present[-1], situation.view.relieved()
-    # A broker of another id beside them is to be emptied: nothing of it passes to the heir; nor of who is relieved.
-    olds = [i for i in present[:-1] if i.service_id == heir.service_id and i.key not in relieved]
-    in_hand = heir.awaits_bind or heir.phase in (Phase.LAUNCHED, Phase.JOINED)
-    return (olds, heir) if olds and in_hand else None
+    successor, relieved = present[-1], situation.view.relieved()
+    # A broker of another id beside them is to be emptied: nothing of it passes to the successor; nor of who is
+    # relieved.
+    olds = [i for i in present[:-1] if i.service_id == successor.service_id and i.key not in relieved]
+    in_hand = successor.awaits_bind or successor.phase in (Phase.LAUNCHED, Phase.JOINED)
+    return (olds, successor) if olds and in_hand else None
 
 
 def is_orphaned(situation: Situation) -> bool:
-    """Whether a VM, or what was on its disk, is gone, or was stopped for an heir that failed, and nobody is there to
-    take over its node."""
+    """Whether a VM, or what was on its disk, is gone, or was stopped for a successor that failed, and nobody is there
+    to take over its node."""
     view = situation.view
     stranded = {there[-1].node for there in view.nodes().values() if _is_stranded(view, there[-1])}
     lost = stranded | {i.node for i in view.alive() if is_gone(situation, i)}

@@ -23,7 +23,7 @@ def directory_names(count: int) -> tuple[str, ...]:
 
 
 def volumes_of_node(view: ClusterView, line: Sequence[InstanceView]) -> tuple[facts.PlannedVolume, ...]:
-    """Those its newest instance was given, as large as they are by now: an heir takes them over."""
+    """Those its newest instance was given, as large as they are by now: a successor takes them over."""
     volumes = max(line, key=lambda i: i.planned.generation).planned.volumes
     return tuple(replace(v, size_gib=size_of(view, v)) for v in volumes)
 
@@ -35,7 +35,7 @@ def with_new_ones(
     directories: Sequence[str],
     past: Sequence[InstanceView],
 ) -> tuple[facts.PlannedVolume, ...]:
-    """The volumes an heir takes over, but new ones of the same size for `directories`."""
+    """The volumes a successor takes over, but new ones of the same size for `directories`."""
     version = _next_version(view, want, past)
     return tuple(
         replace(_new_volume(view, want, v.dir, version), size_gib=v.size_gib) if v.dir in directories else v

@@ -292,9 +292,9 @@ def _proved_gone(situation: Situation, key: str, inventory: InventorySeen) -> bo
 
 def _replacements(situation: Situation, intent: IntentView) -> list[facts.ReplacementCompleted]:
     def successor(old: InstanceView) -> InstanceView | None:
-        heirs = [i for i in situation.view.of_node(old.node) if i.planned.generation > old.planned.generation]
-        heirs += [heir] if (heir := situation.view.relieved().get(old.key)) else []
-        return next((i for i in heirs if i.phase is Phase.JOINED), None)
+        later = [i for i in situation.view.of_node(old.node) if i.planned.generation > old.planned.generation]
+        later += [coming] if (coming := situation.view.relieved().get(old.key)) else []
+        return next((i for i in later if i.phase is Phase.JOINED), None)
 
     pairs = [(situation.view.instances[k], successor(situation.view.instances[k])) for k in intent.keys]
     return [facts.ReplacementCompleted(old.node, old.key, new.key) for old, new in pairs if new]

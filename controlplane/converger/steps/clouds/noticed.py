@@ -35,7 +35,7 @@ def noticed_first(situation: Situation) -> Verdict | None:
     chosen, _ = judged(situation)
     if chosen is not None and chosen.key in told:
         return maintenance_step(situation)
-    nodes = frozenset(situation.view.instances[key].node for key in _without_heir(situation.view, told))
+    nodes = frozenset(situation.view.instances[key].node for key in _without_successor(situation.view, told))
     made = made_beside(situation, nodes) if nodes and not situation.view.intents else None
     return made if made is not None and made.wait is None else drain_beside(situation, told)
 
@@ -44,7 +44,7 @@ def _soon(situation: Situation, dates: Mapping[str, datetime]) -> frozenset[str]
     return frozenset(key for key, at in dates.items() if timedelta(0) < at - situation.now <= SOON)
 
 
-def _without_heir(view: ClusterView, keys: frozenset[str]) -> Iterator[str]:
+def _without_successor(view: ClusterView, keys: frozenset[str]) -> Iterator[str]:
     """Those of them that are to be replaced, and for which nothing was made."""
     for key in keys & view.requests.to_replace.keys():
         if view.of_node(view.instances[key].node)[-1].key == key:

@@ -36,10 +36,12 @@ def controller_move_step(situation: Situation) -> Verdict | None:
     if not view.relieved():
         return None
     there = tuple(view.instances.values())
-    reliefs = [(elders(there, heir), heir) for heir in {h.key: h for h in view.relieved().values()}.values()]
+    reliefs = [
+        (elders(there, successor), successor) for successor in {h.key: h for h in view.relieved().values()}.values()
+    ]
     waiting: Verdict | None = None
-    for olds, heir in sorted(reliefs, key=lambda one: not any(i.lost for i in one[0])):
-        verdict = _look_after(situation, olds, heir)
+    for olds, successor in sorted(reliefs, key=lambda one: not any(i.lost for i in one[0])):
+        verdict = _look_after(situation, olds, successor)
         if verdict is not None and verdict.wait is None:
             return verdict
         waiting = waiting or verdict
@@ -47,24 +49,26 @@ def controller_move_step(situation: Situation) -> Verdict | None:
     return None if waiting is None or is_orphaned(situation) else waiting
 
 
-def _look_after(situation: Situation, olds: Sequence[InstanceView], heir: InstanceView) -> Verdict | None:
-    if heir.phase is Phase.JOINED and (over := [i for i in olds if i.phase in _OVER]):
-        return request_retire(situation, over, f"{heir.key} has taken over controller {heir.service_id}")
+def _look_after(situation: Situation, olds: Sequence[InstanceView], successor: InstanceView) -> Verdict | None:
+    if successor.phase is Phase.JOINED and (over := [i for i in olds if i.phase in _OVER]):
+        return request_retire(situation, over, f"{successor.key} has taken over controller {successor.service_id}")
     serving = next((i for i in olds if i.phase is Phase.JOINED), None)
-    if serving is None or heir.lost or heir.phase is not Phase.LAUNCHED or not is_waiting(heir):
+    if serving is None or successor.lost or successor.phase is not Phase.LAUNCHED or not is_waiting(successor):
         return None
-    return _relieve(situation, serving, heir)
+    return _relieve(situation, serving, successor)
 
 
-def _relieve(situation: Situation, old: InstanceView, heir: InstanceView) -> Verdict | None:
-    if not has_reported(situation, heir):
-        return wait(WaitReason.SUCCESSOR_SILENT, f"{heir.key} runs; waiting for its agent before {old.key} is touched")
+def _relieve(situation: Situation, old: InstanceView, successor: InstanceView) -> Verdict | None:
+    if not has_reported(situation, successor):
+        return wait(
+            WaitReason.SUCCESSOR_SILENT, f"{successor.key} runs; waiting for its agent before {old.key} is touched"
+        )
     if reason := why_not_relieved(situation):
-        return wait(WaitReason.CONTROLLER_STAYS, f"{heir.key} does not relieve {old.key}: {reason}", patience_s=0)
+        return wait(WaitReason.CONTROLLER_STAYS, f"{successor.key} does not relieve {old.key}: {reason}", patience_s=0)
     view = situation.view
     if view.settings.restarts or any(_is_unaware(view, broker) for broker in view.brokers()):
         return None
-    return stop_for(situation, old, heir)
+    return stop_for(situation, old, successor)
 
 
 def _is_unaware(view: ClusterView, broker: InstanceView) -> bool:

@@ -54,7 +54,9 @@ def revertible(view: ClusterView) -> list[Pair]:
             continue
         pairs += [(first, i) for i in present[1:] if not i.lost and not (i.bound and not i.is_broker)]
     known = {new.key for _, new in pairs}
-    relieved = ((view.instances[k], heir) for k, heir in sorted(view.relieved().items()) if heir.key not in known)
+    relieved = (
+        (view.instances[k], successor) for k, successor in sorted(view.relieved().items()) if successor.key not in known
+    )
     return [*pairs, *((o, h) for o, h in relieved if o.phase is Phase.JOINED and not o.lost and not h.bound)]
 
 
@@ -83,7 +85,7 @@ def _drain_back(situation: Situation, pairs: Sequence[Pair], kafka: KafkaSnapsho
     keys = [new.key for _, new in pairs]
     if not gate.open:
         return wait(WaitReason.BROKER_DOWN, f"aborted: not draining {keys[0]} back: {gate.reason}")
-    heirs = {new.service_id: old.service_id for old, new in pairs}
+    successors = {new.service_id: old.service_id for old, new in pairs}
     reason = f"the roll was aborted: back to {', '.join(old.key for old, _ in pairs)}"
-    drain = request_drain(situation, keys, heirs, round_number=1, reason=reason)
+    drain = request_drain(situation, keys, successors, round_number=1, reason=reason)
     return record(f"draining {', '.join(keys)}: {reason}", drain)

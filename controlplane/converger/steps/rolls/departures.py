@@ -260,14 +260,14 @@ def _dismiss_one(situation: Situation, failed: Sequence[InstanceView], kafka: Ka
 
 def _drain_again(situation: Situation, filled: Sequence[InstanceView], kafka: KafkaSnapshot) -> facts.DrainRequested:
     count = sum(len(kafka.hosted_by(i.service_id)) for i in filled)
-    heirs = {
+    successors = {
         i.service_id: h.service_id
         for i in filled
         for h in situation.view.of_node(i.node)
         if h.planned.generation > i.planned.generation and h.phase is Phase.JOINED and not h.lost
     }
     reason = f"{count} partitions came to it after it was empty"
-    return request_drain(situation, [i.key for i in filled], heirs, round_number=1, reason=reason)
+    return request_drain(situation, [i.key for i in filled], successors, round_number=1, reason=reason)
 
 
 def _keys(instances: Sequence[InstanceView]) -> str:

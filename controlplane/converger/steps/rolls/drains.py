@@ -76,8 +76,8 @@ def given_up_for(situation: Situation, drain: DrainView, kafka: KafkaSnapshot) -
     """Brokers that are gone for good and that this drain needs: it is put off until they were replaced."""
     return (
         [t for t in drain.successors.values() if _is_gone(situation, t)]
-        or _heirs_to_be_replaced(situation.view, drain, kafka)
-        or _lost_heirs(situation.view, drain)
+        or _successors_to_be_replaced(situation.view, drain, kafka)
+        or _lost_successors(situation.view, drain)
         or [i.service_id for i in in_the_way(situation, kafka, drain.outgoing, drain.targets)]
     )
 
@@ -391,7 +391,7 @@ def _is_gone(situation: Situation, broker: int) -> bool:
     return not instances or any(i.lost for i in instances)
 
 
-def _heirs_to_be_replaced(view: ClusterView, drain: DrainView, kafka: KafkaSnapshot) -> list[int]:
+def _successors_to_be_replaced(view: ClusterView, drain: DrainView, kafka: KafkaSnapshot) -> list[int]:
     """Successors that are to get a new VM themselves and cannot receive: they do not serve, a disk of theirs failed, or
     no plan can be had. Nobody replaces them while the drain is in hand."""
     if not view.requests.to_replace:
@@ -399,19 +399,23 @@ def _heirs_to_be_replaced(view: ClusterView, drain: DrainView, kafka: KafkaSnaps
     asked = {i.service_id for i in view.brokers() if i.key in view.requests.to_replace}
     able = kafka.live_brokers() - kafka.failed_dirs.keys()
     no_plan = not drain.plan.sha256 and drain.planning.failed_at is not None
-    return [heir for heir in drain.successors.values() if heir in asked and (no_plan or heir not in able)]
+    return [
+        successor
+        for successor in drain.successors.values()
+        if successor in asked and (no_plan or successor not in able)
+    ]
 
 
-def _lost_heirs(view: ClusterView, drain: DrainView) -> list[int]:
+def _lost_successors(view: ClusterView, drain: DrainView) -> list[int]:
     """Brokers that were to take over and died before this drain began, so that it does not name them. What they were
     made for is done by the next ones, which nobody makes while it is in hand."""
     leaving = [] if drain.stays else [view.instances[k] for k in drain.keys]
     found = []
     for old in (i for i in leaving if i.service_id not in drain.successors):
         later = [i for i in view.of_node(old.node) if i.planned.generation > old.planned.generation]
-        heirs = [i for i in later if i.key not in drain.keys]
-        if heirs and all(i.lost for i in heirs) and old.node in wanted_nodes(view):
-            found.append(heirs[-1].service_id)
+        successors = [i for i in later if i.key not in drain.keys]
+        if successors and all(i.lost for i in successors) and old.node in wanted_nodes(view):
+            found.append(successors[-1].service_id)
     return found
 
 

@@ -22,7 +22,7 @@ from controlplane.converger.questions.unavailability import may_go_away
 from controlplane.converger.situation.decision import Verdict, record, wait
 from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.rolls.departures import request_retire
-from controlplane.converger.steps.rolls.levels import heir_is_beyond_its_reach
+from controlplane.converger.steps.rolls.levels import successor_is_beyond_its_reach
 from controlplane.kafka.gates import Gate
 from events import facts
 from events.ids import intent_id
@@ -88,25 +88,26 @@ def _hand_over(situation: Situation, olds: list[InstanceView], new: InstanceView
     return None
 
 
-def _left_to_copy(situation: Situation, heir: InstanceView) -> str:
+def _left_to_copy(situation: Situation, successor: InstanceView) -> str:
     """What keeps the disks that its new ones stand in for: a replica that is not in sync yet. "" once all are."""
     kafka = situation.seen.fresh_kafka(situation.now)
     if kafka is None:
         return "Kafka's metadata cannot be read"
-    hosted = [p for p in kafka.hosted_by(heir.service_id) if heir.service_id in p.target]
-    behind = [p for p in hosted if heir.service_id not in p.isr]
+    hosted = [p for p in kafka.hosted_by(successor.service_id) if successor.service_id in p.target]
+    behind = [p for p in hosted if successor.service_id not in p.isr]
     return f"{len(behind)} of {len(hosted)} partitions are not in sync there yet" if behind else ""
 
 
-def _keeps_a_disk(old: InstanceView, heir: InstanceView) -> bool:
-    """Whether a disk of its broker is still there that its heir begins anew: the failed one."""
-    passed = {v.key for v in heir.planned.volumes}
+def _keeps_a_disk(old: InstanceView, successor: InstanceView) -> bool:
+    """Whether a disk of its broker is still there that its successor begins anew: the failed one."""
+    passed = {v.key for v in successor.planned.volumes}
     return old.is_broker and any(v.key not in passed for v in old.planned.volumes)
 
 
 def _not_elsewhere(situation: Situation, broker: InstanceView) -> str:
     """What its disks may be the last copy of: partitions that no broker has in sync which serves. "" where there is
-    none. An heir that was lost before it had filled its new disk may have left the failed one as the only one there."""
+    none. A successor that was lost before it had filled its new disk may have left the failed one as the only one
+    there."""
     kafka = situation.seen.fresh_kafka(situation.now)
     if kafka is None:
         return "Kafka's metadata cannot be read"
@@ -151,17 +152,17 @@ def _take_from(situation: Situation, holder: InstanceView, new: InstanceView) ->
     return None
 
 
-def _gets_what_is_there(view: ClusterView, holder: InstanceView, heir: InstanceView) -> bool:
+def _gets_what_is_there(view: ClusterView, holder: InstanceView, successor: InstanceView) -> bool:
     """Whether it was made when those disks of its predecessor were known that nobody can take over."""
-    asked, planned = view.requests.to_replace.get(holder.key), heir.planned
-    if asked is None or planned.new_disk or heir.bound:
+    asked, planned = view.requests.to_replace.get(holder.key), successor.planned
+    if asked is None or planned.new_disk or successor.bound:
         return True
     return not asked.new_disk and set(asked.disks) <= set(planned.new_dirs)
 
 
 def _between_two_vms(situation: Situation, old: InstanceView) -> InstanceView | None:
-    """A broker of another rack that stopped for its heir a moment ago: who is down all the same may be back by itself
-    before that one is, and would be kept from it."""
+    """A broker of another rack that stopped for its successor a moment ago: who is down all the same may be back by
+    itself before that one is, and would be kept from it."""
     if not old.is_broker:
         return None
     there = (i for i in situation.view.in_phase(Phase.FENCED) if i.is_broker and not i.lost and i.node != old.node)
@@ -169,10 +170,10 @@ def _between_two_vms(situation: Situation, old: InstanceView) -> InstanceView | 
     return next((i for i in others if handover_pairs.handover_pair(situation, i.node) is not None), None)
 
 
-def _nothing_to_pass(situation: Situation, old: InstanceView, heir: InstanceView) -> Verdict | None:
-    """Its heir could start on empty disks no better. Their cure asks for one that begins them anew."""
-    lost = lost_directories(situation, old) - set(heir.planned.new_dirs)
-    if heir.planned.new_disk or not lost:
+def _nothing_to_pass(situation: Situation, old: InstanceView, successor: InstanceView) -> Verdict | None:
+    """Its successor could start on empty disks no better. Their cure asks for one that begins them anew."""
+    lost = lost_directories(situation, old) - set(successor.planned.new_dirs)
+    if successor.planned.new_disk or not lost:
         return None
     names, all_of_it = sorted(lost), lost >= {v.dir for v in old.planned.volumes}
     which = " --new-disk" if all_of_it else "".join(f" --disk {name}" for name in names)
@@ -182,18 +183,20 @@ def _nothing_to_pass(situation: Situation, old: InstanceView, heir: InstanceView
     )
 
 
-def _let_go(situation: Situation, heir: InstanceView) -> Verdict | None:
+def _let_go(situation: Situation, successor: InstanceView) -> Verdict | None:
     """One that cannot read what is in force is not waited for once the spec asks for another release. Nothing has
     passed to it."""
     document = situation.view.working_spec()
     wanted = {n.node: n.kafka_version for n in desired_nodes(document)} if document is not None else {}
-    version = wanted.get(heir.node, "")
-    if heir.bound or heir.planned.relieves or version in ("", heir.planned.kafka_version):
+    version = wanted.get(successor.node, "")
+    if successor.bound or successor.planned.relieves or version in ("", successor.planned.kafka_version):
         return None
-    return request_retire(situation, [heir], f"it runs Kafka {heir.planned.kafka_version}, and {version} is wanted")
+    return request_retire(
+        situation, [successor], f"it runs Kafka {successor.planned.kafka_version}, and {version} is wanted"
+    )
 
 
-def _gate_for_its_heir(situation: Situation, kafka: KafkaSnapshot, old: InstanceView) -> Gate:
+def _gate_for_its_successor(situation: Situation, kafka: KafkaSnapshot, old: InstanceView) -> Gate:
     """As before any stop; but one that does not serve itself would wait for itself for ever, and its successor is what
     it is cured by: all others must serve and be in sync."""
     if old.service_id in kafka.live_brokers():
@@ -217,7 +220,7 @@ def stop_for(situation: Situation, old: InstanceView, new: InstanceView) -> Verd
             again = f"kedge describe {situation.view.name}"
             return wait(WaitReason.METADATA_LOST, f"handover of {old.node}: {lost}", next_command=again, patience_s=0)
         return wait(WaitReason.KAFKA_UNKNOWN, f"handover of {old.node}: Kafka's metadata cannot be read")
-    beyond = heir_is_beyond_its_reach(situation, new)
+    beyond = successor_is_beyond_its_reach(situation, new)
     if beyond is not None:
         return _let_go(situation, new) or beyond
     empty = _nothing_to_pass(situation, old, new)
@@ -237,7 +240,7 @@ def stop_for(situation: Situation, old: InstanceView, new: InstanceView) -> Verd
     if down:
         return wait(reason, f"handover of {old.node}: {down}")
     gate = (
-        _gate_for_its_heir(situation, kafka, old)
+        _gate_for_its_successor(situation, kafka, old)
         if old.is_broker
         else stop_gates.controller_gate(situation, kafka, old)
     )

@@ -25,10 +25,12 @@ def beyond_its_reach(situation: Situation, work: Work) -> Verdict | None:
     return next((verdict for verdict in verdicts if verdict is not None), None)
 
 
-def heir_is_beyond_its_reach(situation: Situation, heir: InstanceView) -> Verdict | None:
+def successor_is_beyond_its_reach(situation: Situation, successor: InstanceView) -> Verdict | None:
     """The same of a VM that is there, before who it stands by for is stopped: it was made while it could have read it.
     Until then nothing is lost, and its predecessor serves."""
-    return _beyond(situation, f"not handing over to {heir.key}", heir.planned.service, heir.planned.kafka_version)
+    return _beyond(
+        situation, f"not handing over to {successor.key}", successor.planned.service, successor.planned.kafka_version
+    )
 
 
 def _beyond(situation: Situation, refused: str, service: str, version: str) -> Verdict | None:

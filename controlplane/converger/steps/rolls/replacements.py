@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Sequence
 from controlplane.cluster.healing_switches import is_being_cured, why_not
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.wait_reasons import WaitReason
-from controlplane.converger.questions.evacuation_room import heirs_have_room, room_without
+from controlplane.converger.questions.evacuation_room import room_without, successors_have_room
 from controlplane.converger.questions.quorum import controller_moves
 from controlplane.converger.questions.rolls import drain_requests
 from controlplane.converger.questions.rolls.pending_changes import pending_changes
@@ -108,7 +108,8 @@ def _is_repair(situation: Situation, change: NodeChange) -> bool:
 
 
 def _held_back(situation: Situation, work: Work, *, mends: bool, ill: bool) -> Verdict | None:
-    """Why nothing is begun yet. An heir that arrives may wait for one who is `ill`, so that one waits for no heir."""
+    """Why nothing is begun yet. A successor that arrives may wait for one who is `ill`, so that one waits for no
+    successor."""
     view = situation.view
     if view.roll.join_failures >= MAX_JOIN_FAILURES:
         sentence = f"{view.roll.join_failures} tries in a row made no VM that joined; not trying again by itself"
@@ -214,7 +215,7 @@ def _remove(situation: Situation, work: Work) -> Verdict:
 def _small_disks(situation: Situation, work: Work) -> Verdict | None:
     """Clients may have written since the spec was applied: nobody is copied to a disk that cannot take it."""
     kafka = situation.seen.fresh_kafka(situation.now)
-    room = heirs_have_room(kafka, work.nodes) if kafka is not None else None
+    room = successors_have_room(kafka, work.nodes) if kafka is not None else None
     if room is None or room.open:
         return None
     next_command = f"kedge apply, with larger disks (cluster {situation.view.name})"

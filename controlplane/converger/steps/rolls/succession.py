@@ -27,16 +27,18 @@ def superseded(view: ClusterView) -> list[Pair]:
     pairs: dict[str, Pair] = {}
     for node in sorted({i.node for i in view.brokers()}):
         serving = [i for i in view.of_node(node) if i.phase is Phase.JOINED]
-        # Whoever has the heir's own id gives it up by a handover.
+        # Whoever has the successor's own id gives it up by a handover.
         others = [i for i in serving[:-1] if i.service_id != serving[-1].service_id]
         if not others or serving[-1].lost:
             continue
-        heir = serving[-1]
+        successor = serving[-1]
         olds = sorted(others, key=lambda i: (not i.lost, i.key not in view.requests.to_replace))
-        # An heir that is itself to be replaced takes nothing over but what is lost, unless it is ill; among its elders
-        # it goes first.
-        if heir.key not in view.requests.to_replace or (olds[0].lost and not is_being_cured(view, node, heir.key)):
-            pairs[node] = (olds[0], heir)
+        # A successor that is itself to be replaced takes nothing over but what is lost, unless it is ill; among its
+        # elders it goes first.
+        if successor.key not in view.requests.to_replace or (
+            olds[0].lost and not is_being_cured(view, node, successor.key)
+        ):
+            pairs[node] = (olds[0], successor)
     return list(pairs.values())
 
 
@@ -47,7 +49,7 @@ def drain_lost(situation: Situation, pairs: Sequence[Pair], changes: Sequence[No
     if not pairs or kafka is None:
         return drain_replaced(situation, pairs)
     way = _in_their_way(situation, kafka, [old.service_id for old, _ in pairs])
-    # By node: of a lost one whose heir is lost too it is the heir that is replaced.
+    # By node: of a lost one whose successor is lost too it is the successor that is replaced.
     replaced = {c.node for c in changes if c.change is Change.REPLACE and c.incumbent and c.incumbent.lost}
     if any(i.node in replaced for i in way):
         return None
@@ -75,13 +77,13 @@ def drain_replaced(
     """What was replaced is emptied, and those `beside` in the same drain; brokers `excepted` may be away meanwhile."""
     if not pairs:
         return None
-    heirs = {old.service_id: new.service_id for old, new in pairs}
-    gate = is_whole(situation, [*excepted, *heirs])
+    successors = {old.service_id: new.service_id for old, new in pairs}
+    gate = is_whole(situation, [*excepted, *successors])
     if not gate.open:
         return wait(WaitReason.BROKER_DOWN, f"not draining {pairs[0][0].key}: {gate.reason}")
     keys = [*(old.key for old, _ in pairs), *(i.key for i in beside)]
     reason = f"replaced by {', '.join(new.key for _, new in pairs)}"
-    drain = request_drain(situation, keys, heirs, round_number=1, reason=reason)
+    drain = request_drain(situation, keys, successors, round_number=1, reason=reason)
     return record(f"draining {', '.join(drain.keys)}: {reason}", drain)
 
 
@@ -108,8 +110,8 @@ def _has_more_than(kafka: KafkaSnapshot, broker: int, lost: Collection[int]) -> 
 
 def that_others_wait_for(situation: Situation, changes: Sequence[NodeChange]) -> tuple[NodeChange, ...]:
     """Brokers to be replaced for a disk that failed, or that do not serve: their copies are out of sync until they are,
-    so everything else that needs a whole cluster would wait for them. And heirs that are ill themselves, to whom what
-    a lost one had is not brought: it counts as down until the next heir has it."""
+    so everything else that needs a whole cluster would wait for them. And successors that are ill themselves, to whom
+    what a lost one had is not brought: it counts as down until the next successor has it."""
     view, kafka = situation.view, situation.seen.fresh_kafka(situation.now)
     if not view.requests.to_replace:
         return ()
@@ -117,7 +119,7 @@ def that_others_wait_for(situation: Situation, changes: Sequence[NodeChange]) ->
 
     def is_waited_for(old: Incumbent) -> bool:
         is_down = serving is not None and old.service == "broker" and old.service_id not in serving
-        is_ill = has_failed_disk(view, old.node, old.key) or _is_ill_heir_of_lost(view, old.node, old.key)
+        is_ill = has_failed_disk(view, old.node, old.key) or _is_ill_successor_of_lost(view, old.node, old.key)
         return is_ill or (is_down and old.key in view.requests.to_replace)
 
     return tuple(c for c in changes if c.change is Change.REPLACE and c.incumbent and is_waited_for(c.incumbent))
@@ -137,7 +139,7 @@ def has_failed_disk(view: ClusterView, node: str, key: str) -> bool:
     return asked is not None and (bool(asked.disks) or (asked.new_disk and is_being_cured(view, node, key)))
 
 
-def _is_ill_heir_of_lost(view: ClusterView, node: str, key: str) -> bool:
+def _is_ill_successor_of_lost(view: ClusterView, node: str, key: str) -> bool:
     """Whether a broker of the node is lost, and what it had is not brought to this one, which is to be cured itself."""
     elders = (i for i in view.of_node(node) if i.phase is Phase.JOINED and i.key != key)
     return is_being_cured(view, node, key) and any(i.lost for i in elders)

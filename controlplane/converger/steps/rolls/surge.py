@@ -63,9 +63,9 @@ def surge(situation: Situation, work: Work) -> Verdict:
         return wait(
             WaitReason.INVENTORY_UNKNOWN, f"not making {told[0].key}: how addresses pass there is unknown: {why}"
         )
-    if heirs := [p for p in planned if _inherits_address(p) and ways[p.key] is Handover.NONE]:
+    if successors := [p for p in planned if _inherits_address(p) and ways[p.key] is Handover.NONE]:
         sentence = (
-            f"not replacing {heirs[0].node}: on this cloud an address stays with its VM, and the other members would "
+            f"not replacing {successors[0].node}: on this cloud an address stays with its VM, and the other members would "
             "look for the controller where it was"
         )
         return wait(WaitReason.ADDRESS_STAYS, sentence, next_command=f"kedge describe {view.name}", patience_s=0)
@@ -78,10 +78,10 @@ def surge(situation: Situation, work: Work) -> Verdict:
 
 def _relief_refused(situation: Situation, planned: Sequence[facts.PlannedInstance]) -> Verdict | None:
     """Why a controller cannot be relieved as things are, before anything is made for it."""
-    heir = next((p for p in planned if p.relieves), None)
-    if heir is None or not (reason := controller_moves.why_not_relieved(situation)):
+    successor = next((p for p in planned if p.relieves), None)
+    if successor is None or not (reason := controller_moves.why_not_relieved(situation)):
         return None
-    sentence = f"not making {heir.key} in the place of {heir.relieves}: {reason}"
+    sentence = f"not making {successor.key} in the place of {successor.relieves}: {reason}"
     next_command = f"kedge describe {situation.view.name}"
     return wait(WaitReason.CONTROLLER_STAYS, sentence, next_command=next_command, patience_s=0)
 
@@ -136,15 +136,17 @@ def _plan_instance(
     holders = [i for i in past if i.phase not in (Phase.RETIRED, Phase.FAILED, Phase.RETIRING)]
     old = max(holders, key=lambda i: i.planned.generation, default=None)
     relieved = controller_moves.to_relieve(view, change, way)
-    heir = _takes_over(view, past) if want.service != "broker" else old is not None and _reattaches(view, old.key, want)
+    successor = (
+        _takes_over(view, past) if want.service != "broker" else old is not None and _reattaches(view, old.key, want)
+    )
     # A broker's disk is that of who holds the node now: a later VM that failed may have had one of its own elsewhere.
     line = past if want.service != "broker" or old is None else [old]
-    stays = place_to_stay_in(view, line, want.place) if heir and not relieved else None
-    new_disk = bool(relieved) or (heir and want.service != "broker" and node_volumes.disk_is_no_use(view, past))
-    new_dirs = _new_dirs(view, old) if heir and want.service == "broker" else ()
+    stays = place_to_stay_in(view, line, want.place) if successor and not relieved else None
+    new_disk = bool(relieved) or (successor and want.service != "broker" and node_volumes.disk_is_no_use(view, past))
+    new_dirs = _new_dirs(view, old) if successor and want.service == "broker" else ()
     volumes = (
         node_volumes.volumes_of_node(view, line)
-        if heir and not new_disk
+        if successor and not new_disk
         else node_volumes.new_volumes(view, want, past)
     )
     volumes = node_volumes.with_new_ones(view, want, volumes, new_dirs, past) if new_dirs else volumes
@@ -168,9 +170,9 @@ def _plan_instance(
         settings=settings,
         volumes=volumes,
         replaces=old.planned.generation if old else 0,
-        handover=heir or bool(relieved),
+        handover=successor or bool(relieved),
         config=config,
-        deferred=heir and not relieved and cloud_way is Handover.DELETE_FIRST,
+        deferred=successor and not relieved and cloud_way is Handover.DELETE_FIRST,
         new_disk=new_disk,
         new_dirs=new_dirs,
         place=stays,
@@ -178,7 +180,7 @@ def _plan_instance(
         ipv6=want.ipv6,
         relieves=relieved,
         vm_address=want.service == "controller" and cloud_way is Handover.NONE,
-        cost_tags=tagging.tags_to_make(situation, old if heir and not relieved else None, cloud),
+        cost_tags=tagging.tags_to_make(situation, old if successor and not relieved else None, cloud),
     )
 
 

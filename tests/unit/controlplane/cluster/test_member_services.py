@@ -319,29 +319,29 @@ def test_a_server_whose_directory_alone_is_lost_gets_a_new_vm_and_its_broker_is_
     )
     left = after(view, facts.VoterRemoved("", "brokers-b-0", 101, "zookeeper-101", leaves=True), NOW)
     assert view.is_broken(left.instances[B1]), "its VM is to go, also once its vote is gone"
-    heir = a_host(NODES[1], 103, 2)
-    made = replace(view, instances={**view.instances, heir.key: heir})
+    successor = a_host(NODES[1], 103, 2)
+    made = replace(view, instances={**view.instances, successor.key: successor})
     assert {c.change for c in pending_changes(made)} == {Change.KEEP}
 
 
 def test_after_an_abort_a_server_without_its_directory_keeps_no_vote() -> None:
-    heir = a_host(NODES[1], 103, 2)
+    successor = a_host(NODES[1], 103, 2)
     lost = facts.VolumeLost(B1, "brokers-b-0.data.v1", "zookeeper-101", "agent", "as tested")
-    view = changed_view(after(a_sharing_view(heir), lost, NOW), aborting="second thoughts")
+    view = changed_view(after(a_sharing_view(successor), lost, NOW), aborting="second thoughts")
     assert {s.id: s.stays for s in seats(view)} == {100: True, 101: False, 102: True, 103: True}
 
 
 def test_an_emptied_vm_whose_server_is_needed_does_not_keep_a_lost_server_from_being_replaced() -> None:
-    heir = a_host(NODES[1], 103, 2)
+    successor = a_host(NODES[1], 103, 2)
     old = replace(a_sharing_view().instances[B1], phase=Phase.LINGERING, since=BEFORE)
-    view = a_sharing_view(old, heir)
-    four = replace(view, quorum=replace(view.quorum, voters={**view.quorum.voters, 103: voter_of(heir)}))
+    view = a_sharing_view(old, successor)
+    four = replace(view, quorum=replace(view.quorum, voters={**view.quorum.voters, 103: voter_of(successor)}))
     members = (VoterSeen(i, f"zookeeper-{i}", 0, True, 60.0 if i == 103 else 0.0) for i in (100, 101, 102, 103))
     kafka = a_snapshot(mode="zookeeper", quorum=QuorumSeen(100, 1, tuple(members)), brokers=(1000, 1001, 1002, 1011))
     waiting = departure_step(_situation(four, kafka=kafka))
     assert waiting is not None
     assert "ZooKeeper server 101 keeps its vote for now" in waiting.sentence
-    lost = facts.VolumeLost(heir.key, "brokers-b-0.data.v2", "zookeeper-103", "agent", "as tested")
+    lost = facts.VolumeLost(successor.key, "brokers-b-0.data.v2", "zookeeper-103", "agent", "as tested")
     assert departure_step(_situation(after(four, lost, NOW), kafka=kafka)) is None
 
 

@@ -150,8 +150,13 @@ def test_after_an_abort_the_elder_server_keeps_its_vote() -> None:
 def test_a_lost_vms_server_is_to_go_once_its_successor_is_there() -> None:
     lost = replace(a_sharing_view().instances[B1], lost_at=BEFORE)
     assert {s.id: s.stays for s in seats(a_sharing_view(lost))} == {100: True, 101: True, 102: True}
-    heir = a_host(NODES[1], 103, 2, Phase.LAUNCHED)
-    assert {s.id: s.stays for s in seats(a_sharing_view(lost, heir))} == {100: True, 101: False, 102: True, 103: True}
+    successor = a_host(NODES[1], 103, 2, Phase.LAUNCHED)
+    assert {s.id: s.stays for s in seats(a_sharing_view(lost, successor))} == {
+        100: True,
+        101: False,
+        102: True,
+        103: True,
+    }
 
 
 def test_a_newcomer_gets_its_vote_while_the_elder_has_one() -> None:

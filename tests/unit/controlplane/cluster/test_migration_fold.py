@@ -173,8 +173,8 @@ def test_a_controller_that_takes_over_a_disk_is_no_founder_of_it() -> None:
     founding = facts.QuorumFounded("k-id", "3.9", (replace(CONTROLLER, directory_id=directory),))
     view = replace(view, quorum=replace(view.quorum, migration=replace(view.quorum.migration, founding=founding)))  # type: ignore[type-var]
     assert quorum_told(view, one).founder
-    heir = replace(one, planned=replace(one.planned, handover=True))
-    assert not quorum_told(view, heir).founder
+    successor = replace(one, planned=replace(one.planned, handover=True))
+    assert not quorum_told(view, successor).founder
 
 
 def test_what_nobody_of_a_migration_was_told_follows_from_the_mode() -> None:

@@ -303,12 +303,12 @@ def test_a_move_takes_no_disk_along() -> None:
     assert (planned.handover, planned.service_id, planned.volumes[0].version) == (False, 1100, 2)
 
 
-def test_a_dead_newcomers_heir_takes_nothing_from_the_broker_it_was_to_relieve() -> None:
+def test_a_dead_newcomers_successor_takes_nothing_from_the_broker_it_was_to_relieve() -> None:
     """Two ids on one node: the old one here serves on, the new one there is lost and gets its next VM there."""
     lost = there("brokers-a-0", 2, service_id=1010, lost_at=BEFORE)
-    heir = there("brokers-a-0", 3, Phase.LAUNCHED, service_id=1010, handover=True, volumes=lost.planned.volumes)
-    view = a_view(here("brokers-a-0"), lost, heir, document=MOVED, generation=2, recycling=2)
-    told = handover_step(a_situation(view, reports={heir.key: a_report(heir, "")}))
+    successor = there("brokers-a-0", 3, Phase.LAUNCHED, service_id=1010, handover=True, volumes=lost.planned.volumes)
+    view = a_view(here("brokers-a-0"), lost, successor, document=MOVED, generation=2, recycling=2)
+    told = handover_step(a_situation(view, reports={successor.key: a_report(successor, "")}))
     assert told is not None
     assert [e.keys for e in told.events] == [(lost.key,)]
     assert not view.hands_over(view.instances["brokers-a-0.g1"])
@@ -376,11 +376,16 @@ def test_controllers_move_by_plan_from_each_cloud_to_each_other(origin: str, tar
     (planned,) = surge.instances
     old = view.instances[planned.relieves]
     assert (planned.service_id, planned.vm_address) == (old.service_id, WAYS[target] is Handover.NONE)
-    heir = InstanceView(planned, Phase.REQUESTED, NOW, surge.intent, NOW, _place_of(after, planned.pool), bound=False)
-    moving = replace(view, instances={**view.instances, heir.key: heir})
-    asked = IntentView(surge.intent, "surge", (heir.key,), NOW)
+    successor = InstanceView(
+        planned, Phase.REQUESTED, NOW, surge.intent, NOW, _place_of(after, planned.pool), bound=False
+    )
+    moving = replace(view, instances={**view.instances, successor.key: successor})
+    asked = IntentView(surge.intent, "surge", (successor.key,), NOW)
     _refused_by_no_guard(moving, asked, before=view, place=target, of="controllers")
-    over = {old.key: replace(old, phase=Phase.RETIRING), heir.key: replace(heir, phase=Phase.JOINED, bound=True)}
+    over = {
+        old.key: replace(old, phase=Phase.RETIRING),
+        successor.key: replace(successor, phase=Phase.JOINED, bound=True),
+    }
     moved = replace(moving, instances={**moving.instances, **over})
     leaving = IntentView("j", "retire", (old.key,), NOW, tuple(v.key for v in old.planned.volumes))
     _refused_by_no_guard(moved, leaving, before=moved, place=origin, of="controllers")

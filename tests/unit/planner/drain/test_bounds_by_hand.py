@@ -87,7 +87,7 @@ def test_release_orders_the_smallest_broker_first_and_waits_for_longest_logs() -
     assert bounds_of(state).release_s == pytest.approx(25 + 40)
 
 
-def test_release_of_brokers_with_heirs_of_their_own_adds_up() -> None:
+def test_release_of_brokers_with_successors_of_their_own_adds_up() -> None:
     state = cluster("aaaa", [OUTGOING, OUTGOING, NEW, NEW], [[0], [1]], destinations={0: (2,), 1: (3,)})
     assert bounds_of(state).release_s == pytest.approx(20.0)
 

@@ -24,7 +24,7 @@ from tests.builders import (
 )
 
 A = "brokers-a-0.g1"
-HEIR = an_instance("brokers-c-0", 2, Phase.LAUNCHED, service_id=1002, handover=True, bound=False)
+SUCCESSOR = an_instance("brokers-c-0", 2, Phase.LAUNCHED, service_id=1002, handover=True, bound=False)
 AWAY = a_snapshot(a_partition("orders-0", isr=(1001, 1002)), brokers=(1001, 1002), fenced=(1000,))
 CURED_AT = NOW - timedelta(minutes=9)
 
@@ -34,7 +34,7 @@ def _decide(*cures: PastCure, since_s: float = 190, **restart: Any) -> Verdict:
     values: dict[str, Any] = {"new_settings": False, "reverting": "not back in sync after 120 s: starting", **restart}
     view = a_view(
         *(an_instance(node) for node in NODES),
-        HEIR,
+        SUCCESSOR,
         document=a_document(strategy="reattach", max_unavailable=1, healing="perDay: 4"),
         generation=1,
         recycling=1,
@@ -43,7 +43,7 @@ def _decide(*cures: PastCure, since_s: float = 190, **restart: Any) -> Verdict:
     )
     reports = {i.key: a_report(i) for i in view.alive()}
     reports[A] = a_report(view.instances[A], "starting")
-    reports[HEIR.key] = a_report(HEIR, "")
+    reports[SUCCESSOR.key] = a_report(SUCCESSOR, "")
     return decide(a_situation(view, kafka=AWAY, reports=reports))
 
 

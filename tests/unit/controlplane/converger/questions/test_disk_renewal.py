@@ -1,4 +1,4 @@
-"""One disk of several begins anew: who may ask for it, what the heir is made with, and what a cure asks for."""
+"""One disk of several begins anew: who may ask for it, what the successor is made with, and what a cure asks for."""
 
 from dataclasses import replace
 from typing import Any
@@ -88,17 +88,22 @@ def test_it_is_refused_with_the_reason_and_another_way(
     assert words in str(refused.value)
 
 
-def test_the_heir_has_the_same_id_the_other_disk_and_a_new_one_of_the_next_version() -> None:
+def test_the_successor_has_the_same_id_the_other_disk_and_a_new_one_of_the_next_version() -> None:
     """Though brokers migrate."""
     asked = {KEY: ReplaceView("asked by anna", False, BEFORE, ("data2",))}
     (surge,) = decide(a_situation(a_view_of_two(to_replace=asked, recycling=1))).events
     assert isinstance(surge, facts.SurgeRequested)
-    (heir,) = surge.instances
-    assert [v.key for v in heir.volumes] == ["brokers-a-0.data.v1", "brokers-a-0.data2.v2"]
-    assert (heir.service_id, heir.handover, heir.new_dirs, heir.new_disk) == (1000, True, ("data2",), False)
+    (successor,) = surge.instances
+    assert [v.key for v in successor.volumes] == ["brokers-a-0.data.v1", "brokers-a-0.data2.v2"]
+    assert (successor.service_id, successor.handover, successor.new_dirs, successor.new_disk) == (
+        1000,
+        True,
+        ("data2",),
+        False,
+    )
 
 
-def _heir(phase: Phase, **more: Any) -> InstanceView:
+def _successor(phase: Phase, **more: Any) -> InstanceView:
     old = a_broker().planned.volumes
     new = replace(old[1], key="brokers-a-0.data2.v2", version=2, directory_id="new")
     values = {"service_id": 1000, "handover": True, "new_dirs": ("data2",), "volumes": (old[0], new)}
@@ -106,7 +111,7 @@ def _heir(phase: Phase, **more: Any) -> InstanceView:
 
 
 def test_its_surge_makes_the_new_disk_alone_and_nothing_of_the_nodes() -> None:
-    view = a_view_of_two(_heir(Phase.REQUESTED))
+    view = a_view_of_two(_successor(Phase.REQUESTED))
     intent = IntentView("i-1", "surge", ("brokers-a-0.g2",), BEFORE)
     run = terraform_run(view, intent, installation_id="i", boot_data=lambda _: "", gone=frozenset())
     assert run.creates == {"instance/brokers-a-0.g2", "volume/brokers-a-0.data2.v2"}
@@ -114,8 +119,10 @@ def test_its_surge_makes_the_new_disk_alone_and_nothing_of_the_nodes() -> None:
 
 
 def test_only_the_new_disk_may_be_formatted() -> None:
-    heir = _heir(Phase.LAUNCHED, bound=True)
-    document = document_for(a_view_of_two(a_broker(NODE, phase=Phase.RELEASED, bound=False), heir), heir.key, epoch=1)
+    successor = _successor(Phase.LAUNCHED, bound=True)
+    document = document_for(
+        a_view_of_two(a_broker(NODE, phase=Phase.RELEASED, bound=False), successor), successor.key, epoch=1
+    )
     assert document is not None
     assert [(d.volume, d.fresh) for d in document.services[0].log_dirs] == [
         ("brokers-a-0.data.v1", False),
@@ -124,9 +131,9 @@ def test_only_the_new_disk_may_be_formatted() -> None:
 
 
 def _hand_over(isr: tuple[int, ...]) -> str:
-    old, heir = a_broker(NODE, phase=Phase.RELEASED, bound=False), _heir(Phase.JOINED, bound=True)
+    old, successor = a_broker(NODE, phase=Phase.RELEASED, bound=False), _successor(Phase.JOINED, bound=True)
     kafka = a_snapshot(a_partition("orders-0", (1000, 1001, 1002), isr=isr))
-    verdict = decide(a_situation(a_view_of_two(old, heir), kafka=kafka))
+    verdict = decide(a_situation(a_view_of_two(old, successor), kafka=kafka))
     retired = [e for e in verdict.events if isinstance(e, facts.RetireRequested)]
     return str(retired[0].volumes) if retired else verdict.sentence
 
@@ -250,24 +257,26 @@ def test_what_else_is_told_of_a_broker_that_does_not_run_is_not_cured_and_a_cont
     assert _cure_of_lost("directory_lost", key="controllers-a-0.g1") is None
 
 
-def _heir_lost_while_it_filled_its_disk() -> ClusterView:
-    return a_view_of_two(a_broker(phase=Phase.RELEASED, bound=False), _heir(Phase.JOINED, bound=True, lost_at=BEFORE))
+def _successor_lost_while_it_filled_its_disk() -> ClusterView:
+    return a_view_of_two(
+        a_broker(phase=Phase.RELEASED, bound=False), _successor(Phase.JOINED, bound=True, lost_at=BEFORE)
+    )
 
 
 def _handed_over(view: ClusterView, *partitions: PartitionSeen, **kafka: Any) -> Verdict | None:
-    heirs = (i for i in view.of_node(NODE) if i.planned.handover)
-    reports = {i.key: a_report(i, "running") for i in heirs}
+    successors = (i for i in view.of_node(NODE) if i.planned.handover)
+    reports = {i.key: a_report(i, "running") for i in successors}
     return handover_step(a_situation(view, kafka=a_snapshot(*partitions, **kafka), reports=reports))
 
 
 def test_a_failed_disk_stays_while_it_may_be_the_last_copy_there_is_of_a_partition() -> None:
-    """Its heir is lost with a disk half full, and the other copy is on a broker that has died meanwhile."""
+    """Its successor is lost with a disk half full, and the other copy is on a broker that has died meanwhile."""
     only = a_partition("lean-0", (1000, 1001), isr=(1001,), leader=-1)
-    view = _heir_lost_while_it_filled_its_disk()
-    assert _handed_over(view, only, brokers=(1002,), fenced=(1000, 1001)) is None  # another heir is made first
-    disks = (a_broker().planned.volumes[0], _heir(Phase.JOINED).planned.volumes[1])
+    view = _successor_lost_while_it_filled_its_disk()
+    assert _handed_over(view, only, brokers=(1002,), fenced=(1000, 1001)) is None  # another successor is made first
+    disks = (a_broker().planned.volumes[0], _successor(Phase.JOINED).planned.volumes[1])
     third = a_broker(NODE, 3, service_id=1000, handover=True, volumes=disks)
-    lost = replace(_heir(Phase.RELEASED, lost_at=BEFORE), bound=False)
+    lost = replace(_successor(Phase.RELEASED, lost_at=BEFORE), bound=False)
     there = replace(view, instances={**view.instances, lost.key: lost, third.key: third})
     waits = _handed_over(there, only, brokers=(1000, 1002), fenced=(1001,))
     assert waits is not None
@@ -278,9 +287,9 @@ def test_a_failed_disk_stays_while_it_may_be_the_last_copy_there_is_of_a_partiti
     ) == "brokers-a-0.g1 keeps the disk nobody took over: 1 of 1 partitions have no copy in sync elsewhere"
 
 
-def test_a_failed_disk_goes_with_its_vm_though_the_heir_is_lost_where_all_has_a_copy_elsewhere() -> None:
+def test_a_failed_disk_goes_with_its_vm_though_the_successor_is_lost_where_all_has_a_copy_elsewhere() -> None:
     elsewhere = a_partition("lean-0", (1000, 1001), isr=(1001,), leader=1001)
-    retired = _handed_over(_heir_lost_while_it_filled_its_disk(), elsewhere, brokers=(1001, 1002), fenced=(1000,))
+    retired = _handed_over(_successor_lost_while_it_filled_its_disk(), elsewhere, brokers=(1001, 1002), fenced=(1000,))
     assert retired is not None
     [asked] = retired.events
     assert isinstance(asked, facts.RetireRequested)

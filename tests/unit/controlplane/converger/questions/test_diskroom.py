@@ -102,8 +102,8 @@ def test_what_others_copy_takes_room_in_the_directory_it_is_in_or_in_each() -> N
 
 
 def _step(kafka: KafkaSnapshot, **drain: Any) -> Verdict:
-    heir = an_instance("brokers-a-0", 2, service_id=1010)
-    view = a_view(heir, drain=a_drain(**drain))
+    successor = an_instance("brokers-a-0", 2, service_id=1010)
+    view = a_view(successor, drain=a_drain(**drain))
     verdict = drain_step(a_situation(view, kafka=kafka, plan=PLAN, plan_sha256="sha"))
     assert verdict is not None
     return verdict

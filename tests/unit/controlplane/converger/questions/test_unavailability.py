@@ -30,8 +30,8 @@ from tests.builders import BEFORE, NOW, a_document, a_partition, a_report, a_sit
 A, B, C = "brokers-a-0.g1", "brokers-b-0.g1", "brokers-c-0.g1"
 ALL = a_snapshot()
 REATTACH: dict[str, Any] = {"strategy": "reattach", "max_unavailable": 1}
-HEIR_OF_A = an_instance("brokers-a-0", 2, Phase.LAUNCHED, service_id=1000, handover=True, bound=False)
-HEIR_OF_C = an_instance("brokers-c-0", 2, Phase.LAUNCHED, service_id=1002, handover=True, bound=False)
+SUCCESSOR_OF_A = an_instance("brokers-a-0", 2, Phase.LAUNCHED, service_id=1000, handover=True, bound=False)
+SUCCESSOR_OF_C = an_instance("brokers-c-0", 2, Phase.LAUNCHED, service_id=1002, handover=True, bound=False)
 SICK = an_instance("brokers-c-0", lost_at=BEFORE)
 
 
@@ -48,8 +48,8 @@ def _harmed(fault: str, *keys: str) -> ClusterView:
     return a_view(chaos={"x": ChaosView("x", fault, keys, "game day", BEFORE, 60.0)})
 
 
-def _handed(phase: Phase, heir: InstanceView = HEIR_OF_C) -> ClusterView:
-    return a_view(an_instance("brokers-c-0", 1, phase, bound=phase is not Phase.RELEASED), heir)
+def _handed(phase: Phase, successor: InstanceView = SUCCESSOR_OF_C) -> ClusterView:
+    return a_view(an_instance("brokers-c-0", 1, phase, bound=phase is not Phase.RELEASED), successor)
 
 
 SINCE = "broker 1002 (brokers-c-0.g1, rack c) is away since 2026-01-01 11:58:20 UTC: "
@@ -66,9 +66,9 @@ SINCE = "broker 1002 (brokers-c-0.g1, rack c) is away since 2026-01-01 11:58:20 
         (_handed(Phase.FENCING), "it is being handed over"),
         (_handed(Phase.FENCED), "it is being handed over"),
         (_handed(Phase.RELEASED), "it is being handed over"),
-        (_handed(Phase.RELEASED, replace(HEIR_OF_C, phase=Phase.FAILED)), "it is being handed over"),
+        (_handed(Phase.RELEASED, replace(SUCCESSOR_OF_C, phase=Phase.FAILED)), "it is being handed over"),
     ],
-    ids=["lost", "restarted", "paused", "split", "rack", "fencing", "fenced", "released", "heir failed"],
+    ids=["lost", "restarted", "paused", "split", "rack", "fencing", "fenced", "released", "successor failed"],
 )
 def test_what_is_recorded_counts_though_kafka_still_calls_it_alive(view: ClusterView, why: str) -> None:
     gate = cure_gate(view)
@@ -198,8 +198,8 @@ def test_a_restart_waits_with_the_name_of_the_one_that_is_away() -> None:
 
 
 def _hand_over(*instances: InstanceView, **view: Any) -> Verdict | None:
-    there = a_view(HEIR_OF_A, *instances, document=a_document(**REATTACH), **view)
-    reports = {i.key: a_report(i, "") for i in (HEIR_OF_A, HEIR_OF_C)}
+    there = a_view(SUCCESSOR_OF_A, *instances, document=a_document(**REATTACH), **view)
+    reports = {i.key: a_report(i, "") for i in (SUCCESSOR_OF_A, SUCCESSOR_OF_C)}
     return handover_step(a_situation(there, kafka=ALL, reports=reports))
 
 
@@ -229,8 +229,8 @@ def test_a_handover_does_not_keep_a_lost_broker_from_its_successor() -> None:
     assert _hand_over(SICK) is None
 
 
-def test_a_handover_does_not_keep_a_broker_whose_heir_failed_from_the_next_one() -> None:
-    failed = replace(HEIR_OF_C, phase=Phase.FENCED)
+def test_a_handover_does_not_keep_a_broker_whose_successor_failed_from_the_next_one() -> None:
+    failed = replace(SUCCESSOR_OF_C, phase=Phase.FENCED)
     assert _hand_over(an_instance("brokers-c-0", 1, Phase.RELEASED, bound=False), failed) is None
 
 

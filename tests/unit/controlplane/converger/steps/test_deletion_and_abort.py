@@ -61,7 +61,7 @@ def test_one_place_is_destroyed_whole_by_one_intent() -> None:
 # --- abort ------------------------------------------------------------------------------------------------------------
 
 LIVE = (1000, 1001, 1002, 1010, 1011)
-HEIRS = (an_instance("brokers-a-0", 2), an_instance("brokers-b-0", 2))
+SUCCESSORS = (an_instance("brokers-a-0", 2), an_instance("brokers-b-0", 2))
 
 
 def _aborted(*instances: InstanceView, **overrides: Any) -> ClusterView:
@@ -78,23 +78,23 @@ def _step(*instances: InstanceView, **kafka: Any) -> Verdict:
 
 def test_a_node_whose_broker_is_gone_hides_no_other_one_that_is_taken_back() -> None:
     lost = an_instance("brokers-a-0", lost_at=BEFORE)
-    pairs = revertible(_aborted(lost, *HEIRS))
+    pairs = revertible(_aborted(lost, *SUCCESSORS))
     assert [(old.key, new.key) for old, new in pairs] == [("brokers-b-0.g1", "brokers-b-0.g2")]
 
 
 def test_the_first_of_several_whose_disks_are_not_empty_says_so() -> None:
     filled = {1010: LogDirsSeen(1, 5, 100, 50), 1011: LogDirsSeen(2, 6, 100, 50)}
-    verdict = _step(*HEIRS, log_dirs=filled)
+    verdict = _step(*SUCCESSORS, log_dirs=filled)
     assert verdict.sentence == "aborted: broker 1010 still has 1 replicas with 5 bytes on its disks"
 
 
 def test_all_that_hold_something_are_drained_back_in_a_first_round_once_all_is_whole() -> None:
     holds = (a_partition("x-0", (1010, 1011, 1002)),)
-    (drain,) = _step(*HEIRS, partitions=holds).events
+    (drain,) = _step(*SUCCESSORS, partitions=holds).events
     assert isinstance(drain, facts.DrainRequested)
-    assert (drain.round, drain.keys) == (1, tuple(h.key for h in HEIRS))
+    assert (drain.round, drain.keys) == (1, tuple(h.key for h in SUCCESSORS))
     assert dict(drain.successors) == {"1010": 1000, "1011": 1001}
-    ill = _step(*HEIRS, partitions=holds, brokers=(1000, 1001, 1010, 1011), fenced=(1002,))
+    ill = _step(*SUCCESSORS, partitions=holds, brokers=(1000, 1001, 1010, 1011), fenced=(1002,))
     assert ill.sentence.startswith("aborted: not draining brokers-a-0.g2 back: ")
 
 
@@ -105,25 +105,27 @@ def _for(old: InstanceView | None) -> dict[str, Any]:
     return {"handover": True, "new_disk": True, "relieves": old.key, "service_id": old.service_id}
 
 
-def _moved(old: InstanceView, heir: InstanceView) -> ClusterView:
+def _moved(old: InstanceView, successor: InstanceView) -> ClusterView:
     """A controller of another node that is to take over from one that stays until then."""
-    return replace(_aborted(old, heir), document=a_document())
+    return replace(_aborted(old, successor), document=a_document())
 
 
 @pytest.mark.parametrize("relieved", [True, False])
 def test_who_is_to_take_over_a_seat_of_another_node_is_taken_back_while_the_old_one_serves(relieved: bool) -> None:
     old = an_instance("controllers-a-0")
-    heir = an_instance("controllers-a-1", 1, Phase.LAUNCHED, bound=False, **_for(old if relieved else None))
-    pairs = revertible(_moved(old, heir))
-    assert [(o.key, h.key) for o, h in pairs] == ([(old.key, heir.key)] if relieved else [])
+    successor = an_instance("controllers-a-1", 1, Phase.LAUNCHED, bound=False, **_for(old if relieved else None))
+    pairs = revertible(_moved(old, successor))
+    assert [(o.key, h.key) for o, h in pairs] == ([(old.key, successor.key)] if relieved else [])
 
 
 @pytest.mark.parametrize(
-    ("of_old", "of_heir"),
+    ("of_old", "of_successor"),
     [({"lost_at": BEFORE}, {}), ({"phase": Phase.FENCING}, {}), ({}, {"bound": True})],
     ids=["gone", "stops", "bound"],
 )
-def test_a_seat_that_is_given_up_already_is_not_taken_back(of_old: dict[str, Any], of_heir: dict[str, Any]) -> None:
+def test_a_seat_that_is_given_up_already_is_not_taken_back(
+    of_old: dict[str, Any], of_successor: dict[str, Any]
+) -> None:
     old = an_instance("controllers-a-0", **of_old)
-    heir = an_instance("controllers-a-1", 1, Phase.LAUNCHED, **{"bound": False, **_for(old), **of_heir})
-    assert revertible(_moved(old, heir)) == []
+    successor = an_instance("controllers-a-1", 1, Phase.LAUNCHED, **{"bound": False, **_for(old), **of_successor})
+    assert revertible(_moved(old, successor)) == []

@@ -18,21 +18,21 @@ from planner.observed import TopicPartition
 from tests.builders import a_situation, a_view
 from tests.fakes.kafka import FakeKafka
 
-OLD, HEIR = 1000, 1010
+OLD, SUCCESSOR = 1000, 1010
 MB = 10**6
 LARGE = TopicPartition("large", 0)
 
 
 @pytest.fixture
 def kafka() -> FakeKafka:
-    """One log of 500 MB and six of 10 MB on three brokers; the heir has /a and /b."""
+    """One log of 500 MB and six of 10 MB on three brokers; the successor has /a and /b."""
     cluster = FakeKafka()
     cluster.add_controller(100)
     for broker, rack in ((OLD, "a"), (1001, "b"), (1002, "c")):
         cluster.add_broker(broker, rack)
     cluster.create_topic("large", partitions=1, rf=3, bytes_per_partition=500 * MB)
     cluster.create_topic("small", partitions=6, rf=3, bytes_per_partition=10 * MB)
-    cluster.add_broker(HEIR, "a", log_dirs=("/a", "/b"))
+    cluster.add_broker(SUCCESSOR, "a", log_dirs=("/a", "/b"))
     return cluster
 
 
@@ -42,8 +42,8 @@ def planned(kafka: FakeKafka) -> DrainPlan:
         cluster_uid="c",
         drain_id="d",
         outgoing=(OLD,),
-        targets=(1001, 1002, HEIR),
-        successors={OLD: HEIR},
+        targets=(1001, 1002, SUCCESSOR),
+        successors={OLD: SUCCESSOR},
         bandwidth=Bandwidth(100 * MB, "assumed"),
     )
     plan = solve(asked)
@@ -52,7 +52,7 @@ def planned(kafka: FakeKafka) -> DrainPlan:
 
 
 def held(kafka: FakeKafka) -> dict[str, frozenset[TopicPartition]]:
-    return {d.path: d.replicas for d in kafka.snapshot().log_dirs[HEIR].dirs}
+    return {d.path: d.replicas for d in kafka.snapshot().log_dirs[SUCCESSOR].dirs}
 
 
 def test_replicas_end_in_the_directories_of_the_plan_though_the_first_server_ended_after_telling(
@@ -87,7 +87,7 @@ def test_without_a_word_kafka_counts_replicas(kafka: FakeKafka) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wishes", "fault"), [({HEIR: {LARGE: "/c"}}, KafkaRefused), ({4711: {LARGE: "/a"}}, KafkaUnavailable)]
+    ("wishes", "fault"), [({SUCCESSOR: {LARGE: "/c"}}, KafkaRefused), ({4711: {LARGE: "/a"}}, KafkaUnavailable)]
 )
 def test_a_broker_that_has_not_understood_ends_the_tick_before_the_moves(
     kafka: FakeKafka, wishes: dict[int, dict[TopicPartition, str]], fault: type[Exception]

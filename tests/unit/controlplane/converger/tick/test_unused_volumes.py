@@ -15,7 +15,7 @@ from events import facts
 from events.envelope import Recorded
 from tests.builders import BEFORE, NODES, NOW, a_view, an_instance, changed_view
 
-_A, _HEIR = "controllers-a-0", "controllers-a-0.g2"
+_A, _SUCCESSOR = "controllers-a-0", "controllers-a-0.g2"
 
 
 def _founding(*instances: InstanceView, controllers: int = 3, **overrides: object) -> ClusterView:
@@ -28,13 +28,13 @@ def _founding(*instances: InstanceView, controllers: int = 3, **overrides: objec
     return replace(view, quorum=replace(view.quorum, founding=replace(founding, voters=founding.voters[:controllers])))
 
 
-def _handed_over(started: bool | None, **heir: object) -> ClusterView:
+def _handed_over(started: bool | None, **successor: object) -> ClusterView:
     """Its first VM was stopped, and its next one has the volume and the address."""
     old = an_instance(_A, 1, Phase.RELEASED, bound=False, started=started)
-    return _founding(old, an_instance(_A, 2, Phase.LAUNCHED, bound=True, **heir))
+    return _founding(old, an_instance(_A, 2, Phase.LAUNCHED, bound=True, **successor))
 
 
-def _told(view: ClusterView, key: str = _HEIR) -> tuple[bool, bool]:
+def _told(view: ClusterView, key: str = _SUCCESSOR) -> tuple[bool, bool]:
     """(fresh, founder) of its document."""
     document = document_for(view, key, epoch=1)
     assert document is not None
@@ -53,8 +53,8 @@ def test_a_volume_that_a_service_was_started_on_or_may_have_been_is_never_format
 
 def test_nor_once_it_has_joined() -> None:
     view = _handed_over(started=False)
-    heir = replace(view.instances[_HEIR], phase=Phase.JOINED)
-    assert not _told(replace(view, instances={**view.instances, _HEIR: heir}))[0]
+    successor = replace(view.instances[_SUCCESSOR], phase=Phase.JOINED)
+    assert not _told(replace(view, instances={**view.instances, _SUCCESSOR: successor}))[0]
 
 
 def test_all_who_had_it_count_and_who_never_had_it_does_not() -> None:
@@ -69,10 +69,10 @@ def test_all_who_had_it_count_and_who_never_had_it_does_not() -> None:
 
 
 def test_of_a_volume_whose_past_is_not_known_nothing_is_formatted() -> None:
-    heir = an_instance(_A, 2, Phase.LAUNCHED, bound=True, adopted=True)
-    view = _founding(heir)
+    successor = an_instance(_A, 2, Phase.LAUNCHED, bound=True, adopted=True)
+    view = _founding(successor)
     there = {k: i for k, i in view.instances.items() if k != f"{_A}.g1"}
-    assert not is_unused(replace(view, instances=there), heir, heir.planned.volumes[0])
+    assert not is_unused(replace(view, instances=there), successor, successor.planned.volumes[0])
 
 
 def test_a_vm_that_is_told_another_configuration_may_still_format_its_own_new_volume() -> None:

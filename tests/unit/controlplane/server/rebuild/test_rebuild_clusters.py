@@ -119,11 +119,11 @@ def test_a_cluster_that_was_being_born_is_left_to_the_cloud() -> None:
 
 def test_a_controller_that_is_in_two_places_is_left_to_a_person() -> None:
     """Its node has an address in each, and nothing that is left tells which one counts."""
-    heir = as_declared("controllers-a-0", 2, Phase.LAUNCHED, new_disk=True, relieves="controllers-a-0.g1")
-    view = ran_with(as_declared("controllers-a-0"), heir)
+    successor = as_declared("controllers-a-0", 2, Phase.LAUNCHED, new_disk=True, relieves="controllers-a-0.g1")
+    view = ran_with(as_declared("controllers-a-0"), successor)
     evidence = found(view)
     there = Place("local", "local-2")
-    vms = tuple(replace(v, place=there if v.key == heir.key else Place("local", "local-1")) for v in evidence.vms)
+    vms = tuple(replace(v, place=there if v.key == successor.key else Place("local", "local-1")) for v in evidence.vms)
     after = rebuilt(replace(evidence, vms=vms))
     assert after.refused
     assert "which of two addresses controllers-a-0 has" in told(after, Weight.REFUSES)
@@ -197,9 +197,14 @@ def test_an_old_controller_stands_where_its_disk_and_address_are(bound: bool, ph
     new = as_declared("controllers-a-0", 2, Phase.LAUNCHED, handover=True, bound=False, service_id=100)
     ran = ran_with(replace(old, bound=bound), new)
     assert stands(ran, "controllers-a-0.g1") == (phase, bound, False)
-    heir = rebuilt(found(ran)).view.instances["controllers-a-0.g2"]
-    assert (heir.phase, heir.bound, heir.service_id, heir.planned.handover) == (Phase.LAUNCHED, False, 100, True)
-    assert heir.planned.volumes == old.planned.volumes
+    successor = rebuilt(found(ran)).view.instances["controllers-a-0.g2"]
+    assert (successor.phase, successor.bound, successor.service_id, successor.planned.handover) == (
+        Phase.LAUNCHED,
+        False,
+        100,
+        True,
+    )
+    assert successor.planned.volumes == old.planned.volumes
 
 
 def test_a_dead_vm_stays_known_so_that_the_loss_can_be_seen_to() -> None:

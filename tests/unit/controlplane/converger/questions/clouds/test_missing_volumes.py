@@ -26,17 +26,17 @@ from providers.errors import CloudUnavailable
 from tests.builders import BEFORE, NOW, a_situation, a_view, an_instance, an_inventory, changed_view
 
 HOLDER = an_instance("brokers-a-0", 1)
-HEIR = an_instance("brokers-a-0", 2, Phase.REQUESTED)
+SUCCESSOR = an_instance("brokers-a-0", 2, Phase.REQUESTED)
 VOLUME = HOLDER.planned.volumes[0].key
 REFUSED = IntentView(
-    "i", "surge", (HEIR.key,), BEFORE, failures=1, tries=1, retryable=False, failed_at=NOW - timedelta(seconds=60)
+    "i", "surge", (SUCCESSOR.key,), BEFORE, failures=1, tries=1, retryable=False, failed_at=NOW - timedelta(seconds=60)
 )
 REFUSED = replace(REFUSED, error=f"GuardRefused: the plan would create volume/{VOLUME}")
 
 
 def _view(*, asked: ReplaceView | None = None) -> ClusterView:
     asks = MappingProxyType({HOLDER.key: asked} if asked is not None else {})
-    return changed_view(a_view(HOLDER, HEIR, intents={"i": REFUSED}), to_replace=asks)
+    return changed_view(a_view(HOLDER, SUCCESSOR, intents={"i": REFUSED}), to_replace=asks)
 
 
 def _asked(**overrides: Any) -> ReplaceView:

@@ -345,9 +345,9 @@ def test_no_time_counts_while_people_bring_it_about(fault: str, key: str) -> Non
 def test_the_next_vm_of_the_same_id_is_not_taken_for_the_one_before() -> None:
     watch, view = HealthWatch(), a_view()
     watch.see(view, AWAY, working=False)
-    heir = an_instance("brokers-b-0", 2)
-    seen = watch.see(a_view(heir), later(AWAY, 30), working=False)
-    assert seen.away[heir.key].since == NOW + timedelta(seconds=30)
+    successor = an_instance("brokers-b-0", 2)
+    seen = watch.see(a_view(successor), later(AWAY, 30), working=False)
+    assert seen.away[successor.key].since == NOW + timedelta(seconds=30)
 
 
 def test_how_often_processes_ended_is_taken_from_young_words_of_brokers_alone() -> None:

@@ -64,7 +64,8 @@ def test_a_lost_broker_that_is_a_target_is_in_the_way() -> None:
 
 def test_every_lost_broker_is_in_the_way_where_a_partition_is_on_all_that_are_left() -> None:
     """Seed 24261 of the splits: a topic made while rack c was gone had two replicas in rack a, with a broker that was
-    empty and with its heir. Its drain had nowhere to go, and while it was in hand nobody made a broker in rack c."""
+    empty and with its successor. Its drain had nowhere to go, and while it was in hand nobody made a broker in rack
+    c."""
     lost = (
         an_instance("brokers-a-0", 1),
         an_instance("brokers-a-0", 2),
@@ -102,8 +103,9 @@ def test_while_another_lost_broker_is_in_the_way_its_successor_comes_before_the_
     assert started.replace == ("brokers-b-0",)
 
 
-def test_a_lost_broker_whose_heir_is_lost_too_gets_its_next_heir_before_the_drain() -> None:
-    """The drain that was to empty it beside another one was begun and put off by turns: it cannot name a dead heir."""
+def test_a_lost_broker_whose_successor_is_lost_too_gets_its_next_successor_before_the_drain() -> None:
+    """The drain that was to empty it beside another one was begun and put off by turns: it cannot name a dead
+    successor."""
     lost = (
         an_instance("brokers-a-0", 1, lost_at=LONG_AGO),
         an_instance("brokers-a-0", 2),
@@ -126,9 +128,9 @@ def test_a_lost_broker_that_gets_no_successor_is_emptied_in_the_same_drain() -> 
     assert (drain.keys, drain.successors) == (("brokers-a-0.g1", "brokers-a-1.g1"), {"1000": 1010})
 
 
-def test_the_next_heir_of_a_lost_broker_comes_before_others_are_emptied() -> None:
-    """What the lost one had was not brought to its heir, as that was to be cured itself; and all else waited for the
-    lost one to be back (seed 39280)."""
+def test_the_next_successor_of_a_lost_broker_comes_before_others_are_emptied() -> None:
+    """What the lost one had was not brought to its successor, as that was to be cured itself; and all else waited for
+    the lost one to be back (seed 39280)."""
     instances = (
         an_instance("brokers-a-0", 1, service_id=1003, lost_at=LONG_AGO),
         an_instance("brokers-a-0", 2, service_id=1008),

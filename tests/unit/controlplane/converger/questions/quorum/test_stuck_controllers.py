@@ -34,8 +34,8 @@ def _seen(view: ClusterView | None = None, kafka: Any = None, **others: ReportSe
 
 
 def _draining(**overrides: Any) -> ClusterView:
-    old, heir = an_instance("brokers-a-0", 1, Phase.DRAINING), an_instance("brokers-a-0", 2)
-    return a_view(old, heir, **{"drain": a_drain(), "recycling": 1, **overrides})
+    old, successor = an_instance("brokers-a-0", 1, Phase.DRAINING), an_instance("brokers-a-0", 2)
+    return a_view(old, successor, **{"drain": a_drain(), "recycling": 1, **overrides})
 
 
 def _cures(situation: Situation) -> list[type]:

@@ -1,4 +1,4 @@
-"""When `min.insync.replicas` may change: what is in hand, who is in sync, who would lose a leader's only heirs."""
+"""When `min.insync.replicas` may change: what is in hand, who is in sync, who would lose a leader's only successors."""
 
 from datetime import timedelta
 from typing import Any

@@ -83,15 +83,18 @@ def test_another_number_of_disks_moves_brokers_and_leaves_controllers() -> None:
 
 
 def test_a_handover_under_way_is_ended_with_the_disks_there_are() -> None:
-    """The number changed while a broker was stopped for its heir: that heir takes what is there, and is replaced."""
+    """The number changed while a broker was stopped for its successor: that successor takes what is there, and is
+    replaced."""
     document = a_document(disks=", count: 3", strategy="reattach", max_unavailable=1)
     old = a_broker(phase=Phase.RELEASED, bound=False, handover=True)
     view = changed_view(a_view_of_two(old), document=document, generation=2, recycling=2)
     surge = next(e for e in decide(a_situation(view)).events if isinstance(e, facts.SurgeRequested))
     assert [v.dir for v in surge.instances[0].volumes] == ["data", "data2"]
-    heir = an_instance("brokers-a-0", 2, service_id=1000)
-    heir = replace(heir, planned=surge.instances[0], phase=Phase.JOINED, bound=True)
-    after = replace(view, instances={**{k: i for k, i in view.instances.items() if k != old.key}, heir.key: heir})
+    successor = an_instance("brokers-a-0", 2, service_id=1000)
+    successor = replace(successor, planned=surge.instances[0], phase=Phase.JOINED, bound=True)
+    after = replace(
+        view, instances={**{k: i for k, i in view.instances.items() if k != old.key}, successor.key: successor}
+    )
     change = next(c for c in pending_changes(after) if c.node == "brokers-a-0")
     assert (change.change, change.reason) == (Change.REPLACE, "brokers-a-0: disks 2 x 100 GiB -> 3 x 100 GiB")
 

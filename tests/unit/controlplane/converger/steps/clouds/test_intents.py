@@ -284,24 +284,26 @@ def test_a_dead_vm_holds_nothing_whatever_the_record_of_its_disks_says() -> None
 @pytest.mark.parametrize("job", [None, SUCCEEDED])
 def test_a_bind_whose_vm_died_is_over_and_what_it_was_to_hold_passes_on(job: JobSeen | None) -> None:
     """Its run would want the dead VM back, and be refused for ever; one that had just succeeded has nothing to show."""
-    heir = an_instance("brokers-a-0", 2, Phase.FAILED, bound=False, lost_at=BEFORE)
-    refused = _intent("bind", heir.key, failures=1, failed_at=BEFORE, error="UnsafeChange", retryable=False)
-    view = a_view(heir, an_instance("brokers-a-0", 1, Phase.RELEASED, bound=False), intents=refused)
+    successor = an_instance("brokers-a-0", 2, Phase.FAILED, bound=False, lost_at=BEFORE)
+    refused = _intent("bind", successor.key, failures=1, failed_at=BEFORE, error="UnsafeChange", retryable=False)
+    view = a_view(successor, an_instance("brokers-a-0", 1, Phase.RELEASED, bound=False), intents=refused)
     if job is not None:
-        view = replace(view, intents=_intent("bind", heir.key))
-    assert _step(view, job, inventory=an_inventory(view, gone={heir.key})).events == (facts.BindCompleted("i"),)
+        view = replace(view, intents=_intent("bind", successor.key))
+    assert _step(view, job, inventory=an_inventory(view, gone={successor.key})).events == (facts.BindCompleted("i"),)
 
 
 def test_a_bind_is_done_when_every_volume_is_there() -> None:
-    heir = an_instance("controllers-a-0", 2, Phase.LAUNCHED)
+    successor = an_instance("controllers-a-0", 2, Phase.LAUNCHED)
     view = a_view(
-        heir, an_instance("controllers-a-0", 1, Phase.RELEASED, bound=False), intents=_intent("bind", heir.key)
+        successor,
+        an_instance("controllers-a-0", 1, Phase.RELEASED, bound=False),
+        intents=_intent("bind", successor.key),
     )
     away = _step(view, SUCCEEDED)
     assert away.wait is not None
     assert away.wait.reason == "VolumeDetached"
     bound = a_view(an_instance("controllers-a-0", 2, Phase.LAUNCHED, bound=True))
-    there = {v.key: v for v in an_inventory(bound).volumes.values() if v.attached_to == heir.key}
+    there = {v.key: v for v in an_inventory(bound).volumes.values() if v.attached_to == successor.key}
     assert _step(view, SUCCEEDED, inventory=an_inventory(view, volumes=there)).events == (facts.BindCompleted("i"),)
 
 

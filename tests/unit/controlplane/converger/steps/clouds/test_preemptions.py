@@ -117,14 +117,14 @@ def test_a_date_that_is_past_is_the_clouds_business(in_s: float) -> None:
 
 
 DRAINED = an_instance("brokers-a-0", 1, Phase.DRAINING)
-HEIR = an_instance("brokers-a-0", 2, service_id=1010)
+SUCCESSOR = an_instance("brokers-a-0", 2, service_id=1010)
 
 
 def _beside_a_drain(in_s: float, **about: Any) -> Verdict:
     """A drain of A moves what it has, and B's VM was told that it goes."""
     moving = a_partition("orders-0", (1010, 1000, 1001, 1002), isr=(1000, 1001, 1002), adding=(1010,), removing=(1000,))
     values: dict[str, Any] = {"drain": a_drain(), "recycling": 1, **about}
-    view = a_view(DRAINED, HEIR, **values)
+    view = a_view(DRAINED, SUCCESSOR, **values)
     seen = reports(view, told(view, B, in_s=in_s))
     kafka = a_snapshot(moving, brokers=(1000, 1001, 1002, 1010))
     plan = a_plan([a_move("orders-0")])
@@ -154,12 +154,14 @@ def test_a_vm_that_goes_in_minutes_does_not_wait_for_the_grace_of_a_lost_one() -
     assert [i.key for s in surges for i in s.instances] == ["brokers-b-0.g2"]
 
 
-def _with_an_heir(lost_s: float = 10, in_s: float = 120, has: tuple[int, ...] = (1000, 1001), **about: Any) -> Verdict:
+def _with_a_successor(
+    lost_s: float = 10, in_s: float = 120, has: tuple[int, ...] = (1000, 1001), **about: Any
+) -> Verdict:
     """The same, and the successor of the one that goes is there."""
     gone = an_instance("brokers-c-0", lost_at=NOW - timedelta(seconds=lost_s))
-    heir = an_instance("brokers-b-0", 2, service_id=1010)
+    successor = an_instance("brokers-b-0", 2, service_id=1010)
     asked = {B: ReplaceView("the cloud announces maintenance", False, NOW)}
-    view = a_view(gone, heir, recycling=1, **{"to_replace": asked, **about})
+    view = a_view(gone, successor, recycling=1, **{"to_replace": asked, **about})
     there = (a_partition("orders-0", isr=(1000, 1001)), a_partition("orders-1", has, isr=(1000, 1001)))
     kafka = a_snapshot(*there, brokers=(1000, 1001, 1010), fenced=(1002,))
     return decide(a_situation(view, reports=reports(view, told(view, B, in_s=in_s)), kafka=kafka))
@@ -167,7 +169,7 @@ def _with_an_heir(lost_s: float = 10, in_s: float = 120, has: tuple[int, ...] = 
 
 def test_what_a_vm_that_goes_in_minutes_has_is_copied_in_the_grace_of_a_lost_one() -> None:
     """All it had went with its VM, and its successor stood there empty."""
-    (drain,) = [e for e in _with_an_heir().events if isinstance(e, facts.DrainRequested)]
+    (drain,) = [e for e in _with_a_successor().events if isinstance(e, facts.DrainRequested)]
     assert (drain.keys, drain.successors, drain.targets) == ((B,), {"1001": 1010}, (1000, 1010))
 
 
@@ -191,13 +193,15 @@ def test_what_a_vm_that_goes_in_minutes_has_is_copied_in_the_grace_of_a_lost_one
     ],
 )
 def test_no_drain_is_begun_beside_a_lost_broker_without_need(about: dict[str, Any]) -> None:
-    assert not [e for e in _with_an_heir(**about).events if isinstance(e, facts.DrainRequested)]
+    assert not [e for e in _with_a_successor(**about).events if isinstance(e, facts.DrainRequested)]
 
 
 def test_a_vm_that_goes_in_minutes_does_not_wait_for_a_handover_whose_gate_is_closed() -> None:
     old = an_instance("brokers-a-0", 1)
-    heir = an_instance("brokers-a-0", 2, Phase.LAUNCHED, handover=True, service_id=1000, volumes=old.planned.volumes)
-    view = a_view(old, heir, recycling=1, to_replace={old.key: ReplaceView("asked", False, NOW)})
+    successor = an_instance(
+        "brokers-a-0", 2, Phase.LAUNCHED, handover=True, service_id=1000, volumes=old.planned.volumes
+    )
+    view = a_view(old, successor, recycling=1, to_replace={old.key: ReplaceView("asked", False, NOW)})
     verdict = decide(a_situation(view, reports=reports(view, told(view, B))))
     assert [e.key for e in verdict.events if isinstance(e, facts.NodeReplaceRequested)] == [B]
 

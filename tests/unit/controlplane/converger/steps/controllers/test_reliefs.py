@@ -49,7 +49,7 @@ OTHER_ZONES = a_document(quorum_place="cloud: local, region: local-2, zones: [d,
 A, B, C = NODES[3:]
 
 
-def heir(node: str = A, phase: Phase = Phase.LAUNCHED, **told: Any) -> InstanceView:
+def successor(node: str = A, phase: Phase = Phase.LAUNCHED, **told: Any) -> InstanceView:
     values = {"handover": True, "new_disk": True, "relieves": f"{node}.g1", "volumes": (a_volume(node, 2),), **told}
     return replace(an_instance(node, 2, phase, **values), place=THERE)
 
@@ -143,11 +143,11 @@ def test_a_quorum_of_one_stays_where_it_is() -> None:
 
 
 def test_the_newcomer_is_told_nothing_before_the_old_one_is_proved_stopped() -> None:
-    view = moving(heir())
-    document = document_for(view, heir().key, epoch=1)
+    view = moving(successor())
+    document = document_for(view, successor().key, epoch=1)
     assert document is not None
     assert document.services == ()
-    assert arrival_step(a_situation(view, reports={heir().key: a_report(heir(), "")})) is None
+    assert arrival_step(a_situation(view, reports={successor().key: a_report(successor(), "")})) is None
 
 
 @pytest.mark.parametrize(
@@ -156,27 +156,27 @@ def test_the_newcomer_is_told_nothing_before_the_old_one_is_proved_stopped() -> 
 )
 def test_an_id_is_free_once_who_had_it_is_stopped_for_certain(phase: Phase, free: bool) -> None:
     old = an_instance(A, 1, phase)
-    assert may_start((old, heir()), heir()) is free
+    assert may_start((old, successor()), successor()) is free
 
 
 def test_two_newcomers_of_one_id_wait_for_one_another() -> None:
-    first = heir(phase=Phase.FAILED, bound=True)
-    second = replace(heir(), planned=replace(heir().planned, generation=3))
+    first = successor(phase=Phase.FAILED, bound=True)
+    second = replace(successor(), planned=replace(successor().planned, generation=3))
     assert not may_start((an_instance(A, 1, Phase.FENCED), first, second), second)
 
 
 def test_the_old_one_keeps_its_address_though_its_node_has_another_there() -> None:
     old = replace(an_instance(A), own_address="node-address-here")
-    view = moving(old, heir(), node_addresses={A: "node-address-there"})
+    view = moving(old, successor(), node_addresses={A: "node-address-there"})
     assert view.address_of(old) == "node-address-here"
-    assert view.address_of(heir()) == "node-address-there"
+    assert view.address_of(successor()) == "node-address-there"
 
 
 # --- the order of things --------------------------------------------------------------------------------------------
 
 
 def test_the_old_one_is_stopped_while_the_others_are_a_majority() -> None:
-    verdict = relieving(moving(heir()))
+    verdict = relieving(moving(successor()))
     assert verdict.events == (facts.FenceRequested((f"{A}.g1",), f"handover to {A}.g2"),)
 
 
@@ -184,18 +184,18 @@ def test_the_old_one_is_stopped_while_the_others_are_a_majority() -> None:
 def test_nobody_is_stopped_while_another_one_is_behind(late: str) -> None:
     members = [VoterSeen(100 + k, a_volume(n).directory_id, 0, True) for k, n in enumerate(NODES[3:])]
     members[1] = replace(members[1], **({"lag": 10**6} if late == "lags" else {"silent_s": 60.0}))
-    verdict = relieving(moving(heir()), kafka=a_snapshot(quorum=QuorumSeen(102, 1, tuple(members))))
+    verdict = relieving(moving(successor()), kafka=a_snapshot(quorum=QuorumSeen(102, 1, tuple(members))))
     assert (verdict.events, verdict.wait.reason) == ((), "QuorumGate")
 
 
 def test_nobody_is_stopped_before_the_new_vm_has_spoken() -> None:
-    verdict = relieving(moving(heir()), reports={})
+    verdict = relieving(moving(successor()), reports={})
     assert (verdict.events, verdict.wait.reason) == ((), "SuccessorSilent")
 
 
 def test_brokers_that_would_know_too_few_are_told_of_both_addresses_first() -> None:
     """One has moved already: with the next one gone they would know one of three."""
-    view = moving(heir(), node_addresses={A: "there", B: "b", C: "c"})
+    view = moving(successor(), node_addresses={A: "there", B: "b", C: "c"})
     told = {
         k: replace(i, start=replace(i.start, listed=frozenset({100, 101}))) if i.is_broker else i
         for k, i in view.instances.items()
@@ -211,20 +211,20 @@ def test_brokers_that_would_know_too_few_are_told_of_both_addresses_first() -> N
     addresses = [v.address for v in list_for(view, broker)]
     assert addresses == [*(v.address for v in view.quorum.voters.values()), "there"]
     aware = replace(
-        broker, start=replace(broker.start, listed=frozenset({100, 101, 102}), heirs=frozenset({heir().key}))
+        broker, start=replace(broker.start, listed=frozenset({100, 101, 102}), successors=frozenset({successor().key}))
     )
     assert (known_to(view, aware), thin_list(view, aware)) == (frozenset({100, 101, 102}), "")
 
 
 def test_nobody_is_stopped_while_a_broker_is_being_told() -> None:
     busy = RestartView("brokers-a-0.g1", 2, BEFORE, canary=False, before=Before(None, None), new_settings=False)
-    assert relieving(moving(heir(), restarts={busy.key: busy})) is None
+    assert relieving(moving(successor(), restarts={busy.key: busy})) is None
 
 
 def test_the_seat_keeps_its_old_directory_until_the_new_one_is_told_to_run() -> None:
-    waiting = {s.id: s.directory_id for s in seats(moving(heir()))}
+    waiting = {s.id: s.directory_id for s in seats(moving(successor()))}
     assert waiting[100] == a_volume(A).directory_id
-    begun = moving(an_instance(A, 1, Phase.FENCED), heir(bound=True))
+    begun = moving(an_instance(A, 1, Phase.FENCED), successor(bound=True))
     (seat,) = [s for s in seats(begun) if s.id == 100]
     assert (seat.directory_id, seat.lost, seat.swaps) == (
         a_volume(A, 2).directory_id,
@@ -235,7 +235,7 @@ def test_the_seat_keeps_its_old_directory_until_the_new_one_is_told_to_run() -> 
 
 @pytest.mark.parametrize(("lag", "asked"), [(0, True), (10**6, False)])
 def test_the_old_directory_loses_its_vote_once_the_new_one_has_caught_up(lag: int, asked: bool) -> None:
-    view = moving(an_instance(A, 1, Phase.FENCED), heir(bound=True))
+    view = moving(an_instance(A, 1, Phase.FENCED), successor(bound=True))
     members = (
         VoterSeen(100, a_volume(A).directory_id, 50, True, silent_s=60.0),
         VoterSeen(101, a_volume(B).directory_id, 0, True),
@@ -243,25 +243,25 @@ def test_the_old_directory_loses_its_vote_once_the_new_one_has_caught_up(lag: in
         VoterSeen(100, a_volume(A, 2).directory_id, lag, False),
     )
     kafka = a_snapshot(quorum=QuorumSeen(102, 1, members))
-    verdict = decide(a_situation(view, kafka=kafka, reports={heir().key: a_report(heir())}))
+    verdict = decide(a_situation(view, kafka=kafka, reports={successor().key: a_report(successor())}))
     removals = [e for e in verdict.events if isinstance(e, facts.VoterRemoveRequested)]
     assert [(e.id, e.directory_id, e.leaves) for e in removals] == ([(100, a_volume(A).directory_id, False)] * asked)
 
 
 def test_the_stopped_one_is_kept_until_the_new_one_has_joined() -> None:
     """Its disk is the way back: nobody retires it for being stopped."""
-    begun = moving(an_instance(A, 1, Phase.FENCED), heir(bound=True))
+    begun = moving(an_instance(A, 1, Phase.FENCED), successor(bound=True))
     assert departure_step(a_situation(begun)) is None
     assert relieving(begun) is None
-    joined = relieving(moving(replace(an_instance(A, 1, Phase.FENCED), place=HERE), heir(phase=Phase.JOINED)))
+    joined = relieving(moving(replace(an_instance(A, 1, Phase.FENCED), place=HERE), successor(phase=Phase.JOINED)))
     (retire,) = joined.events
     assert (retire.keys, retire.volumes) == ((f"{A}.g1",), (f"{A}.data.v1",))
 
 
 def test_no_other_controller_is_touched_meanwhile_but_for_what_is_lost() -> None:
-    assert replacement_step(a_situation(moving(heir()))) is None
+    assert replacement_step(a_situation(moving(successor()))) is None
     lost = replace(an_instance(C, lost_at=LONG_AGO), place=HERE)
-    planned = planned_by(moving(heir(), lost))
+    planned = planned_by(moving(successor(), lost))
     assert planned.key == f"{C}.g2"
 
 
@@ -269,7 +269,7 @@ def test_no_other_controller_is_touched_meanwhile_but_for_what_is_lost() -> None
 
 
 def test_its_disk_and_its_address_are_made_with_it_there_and_the_old_ones_deleted_here() -> None:
-    view = moving(heir(phase=Phase.REQUESTED))
+    view = moving(successor(phase=Phase.REQUESTED))
     surge = terraform_run(
         view, IntentView("i", "surge", (f"{A}.g2",), BEFORE), installation_id="t", boot_data=str, gone=frozenset()
     )
@@ -281,7 +281,7 @@ def test_its_disk_and_its_address_are_made_with_it_there_and_the_old_ones_delete
         f"address/{A}",
         f"binding/{A}.g2",
     }
-    done = moving(replace(an_instance(A, 1, Phase.RETIRING), place=HERE), heir(phase=Phase.JOINED))
+    done = moving(replace(an_instance(A, 1, Phase.RETIRING), place=HERE), successor(phase=Phase.JOINED))
     intent = IntentView("j", "retire", (f"{A}.g1",), BEFORE, volumes=(f"{A}.data.v1",))
     retire = terraform_run(done, intent, installation_id="t", boot_data=str, gone=frozenset())
     assert retire.resources.place == HERE

@@ -38,7 +38,7 @@ from tests.builders import (
 from tests.unit.controlplane.cohosted import B1, a_host, a_sharing_view, after, voter_of
 
 DOCUMENT = a_cohosted_document(others=3)
-EMPTIED, HEIR = a_host("brokers-b-0", 101, phase=Phase.LINGERING), a_host("brokers-b-0", 103, generation=2)
+EMPTIED, SUCCESSOR = a_host("brokers-b-0", 101, phase=Phase.LINGERING), a_host("brokers-b-0", 103, generation=2)
 AWAY = ("others-a-0.g1", "others-b-0.g1", "others-c-0.g1")
 
 
@@ -53,10 +53,10 @@ def _away(rack: str, *listed: int, **changes: object) -> InstanceView:
 def _rolling(*away: InstanceView, **changes: object) -> ClusterView:
     """Server 100 is gone already, 104 came in its place; the emptied VM has 101, and 103 votes in its place."""
     first = a_host("brokers-a-0", 104, generation=2)
-    voters = {v.id: v for v in map(voter_of, (first, EMPTIED, HEIR, a_host("brokers-c-0", 102)))}
+    voters = {v.id: v for v in map(voter_of, (first, EMPTIED, SUCCESSOR, a_host("brokers-c-0", 102)))}
     there = away or tuple(_away(rack, 100, 101, 102) for rack in "abc")
     old = {"brokers-a-0.g1": replace(a_host("brokers-a-0", 100, phase=Phase.RETIRED), member=MemberView(gone=True))}
-    view = a_sharing_view(first, EMPTIED, HEIR, *there, document=DOCUMENT, voters=voters, recycling=1)
+    view = a_sharing_view(first, EMPTIED, SUCCESSOR, *there, document=DOCUMENT, voters=voters, recycling=1)
     return changed_view(view, instances={**view.instances, **old}, **changes)
 
 

@@ -25,7 +25,7 @@ from tests.builders import (
 
 LONG_AGO = NOW - timedelta(seconds=400)
 ALL = (1000, 1001, 1002, 1010)
-HEIR = an_instance("brokers-a-0", 2, service_id=1010)
+SUCCESSOR = an_instance("brokers-a-0", 2, service_id=1010)
 MOVE = a_move("orders-0")
 
 
@@ -66,4 +66,4 @@ def situation(partition: PartitionSeen, *, view: Any = None, drain: bool = True,
     tried = {"taken_back": about.pop("taken_back")} if "taken_back" in about else {}
     seen = {"kafka": a_snapshot(partition, **{"brokers": ALL, **about}), "pulses": still(partition), **tried}
     plan = {"plan": a_plan([MOVE]), "plan_sha256": "sha"} if drain else {}
-    return a_situation(a_view(HEIR, **{**own, **(view or {})}), **seen, **plan)
+    return a_situation(a_view(SUCCESSOR, **{**own, **(view or {})}), **seen, **plan)

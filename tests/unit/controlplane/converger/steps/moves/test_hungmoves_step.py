@@ -44,10 +44,10 @@ from tests.unit.controlplane.converger.steps.moves.hungmoves_scene import (
     A_MIGRATION,
     ALL,
     BRAKED,
-    HEIR,
     LONG_AGO,
     MOVE,
     REIGN,
+    SUCCESSOR,
     moving,
     quorum_with,
     situation,
@@ -86,9 +86,9 @@ def test_what_is_to_be_taken_back_is_cancelled_and_then_its_target_replaced() ->
     put_off, healing, replacing = over.events
     assert isinstance(put_off, facts.DrainAbandoned)
     assert isinstance(healing, facts.HealingRequested)
-    assert (healing.key, healing.finding, healing.cure) == (HEIR.key, "target_dead", "replace")
+    assert (healing.key, healing.finding, healing.cure) == (SUCCESSOR.key, "target_dead", "replace")
     assert isinstance(replacing, facts.NodeReplaceRequested)
-    assert replacing.key == HEIR.key
+    assert replacing.key == SUCCESSOR.key
 
 
 def replanned(here: Situation) -> str:
@@ -130,7 +130,7 @@ def test_a_dead_target_gets_a_new_vm_as_any_cure_is_given(view: Any, seen: Any, 
 
 def test_a_dead_target_gets_no_new_vm_while_its_whole_rack_is_away() -> None:
     beside = an_instance("brokers-a-0", service_id=1000)
-    view = {**TAKEN, "instances": {**a_view(beside, HEIR).instances}}
+    view = {**TAKEN, "instances": {**a_view(beside, SUCCESSOR).instances}}
     why = replanned(situation(BACK, view=view, brokers=(1001, 1002), fenced=(1000, 1010)))
     assert "no broker of rack a serves: that may be a split" in why
 
@@ -150,9 +150,9 @@ SPARE = an_instance("brokers-a-1", service_id=1003)
 DEAD_SO_FAR = {"brokers": (1000, 1001, 1002, 1003), "fenced": (1010,)}
 
 
-def with_spare(heir: InstanceView = HEIR, **view: Any) -> dict[str, Any]:
+def with_spare(successor: InstanceView = SUCCESSOR, **view: Any) -> dict[str, Any]:
     """A fourth broker, which has no replica of the partition."""
-    return {**TAKEN, "instances": {**a_view(heir, SPARE).instances}, **view}
+    return {**TAKEN, "instances": {**a_view(successor, SPARE).instances}, **view}
 
 
 def test_a_target_whose_vm_is_gone_is_the_drains_affair_though_its_moves_may_not_be_taken_back() -> None:
@@ -237,7 +237,7 @@ def test_the_election_that_was_asked_for_is_held_once_and_only_in_place_of_whom_
 
 def test_no_controller_is_restarted_while_a_vm_comes_or_goes() -> None:
     arriving = an_instance("controllers-b-0", 2, Phase.LAUNCHED)
-    view = {"instances": {**a_view(HEIR).instances, arriving.key: arriving}}
+    view = {"instances": {**a_view(SUCCESSOR).instances, arriving.key: arriving}}
     assert stuck_moves_step(situation(moving(isr=ALL), view=view)) is None
 
 

@@ -130,9 +130,12 @@ def test_nothing_changes_on_unknown_metadata(kafka: Any) -> None:
 
 
 def test_no_vote_is_given_while_a_controller_is_handed_over() -> None:
-    more, heir = an_instance("controllers-c-0", 1, Phase.FENCING), an_instance("controllers-c-0", 2, Phase.LAUNCHED)
+    more, successor = (
+        an_instance("controllers-c-0", 1, Phase.FENCING),
+        an_instance("controllers-c-0", 2, Phase.LAUNCHED),
+    )
     view = _growing(controller_ids={})
-    view = replace(view, instances={**view.instances, more.key: more, heir.key: heir})
+    view = replace(view, instances={**view.instances, more.key: more, successor.key: successor})
     assert voter_step(a_situation(view, kafka=_kafka(*THREE, *_newcomers()))) is None
 
 
@@ -269,20 +272,22 @@ def test_its_successor_takes_over_id_and_address_and_brings_a_disk_of_its_own() 
 
 
 def test_its_surge_makes_the_new_disk_and_nothing_of_the_nodes() -> None:
-    heir = an_instance(B, 2, Phase.REQUESTED, new_disk=True, volumes=(a_volume(B, 2),))
-    view = a_view(heir)
-    intent = IntentView("surge-1", "surge", (heir.key,), BEFORE)
+    successor = an_instance(B, 2, Phase.REQUESTED, new_disk=True, volumes=(a_volume(B, 2),))
+    view = a_view(successor)
+    intent = IntentView("surge-1", "surge", (successor.key,), BEFORE)
     run = terraform_run(view, intent, installation_id="i", boot_data=lambda _i: "", gone=frozenset())
-    assert run.creates == {f"instance/{heir.key}", f"volume/{B}.data.v2"}
+    assert run.creates == {f"instance/{successor.key}", f"volume/{B}.data.v2"}
 
 
 def test_the_new_disk_alone_may_be_formatted_and_never_as_a_founder() -> None:
-    heir = an_instance(B, 2, Phase.LAUNCHED, new_disk=True, volumes=(a_volume(B, 2),), bound=True)
-    document = document_for(a_view(heir), heir.key, epoch=1)
+    successor = an_instance(B, 2, Phase.LAUNCHED, new_disk=True, volumes=(a_volume(B, 2),), bound=True)
+    document = document_for(a_view(successor), successor.key, epoch=1)
     assert document is not None
     (service,) = document.services
     assert (service.founder, service.log_dirs[0].fresh) == (False, True)
-    ordinary = document_for(a_view(replace(heir, planned=replace(heir.planned, new_disk=False))), heir.key, epoch=1)
+    ordinary = document_for(
+        a_view(replace(successor, planned=replace(successor.planned, new_disk=False))), successor.key, epoch=1
+    )
     assert ordinary is not None
     assert not ordinary.services[0].log_dirs[0].fresh
 
@@ -296,10 +301,10 @@ def test_a_controller_that_comes_later_is_no_founder() -> None:
 
 
 def test_the_old_directory_leaves_the_quorum_once_its_process_is_proved_stopped() -> None:
-    heir = an_instance(B, 2, Phase.LAUNCHED, new_disk=True, volumes=(a_volume(B, 2),))
+    successor = an_instance(B, 2, Phase.LAUNCHED, new_disk=True, volumes=(a_volume(B, 2),))
     silent = (THREE[0], replace(THREE[1], lag=500, silent_s=60.0), THREE[2])
-    assert voter_step(a_situation(a_view(heir), kafka=_kafka(*silent))) is None
-    stopped = a_view(an_instance(B, 1, Phase.FENCED), heir)
+    assert voter_step(a_situation(a_view(successor), kafka=_kafka(*silent))) is None
+    stopped = a_view(an_instance(B, 1, Phase.FENCED), successor)
     asked = _only(voter_step(a_situation(stopped, kafka=_kafka(*silent))))
     assert (asked.id, asked.directory_id, asked.leaves) == (101, _directory(B), False)
 
@@ -381,10 +386,10 @@ def test_a_controller_that_left_with_a_release_that_knows_the_level_stands_in_no
 
 
 def test_a_seat_knows_the_directories_its_node_had() -> None:
-    heir = an_instance(B, 2, Phase.LAUNCHED, new_disk=True, volumes=(a_volume(B, 2),))
-    mine = next(s for s in seats(a_view(an_instance(B, 1, Phase.FENCED), heir)) if s.node == B)
+    successor = an_instance(B, 2, Phase.LAUNCHED, new_disk=True, volumes=(a_volume(B, 2),))
+    mine = next(s for s in seats(a_view(an_instance(B, 1, Phase.FENCED), successor)) if s.node == B)
     assert (mine.directory_id, mine.lost) == (_directory(B, 2), frozenset({_directory(B)}))
-    waits = next(s for s in seats(a_view(heir)) if s.node == B)
+    waits = next(s for s in seats(a_view(successor)) if s.node == B)
     assert (waits.lost, waits.others) == (frozenset(), frozenset({_directory(B)}))
 
 

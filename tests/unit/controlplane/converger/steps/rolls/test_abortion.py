@@ -24,7 +24,7 @@ from tests.builders import (
     an_instance,
 )
 
-HEIR = an_instance("brokers-a-0", 2)
+SUCCESSOR = an_instance("brokers-a-0", 2)
 LIVE = (1000, 1001, 1002, 1010)
 AT_HOME = a_partition("orders-0")
 
@@ -48,18 +48,18 @@ def _reason(view: ClusterView, **seen: Any) -> str:
 
 
 def test_without_an_abort_no_successor_is_taken_back() -> None:
-    assert abort_step(a_situation(a_view(HEIR))) is None
+    assert abort_step(a_situation(a_view(SUCCESSOR))) is None
 
 
 def test_an_empty_successor_is_fenced() -> None:
-    fence = facts.FenceRequested((HEIR.key,), "the roll was aborted before its drain")
-    assert _events(_aborted(HEIR), kafka=a_snapshot(AT_HOME, brokers=LIVE)) == [fence]
+    fence = facts.FenceRequested((SUCCESSOR.key,), "the roll was aborted before its drain")
+    assert _events(_aborted(SUCCESSOR), kafka=a_snapshot(AT_HOME, brokers=LIVE)) == [fence]
 
 
 def test_a_successor_that_holds_replicas_is_drained_back() -> None:
-    drain = _events(_aborted(HEIR), kafka=a_snapshot(a_partition("late-0", (1010, 1001, 1002)), brokers=LIVE))[0]
+    drain = _events(_aborted(SUCCESSOR), kafka=a_snapshot(a_partition("late-0", (1010, 1001, 1002)), brokers=LIVE))[0]
     assert isinstance(drain, facts.DrainRequested)
-    assert (drain.keys, dict(drain.successors), drain.targets) == ((HEIR.key,), {"1010": 1000}, (1000, 1001, 1002))
+    assert (drain.keys, dict(drain.successors), drain.targets) == ((SUCCESSOR.key,), {"1010": 1000}, (1000, 1001, 1002))
 
 
 def test_a_controllers_successor_is_retired_before_anything_was_handed_to_it() -> None:
@@ -74,10 +74,10 @@ def test_a_controllers_successor_is_retired_before_anything_was_handed_to_it() -
         (),
         (an_instance("brokers-a-1", 1),),
         (an_instance("brokers-a-0", 2, Phase.LAUNCHED),),
-        (HEIR, an_instance("brokers-a-0", 1, Phase.DRAINING)),
-        (HEIR, an_instance("brokers-a-0", 1, Phase.LINGERING)),
-        (HEIR, an_instance("brokers-a-0", 1, Phase.FENCED)),
-        (HEIR, an_instance("brokers-a-0", 1, lost_at=BEFORE)),
+        (SUCCESSOR, an_instance("brokers-a-0", 1, Phase.DRAINING)),
+        (SUCCESSOR, an_instance("brokers-a-0", 1, Phase.LINGERING)),
+        (SUCCESSOR, an_instance("brokers-a-0", 1, Phase.FENCED)),
+        (SUCCESSOR, an_instance("brokers-a-0", 1, lost_at=BEFORE)),
         (an_instance("brokers-a-0", 2, lost_at=BEFORE),),
         (an_instance("brokers-a-0", 2, Phase.RETIRING),),
         (
@@ -119,7 +119,7 @@ def test_everything_else_is_left_to_those_who_began_it(instances: tuple[Any, ...
     ids=["unknown", "stale", "no word of its disks", "its disks are not empty", "another broker is down"],
 )
 def test_nothing_is_taken_back_on_a_guess(kafka: Any, reason: str) -> None:
-    assert _reason(_aborted(HEIR), kafka=kafka) == reason
+    assert _reason(_aborted(SUCCESSOR), kafka=kafka) == reason
 
 
 def test_an_aborted_cluster_begins_nothing_whatever_is_declared() -> None:
@@ -131,13 +131,13 @@ def test_an_aborted_cluster_begins_nothing_whatever_is_declared() -> None:
 
 
 def test_a_drain_in_hand_goes_on_after_an_abort() -> None:
-    view = _aborted(HEIR, an_instance("brokers-a-0", 1, Phase.DRAINING), drain=a_drain(plan_sha256="", batch=-1))
+    view = _aborted(SUCCESSOR, an_instance("brokers-a-0", 1, Phase.DRAINING), drain=a_drain(plan_sha256="", batch=-1))
     verdict = decide(a_situation(view, kafka=a_snapshot(AT_HOME, brokers=LIVE)))
     assert "planning round 1" in verdict.sentence
     assert verdict.effects
 
 
 def test_a_handover_does_not_begin_after_an_abort() -> None:
-    heir = an_instance("controllers-a-0", 2, Phase.LAUNCHED)
-    verdict = decide(a_situation(_aborted(heir), reports={heir.key: a_report(heir, "")}))
+    successor = an_instance("controllers-a-0", 2, Phase.LAUNCHED)
+    verdict = decide(a_situation(_aborted(successor), reports={successor.key: a_report(successor, "")}))
     assert [type(e) for e in verdict.events] == [facts.RetireRequested]

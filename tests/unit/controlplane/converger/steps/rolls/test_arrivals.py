@@ -172,18 +172,18 @@ def test_until_everything_says_so_it_has_not_joined(seen: dict[str, object], why
 
 
 def test_a_controller_joins_as_a_caught_up_voter_of_its_own_directory() -> None:
-    heir = an_instance("controllers-a-0", 2, Phase.LAUNCHED, bound=True)
-    view = a_view(heir, an_instance("controllers-a-0", 1, Phase.RELEASED))
-    verdict = arrival_step(a_situation(view, reports={heir.key: a_report(heir)}))
+    successor = an_instance("controllers-a-0", 2, Phase.LAUNCHED, bound=True)
+    view = a_view(successor, an_instance("controllers-a-0", 1, Phase.RELEASED))
+    verdict = arrival_step(a_situation(view, reports={successor.key: a_report(successor)}))
     assert verdict is not None
-    assert verdict.events == (facts.InstanceJoined(heir.key, 100),)
+    assert verdict.events == (facts.InstanceJoined(successor.key, 100),)
     for broken in (
         VoterSeen(100, "another", 0, True),
-        VoterSeen(100, heir.planned.volumes[0].directory_id, 9999, True),
+        VoterSeen(100, successor.planned.volumes[0].directory_id, 9999, True),
     ):
         members = (broken, *a_snapshot().quorum.members[1:])
         lagging = a_snapshot(quorum=QuorumSeen(101, 1, members))
-        verdict = arrival_step(a_situation(view, kafka=lagging, reports={heir.key: a_report(heir)}))
+        verdict = arrival_step(a_situation(view, kafka=lagging, reports={successor.key: a_report(successor)}))
         assert verdict is not None
         assert not verdict.events
 

@@ -89,15 +89,17 @@ def test_after_two_failures_in_a_row_a_person_is_asked_though_others_wait() -> N
 
 
 def test_a_quorum_is_founded_with_whoever_stands_in_for_a_founder() -> None:
-    heir = an_instance("controllers-a-0", 2, Phase.LAUNCHED, handover=False, volumes=(a_volume("controllers-a-0", 2),))
+    successor = an_instance(
+        "controllers-a-0", 2, Phase.LAUNCHED, handover=False, volumes=(a_volume("controllers-a-0", 2),)
+    )
     view = _unfounded(Phase.RETIRED, Phase.LAUNCHED, Phase.LAUNCHED)
-    view = replace(view, instances={**view.instances, heir.key: heir})
+    view = replace(view, instances={**view.instances, successor.key: successor})
     verdict = founding_step(a_situation(view, kafka=None))
     assert verdict is not None
     (founded,) = verdict.events
     assert isinstance(founded, facts.QuorumFounded)
-    assert founded.voters[0].directory_id == heir.planned.volumes[0].directory_id
-    assert quorum_told(replace(view, quorum=replace(view.quorum, founding=founded)), heir).founder
+    assert founded.voters[0].directory_id == successor.planned.volumes[0].directory_id
+    assert quorum_told(replace(view, quorum=replace(view.quorum, founding=founded)), successor).founder
 
 
 @pytest.mark.parametrize(("heard", "founds"), [(False, False), (True, True)], ids=["silent", "has reported"])

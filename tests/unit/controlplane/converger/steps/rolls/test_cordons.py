@@ -67,8 +67,10 @@ def test_a_broker_that_is_to_be_empty_is_cordoned_while_it_stays_so() -> None:
 
 
 def test_one_that_hands_its_disk_over_is_not_cordoned() -> None:
-    heir = an_instance("brokers-a-0", generation=2, phase=Phase.LAUNCHED, handover=True, service_id=1000)
-    view = a_view(*(an_instance(n, phase=Phase.FENCING if n == "brokers-a-0" else Phase.JOINED) for n in NODES), heir)
+    successor = an_instance("brokers-a-0", generation=2, phase=Phase.LAUNCHED, handover=True, service_id=1000)
+    view = a_view(
+        *(an_instance(n, phase=Phase.FENCING if n == "brokers-a-0" else Phase.JOINED) for n in NODES), successor
+    )
     assert view.hands_over(view.instances[A])
     assert brokers_to_cordon(view) == frozenset()
 

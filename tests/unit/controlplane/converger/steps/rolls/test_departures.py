@@ -16,7 +16,7 @@ from planner.observed import KafkaSnapshot
 from tests.builders import BEFORE, NOW, a_partition, a_report, a_situation, a_snapshot, a_view, an_instance
 
 KEY = "brokers-a-0.g1"
-HEIR = an_instance("brokers-a-0", 2)
+SUCCESSOR = an_instance("brokers-a-0", 2)
 WITHOUT = a_partition("orders-0", (1010, 1001, 1002))
 NAMED = a_partition("late-0")
 LIVE = (1000, 1001, 1002, 1010)
@@ -28,7 +28,7 @@ def _old(phase: Phase, **overrides: Any) -> InstanceView:
 
 
 def _step(old: InstanceView, kafka: KafkaSnapshot | None, **seen: Any) -> Verdict:
-    verdict = departure_step(a_situation(a_view(old, HEIR), kafka=kafka, **seen))
+    verdict = departure_step(a_situation(a_view(old, SUCCESSOR), kafka=kafka, **seen))
     assert verdict is not None
     return verdict
 
@@ -60,7 +60,7 @@ def test_an_empty_broker_lingers_as_long_as_the_spec_says(seconds: int, fences: 
 def _among_lost(old: InstanceView, *lost: str) -> Any:
     others = [an_instance(node, lost_at=BEFORE) for node in lost]
     kafka = a_snapshot(WITHOUT, brokers=LIVE)
-    return departure_step(a_situation(a_view(old, HEIR, *others), kafka=kafka))
+    return departure_step(a_situation(a_view(old, SUCCESSOR, *others), kafka=kafka))
 
 
 def test_nobody_alive_is_stopped_while_brokers_of_two_racks_are_gone_though_it_is_empty() -> None:
@@ -150,7 +150,7 @@ def test_an_unregistered_broker_is_retired_with_its_volume() -> None:
 
 def test_one_of_several_that_is_still_named_holds_the_others_back() -> None:
     other = an_instance("brokers-b-0", 1, Phase.FENCED, unregistered=True)
-    view = a_view(_old(Phase.FENCED, unregistered=True), other, HEIR)
+    view = a_view(_old(Phase.FENCED, unregistered=True), other, SUCCESSOR)
     kafka = a_snapshot(a_partition("late-0", (1001, 1010)), brokers=(1002, 1010))
     verdict = departure_step(a_situation(view, kafka=kafka))
     assert verdict is not None

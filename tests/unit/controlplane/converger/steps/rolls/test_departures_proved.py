@@ -104,8 +104,8 @@ def test_a_first_controller_that_never_spoke_has_stopped_unless_it_follows(lag: 
 
 
 def test_silence_proves_nothing_of_a_controller_that_takes_over_a_disk() -> None:
-    heir = an_instance("controllers-a-0", 2, Phase.FENCING, handover=True)
-    assert _reason(_verdict(heir, kafka=a_snapshot(quorum=replace(a_snapshot().quorum, members=())))) == "Fencing"
+    successor = an_instance("controllers-a-0", 2, Phase.FENCING, handover=True)
+    assert _reason(_verdict(successor, kafka=a_snapshot(quorum=replace(a_snapshot().quorum, members=())))) == "Fencing"
 
 
 # --- while it is stopped ----------------------------------------------------------------------------------------------
@@ -177,10 +177,10 @@ def test_one_of_those_that_linger_alive_is_not_stopped_while_two_racks_are_gone(
 
 
 def test_a_broker_that_filled_again_waits_for_one_in_its_way_that_is_gone_for_good() -> None:
-    old, heir = _leaving("brokers-a-0", Phase.LINGERING), an_instance("brokers-a-0", 2)
+    old, successor = _leaving("brokers-a-0", Phase.LINGERING), an_instance("brokers-a-0", 2)
     kafka = a_snapshot(a_partition("late-0", (1000, 1001, 1002)), brokers=(1000, 1001, 1010), fenced=(1002,))
-    assert _verdict(old, heir, an_instance("brokers-c-0", lost_at=BEFORE), kafka=kafka, loss_grace_s=0.0) is None
-    again = _verdict(old, heir, kafka=kafka)
+    assert _verdict(old, successor, an_instance("brokers-c-0", lost_at=BEFORE), kafka=kafka, loss_grace_s=0.0) is None
+    again = _verdict(old, successor, kafka=kafka)
     assert again is not None
     (drain,) = again.events
     assert isinstance(drain, facts.DrainRequested)
@@ -188,15 +188,15 @@ def test_a_broker_that_filled_again_waits_for_one_in_its_way_that_is_gone_for_go
 
 
 def test_a_broker_that_filled_again_is_drained_though_one_that_it_does_not_need_is_gone() -> None:
-    old, heir = _leaving("brokers-a-0", Phase.LINGERING), an_instance("brokers-a-0", 2)
+    old, successor = _leaving("brokers-a-0", Phase.LINGERING), an_instance("brokers-a-0", 2)
     kafka = a_snapshot(a_partition("late-0", (1000, 1001)), brokers=(1000, 1001, 1010), fenced=(1002,))
     lost = an_instance("brokers-c-0", lost_at=BEFORE)
-    verdict = _verdict(old, heir, lost, kafka=kafka, loss_grace_s=0.0)
+    verdict = _verdict(old, successor, lost, kafka=kafka, loss_grace_s=0.0)
     assert verdict is not None
     assert [type(e) for e in verdict.events] == [facts.DrainRequested]
 
 
-def _heirs_of_one_that_filled_again(*instances: InstanceView) -> dict[str, int]:
+def _successors_of_one_that_filled_again(*instances: InstanceView) -> dict[str, int]:
     kafka = a_snapshot(a_partition("late-0", (1000, 1001)), brokers=LIVE)
     verdict = _verdict(_leaving("brokers-a-0", Phase.LINGERING), *instances, kafka=kafka)
     assert verdict is not None
@@ -207,20 +207,20 @@ def _heirs_of_one_that_filled_again(*instances: InstanceView) -> dict[str, int]:
 
 
 def test_what_came_to_an_emptied_broker_goes_to_its_successor_that_serves() -> None:
-    assert _heirs_of_one_that_filled_again(an_instance("brokers-a-0", 2)) == {"1000": 1010}
-    assert _heirs_of_one_that_filled_again() == {}
-    assert _heirs_of_one_that_filled_again(an_instance("brokers-a-0", 2, Phase.LAUNCHED)) == {}
-    assert _heirs_of_one_that_filled_again(an_instance("brokers-a-0", 2, lost_at=BEFORE)) == {}
+    assert _successors_of_one_that_filled_again(an_instance("brokers-a-0", 2)) == {"1000": 1010}
+    assert _successors_of_one_that_filled_again() == {}
+    assert _successors_of_one_that_filled_again(an_instance("brokers-a-0", 2, Phase.LAUNCHED)) == {}
+    assert _successors_of_one_that_filled_again(an_instance("brokers-a-0", 2, lost_at=BEFORE)) == {}
     other_of_its_node = an_instance("brokers-a-0", 0, service_id=1020)
-    assert _heirs_of_one_that_filled_again(other_of_its_node) == {}
+    assert _successors_of_one_that_filled_again(other_of_its_node) == {}
 
 
 # --- what goes with a VM ----------------------------------------------------------------------------------------------
 
 
 def test_the_same_vms_are_retired_by_the_same_intent_and_volumes_that_others_take_over_stay() -> None:
-    old, heir = an_instance("brokers-a-0", 1, Phase.FENCED), an_instance("brokers-b-0")
-    view = a_view(old, heir)
+    old, successor = an_instance("brokers-a-0", 1, Phase.FENCED), an_instance("brokers-b-0")
+    view = a_view(old, successor)
     (asked,) = request_retire(a_situation(view), [old], "as tested").events
     assert asked == facts.RetireRequested(
         intent_id(view.uid, "retire", old.key, 1), (old.key,), ("brokers-a-0.data.v1",), "as tested"
@@ -260,7 +260,7 @@ def test_metadata_has_to_be_newer_than_the_last_of_several_stops() -> None:
 
 
 def test_a_broker_that_failed_with_the_disks_of_its_node_is_stopped_and_never_retired_with_them() -> None:
-    heir = an_instance("brokers-a-0", 2, Phase.FAILED, handover=True, bound=True)
-    verdict = _verdict(heir, kafka=a_snapshot(brokers=(1001, 1002)))
+    successor = an_instance("brokers-a-0", 2, Phase.FAILED, handover=True, bound=True)
+    verdict = _verdict(successor, kafka=a_snapshot(brokers=(1001, 1002)))
     assert verdict is not None
-    assert verdict.events == (facts.FenceRequested((heir.key,), "did not join"),)
+    assert verdict.events == (facts.FenceRequested((successor.key,), "did not join"),)

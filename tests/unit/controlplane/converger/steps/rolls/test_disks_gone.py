@@ -17,7 +17,7 @@ from events import facts
 from tests.builders import BEFORE, a_document, a_partition, a_report, a_situation, a_snapshot, a_view, an_instance
 
 DOWN, OTHER = an_instance("brokers-a-0"), an_instance("brokers-c-0")
-HEIR = an_instance("brokers-c-0", 2, Phase.LAUNCHED, handover=True, bound=False, service_id=OTHER.service_id)
+SUCCESSOR = an_instance("brokers-c-0", 2, Phase.LAUNCHED, handover=True, bound=False, service_id=OTHER.service_id)
 FINDING = {"name": f"{DIRECTORY_LOST}:data", "since": BEFORE, "message": "no meta.properties"}
 WITHOUT = a_snapshot(a_partition(isr=(1001, 1002), leader=1001), brokers=(1001, 1002))
 MOVING = a_snapshot(a_partition(isr=(1001, 1002), leader=1001, adding=(1000,)), brokers=(1001, 1002))
@@ -30,21 +30,22 @@ def _asked(*, disks: tuple[str, ...] = (), new_disk: bool = False) -> ReplaceVie
 def _situation(*instances: InstanceView, kafka: Any = WITHOUT, **view: Any) -> Situation:
     there = a_view(*instances, document=a_document(strategy="reattach", max_unavailable=1), recycling=1, **view)
     told = {i.key: a_report(i) for i in there.alive()}
-    told |= {DOWN.key: a_report(DOWN, "failed", findings=(FINDING,)), HEIR.key: a_report(HEIR, "")}
+    told |= {DOWN.key: a_report(DOWN, "failed", findings=(FINDING,)), SUCCESSOR.key: a_report(SUCCESSOR, "")}
     return a_situation(there, kafka=kafka, reports=told)
 
 
 def _handed(to_replace: Mapping[str, ReplaceView]) -> Verdict | None:
-    return handover_step(_situation(HEIR, to_replace=to_replace))
+    return handover_step(_situation(SUCCESSOR, to_replace=to_replace))
 
 
 def test_a_handover_that_waits_for_it_lets_its_replacement_begin() -> None:
-    """Seed 24025: the heir could not settle before the broker served, and no VM was made before the heir settled."""
+    """Seed 24025: the successor could not settle before the broker served, and no VM was made before the successor
+    settled."""
     waits = _handed({})
     assert waits is not None
     assert waits.wait is not None
     assert _handed({DOWN.key: _asked()}) is None
-    verdict = replacement_step(_situation(HEIR, to_replace={DOWN.key: _asked(disks=("data",))}))
+    verdict = replacement_step(_situation(SUCCESSOR, to_replace={DOWN.key: _asked(disks=("data",))}))
     assert verdict is not None
     (surge,) = verdict.events
     assert isinstance(surge, facts.SurgeRequested)
@@ -52,7 +53,7 @@ def test_a_handover_that_waits_for_it_lets_its_replacement_begin() -> None:
 
 
 def test_it_is_asked_for_though_a_handover_waits_for_it() -> None:
-    verdict = decide(_situation(HEIR))
+    verdict = decide(_situation(SUCCESSOR))
     kinds = [type(e) for e in verdict.events]
     assert kinds[:2] == [facts.HealingRequested, facts.NodeReplaceRequested]
 
@@ -65,10 +66,10 @@ def test_moves_onto_it_do_not_keep_it_from_its_successor() -> None:
     assert not sick_broker_gate(situation, serving, DOWN).open
 
 
-def test_an_heir_made_before_the_disk_was_lost_goes_again() -> None:
+def test_a_successor_made_before_the_disk_was_lost_goes_again() -> None:
     """Seed 24049: it was given the empty disk, could not start, and so could not its successors."""
     verdict = _handed({OTHER.key: _asked(disks=("data",))})
     assert verdict is not None
     (retire,) = verdict.events
     assert isinstance(retire, facts.RetireRequested)
-    assert retire.keys == (HEIR.key,)
+    assert retire.keys == (SUCCESSOR.key,)

@@ -268,23 +268,23 @@ def test_a_strangers_reassignment_is_waited_for() -> None:
 
 # --- trouble ----------------------------------------------------------------------------------------------------------
 
-DEAD_HEIR = an_instance("brokers-a-0", 2, lost_at=BEFORE)
+DEAD_SUCCESSOR = an_instance("brokers-a-0", 2, lost_at=BEFORE)
 
 
 def test_a_drain_to_a_dead_successor_takes_its_moves_back_first() -> None:
-    verdict = drain_verdict(moving("orders-0"), instances=(DEAD_HEIR,))
+    verdict = drain_verdict(moving("orders-0"), instances=(DEAD_SUCCESSOR,))
     assert verdict.effects == (CancelMoves((TopicPartition("orders", 0),)),)
 
 
 def test_a_move_whose_old_replicas_are_too_few_is_not_taken_back() -> None:
-    """It waits for the next heir, which is made once the drain was put off."""
+    """It waits for the next successor, which is made once the drain was put off."""
     thin = replace(moving("orders-0"), isr=(1001,), leader=1001)
-    verdict = drain_verdict(thin, instances=(DEAD_HEIR,))
+    verdict = drain_verdict(thin, instances=(DEAD_SUCCESSOR,))
     assert (verdict.effects, [type(e) for e in verdict.events]) == ((), [facts.DrainAbandoned])
 
 
 def test_with_nothing_stuck_a_drain_to_a_dead_successor_is_put_off() -> None:
-    verdict = drain_verdict(*AT_HOME, instances=(DEAD_HEIR,))
+    verdict = drain_verdict(*AT_HOME, instances=(DEAD_SUCCESSOR,))
     assert [type(e) for e in verdict.events] == [facts.DrainAbandoned]
 
 

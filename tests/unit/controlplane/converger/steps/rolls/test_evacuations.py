@@ -103,8 +103,8 @@ def test_what_is_lost_goes_first() -> None:
 def test_no_drain_sends_anything_to_a_broker_that_is_kept_empty() -> None:
     view = _cluster(evacuations=_asked(B, empty=True))
     assert request_drain(a_situation(view), [A], {}, round_number=1, reason="r").targets == (1002,)
-    heir = an_instance("brokers-a-0", 2, Phase.LAUNCHED)
-    foreseen = foreseen_drain(replace(view, instances={**view.instances, heir.key: heir}), NOW)
+    successor = an_instance("brokers-a-0", 2, Phase.LAUNCHED)
+    foreseen = foreseen_drain(replace(view, instances={**view.instances, successor.key: successor}), NOW)
     assert foreseen is not None
     assert 1001 not in foreseen.targets
 
@@ -116,14 +116,14 @@ def test_a_successor_that_is_to_be_kept_empty_takes_nothing() -> None:
     assert (drain.successors, drain.targets) == ({}, (1002,))
 
 
-@pytest.mark.parametrize("shared", [True, False], ids=["both succeeded", "the second has no heir"])
+@pytest.mark.parametrize("shared", [True, False], ids=["both succeeded", "the second has no successor"])
 def test_what_two_brokers_of_a_node_have_goes_to_whoever_has_room(shared: bool) -> None:
     """Emptied together, both had one successor, which no planner could be asked for: every tick failed (seed 39340). Or
     it was kept for the first of them, and there was no room elsewhere for what the second had (39130)."""
     view, later = _cluster(), an_instance("brokers-a-0", 2, service_id=1003)
     view = replace(view, instances={**view.instances, later.key: later})
-    heirs = {1000: 1002, **({1003: 1002} if shared else {})}
-    drain = request_drain(a_situation(view), [A, later.key], heirs, round_number=1, reason="r")
+    successors = {1000: 1002, **({1003: 1002} if shared else {})}
+    drain = request_drain(a_situation(view), [A, later.key], successors, round_number=1, reason="r")
     assert (drain.outgoing, drain.successors, drain.targets) == ((1000, 1003), {}, (1001, 1002))
     assert request_drain(a_situation(view), [A], {1000: 1002}, round_number=1, reason="r").successors == {"1000": 1002}
 

@@ -29,12 +29,12 @@ from tests.builders import (
     an_instance,
 )
 
-HEIR = an_instance("controllers-a-0", 2, Phase.LAUNCHED)
-BROKERS_HEIR = an_instance("brokers-a-0", 2, Phase.LAUNCHED, service_id=1000, handover=True, bound=False)
+SUCCESSOR = an_instance("controllers-a-0", 2, Phase.LAUNCHED)
+BROKERS_SUCCESSOR = an_instance("brokers-a-0", 2, Phase.LAUNCHED, service_id=1000, handover=True, bound=False)
 
 
 def _step(
-    old: InstanceView | None = None, new: InstanceView = HEIR, *, speaks: bool = True, **seen: Any
+    old: InstanceView | None = None, new: InstanceView = SUCCESSOR, *, speaks: bool = True, **seen: Any
 ) -> Verdict | None:
     view = a_view(new, *([old] if old else []))
     reports = {new.key: a_report(new, "")} if speaks else {}
@@ -99,8 +99,8 @@ OTHER = an_instance("controllers-b-0", 1, Phase.JOINED)
 def test_a_controller_that_died_a_moment_ago_keeps_the_others_though_kafka_has_not_noticed(
     word: ReportSeen, waits: bool
 ) -> None:
-    view = a_view(HEIR, OTHER, an_instance("controllers-a-0"))
-    verdict = handover_step(a_situation(view, reports={HEIR.key: a_report(HEIR, ""), OTHER.key: word}))
+    view = a_view(SUCCESSOR, OTHER, an_instance("controllers-a-0"))
+    verdict = handover_step(a_situation(view, reports={SUCCESSOR.key: a_report(SUCCESSOR, ""), OTHER.key: word}))
     assert verdict is not None
     assert (verdict.wait is not None and verdict.wait.reason == "QuorumGate") is waits
     assert bool(verdict.events) is not waits
@@ -108,21 +108,21 @@ def test_a_controller_that_died_a_moment_ago_keeps_the_others_though_kafka_has_n
 
 
 @pytest.mark.parametrize(
-    ("heir", "told", "reason"),
-    [(HEIR, "controllers-b-0.g1", "QuorumGate"), (BROKERS_HEIR, "brokers-b-0.g1", "MinIsrGate")],
+    ("successor", "told", "reason"),
+    [(SUCCESSOR, "controllers-b-0.g1", "QuorumGate"), (BROKERS_SUCCESSOR, "brokers-b-0.g1", "MinIsrGate")],
     ids=["controller", "broker"],
 )
 def test_who_was_told_to_start_anew_and_serves_yet_is_not_counted_on(
-    heir: InstanceView, told: str, reason: str
+    successor: InstanceView, told: str, reason: str
 ) -> None:
     """Both away at once would leave one of three: no quorum, and partitions below their min ISR."""
-    old = an_instance(heir.node)
+    old = an_instance(successor.node)
     spec = a_document(strategy="reattach", max_unavailable=2)
 
     def step(asked_s_ago: float, key: str = told) -> Verdict:
         orders = {key: NOW - timedelta(seconds=asked_s_ago)}
-        view = a_view(heir, old, document=spec, orders=orders)
-        verdict = handover_step(a_situation(view, reports={heir.key: a_report(heir, "")}))
+        view = a_view(successor, old, document=spec, orders=orders)
+        verdict = handover_step(a_situation(view, reports={successor.key: a_report(successor, "")}))
         assert verdict is not None
         return verdict
 
@@ -130,20 +130,20 @@ def test_who_was_told_to_start_anew_and_serves_yet_is_not_counted_on(
     assert (held.events, held.wait and held.wait.reason) == ((), reason)
     assert held.sentence.endswith(f"{told} was told to stop or to start anew, and may yet obey")
     assert step(45).events == (), "it is given for 30 s, and obeyed up to 10 s later"
-    stopped = (facts.FenceRequested((old.key,), f"handover to {heir.key}"),)
+    stopped = (facts.FenceRequested((old.key,), f"handover to {successor.key}"),)
     assert step(46).events == stopped
     assert step(3, old.key).events == stopped, "its own order takes nobody else away"
 
 
 STEPS = [
-    (an_instance("controllers-a-0", 1, Phase.FENCED), HEIR, facts.ReleaseRequested),
-    (an_instance("controllers-a-0", 1, Phase.RELEASED, bound=False), HEIR, facts.BindRequested),
+    (an_instance("controllers-a-0", 1, Phase.FENCED), SUCCESSOR, facts.ReleaseRequested),
+    (an_instance("controllers-a-0", 1, Phase.RELEASED, bound=False), SUCCESSOR, facts.BindRequested),
     (
         an_instance("controllers-a-0", 1, Phase.RELEASED, bound=False),
         an_instance("controllers-a-0", 2, Phase.JOINED),
         facts.RetireRequested,
     ),
-    (an_instance("controllers-a-0", 1, lost_at=BEFORE), HEIR, facts.FenceRequested),
+    (an_instance("controllers-a-0", 1, lost_at=BEFORE), SUCCESSOR, facts.FenceRequested),
 ]
 
 
@@ -169,9 +169,9 @@ def test_while_the_old_one_stops_others_may_act(phase: Phase) -> None:
 
 def test_a_node_whose_holder_is_gone_comes_first() -> None:
     dead = an_instance("controllers-b-0", 1, lost_at=BEFORE)
-    heirs = (HEIR, an_instance("controllers-b-0", 2, Phase.LAUNCHED))
-    reports = {i.key: a_report(i, "") for i in heirs}
-    verdict = handover_step(a_situation(a_view(dead, *heirs), reports=reports))
+    successors = (SUCCESSOR, an_instance("controllers-b-0", 2, Phase.LAUNCHED))
+    reports = {i.key: a_report(i, "") for i in successors}
+    verdict = handover_step(a_situation(a_view(dead, *successors), reports=reports))
     assert verdict is not None
     assert verdict.events == (facts.FenceRequested((dead.key,), "its VM is gone"),)
 
@@ -179,16 +179,16 @@ def test_a_node_whose_holder_is_gone_comes_first() -> None:
 def test_a_quorum_that_waits_for_a_dead_controller_lets_it_get_its_successor() -> None:
     dead = an_instance("controllers-b-0", 1, lost_at=BEFORE)
     kafka = _quorum(_voter(0), _voter(1, lag=10**6), _voter(2))
-    situation = a_situation(a_view(dead, HEIR), reports={HEIR.key: a_report(HEIR, "")}, kafka=kafka)
+    situation = a_situation(a_view(dead, SUCCESSOR), reports={SUCCESSOR.key: a_report(SUCCESSOR, "")}, kafka=kafka)
     assert handover_step(situation) is None
 
 
 def test_a_gate_that_waits_for_a_broker_nobody_hears_lets_it_get_its_successor() -> None:
     """`BrokerAway`: `Unreachable` is cured by a new VM, which the handover of another node must not wait for."""
     away = "brokers-b-0.g1"
-    view = a_view(BROKERS_HEIR, an_instance("brokers-a-0"))
+    view = a_view(BROKERS_SUCCESSOR, an_instance("brokers-a-0"))
     kafka = a_snapshot(brokers=(1000, 1002), fenced=(1001,))
-    reports = {BROKERS_HEIR.key: a_report(BROKERS_HEIR, "")}
+    reports = {BROKERS_SUCCESSOR.key: a_report(BROKERS_SUCCESSOR, "")}
     waiting = handover_step(a_situation(view, reports=reports, kafka=kafka))
     assert waiting is not None
     assert waiting.wait is not None
@@ -200,9 +200,9 @@ def test_a_gate_that_waits_for_a_broker_nobody_hears_lets_it_get_its_successor()
 
 def test_a_broker_that_does_not_serve_itself_does_not_keep_its_own_successor_waiting() -> None:
     """It runs, and Kafka has it fenced: what is out of sync is out of sync on it alone."""
-    view = a_view(BROKERS_HEIR, an_instance("brokers-a-0"))
+    view = a_view(BROKERS_SUCCESSOR, an_instance("brokers-a-0"))
     behind = a_partition("orders-0", isr=(1001, 1002))
-    reports = {BROKERS_HEIR.key: a_report(BROKERS_HEIR, "")}
+    reports = {BROKERS_SUCCESSOR.key: a_report(BROKERS_SUCCESSOR, "")}
 
     def step(*partitions: PartitionSeen) -> Verdict:
         kafka = a_snapshot(*partitions, brokers=(1001, 1002), fenced=(1000,))
@@ -219,16 +219,16 @@ def test_a_broker_that_does_not_serve_itself_does_not_keep_its_own_successor_wai
 
 @pytest.mark.parametrize(("begins_anew", "held"), [(False, True), (True, False)], ids=["passes", "begins anew"])
 def test_a_disk_that_holds_nothing_is_not_passed_on(begins_anew: bool, held: bool) -> None:
-    """Two heirs in a row could not start on it, and then a person was waited for (seed 24049)."""
+    """Two successors in a row could not start on it, and then a person was waited for (seed 24049)."""
     old = an_instance("brokers-a-0")
-    heir = replace(BROKERS_HEIR, planned=replace(BROKERS_HEIR.planned, new_disk=begins_anew))
+    successor = replace(BROKERS_SUCCESSOR, planned=replace(BROKERS_SUCCESSOR.planned, new_disk=begins_anew))
     found = {"name": "directory_lost:data", "since": BEFORE, "message": "volume brokers-a-0.data.v1 has nothing"}
 
     def step(state: str, received_at: datetime = NOW) -> Verdict:
         word = a_report(old, state, findings=(found,), received_at=received_at)
         kafka = a_snapshot(brokers=(1001, 1002), fenced=(1000,))
-        reports = {heir.key: a_report(heir, ""), old.key: word}
-        verdict = handover_step(a_situation(a_view(heir, old), reports=reports, kafka=kafka))
+        reports = {successor.key: a_report(successor, ""), old.key: word}
+        verdict = handover_step(a_situation(a_view(successor, old), reports=reports, kafka=kafka))
         assert verdict is not None
         return verdict
 
@@ -242,22 +242,24 @@ def test_a_disk_that_holds_nothing_is_not_passed_on(begins_anew: bool, held: boo
         assert step("running").events
 
 
-@pytest.mark.parametrize(("with_heir", "waits"), [(True, True), (False, False)], ids=["goes on", "stuck"])
+@pytest.mark.parametrize(("with_successor", "waits"), [(True, True), (False, False)], ids=["goes on", "stuck"])
 def test_a_broker_that_is_down_is_not_stopped_while_another_rack_is_between_two_vms(
-    with_heir: bool, waits: bool
+    with_successor: bool, waits: bool
 ) -> None:
     """It may be back by itself before that one is (seed 39307). Where nobody is there for that one, it is cured."""
     between = an_instance("brokers-c-0", 1, Phase.FENCED)
-    its_heir = an_instance("brokers-c-0", 2, Phase.LAUNCHED, service_id=1002, handover=True, bound=False)
-    down, heir = (
+    its_successor = an_instance("brokers-c-0", 2, Phase.LAUNCHED, service_id=1002, handover=True, bound=False)
+    down, successor = (
         an_instance("brokers-b-0"),
         an_instance("brokers-b-0", 2, Phase.LAUNCHED, service_id=1001, handover=True),
     )
-    heir = replace(heir, bound=False)
-    view = a_view(between, down, heir, *([its_heir] if with_heir else []))
+    successor = replace(successor, bound=False)
+    view = a_view(between, down, successor, *([its_successor] if with_successor else []))
     behind = a_partition("orders-0", isr=(1000,), leader=1000)
     kafka = a_snapshot(behind, brokers=(1000,), fenced=(1001, 1002))
-    verdict = stop_for(a_situation(view, kafka=kafka, reports={heir.key: a_report(heir, "")}), down, heir)
+    verdict = stop_for(
+        a_situation(view, kafka=kafka, reports={successor.key: a_report(successor, "")}), down, successor
+    )
     assert ("its disk has not passed on yet" in verdict.sentence) is waits
     assert not waits or not verdict.events
 
@@ -267,11 +269,11 @@ def test_a_broker_that_is_down_is_not_stopped_while_another_rack_is_between_two_
 
 def _alone(version: str = "4.1.1") -> ClusterView:
     document = a_document(controllers=1, version=version)
-    return a_view(HEIR, without=["controllers-b-0.g1", "controllers-c-0.g1"], document=document)
+    return a_view(SUCCESSOR, without=["controllers-b-0.g1", "controllers-c-0.g1"], document=document)
 
 
 def test_the_only_controller_is_stopped_because_there_is_no_other_way() -> None:
-    situation = a_situation(_alone(), kafka=_quorum(_voter(0)), reports={HEIR.key: a_report(HEIR, "")})
+    situation = a_situation(_alone(), kafka=_quorum(_voter(0)), reports={SUCCESSOR.key: a_report(SUCCESSOR, "")})
     verdict = handover_step(situation)
     assert verdict is not None
     assert [type(e) for e in verdict.events] == [facts.FenceRequested]

@@ -174,12 +174,12 @@ def test_orders_are_given_again_one_at_a_time() -> None:
 
 def test_no_node_is_handed_over_beside_a_broker_that_may_yet_obey() -> None:
     """B was told 3 s ago to start anew, and serves: with A stopped for its next VM, one of three would be left."""
-    heir = an_instance("brokers-a-0", 2, Phase.LAUNCHED, service_id=1000, handover=True, bound=False)
+    successor = an_instance("brokers-a-0", 2, Phase.LAUNCHED, service_id=1000, handover=True, bound=False)
     document = a_document(strategy="reattach", max_unavailable=2)
     view = _restarting(NOW - timedelta(seconds=3), B)
-    view = replace(view, document=document, instances=frozen({**view.instances, heir.key: heir}))
+    view = replace(view, document=document, instances=frozen({**view.instances, successor.key: successor}))
     seen = _seen(view, B)
-    reports = {**seen.seen.reports, heir.key: a_report(heir, "")}
+    reports = {**seen.seen.reports, successor.key: a_report(successor, "")}
     verdict = decide(replace(seen, seen=replace(seen.seen, reports=reports)))
     assert verdict.wait is not None
     assert verdict.wait.reason == "MinIsrGate"

@@ -181,19 +181,19 @@ def test_a_spec_that_wants_another_vm_gets_it_and_counts_no_failed_try() -> None
 
 
 def test_a_roll_that_was_aborted_does_not_wait_for_who_is_refused() -> None:
-    heir = _arriving("brokers-a-0", 2)
-    view = a_view(heir, document=_document(_BAD), aborting="the wrong file", paused="the wrong file")
-    reports = {heir.key: a_report(heir, "failed", refuses=_RULE)}
+    successor = _arriving("brokers-a-0", 2)
+    view = a_view(successor, document=_document(_BAD), aborting="the wrong file", paused="the wrong file")
+    reports = {successor.key: a_report(successor, "failed", refuses=_RULE)}
     verdict = reconfiguration_step(a_situation(view, reports=reports))
     assert verdict is not None
-    assert [(type(e), e.key) for e in verdict.events] == [(facts.JoinFailed, heir.key)]
+    assert [(type(e), e.key) for e in verdict.events] == [(facts.JoinFailed, successor.key)]
 
 
 @pytest.mark.parametrize("serves", [True, False])
 def test_what_may_be_refused_is_what_who_serves_has_otherwise(serves: bool) -> None:
-    heir = _arriving("brokers-a-0", 2)
+    successor = _arriving("brokers-a-0", 2)
     phase = Phase.JOINED if serves else Phase.LAUNCHED
     others = [_told(an_instance(n, 1, phase), {**_GOOD, "num.io.threads": "8"}) for n in NODES]
-    view = a_view(*others, heir, document=_document(_BAD))
-    situation = a_situation(view, reports={heir.key: a_report(heir, "failed", refuses=_RULE)})
+    view = a_view(*others, successor, document=_document(_BAD))
+    situation = a_situation(view, reports={successor.key: a_report(successor, "failed", refuses=_RULE)})
     assert refused_settings(situation) == ({"replica.fetch.wait.max.ms", "num.io.threads"} if serves else frozenset())

@@ -142,8 +142,8 @@ def test_surplus_brokers_are_drained_in_one_plan() -> None:
 
 
 def test_a_joined_successor_has_its_predecessor_drained() -> None:
-    heir = an_instance("brokers-a-0", 2, digest=_digest("brokers-a-0"))
-    drain = _event(_rolling(heir))
+    successor = an_instance("brokers-a-0", 2, digest=_digest("brokers-a-0"))
+    drain = _event(_rolling(successor))
     assert isinstance(drain, facts.DrainRequested)
     assert (drain.keys, dict(drain.successors), drain.targets) == (
         ("brokers-a-0.g1",),
@@ -180,8 +180,8 @@ def test_a_failure_in_the_rack_to_be_worked_on_is_no_reason_to_wait() -> None:
 
 
 def test_a_drain_waits_for_a_whole_cluster_too() -> None:
-    heir = an_instance("brokers-a-0", 2, digest=_digest("brokers-a-0"))
-    assert _reason(_rolling(heir), kafka=a_snapshot(brokers=(1000, 1010, 1002), fenced=(1001,))) == "BrokerDown"
+    successor = an_instance("brokers-a-0", 2, digest=_digest("brokers-a-0"))
+    assert _reason(_rolling(successor), kafka=a_snapshot(brokers=(1000, 1010, 1002), fenced=(1001,))) == "BrokerDown"
 
 
 def test_the_fleets_brake_keeps_a_roll_from_beginning_but_no_repair() -> None:
@@ -245,11 +245,13 @@ def test_what_is_lost_goes_before_what_is_outdated() -> None:
 
 
 def test_a_lost_brokers_replicas_move_to_its_successor_though_it_is_down() -> None:
-    heir = an_instance("brokers-c-0", 2)
-    kafka = a_snapshot(a_partition("orders-0", isr=(1000, 1001)), brokers=(1000, 1001, heir.service_id), fenced=(1002,))
-    drain = _event(a_view(LOST, heir, recycling=1), kafka=kafka)
+    successor = an_instance("brokers-c-0", 2)
+    kafka = a_snapshot(
+        a_partition("orders-0", isr=(1000, 1001)), brokers=(1000, 1001, successor.service_id), fenced=(1002,)
+    )
+    drain = _event(a_view(LOST, successor, recycling=1), kafka=kafka)
     assert isinstance(drain, facts.DrainRequested)
-    assert dict(drain.successors) == {"1002": heir.service_id}
+    assert dict(drain.successors) == {"1002": successor.service_id}
 
 
 @pytest.mark.parametrize("phase", [Phase.FENCED, Phase.RELEASED])

@@ -340,9 +340,11 @@ def test_when_none_is_left_the_rolling_restart_is_over() -> None:
 
 def test_one_whose_vm_was_replaced_meanwhile_is_not_waited_for() -> None:
     view = _asked(A)
-    heir = an_instance("brokers-a-0", 2)
+    successor = an_instance("brokers-a-0", 2)
     kept = {k: i for k, i in view.instances.items() if k != A}
-    assert _next(replace(view, instances={**kept, heir.key: heir})).events == (facts.RollingRestartCompleted("r"),)
+    assert _next(replace(view, instances={**kept, successor.key: successor})).events == (
+        facts.RollingRestartCompleted("r"),
+    )
 
 
 def test_a_restart_for_a_setting_serves_who_asked_for_one_too() -> None:

@@ -1,7 +1,8 @@
 """Whom a Kafka process is told of as controllers when it starts (`controller.quorum.bootstrap.servers`). Pure.
 
 A broker that has lost the leader asks only whom that list names (measured on 4.1.1). Voters need no list: their log
-names them. So only brokers are told, beside the voters, of those who are about to relieve one at another address.
+names them. So only brokers are told, beside the voters, of those who are about to take over from one at another
+address.
 """
 
 from controlplane.cluster.lifecycle import Phase
@@ -13,8 +14,8 @@ from events.facts import FoundingVoter
 
 
 def successors_to_tell(view: ClusterView) -> tuple[InstanceView, ...]:
-    """Who is about to relieve a controller, and where, by key: its VM runs, and it does not."""
-    successors = {i.key: i for i in view.relieved().values()}
+    """Who is about to take over from a controller, and where, by key: its VM runs, and it does not."""
+    successors = {i.key: i for i in view.controller_moves().values()}
     return tuple(
         successors[k]
         for k in sorted(successors)

@@ -8,7 +8,7 @@ from typing import Any
 
 from controlplane.cluster.lifecycle import ALIVE, Phase
 from controlplane.cluster.views.chaos import ChaosView as ChaosView
-from controlplane.cluster.views.controller_moves import relieved_by
+from controlplane.cluster.views.controller_moves import controller_moves_of
 from controlplane.cluster.views.declaration import DeclarationView
 from controlplane.cluster.views.evacuations import EvacuationView as EvacuationView
 from controlplane.cluster.views.external import ExternalView
@@ -109,7 +109,7 @@ class ClusterView:
 
     def hands_over(self, instance: InstanceView) -> bool:
         """Whether its volumes and its id pass to a successor: controllers that stay, brokers of strategy `reattach`."""
-        if instance.departure.drained or instance.key in self.relieved():
+        if instance.departure.drained or instance.key in self.controller_moves():
             return False
         if not instance.is_broker or instance.planned.handover or instance.phase is Phase.RELEASED:
             return True  # what was let go waits for a successor, though the one it was let go for died and is gone
@@ -146,10 +146,10 @@ class ClusterView:
         return tuple(i for i in self.alive() if i.planned.service not in ("broker", service))
 
     @once
-    def relieved(self) -> Mapping[str, InstanceView]:
+    def controller_moves(self) -> Mapping[str, InstanceView]:
         """Controllers whose id and vote pass to another one, but neither their disk nor their address: by key, who
-        relieves them."""
-        return relieved_by(self.instances.values())
+        takes their id over."""
+        return controller_moves_of(self.instances.values())
 
     def is_broken(self, instance: InstanceView) -> str:
         """How it is known that what a voter kept there is gone, "" where nobody said so."""

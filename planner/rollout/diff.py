@@ -168,7 +168,7 @@ class NodeChange:
         return old is not None and new is not None and bool(old.place) and old.place != new.place
 
     @property
-    def is_relief(self) -> bool:
+    def is_controller_move(self) -> bool:
         """Whether it is a controller whose id goes to another address: of another node, or in another place."""
         old = self.incumbent
         replaced = self.service == "controller" and self.change is Change.REPLACE

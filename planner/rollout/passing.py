@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from planner.rollout.diff import Change, NodeChange
 
-LEAST_TO_RELIEVE = 3
-"""Controllers there have to be for one to be relieved: while it changes, the others are a majority. Fewer pass nothing
+LEAST_TO_MOVE = 3
+"""Controllers there have to be for one to be moved: while it changes, the others are a majority. Fewer pass nothing
 on: the newcomer gets an id of its own, and its vote before the other one leaves."""
 
 
@@ -21,7 +21,7 @@ def passed_on(changes: Sequence[NodeChange]) -> tuple[NodeChange, ...]:
     leaving = sorted(
         (c for c in present if c.change is Change.REMOVE), key=lambda c: c.incumbent.service_id if c.incumbent else 0
     )
-    if not leaving or len(present) < LEAST_TO_RELIEVE:
+    if not leaving or len(present) < LEAST_TO_MOVE:
         return tuple(changes)
     coming = [c for c in changes if c.service == "controller" and c.change is Change.CREATE]
     pairs = {new.node: old for old, new in zip(leaving, coming, strict=False)}

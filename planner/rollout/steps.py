@@ -133,7 +133,7 @@ def rollout_plan(
 def _with_brokers_told(phases: list[RolloutPhase], changes: Sequence[NodeChange]) -> list[RolloutPhase]:
     """Controllers that take their ids to other addresses: before brokers would know no more of them than may fail at
     once, each broker is started anew, told of both addresses of the next one. Once does for all of them."""
-    moving = {c.node for c in changes if c.is_relief}
+    moving = {c.node for c in changes if c.is_controller_move}
     wanted = sum(c.service == "controller" and c.desired is not None for c in changes)
     unheard = wanted - ((wanted - 1) // 2 + 1)
     if len(moving) <= unheard:
@@ -236,7 +236,7 @@ def _how(change: NodeChange, *, handed: bool, founded: bool) -> tuple[str, ...]:
         return ("drain", "linger", "fence", "retire")
     if change.service != "broker" and change.incumbent is not None and change.incumbent.reasons.broken:
         return ("surge", "stop old", "lost disk leaves the quorum", "hand over address", "get a vote", "retire old")
-    if change.is_relief:
+    if change.is_controller_move:
         return ("surge", "stop old", "catch up", "take over the vote", "retire old")
     if change.service != "broker":
         return ("surge", "stop old", "hand over volume and address", "catch up", "retire old")

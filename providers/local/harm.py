@@ -1,6 +1,6 @@
 """`kedge chaos` on the local cloud: signals to processes of a VM, and hands on its disks and its network.
 
-What lasts is ended by a process of its own (`python -m providers.local.harm relieve ...`), started before the harm is
+What lasts is ended by a process of its own (`python -m providers.local.harm end ...`), started before the harm is
 done: the VM goes on after its time though we are gone. It ends the harm it was started for, never a later one.
 """
 
@@ -50,17 +50,17 @@ def harm_vm(vm_dir: Path, root: Path, harm: Harm, for_s: float, manner: Manner =
         _last(vm_dir, harm, manner, for_s)
 
 
-def relief_of(vm_dir: Path, harm: Harm) -> Callable[[], None]:
+def end_of(vm_dir: Path, harm: Harm) -> Callable[[], None]:
     """What ends it, made ready before it begins: which disks were its own is not to be seen once the VM is gone."""
     if harm is Harm.SLOW_DISK:
         return partial(slow_disk.slow_down, slow_disk.devices_of(_disks(vm_dir)), 0)
     if harm is Harm.FULL_DISK:
         return partial(_free, _disks(vm_dir))
-    return partial(relieve, vm_dir, harm)
+    return partial(end_harm, vm_dir, harm)
 
 
-def relieve(vm_dir: Path, harm: Harm) -> None:
-    """Ends what lasts. A VM that is gone needs no relief."""
+def end_harm(vm_dir: Path, harm: Harm) -> None:
+    """Ends what lasts. A VM that is gone needs no end of it."""
     if harm in _NETWORK:
         splits.calm(vm_dir, harm)
     if harm is Harm.SLOW_DISK:
@@ -75,15 +75,15 @@ def relieve(vm_dir: Path, harm: Harm) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """`relieve VM_DIR HARM SECONDS OF_WHICH`."""
+    """`end VM_DIR HARM SECONDS OF_WHICH`."""
     verb, vm_dir, harm, seconds, of_which = arguments
-    if verb != "relieve":
+    if verb != "end":
         raise SystemExit(f"no verb {verb!r}")
-    relief = relief_of(Path(vm_dir), Harm(harm))
+    end = end_of(Path(vm_dir), Harm(harm))
     time.sleep(float(seconds))
     with _which(Path(vm_dir), Harm(harm)) as latest:
         if latest is None or latest.read() == of_which:  # None: the VM is gone, and its disks may be there
-            relief()
+            end()
     return 0
 
 
@@ -95,7 +95,7 @@ def _last(vm_dir: Path, harm: Harm, manner: Manner, for_s: float) -> None:
         latest.truncate(0)
         latest.write(of_which)
         latest.flush()
-        _relieve_later(vm_dir, harm, for_s, of_which)
+        _end_later(vm_dir, harm, for_s, of_which)
         try:
             _begin(vm_dir, harm, manner, for_s)
         except OSError as error:
@@ -187,8 +187,8 @@ def _free(disks: Iterable[Path]) -> None:
         (disk / _FILLING).unlink(missing_ok=True)
 
 
-def _relieve_later(vm_dir: Path, harm: Harm, for_s: float, of_which: str) -> None:
-    command = [sys.executable, "-m", "providers.local.harm", "relieve", str(vm_dir), str(harm), str(for_s), of_which]
+def _end_later(vm_dir: Path, harm: Harm, for_s: float, of_which: str) -> None:
+    command = [sys.executable, "-m", "providers.local.harm", "end", str(vm_dir), str(harm), str(for_s), of_which]
     environment = {"PATH": os.environ.get("PATH", os.defpath), "PYTHONPATH": launch.package_path()}
     started = subprocess.Popen(
         command,

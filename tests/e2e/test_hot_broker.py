@@ -91,13 +91,13 @@ def test_others_lead_what_a_hot_broker_did_and_nobody_else_becomes_hot(tmp_path:
     try:
         cluster.open()
         with traffic(cluster.bootstrap) as workload:
-            _is_relieved(cluster, workload, lake)
+            _is_cooled(cluster, workload, lake)
     finally:
         strays = cluster.close()
     assert strays == []
 
 
-def _is_relieved(cluster: LivingCluster, workload: Workload, lake: Path) -> None:
+def _is_cooled(cluster: LivingCluster, workload: Workload, lake: Path) -> None:
     minutes = Minutes(cluster.bootstrap())
     minutes.until_known_of(3, workload, cluster)
     assert cluster.client.anomalies(cluster.spec.name).found == 0, "nothing is wrong yet"

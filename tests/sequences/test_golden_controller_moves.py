@@ -104,7 +104,7 @@ def a_newcomer_that_dies_while_it_takes_over(world: World) -> None:
 
 
 def controllers_where_addresses_stay(world: World) -> None:
-    """No address passes to another VM on this cloud: an upgrade relieves each controller by a VM at another address."""
+    """No address passes to another VM on this cloud: an upgrade moves each controller to a VM at another address."""
     world.machines.handover = Handover.NONE
     _born(world)
     world.declare(a_document(version="4.2.0"))

@@ -110,7 +110,7 @@ def test_it_converges_though_people_move_it_to_and_fro(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", [9302, 9483])
 def test_a_pool_that_keeps_its_disks_converges_too(seed: int) -> None:
-    """In 9483 the newcomer dies beside the broker it was to relieve: its own successor takes nothing from that one."""
+    """In 9483 the newcomer dies beside the broker it was to replace: its own successor takes nothing from that one."""
     troubled_move(seed, chance=0.12, strategy="reattach", max_unavailable=1)
 
 

@@ -182,7 +182,7 @@ def test_brokers_that_keep_their_disk_are_taken_up_too_when(moment: str) -> None
 
 
 @pytest.mark.parametrize("later", [2, 4])
-def test_a_controller_that_is_being_relieved_is_taken_up_too(later: int) -> None:
+def test_a_controller_that_is_being_moved_is_taken_up_too(later: int) -> None:
     """Where addresses stay with VMs: two VMs have its id, and never do both run."""
     world = LosableWorld()
     world.machines.handover = Handover.NONE

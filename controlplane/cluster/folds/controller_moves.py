@@ -1,4 +1,4 @@
-"""The fold of controllers that relieve others: part of the folds of VMs and of rolls
+"""The fold of controllers that take over from others: part of the folds of VMs and of rolls
 (`controlplane.cluster.views.controller_moves`)."""
 
 from dataclasses import replace

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from controlplane.cluster.folds import (
-    controller_moves as relieffold,
+    controller_moves as controller_move_fold,
     rebalances as balancefold,
     settings as settingfold,
     spec_order as specorderfold,
@@ -82,9 +82,9 @@ def _surged(view: ClusterView, e: facts.SurgeCompleted, at: datetime) -> Cluster
             address=launched.address,
             launched_at=at,
         )
-    view = relieffold.addressed(view, e)
+    view = controller_move_fold.addressed(view, e)
     view = replace(view, vms=replace(view.vms, node_addresses=frozen({**view.vms.node_addresses, **e.node_addresses})))
-    return relieffold.begun(view, at)
+    return controller_move_fold.begun(view, at)
 
 
 def _run_failed(view: ClusterView, e: facts.RunFailed, at: datetime) -> ClusterView:

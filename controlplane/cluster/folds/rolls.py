@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from controlplane.cluster.folds import (
-    controller_moves as relieffold,
+    controller_moves as controller_move_fold,
     ensemble as ensemblefold,
     images as imagefold,
     nodes as nodefold,
@@ -120,7 +120,7 @@ def _fenced(view: ClusterView, e: facts.NodeFenced, at: datetime) -> ClusterView
     unheard = e.proof == "silence" and not instance.planned.handover
     started = volumefold.was_started(view, e)
     departure = replace(instance.departure, fenced_at=at, unheard=unheard, started=started)
-    return relieffold.begun(move(view, e.key, Phase.FENCED, at, departure=departure), at)
+    return controller_move_fold.begun(move(view, e.key, Phase.FENCED, at, departure=departure), at)
 
 
 def _reverted(view: ClusterView, e: facts.FenceReverted, at: datetime) -> ClusterView:

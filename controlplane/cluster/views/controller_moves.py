@@ -1,4 +1,5 @@
-"""Controllers that relieve others: same id, same vote, another disk and another address. Pure, over instances alone.
+"""Controllers that take over from others: same id, same vote, another disk and another address. Pure, over instances
+alone.
 
 A controller that changes its place leaves its disk and its address behind. Its id stays: Kafka keeps the registration
 of an id for ever, and one that nobody renews vetoes every later upgrade. So two VMs have the id for a while, and only
@@ -15,8 +16,8 @@ _OUT = frozenset({Phase.FAILED, Phase.RETIRING, Phase.RETIRED})
 _STOPPED = frozenset({Phase.FENCED, Phase.RELEASED, Phase.RETIRING})
 
 
-def relieved_by(instances: Iterable[InstanceView]) -> Mapping[str, InstanceView]:
-    """Key -> who relieves it, for those whose VM may exist; `instances` are in the order of their intents."""
+def controller_moves_of(instances: Iterable[InstanceView]) -> Mapping[str, InstanceView]:
+    """Key -> who takes over from it, for those whose VM may exist; `instances` are in the order of their intents."""
     there = tuple(instances)
     successors = [i for i in there if i.planned.relieves and i.phase not in _OUT]
     if not successors:
@@ -36,12 +37,13 @@ def may_start(instances: Sequence[InstanceView], successor: InstanceView) -> boo
 
 
 def is_waiting(instance: InstanceView) -> bool:
-    """Whether it is to relieve somebody, and was never told to run."""
+    """Whether it is to take over from somebody, and was never told to run."""
     return bool(instance.planned.relieves) and not instance.bound and instance.departure.fenced_at is None
 
 
 def has_ties(instance: InstanceView) -> bool:
-    """Whether its volumes and its address are on its VM: those of one that relieves another are from its birth on."""
+    """Whether its volumes and its address are on its VM: those of one that takes over from another are from its birth
+    on."""
     return instance.bound or is_waiting(instance)
 
 

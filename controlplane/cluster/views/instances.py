@@ -29,7 +29,7 @@ class StartView:
     listed: frozenset[int] | None = None
     """Voters its last start was told of, by id; None before its first."""
     successors: frozenset[str] = frozenset()
-    """Keys of those on their way to relieve a controller that its last start was told of, too."""
+    """Keys of those on their way to take over from a controller that its last start was told of, too."""
     protocol: str = ""
     """ZooKeeper mode: the protocol version its last start was told."""
     size: facts.PlannedSize | None = None
@@ -90,7 +90,7 @@ class InstanceView:
     adopted: bool = False
     """Found by its tags after the history was lost: Terraform's state may not know it yet."""
     own_address: str = ""
-    """Where it is, though its node's address is another one by now: that of who relieves it."""
+    """Where it is, though its node's address is another one by now: that of who takes over from it."""
     port: int = 0
     """TCP port a broker serves clients on, whatever the spec has come to say; 0 where no document said it yet."""
     hosted: bool = False

@@ -112,7 +112,7 @@ def place(
     took_over = kind == "controller" or any(v.version < seen.generation for v in volumes)
     hands_over = is_successor or (seen.generation > 1 and took_over)
     new_dirs = tuple(d.name for d in service.log_dirs if d.fresh) if service and hands_over and len(volumes) > 1 else ()
-    relieves = _relieves(found, vm) if kind == "controller" else ""
+    moved_from = _moved_from(found, vm) if kind == "controller" else ""
     planned = facts.PlannedInstance(
         node=seen.node,
         generation=seen.generation,
@@ -133,8 +133,8 @@ def place(
         place=_place(vm, desired),
         spot=seen.spot,
         ipv6=bool(seen.ipv6),
-        new_disk=bool(relieves),
-        relieves=relieves,
+        new_disk=bool(moved_from),
+        relieves=moved_from,
         vm_address=kind == "controller" and seen.node not in found.node_addresses,
         port=service.port if service and kind == "broker" else 0,
     )
@@ -152,8 +152,8 @@ def place(
     return PlacedInstance(replace(planned, digest=digest, config=had), others, _assumed(vm, desired))
 
 
-def _relieves(found: FoundCluster, vm: FoundVm) -> str:
-    """Whom it was to relieve, or has: it has a disk of its own, and one before it has another."""
+def _moved_from(found: FoundCluster, vm: FoundVm) -> str:
+    """From whom it was to take over, or has: it has a disk of its own, and one before it has another."""
     own = set(vm.seen.volumes)
     elders = [v for v in _elders(found, vm) if own and v.service is not None and v.seen.volumes]
     elders = [v for v in elders if not own & set(v.seen.volumes)]

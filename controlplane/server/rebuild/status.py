@@ -39,13 +39,13 @@ def standing_of(
         return InstanceStatus(Phase.FAILED, bound, drained=False)
     if not bound:
         return InstanceStatus(Phase.RELEASED, bound, drained=False)
-    if any(_relieved(found, vm, successor) for successor in newer):
+    if any(_has_moved(found, vm, successor) for successor in newer):
         return InstanceStatus(Phase.FENCED, bound, drained=False)
     hands_over = planned.service == "controller" or any(s.service_id == planned.service_id for s in newer)
     return InstanceStatus(Phase.FENCING, bound, drained=not hands_over)
 
 
-def _relieved(found: FoundCluster, vm: FoundVm, successor: facts.PlannedInstance) -> bool:
+def _has_moved(found: FoundCluster, vm: FoundVm, successor: facts.PlannedInstance) -> bool:
     """Whether its id was passed on: nobody is told to run under it before who had it is proved stopped."""
     told = next((v.service for v in found.vms if v.key == successor.key), None)
     return successor.relieves == vm.key and told is not None and told.state == "running"

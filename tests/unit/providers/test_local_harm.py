@@ -15,7 +15,7 @@ from providers.base import InstanceState
 from providers.harm import CannotHarm, Harm, HarmsVms
 from providers.local.cloud import LocalCloud
 from providers.local.config import read_config, write_config
-from providers.local.harm import relieve
+from providers.local.harm import end_harm
 from providers.local.launch import VM_DIR
 from providers.local.reap import reap
 from providers.local.verbs import perform
@@ -39,7 +39,7 @@ def cloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalClou
     try:
         yield cloud
     finally:
-        relieve(vm_dir(cloud), Harm.PAUSE)
+        end_harm(vm_dir(cloud), Harm.PAUSE)
         reap(cloud.root)
 
 
@@ -111,18 +111,18 @@ def test_the_end_of_one_harm_does_not_end_a_later_one(cloud: LocalCloud) -> None
     mount = vm_dir(cloud) / "volumes" / "data"
     mount.symlink_to(vm_dir(cloud))
     cloud.harm(PLACE, ID, Harm.LOSE_VOLUME, 1.0)
-    first = relieving(cloud)
+    first = ending(cloud)
     mount.with_name("data.lost").rename(mount)
     cloud.harm(PLACE, ID, Harm.LOSE_VOLUME, 600.0)
     try:
-        assert process.wait_until(lambda: not relieving(cloud) & first, **FAST)
+        assert process.wait_until(lambda: not ending(cloud) & first, **FAST)
         assert not mount.exists()
     finally:
-        for pid in relieving(cloud):
+        for pid in ending(cloud):
             os.kill(pid, signal.SIGKILL)
 
 
-def relieving(cloud: LocalCloud) -> set[int]:
+def ending(cloud: LocalCloud) -> set[int]:
     """Processes that are to end a harm of the VM."""
     found = set()
     for entry in Path("/proc").glob("[0-9]*"):

@@ -47,7 +47,7 @@ LEFT = {
     "ledger": 4,
     "looks": 7,
     "nobody": 9,
-    "relief": 4,
+    "relief": 1,
     "shelf": 1,
     "sick": 1,
     "sight": 2,

@@ -9,11 +9,11 @@ from controlplane.cluster.views.controller_moves import is_waiting
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.situation.situation import Situation
 from planner.rollout.diff import NodeChange
-from planner.rollout.passing import LEAST_TO_RELIEVE
+from planner.rollout.passing import LEAST_TO_MOVE
 from providers.handover import Handover
 
 
-def to_relieve(view: ClusterView, change: NodeChange, way: Callable[[str], Handover | None]) -> str:
+def controller_to_move(view: ClusterView, change: NodeChange, way: Callable[[str], Handover | None]) -> str:
     """Key of the controller whose id the next VM takes over without its disk and its address; "" where both pass on.
 
     One that is lost, and could be served from its disk again, is mended where it is before it moves.
@@ -29,14 +29,14 @@ def to_relieve(view: ClusterView, change: NodeChange, way: Callable[[str], Hando
     return old.key if serves and str(place_of(view, old)) != change.desired.place else ""
 
 
-def is_relieved(view: ClusterView, change: NodeChange) -> bool:
+def is_moving_controller(view: ClusterView, change: NodeChange) -> bool:
     """Whether what becomes of this node is in hand: its id is passing to somebody else."""
-    return change.incumbent is not None and change.incumbent.key in view.relieved()
+    return change.incumbent is not None and change.incumbent.key in view.controller_moves()
 
 
-def without_relief(view: ClusterView, changes: Sequence[NodeChange]) -> tuple[NodeChange, ...]:
-    """What may go on while a controller is being relieved: no other one comes, moves or goes, but for what is lost."""
-    if not any(h.phase in (Phase.REQUESTED, Phase.LAUNCHED) for h in view.relieved().values()):
+def beside_controller_moves(view: ClusterView, changes: Sequence[NodeChange]) -> tuple[NodeChange, ...]:
+    """What may go on while a controller is being moved: no other one comes, moves or goes, but for what is lost."""
+    if not any(h.phase in (Phase.REQUESTED, Phase.LAUNCHED) for h in view.controller_moves().values()):
         return tuple(changes)
     return tuple(c for c in changes if c.service == "broker" or (c.incumbent is not None and c.incumbent.to_mend))
 
@@ -46,12 +46,12 @@ def is_settled(instance: InstanceView) -> bool:
     return is_waiting(instance) and instance.phase is Phase.LAUNCHED
 
 
-def why_not_relieved(situation: Situation) -> str:
+def why_no_controller_move(situation: Situation) -> str:
     kafka, view = situation.seen.fresh_kafka(situation.now), situation.view
-    if len(view.quorum.voters) < LEAST_TO_RELIEVE:
+    if len(view.quorum.voters) < LEAST_TO_MOVE:
         return (
             f"{len(view.quorum.voters)} voters are too few for one to be changed under its id: grow to "
-            f"{LEAST_TO_RELIEVE} controllers first"
+            f"{LEAST_TO_MOVE} controllers first"
         )
     feature = kafka.features.get("kraft.version") if kafka else None
     if feature is not None and feature.finalised < 1:

@@ -16,7 +16,7 @@ from controlplane.kafka.voters import Seat, Stranger, VoterStep, listed_enough, 
 from controlplane.runtime.once import once
 from planner.observed import KafkaSnapshot
 from planner.rollout.desired import desired_nodes
-from planner.rollout.passing import LEAST_TO_RELIEVE
+from planner.rollout.passing import LEAST_TO_MOVE
 
 _STOPPED = (Phase.FENCED, Phase.RELEASED, Phase.RETIRING, Phase.RETIRED)
 _HANDED = (Phase.FENCING, Phase.FENCED, Phase.RELEASED)
@@ -209,14 +209,14 @@ def _may_sit(view: ClusterView, instance: InstanceView) -> bool:
 
 
 def _seat(view: ClusterView, there: list[InstanceView], wanted: set[str]) -> Seat:
-    """Who waits to relieve another one sits nowhere yet."""
+    """Who waits to take over from another one sits nowhere yet."""
     holders = [i for i in there if i.phase not in (Phase.RETIRING, Phase.FAILED) and not is_waiting(i)] or there
     newest = holders[-1]
     if newest.hosted:
         directory, stay = newest.planned.volumes[0].directory_id, stays(view, newest, _wanted_hosts(view))
         return Seat(newest.node, newest.service_id, newest.planned.index, directory, stay, hosted=True)
     arrives = newest.phase is Phase.LAUNCHED and not newest.departure.drained
-    stay = (newest.node in wanted and not newest.departure.drained) or arrives or newest.key in view.relieved()
+    stay = (newest.node in wanted and not newest.departure.drained) or arrives or newest.key in view.controller_moves()
     planned = newest.planned
     directory, swaps = planned.volumes[0].directory_id, bool(planned.relieves)
     return Seat(planned.node, planned.service_id, planned.index, directory, stay, swaps=swaps)
@@ -242,7 +242,7 @@ def _ids_to_be(view: ClusterView) -> frozenset[int]:
     ids = {i for n, i in view.quorum.controller_ids.items() if n in nodes}
     new = len(nodes) - len({n for n in view.quorum.controller_ids if n in nodes})
     left = sorted({i.service_id for i in view.controllers() if i.node not in nodes and not i.departure.drained} - ids)
-    passed = left[:new] if len(view.quorum.voters) >= LEAST_TO_RELIEVE else []
+    passed = left[:new] if len(view.quorum.voters) >= LEAST_TO_MOVE else []
     return frozenset(ids.union(passed, range(-1, len(passed) - new - 1, -1)))
 
 

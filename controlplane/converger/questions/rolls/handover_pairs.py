@@ -11,10 +11,10 @@ def handover_pair(situation: Situation, node: str) -> tuple[list[InstanceView], 
     present = [i for i in situation.view.of_node(node) if i.phase is not Phase.RETIRING]
     if len(present) < 2 or not present[-1].planned.handover or present[-1].planned.relieves:
         return None
-    successor, relieved = present[-1], situation.view.relieved()
-    # A broker of another id beside them is to be emptied: nothing of it passes to the successor; nor of who is
-    # relieved.
-    olds = [i for i in present[:-1] if i.service_id == successor.service_id and i.key not in relieved]
+    successor, moves = present[-1], situation.view.controller_moves()
+    # A broker of another id beside them is to be emptied: nothing of it passes to the successor; nor of a controller
+    # that moves.
+    olds = [i for i in present[:-1] if i.service_id == successor.service_id and i.key not in moves]
     in_hand = successor.awaits_bind or successor.phase in (Phase.LAUNCHED, Phase.JOINED)
     return (olds, successor) if olds and in_hand else None
 

@@ -8,7 +8,7 @@ from controlplane.cluster.sized_nodes import wanted_nodes
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.members import member_of
-from controlplane.converger.questions.quorum.controller_moves import is_relieved
+from controlplane.converger.questions.quorum.controller_moves import is_moving_controller
 from controlplane.converger.questions.quorum.protocol import old_protocol
 from controlplane.converger.questions.quorum.seats import thin_list
 from controlplane.converger.questions.services.applied_settings import needs_restart
@@ -32,7 +32,7 @@ def pending_changes(view: ClusterView) -> tuple[NodeChange, ...]:
         return ()
     incumbents = [found for node in view.nodes() if (found := _incumbent(view, node)) is not None]
     changes = node_changes(wanted_nodes(view), incumbents)
-    return passed_on([c for c in changes if not is_relieved(view, c)])
+    return passed_on([c for c in changes if not is_moving_controller(view, c)])
 
 
 def _incumbent(view: ClusterView, node: str) -> Incumbent | None:

@@ -293,7 +293,7 @@ def _proved_gone(situation: Situation, key: str, inventory: InventorySeen) -> bo
 def _replacements(situation: Situation, intent: IntentView) -> list[facts.ReplacementCompleted]:
     def successor(old: InstanceView) -> InstanceView | None:
         later = [i for i in situation.view.of_node(old.node) if i.planned.generation > old.planned.generation]
-        later += [coming] if (coming := situation.view.relieved().get(old.key)) else []
+        later += [coming] if (coming := situation.view.controller_moves().get(old.key)) else []
         return next((i for i in later if i.phase is Phase.JOINED), None)
 
     pairs = [(situation.view.instances[k], successor(situation.view.instances[k])) for k in intent.keys]

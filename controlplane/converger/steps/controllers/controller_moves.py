@@ -1,4 +1,4 @@
-"""Controllers that change their place, or are on a cloud whose addresses stay with their VMs: each is relieved by a new
+"""Controllers that change their place, or are on a cloud whose addresses stay with their VMs: each is moved to a new
 VM with the same id, another disk and another address. One at a time.
 
     newcomer reports -> brokers are told of it -> gate -> old one stopped -> newcomer started, an observer
@@ -17,7 +17,7 @@ from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.controller_moves import elders, is_waiting
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.wait_reasons import WaitReason
-from controlplane.converger.questions.quorum.controller_moves import why_not_relieved
+from controlplane.converger.questions.quorum.controller_moves import why_no_controller_move
 from controlplane.converger.questions.quorum.seats import thin_list
 from controlplane.converger.questions.rolls.handover_pairs import is_orphaned
 from controlplane.converger.questions.services.service_reports import has_reported
@@ -30,17 +30,18 @@ _OVER = (Phase.FENCED, Phase.RELEASED)
 
 
 def controller_move_step(situation: Situation) -> Verdict | None:
-    """Looks after controllers that are being relieved; one whose VM is gone comes first. None while brokers are still
+    """Looks after controllers that are being moved; one whose VM is gone comes first. None while brokers are still
     to be told of the newcomer: `restart_step` tells them."""
     view = situation.view
-    if not view.relieved():
+    if not view.controller_moves():
         return None
     there = tuple(view.instances.values())
-    reliefs = [
-        (elders(there, successor), successor) for successor in {h.key: h for h in view.relieved().values()}.values()
+    moves = [
+        (elders(there, successor), successor)
+        for successor in {h.key: h for h in view.controller_moves().values()}.values()
     ]
     waiting: Verdict | None = None
-    for olds, successor in sorted(reliefs, key=lambda one: not any(i.lost for i in one[0])):
+    for olds, successor in sorted(moves, key=lambda one: not any(i.lost for i in one[0])):
         verdict = _look_after(situation, olds, successor)
         if verdict is not None and verdict.wait is None:
             return verdict
@@ -55,16 +56,18 @@ def _look_after(situation: Situation, olds: Sequence[InstanceView], successor: I
     serving = next((i for i in olds if i.phase is Phase.JOINED), None)
     if serving is None or successor.lost or successor.phase is not Phase.LAUNCHED or not is_waiting(successor):
         return None
-    return _relieve(situation, serving, successor)
+    return _move_on(situation, serving, successor)
 
 
-def _relieve(situation: Situation, old: InstanceView, successor: InstanceView) -> Verdict | None:
+def _move_on(situation: Situation, old: InstanceView, successor: InstanceView) -> Verdict | None:
     if not has_reported(situation, successor):
         return wait(
             WaitReason.SUCCESSOR_SILENT, f"{successor.key} runs; waiting for its agent before {old.key} is touched"
         )
-    if reason := why_not_relieved(situation):
-        return wait(WaitReason.CONTROLLER_STAYS, f"{successor.key} does not relieve {old.key}: {reason}", patience_s=0)
+    if reason := why_no_controller_move(situation):
+        return wait(
+            WaitReason.CONTROLLER_STAYS, f"{successor.key} does not take over from {old.key}: {reason}", patience_s=0
+        )
     view = situation.view
     if view.settings.restarts or any(_is_unaware(view, broker) for broker in view.brokers()):
         return None

@@ -54,10 +54,12 @@ def revertible(view: ClusterView) -> list[Pair]:
             continue
         pairs += [(first, i) for i in present[1:] if not i.lost and not (i.bound and not i.is_broker)]
     known = {new.key for _, new in pairs}
-    relieved = (
-        (view.instances[k], successor) for k, successor in sorted(view.relieved().items()) if successor.key not in known
+    moved = (
+        (view.instances[k], successor)
+        for k, successor in sorted(view.controller_moves().items())
+        if successor.key not in known
     )
-    return [*pairs, *((o, h) for o, h in relieved if o.phase is Phase.JOINED and not o.lost and not h.bound)]
+    return [*pairs, *((o, h) for o, h in moved if o.phase is Phase.JOINED and not o.lost and not h.bound)]
 
 
 def _take_back(situation: Situation, pairs: Sequence[Pair]) -> Verdict:

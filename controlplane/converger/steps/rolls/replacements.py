@@ -27,7 +27,7 @@ MAX_JOIN_FAILURES = 2
 
 def replacement_step(situation: Situation) -> Verdict | None:
     """The next piece of work, what is lost before what is merely outdated. None when every node is as it should be."""
-    changes = controller_moves.without_relief(situation.view, pending_changes(situation.view))
+    changes = controller_moves.beside_controller_moves(situation.view, pending_changes(situation.view))
     if situation.repairs_only:
         changes = tuple(c for c in changes if _is_repair(situation, c))
     mends = any(c.incumbent and c.incumbent.to_mend for c in changes)
@@ -55,7 +55,7 @@ def made_beside(situation: Situation, nodes: Collection[str]) -> Verdict | None:
 
 
 def _mend(situation: Situation, is_asked: Callable[[NodeChange], bool]) -> Verdict | None:
-    changes = controller_moves.without_relief(situation.view, pending_changes(situation.view))
+    changes = controller_moves.beside_controller_moves(situation.view, pending_changes(situation.view))
     work = _next(situation, [c for c in changes if c.change is Change.REPLACE and is_asked(c)])
     return _work_on(situation, work, changes, mends=True) if work is not None else None
 

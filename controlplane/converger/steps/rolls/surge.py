@@ -79,7 +79,7 @@ def surge(situation: Situation, work: Work) -> Verdict:
 def _relief_refused(situation: Situation, planned: Sequence[facts.PlannedInstance]) -> Verdict | None:
     """Why a controller cannot be relieved as things are, before anything is made for it."""
     successor = next((p for p in planned if p.relieves), None)
-    if successor is None or not (reason := controller_moves.why_not_relieved(situation)):
+    if successor is None or not (reason := controller_moves.why_no_controller_move(situation)):
         return None
     sentence = f"not making {successor.key} in the place of {successor.relieves}: {reason}"
     next_command = f"kedge describe {situation.view.name}"
@@ -135,7 +135,7 @@ def _plan_instance(
     generation = max((*(i.planned.generation for i in past), spent.generation if spent else 0)) + 1
     holders = [i for i in past if i.phase not in (Phase.RETIRED, Phase.FAILED, Phase.RETIRING)]
     old = max(holders, key=lambda i: i.planned.generation, default=None)
-    relieved = controller_moves.to_relieve(view, change, way)
+    relieved = controller_moves.controller_to_move(view, change, way)
     successor = (
         _takes_over(view, past) if want.service != "broker" else old is not None and _reattaches(view, old.key, want)
     )

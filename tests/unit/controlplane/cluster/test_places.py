@@ -303,7 +303,7 @@ def test_a_move_takes_no_disk_along() -> None:
     assert (planned.handover, planned.service_id, planned.volumes[0].version) == (False, 1100, 2)
 
 
-def test_a_dead_newcomers_successor_takes_nothing_from_the_broker_it_was_to_relieve() -> None:
+def test_a_dead_newcomers_successor_takes_nothing_from_the_broker_it_was_to_replace() -> None:
     """Two ids on one node: the old one here serves on, the new one there is lost and gets its next VM there."""
     lost = there("brokers-a-0", 2, service_id=1010, lost_at=BEFORE)
     successor = there("brokers-a-0", 3, Phase.LAUNCHED, service_id=1010, handover=True, volumes=lost.planned.volumes)

@@ -110,12 +110,12 @@ def _moved(old: InstanceView, successor: InstanceView) -> ClusterView:
     return replace(_aborted(old, successor), document=a_document())
 
 
-@pytest.mark.parametrize("relieved", [True, False])
-def test_who_is_to_take_over_a_seat_of_another_node_is_taken_back_while_the_old_one_serves(relieved: bool) -> None:
+@pytest.mark.parametrize("moves", [True, False])
+def test_who_is_to_take_over_a_seat_of_another_node_is_taken_back_while_the_old_one_serves(moves: bool) -> None:
     old = an_instance("controllers-a-0")
-    successor = an_instance("controllers-a-1", 1, Phase.LAUNCHED, bound=False, **_for(old if relieved else None))
+    successor = an_instance("controllers-a-1", 1, Phase.LAUNCHED, bound=False, **_for(old if moves else None))
     pairs = revertible(_moved(old, successor))
-    assert [(o.key, h.key) for o, h in pairs] == ([(old.key, successor.key)] if relieved else [])
+    assert [(o.key, h.key) for o, h in pairs] == ([(old.key, successor.key)] if moves else [])
 
 
 @pytest.mark.parametrize(

@@ -82,11 +82,11 @@ def test_no_leader_is_handed_over(why: str, values: dict[str, Any]) -> None:
 
 
 def test_leaders_taken_off_a_hot_broker_are_not_given_back_for_evenness_for_a_day() -> None:
-    def relieved(ago: timedelta) -> Situation:
+    def cooled(ago: timedelta) -> Situation:
         return situation(a_cluster(EVEN, topics=TopicsView(handed_over_at=NOW - ago)), UNEVEN)
 
-    assert leader_order_step(relieved(timedelta(hours=1))) is None
-    assert leader_order_step(relieved(KEPT)) is not None
+    assert leader_order_step(cooled(timedelta(hours=1))) is None
+    assert leader_order_step(cooled(KEPT)) is not None
 
 
 def test_replicas_are_spread_where_leading_is_no_cure_and_the_spec_wants_it_continuous() -> None:

@@ -289,7 +289,7 @@ def test_no_controller_is_replaced_where_nobody_knows_whether_its_address_can_pa
     assert (verdict.events, verdict.wait and verdict.wait.reason) == ((), "InventoryUnknown")
 
 
-def test_a_controller_is_relieved_where_its_address_cannot_pass() -> None:
+def test_a_controller_moves_where_its_address_cannot_pass() -> None:
     (asked,) = _controllers_outdated(Handover.NONE).events
     assert isinstance(asked, facts.SurgeRequested)
     assert [(p.relieves, p.vm_address, p.new_disk) for p in asked.instances] == [("controllers-b-0.g1", True, True)]

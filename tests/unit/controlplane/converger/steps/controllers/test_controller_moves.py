@@ -1,4 +1,4 @@
-"""A controller that changes its place is relieved: same id, new disk, new address, and never two of one id at once."""
+"""A controller that changes its place is moved: same id, new disk, new address, and never two of one id at once."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -65,7 +65,7 @@ def moving(*more: InstanceView, **told: Any) -> ClusterView:
     return a_view(*listed.values(), *more, **values)
 
 
-def relieving(view: ClusterView, **seen: Any) -> Any:
+def moving_on(view: ClusterView, **seen: Any) -> Any:
     reports = {i.key: a_report(i, "") for i in view.controllers() if not i.bound}
     return controller_move_step(a_situation(view, **{"reports": reports, **seen}))
 
@@ -82,7 +82,7 @@ def planned_by(view: ClusterView, **seen: Any) -> facts.PlannedInstance:
     return planned
 
 
-def test_one_controller_at_a_time_is_relieved_under_its_id_with_a_new_disk_the_leader_last() -> None:
+def test_one_controller_at_a_time_moves_under_its_id_with_a_new_disk_the_leader_last() -> None:
     planned = planned_by(moving())
     assert (planned.key, planned.service_id, planned.relieves) == (f"{B}.g2", 101, f"{B}.g1")
     assert planned.volumes[0].version == 2
@@ -116,7 +116,7 @@ def test_a_lost_controller_is_mended_from_its_disk_where_it_was_before_it_moves(
     assert planned.place == facts.PlannedPlace("local", "local-1", "default", "default")
 
 
-def test_where_addresses_stay_a_controller_is_relieved_in_its_own_place() -> None:
+def test_where_addresses_stay_a_controller_moves_in_its_own_place() -> None:
     """Another one is asked for, of the same place: its address cannot pass."""
     asked = {f"{A}.g1": ReplaceView("asked by anna", False, BEFORE)}
     planned = planned_by(moving(document=a_document(), to_replace=asked), handover=Handover.NONE)
@@ -176,7 +176,7 @@ def test_the_old_one_keeps_its_address_though_its_node_has_another_there() -> No
 
 
 def test_the_old_one_is_stopped_while_the_others_are_a_majority() -> None:
-    verdict = relieving(moving(successor()))
+    verdict = moving_on(moving(successor()))
     assert verdict.events == (facts.FenceRequested((f"{A}.g1",), f"handover to {A}.g2"),)
 
 
@@ -184,12 +184,12 @@ def test_the_old_one_is_stopped_while_the_others_are_a_majority() -> None:
 def test_nobody_is_stopped_while_another_one_is_behind(late: str) -> None:
     members = [VoterSeen(100 + k, a_volume(n).directory_id, 0, True) for k, n in enumerate(NODES[3:])]
     members[1] = replace(members[1], **({"lag": 10**6} if late == "lags" else {"silent_s": 60.0}))
-    verdict = relieving(moving(successor()), kafka=a_snapshot(quorum=QuorumSeen(102, 1, tuple(members))))
+    verdict = moving_on(moving(successor()), kafka=a_snapshot(quorum=QuorumSeen(102, 1, tuple(members))))
     assert (verdict.events, verdict.wait.reason) == ((), "QuorumGate")
 
 
 def test_nobody_is_stopped_before_the_new_vm_has_spoken() -> None:
-    verdict = relieving(moving(successor()), reports={})
+    verdict = moving_on(moving(successor()), reports={})
     assert (verdict.events, verdict.wait.reason) == ((), "SuccessorSilent")
 
 
@@ -201,7 +201,7 @@ def test_brokers_that_would_know_too_few_are_told_of_both_addresses_first() -> N
         for k, i in view.instances.items()
     }
     view = replace(view, instances=told)
-    assert relieving(view) is None
+    assert moving_on(view) is None
     verdict = restart_step(a_situation(view))
     assert verdict is not None
     (restart,) = verdict.events
@@ -218,7 +218,7 @@ def test_brokers_that_would_know_too_few_are_told_of_both_addresses_first() -> N
 
 def test_nobody_is_stopped_while_a_broker_is_being_told() -> None:
     busy = RestartView("brokers-a-0.g1", 2, BEFORE, canary=False, before=Before(None, None), new_settings=False)
-    assert relieving(moving(successor(), restarts={busy.key: busy})) is None
+    assert moving_on(moving(successor(), restarts={busy.key: busy})) is None
 
 
 def test_the_seat_keeps_its_old_directory_until_the_new_one_is_told_to_run() -> None:
@@ -252,8 +252,8 @@ def test_the_stopped_one_is_kept_until_the_new_one_has_joined() -> None:
     """Its disk is the way back: nobody retires it for being stopped."""
     begun = moving(an_instance(A, 1, Phase.FENCED), successor(bound=True))
     assert departure_step(a_situation(begun)) is None
-    assert relieving(begun) is None
-    joined = relieving(moving(replace(an_instance(A, 1, Phase.FENCED), place=HERE), successor(phase=Phase.JOINED)))
+    assert moving_on(begun) is None
+    joined = moving_on(moving(replace(an_instance(A, 1, Phase.FENCED), place=HERE), successor(phase=Phase.JOINED)))
     (retire,) = joined.events
     assert (retire.keys, retire.volumes) == ((f"{A}.g1",), (f"{A}.data.v1",))
 

@@ -1,6 +1,6 @@
 """Brokers that are there and serve nobody: what is wrong with each, and why it gets no new VM. Pure.
 
-    astray        it runs by its agent's word, and Kafka has it otherwise     -> a restart, then a new VM
+    misregistered it runs by its agent's word, and Kafka has it otherwise     -> a restart, then a new VM
     crash loop    its process ends again and again                            -> a new VM
     unreachable   Kafka does not have it, and nobody hears its agent          -> a new VM; the old one waits for proof
 
@@ -21,7 +21,7 @@ class BreakdownKind(StrEnum):
     UNREACHABLE = "unreachable"
 
 
-ASTRAY = "registration_wrong"
+MISREGISTERED = "registration_wrong"
 """The finding of a broker that runs, and that Kafka has otherwise than it should."""
 
 EXITS = 2

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 
-from planner.breakdown import ASTRAY, BreakdownKind
+from planner.breakdown import MISREGISTERED, BreakdownKind
 
 CONTROLLER_STUCK = "controller_stuck"
 TARGET_DEAD, RESTART_FAILED = "target_dead", "restart_failed"
@@ -159,13 +159,13 @@ ROWS: Mapping[str, Row] = MappingProxyType(
             peers="the ensemble, or the way to it",
             cost="for the others it is gone already",
         ),
-        ASTRAY: Row(
+        MISREGISTERED: Row(
             recovers=_START,
             behind=True,
             sharing=Sharing.NO_NEW_VM,
             harm=ClientHarm.SERVES_NOBODY,
             by_itself="while it opens logs or catches up with metadata: it is let in at the end of that",
-            peers="half of the brokers at once are told alone (`brokendown._astray`); no new VM for what many had",
+            peers="half of the brokers at once are told alone (`_misregistered`); no new VM for what many had",
             cost=_SERVES_NOBODY,
         ),
         CONTROLLER_STUCK: Row(

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from controlplane.cluster.view import ClusterView
-from controlplane.converger.questions.services.registrations import Astray, astray
+from controlplane.converger.questions.services.registrations import Misregistration, misregistered
 from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.dialer import DirectDialer
 from tests.builders import a_view, an_instance
@@ -55,8 +55,8 @@ def wanted(*, rack: str = "b", address: str = ADDRESSES[1001]) -> ClusterView:
     return a_view(first, second, without=["brokers-c-0.g1"])
 
 
-def found(gateway: AdminGateway, view: ClusterView) -> Mapping[int, Astray]:
-    return astray(view, gateway.snapshot())
+def found(gateway: AdminGateway, view: ClusterView) -> Mapping[int, Misregistration]:
+    return misregistered(view, gateway.snapshot())
 
 
 def test_brokers_that_are_where_they_should_be_are_well(gateway: AdminGateway) -> None:

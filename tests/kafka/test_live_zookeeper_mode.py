@@ -12,7 +12,7 @@ from functools import partial
 import pytest
 from confluent_kafka import Producer
 
-from controlplane.converger.questions.services.registrations import astray
+from controlplane.converger.questions.services.registrations import misregistered
 from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.dialer import DirectDialer
 from controlplane.kafka.errors import KafkaRefused, KafkaUnavailable
@@ -111,7 +111,7 @@ def test_a_broker_that_came_back_in_another_rack_is_told_with_both(cluster: Clus
     places = {1000: ("brokers-a-0", "az-1"), 1001: ("brokers-b-0", "az-2"), 1002: ("brokers-c-0", "az-1")}
     hosts = {b: node.host for b, node in cluster.processes.brokers.items()}
     there = [an_instance(n, service_id=b, rack=rack, address=hosts[b]) for b, (n, rack) in places.items()]
-    told = astray(a_view(*there, document=a_zookeeper_document()), cluster.gateway.snapshot())
+    told = misregistered(a_view(*there, document=a_zookeeper_document()), cluster.gateway.snapshot())
     assert {b: (a.fault, a.words) for b, a in told.items()} == {
         1002: ("WrongRack", "broker 1002 is registered in rack az-3, not az-1")
     }

@@ -14,7 +14,7 @@ class HealthSeen:
     heartbeats were last asked for."""
 
     at_min_isr: Mapping[TopicPartition, datetime] = field(default_factory=dict)
-    astray: Mapping[int, datetime] = field(default_factory=dict)
+    misregistered: Mapping[int, datetime] = field(default_factory=dict)
     away: Mapping[str, Absence] = field(default_factory=dict)
     """Those of them Kafka does not count on at all, by instance key: another VM may have the id by now."""
     heartbeats_asked_at: datetime | None = None

@@ -58,9 +58,9 @@ def not_ready(view: ClusterView) -> str:
         return (
             f"its brokers speak protocol {view.quorum.protocol}, and {level} is needed: it comes at the end of the roll"
         )
-    astray = next((i for i in view.alive() if i.phase is not Phase.JOINED or i.lost), None)
-    if astray is not None:
-        return f"{astray.key} is {'lost' if astray.lost else astray.phase}"
+    unready = next((i for i in view.alive() if i.phase is not Phase.JOINED or i.lost), None)
+    if unready is not None:
+        return f"{unready.key} is {'lost' if unready.lost else unready.phase}"
     if view.roll.converged != view.generation:
         return f"generation {view.generation} is not reached yet"
     return "it has other work in hand" if has_work(view) else ""

@@ -126,7 +126,7 @@ def _away(
     taken = taken_back.get(instance.key)
     if taken is not None and taken.not_before is not None and _is_soon(situation, taken.not_before):
         return f"its cloud takes its VM back at {taken.not_before:%H:%M:%S} UTC", None
-    since = situation.seen.health.astray.get(instance.service_id)
+    since = situation.seen.health.misregistered.get(instance.service_id)
     report, against = service_report(situation, instance), why_not_serving(situation, kafka, instance)
     if report is not None and against:
         return against, min(since, report.since) if since else report.since

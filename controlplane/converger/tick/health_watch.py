@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from controlplane.cluster.observed.health import WELL, HealthSeen
 from controlplane.cluster.view import ClusterView
-from controlplane.converger.questions.services.registrations import Astray, astray
+from controlplane.converger.questions.services.registrations import Misregistration, misregistered
 from events.ids import ClusterUid
 from planner.breakdown import Absence
 from planner.observed import KafkaSnapshot
@@ -39,15 +39,15 @@ class HealthWatch:
             return before
         self._looks[view.uid] = kafka.at
         lacking = () if working else kafka.at_min_isr
-        wrong = astray(view, kafka)
-        if not (lacking or wrong or before.at_min_isr or before.astray or before.away):
+        wrong = misregistered(view, kafka)
+        if not (lacking or wrong or before.at_min_isr or before.misregistered or before.away):
             return before
         if looked is not None and kafka.at - looked > UNSEEN:
-            before = replace(before, astray={}, away={})
+            before = replace(before, misregistered={}, away={})
         seen = replace(
             before,
             at_min_isr=_since(before.at_min_isr, [p.name for p in lacking], kafka.at),
-            astray=_since(before.astray, wrong, kafka.at),
+            misregistered=_since(before.misregistered, wrong, kafka.at),
             away=_away(before.away, _unexplained(view, wrong), kafka.at),
         )
         self._seen[view.uid] = seen
@@ -64,7 +64,7 @@ class HealthWatch:
     def is_suspicious(self, uid: ClusterUid) -> bool:
         """Whether it takes the agents' word to tell what is wrong with brokers."""
         seen = self._seen.get(uid, WELL)
-        return bool(seen.astray or seen.away)
+        return bool(seen.misregistered or seen.away)
 
     def heartbeats_asked(self, uid: ClusterUid, at: datetime) -> None:
         self._seen[uid] = replace(self._seen.get(uid, WELL), heartbeats_asked_at=at)
@@ -74,7 +74,7 @@ def _since(before: Mapping[_Key, datetime], now: Collection[_Key], at: datetime)
     return {key: before.get(key, at) for key in now}
 
 
-def _unexplained(view: ClusterView, wrong: Mapping[int, Astray]) -> Collection[str]:
+def _unexplained(view: ClusterView, wrong: Mapping[int, Misregistration]) -> Collection[str]:
     """Instances Kafka does not count on, but for what people brought about: no time counts while such a fault is in
     hand. Whom a split keeps from whom only Kafka knows."""
     if any(chaos.fault == Harm.SPLIT for chaos in view.requests.chaos.values()):

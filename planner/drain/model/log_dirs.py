@@ -152,13 +152,13 @@ def _unaccounted(file: StateFile) -> Iterator[StateProblem]:
                 open_.setdefault(broker["id"], (index, n))
     if not open_:
         return
-    astray = dict.fromkeys(open_, 0)
+    unlocated = dict.fromkeys(open_, 0)
     for partition in file["partitions"]:
         dirs: Sequence[str | None] = partition.get("log_dirs", ())
         for place, replica in enumerate(partition["replicas"]):
-            if replica in astray and (place >= len(dirs) or dirs[place] is None):
-                astray[replica] += 1
-    for replica, count in astray.items():
+            if replica in unlocated and (place >= len(dirs) or dirs[place] is None):
+                unlocated[replica] += 1
+    for replica, count in unlocated.items():
         index, n = open_[replica]
         if count:
             message = f"is missing, and nobody says where {count} replicas of broker {replica} are"

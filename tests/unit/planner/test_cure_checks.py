@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from agent.wire import DIRECTORY_LOST
-from planner.breakdown import ASTRAY, BreakdownKind
+from planner.breakdown import MISREGISTERED, BreakdownKind
 from planner.cure_checks import LONG_S, START_S, START_S_PER_PARTITION, Evidence, Question, ServiceProgress, why_no_act
 from planner.cure_table import CONTROLLER_STUCK, RESTART_FAILED, ROWS, TARGET_DEAD, ClientHarm, Sharing
 from planner.healing import Ailment, Cure, HealingPolicy, HealingRefusal, PastCure, Prescription, may_replace, prescribe
@@ -72,7 +72,7 @@ def test_every_finding_that_leads_to_a_cure_has_a_row() -> None:
         CONTROLLER_STUCK,
         DIRECTORY_LOST,
     }
-    assert ROWS.keys() == by_agents | {ASTRAY, TARGET_DEAD, RESTART_FAILED, *(m.value for m in BreakdownKind)}
+    assert ROWS.keys() == by_agents | {MISREGISTERED, TARGET_DEAD, RESTART_FAILED, *(m.value for m in BreakdownKind)}
     for finding, row in ROWS.items():
         assert row.by_itself, finding
         assert row.peers, finding
@@ -189,7 +189,7 @@ def test_a_number_that_falls_by_chance_is_no_recovery() -> None:
 def test_a_broker_that_is_let_in_by_nobody_is_started_anew_though_it_follows_all_metadata() -> None:
     """One that follows advances by what the controllers write, for ever."""
     follows = Evidence(progress={"metadata": ServiceProgress(120, 240, left=0, closer=0, position=500)}, log_end=501)
-    assert asked(ASTRAY, follows) is None
+    assert asked(MISREGISTERED, follows) is None
     assert asked(RESTART_FAILED, follows, is_restart=False) is None
 
 

@@ -39,7 +39,6 @@ INSTEAD = {
 
 LEFT = {
     "ailing": 15,
-    "astray": 4,
     "board": 4,
     "book": 9,
     "desk": 7,

@@ -19,12 +19,12 @@ from controlplane.cluster.observed.agent_reports import ReportSeen
 from controlplane.cluster.places import place_of
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
-from controlplane.converger.questions.services.registrations import GRACE, astray, is_running
+from controlplane.converger.questions.services.registrations import GRACE, is_running, misregistered
 from controlplane.converger.questions.services.service_reports import service_report
 from controlplane.converger.situation.situation import Situation
 from events import facts
 from planner.anomalies.kinds import Kind
-from planner.breakdown import ASTRAY, LEAST, BreakdownContext, BreakdownKind, Broken, why_left
+from planner.breakdown import LEAST, MISREGISTERED, BreakdownContext, BreakdownKind, Broken, why_left
 from planner.healing import Ailment
 from planner.observed import KafkaSnapshot
 from providers.base import InstanceState
@@ -57,7 +57,7 @@ def broken_ailments(situation: Situation) -> Iterator[Ailment]:
     view, now = situation.view, situation.now
     if why_not(view, Kind.BROKER_FAILURE, now):
         return
-    yield from _astray(situation)
+    yield from _misregistered(situation)
     kafka, broken = situation.seen.fresh_kafka(now), broken_down(situation)
     if kafka is None:
         return
@@ -107,13 +107,17 @@ def broker_away(situation: Situation) -> facts.ConditionChanged | None:
     return facts.ConditionChanged(BROKER_AWAY, True, reasons.pop() if len(reasons) == 1 else "Several", f"{told}{more}")
 
 
-def _astray(situation: Situation) -> Iterator[Ailment]:
+def _misregistered(situation: Situation) -> Iterator[Ailment]:
     """Of those that run, beyond the grace after which that is told."""
-    view, kafka, since = situation.view, situation.seen.kafka, situation.seen.health.astray
+    view, kafka, since = situation.view, situation.seen.kafka, situation.seen.health.misregistered
     if kafka is None or not since:
         return
     waits = {i.key for i in waited_for(situation)}
-    found = {b: a for b, a in astray(view, kafka).items() if b in since and a.key in waits and is_running(situation, a)}
+    found = {
+        b: a
+        for b, a in misregistered(view, kafka).items()
+        if b in since and a.key in waits and is_running(situation, a)
+    }
     if len(found) > 1 and 2 * len(found) >= len(expected_brokers(view)):
         return  # whatever that is, it is not in them: all are told
     away = situation.seen.health.away
@@ -121,7 +125,7 @@ def _astray(situation: Situation) -> Iterator[Ailment]:
         if is_replaced(view, view.instances[wrong.key]) or (wrong.is_away and wrong.key not in away):
             continue
         began = max(since[broker], away[wrong.key].since) if wrong.is_away else since[broker]
-        yield Ailment(view.instances[wrong.key].node, wrong.key, ASTRAY, began + GRACE, wrong.words)
+        yield Ailment(view.instances[wrong.key].node, wrong.key, MISREGISTERED, began + GRACE, wrong.words)
 
 
 def _broken(situation: Situation, instance: InstanceView) -> Broken | None:

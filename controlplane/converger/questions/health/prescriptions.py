@@ -65,7 +65,7 @@ def healing_policy(situation: Situation, document: KafkaClusterDocument) -> Heal
 
 def _is_anything_found(situation: Situation) -> bool:
     """A cheap no for most ticks: at rest no report is read, and during a roll agents find nothing wrong."""
-    if situation.seen.health.astray or situation.seen.health.away:
+    if situation.seen.health.misregistered or situation.seen.health.away:
         return True
     return any(service.findings for seen in situation.seen.reports.values() for service in seen.report.services)
 

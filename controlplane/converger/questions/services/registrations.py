@@ -27,7 +27,7 @@ Fault = Literal["NotRegistered", "Fenced", "WrongRack", "WrongAddress"]
 
 
 @dataclass(frozen=True, slots=True)
-class Astray:
+class Misregistration:
     """What is wrong with the registration of one broker, in words."""
 
     key: str
@@ -40,7 +40,7 @@ class Astray:
         return self.fault in ("NotRegistered", "Fenced")
 
 
-def astray(view: ClusterView, kafka: KafkaSnapshot) -> Mapping[int, Astray]:
+def misregistered(view: ClusterView, kafka: KafkaSnapshot) -> Mapping[int, Misregistration]:
     """By broker id, among those that serve as far as is recorded and are not being started anew."""
     found = {}
     for instance in view.brokers():
@@ -52,13 +52,15 @@ def astray(view: ClusterView, kafka: KafkaSnapshot) -> Mapping[int, Astray]:
 
 def registration_wrong(situation: Situation) -> facts.ConditionChanged | None:
     """What has been so for a while, of brokers whose own agent says that they run. None while that is not known."""
-    kafka, since = situation.seen.fresh_kafka(situation.now), situation.seen.health.astray
+    kafka, since = situation.seen.fresh_kafka(situation.now), situation.seen.health.misregistered
     if kafka is None:
         return None
     if not since:
         return facts.ConditionChanged(REGISTRATION_WRONG, False, "Free", "")
     old = {b for b, at in since.items() if situation.now - at >= GRACE}
-    wrong = [a for b, a in sorted(astray(situation.view, kafka).items()) if b in old and is_running(situation, a)]
+    wrong = [
+        a for b, a in sorted(misregistered(situation.view, kafka).items()) if b in old and is_running(situation, a)
+    ]
     if not wrong:
         return facts.ConditionChanged(REGISTRATION_WRONG, False, "Free", "")
     faults = {a.fault for a in wrong}
@@ -70,12 +72,12 @@ def registration_wrong(situation: Situation) -> facts.ConditionChanged | None:
     return facts.ConditionChanged(REGISTRATION_WRONG, True, reason, message)
 
 
-def is_told_astray(situation: Situation, kafka: KafkaSnapshot, instance: InstanceView) -> bool:
-    """Whether the condition holds, and this broker runs and is astray by this metadata."""
+def is_told_misregistered(situation: Situation, kafka: KafkaSnapshot, instance: InstanceView) -> bool:
+    """Whether the condition holds, and this broker runs and is misregistered by this metadata."""
     told = situation.view.conditions.get(REGISTRATION_WRONG)
     if told is None or not told.status:
         return False
-    wrong = astray(situation.view, kafka).get(instance.service_id)
+    wrong = misregistered(situation.view, kafka).get(instance.service_id)
     return wrong is not None and wrong.key == instance.key and is_running(situation, wrong)
 
 
@@ -86,23 +88,23 @@ def _is_expected(view: ClusterView, instance: InstanceView) -> bool:
     return serves and not instance.lost and instance.key not in view.settings.restarts
 
 
-def _wrong(view: ClusterView, instance: InstanceView, kafka: KafkaSnapshot) -> Astray | None:
+def _wrong(view: ClusterView, instance: InstanceView, kafka: KafkaSnapshot) -> Misregistration | None:
     broker = instance.service_id
     seen = kafka.brokers.get(broker)
     if seen is None:
         where = "ZooKeeper" if kafka.mode == "zookeeper" else "Kafka's metadata"
-        return Astray(instance.key, "NotRegistered", f"{where} has no broker {broker}")
+        return Misregistration(instance.key, "NotRegistered", f"{where} has no broker {broker}")
     if seen.fenced:
-        return Astray(instance.key, "Fenced", f"the controllers hold broker {broker} fenced: it serves nobody")
+        return Misregistration(instance.key, "Fenced", f"the controllers hold broker {broker} fenced: it serves nobody")
     if seen.rack != instance.planned.rack:
         has = seen.rack or "none"
-        return Astray(
+        return Misregistration(
             instance.key, "WrongRack", f"broker {broker} is registered in rack {has}, not {instance.planned.rack}"
         )
     wanted, port = view.address_of(instance), view.port_of(instance)
     if _is_elsewhere(seen, wanted, port):
         words = f"broker {broker} is registered at {seen.host}:{seen.port}, not at {wanted}:{port}"
-        return Astray(instance.key, "WrongAddress", words)
+        return Misregistration(instance.key, "WrongAddress", words)
     return None
 
 
@@ -123,7 +125,7 @@ def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
         return None
 
 
-def is_running(situation: Situation, wrong: Astray) -> bool:
+def is_running(situation: Situation, wrong: Misregistration) -> bool:
     """By its agent's young word, and for as long as a start takes to be known: by that agent's own clock. A broker that
     is down is no riddle: that is told elsewhere."""
     seen = situation.seen.reports.get(wrong.key)

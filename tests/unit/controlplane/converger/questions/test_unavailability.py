@@ -78,7 +78,7 @@ def test_what_is_recorded_counts_though_kafka_still_calls_it_alive(view: Cluster
 
 def test_a_broker_that_kafka_has_fenced_is_away_since_it_was_first_seen_so() -> None:
     fenced = a_snapshot(brokers=(1000, 1001), fenced=(1002,))
-    known = cure_gate(a_view(), fenced, health=HealthSeen(astray={1002: BEFORE}))
+    known = cure_gate(a_view(), fenced, health=HealthSeen(misregistered={1002: BEFORE}))
     assert known.reason.startswith(f"{SINCE}it is down, by Kafka's word")
     assert "is away (since when is not known): it is down" in cure_gate(a_view(), fenced).reason
 
@@ -100,7 +100,7 @@ def test_the_longest_time_that_is_known_is_told() -> None:
     view = a_view()
     long_ago = BEFORE - timedelta(hours=1)
     said = a_report(view.instances[C], "starting")
-    gate = cure_gate(view, reports={C: said}, health=HealthSeen(astray={1002: long_ago}))
+    gate = cure_gate(view, reports={C: said}, health=HealthSeen(misregistered={1002: long_ago}))
     assert "is away since 2026-01-01 10:58:20 UTC: starting" in gate.reason
 
 

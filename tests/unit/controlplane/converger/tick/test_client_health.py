@@ -108,7 +108,7 @@ def test_without_fresh_metadata_it_stays_as_it_is() -> None:
 def registration_told(kafka: KafkaSnapshot, *, seconds: float = 70, view: Any = None, **seen: Any) -> Any:
     since = NOW - timedelta(seconds=seconds)
     view = view or a_view()
-    health = HealthSeen(astray={1000: since, 1001: since, 1002: since})
+    health = HealthSeen(misregistered={1000: since, 1001: since, 1002: since})
     return registration_wrong(a_situation(view, kafka=kafka, health=health, **seen))
 
 

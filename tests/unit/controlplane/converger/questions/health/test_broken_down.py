@@ -61,7 +61,7 @@ def seen_away(
     reports: dict[str, ReportSeen] = {i.key: a_report(i) for i in view.alive()}
     if told is not None:
         reports[SICK] = told
-    health = HealthSeen(astray={BROKER: there.since}, away={SICK: there})
+    health = HealthSeen(misregistered={BROKER: there.since}, away={SICK: there})
     listed = {i.key: a_cloud_instance(i) for i in view.alive()}
     values: dict[str, Any] = {
         "kafka": kafka,
@@ -117,7 +117,7 @@ def test_one_that_stands_still_for_so_long_that_its_port_takes_no_connection_is_
 
 def test_a_broker_in_another_rack_is_restarted_too() -> None:
     strange = {**SERVES.brokers, BROKER: BrokerSeen(BROKER, "z", False, "host-1001", 9092)}
-    situation = seen_away(kafka=replace(SERVES, brokers=strange), health=HealthSeen(astray={BROKER: NOW - LONG}))
+    situation = seen_away(kafka=replace(SERVES, brokers=strange), health=HealthSeen(misregistered={BROKER: NOW - LONG}))
     assert found(situation) == [(SICK, "registration_wrong")]
 
 
@@ -271,7 +271,7 @@ def test_old_metadata_and_none_replace_nobody() -> None:
 def test_many_that_are_registered_wrong_share_a_cause() -> None:
     kafka = a_snapshot(*PARTITIONS, brokers=(1000,), fenced=(BROKER, 1002))
     both = HealthSeen(
-        astray={BROKER: NOW - LONG, 1002: NOW - LONG},
+        misregistered={BROKER: NOW - LONG, 1002: NOW - LONG},
         away={SICK: Absence(NOW - LONG, NOW), "brokers-c-0.g1": Absence(NOW - LONG, NOW)},
     )
     assert found(seen_away(kafka=kafka, health=both)) == []
@@ -330,7 +330,7 @@ def test_what_nobody_looked_at_for_long_counts_anew() -> None:
     watch.see(view, AWAY, working=False)
     again = later(AWAY, UNSEEN.total_seconds() + 1)
     seen = watch.see(view, again, working=False)
-    assert (seen.away[SICK].since, seen.astray[BROKER]) == (again.at, again.at)
+    assert (seen.away[SICK].since, seen.misregistered[BROKER]) == (again.at, again.at)
 
 
 @pytest.mark.parametrize(("fault", "key"), [("pause", SICK), ("split", "brokers-a-0.g1")])
@@ -338,7 +338,7 @@ def test_no_time_counts_while_people_bring_it_about(fault: str, key: str) -> Non
     chaos = ChaosView("chaos-1", fault, (key,), "a game", NOW, 600)
     watch, view = HealthWatch(), a_view(chaos={"chaos-1": chaos})
     assert watch.see(view, AWAY, working=True).away == {}
-    assert found(seen_away(health=HealthSeen(astray={BROKER: NOW - LONG}))) == []
+    assert found(seen_away(health=HealthSeen(misregistered={BROKER: NOW - LONG}))) == []
     assert watch.see(a_view(), later(AWAY, 5), working=False).away[SICK].since == NOW + timedelta(seconds=5)
 
 

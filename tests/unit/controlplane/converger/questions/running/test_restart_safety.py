@@ -122,7 +122,7 @@ def test_the_restart_that_was_asked_for_gets_the_very_same_answer(partition: Any
 TOLD = {REGISTRATION_WRONG: ConditionView(True, "Fenced", "one is not as it should be", BEFORE)}
 
 
-def _astray(kafka: KafkaSnapshot, key: str = "brokers-c-0.g1", **view: Any) -> RestartSafety:
+def _misregistered(kafka: KafkaSnapshot, key: str = "brokers-c-0.g1", **view: Any) -> RestartSafety:
     found = changed_view(_cluster(), **view)
     return restart_safety(a_situation(found, kafka=kafka), kafka, found.instances[key])
 
@@ -130,12 +130,12 @@ def _astray(kafka: KafkaSnapshot, key: str = "brokers-c-0.g1", **view: Any) -> R
 @pytest.mark.parametrize("fenced", [(1002,), ()], ids=["fenced", "not registered"])
 def test_a_broker_that_runs_and_serves_nobody_may_be_restarted_for_that(fenced: tuple[int, ...]) -> None:
     kafka = a_snapshot(a_partition(isr=(1000, 1001)), brokers=(1000, 1001), fenced=fenced)
-    assert _astray(kafka, conditions=TOLD).is_safe
-    assert not _astray(kafka).is_safe, "only once it is told, which takes a minute: it may be starting"
-    assert not _astray(kafka, A, conditions=TOLD).is_safe, "nor any other one"
+    assert _misregistered(kafka, conditions=TOLD).is_safe
+    assert not _misregistered(kafka).is_safe, "only once it is told, which takes a minute: it may be starting"
+    assert not _misregistered(kafka, A, conditions=TOLD).is_safe, "nor any other one"
 
 
 def test_a_broker_that_is_registered_elsewhere_still_needs_the_others_in_sync() -> None:
     kafka = a_snapshot(a_partition(isr=(1000, 1002)))
     elsewhere = replace(kafka, brokers={**kafka.brokers, 1002: replace(kafka.brokers[1002], rack="z")})
-    assert not _astray(elsewhere, conditions=TOLD).gate.open
+    assert not _misregistered(elsewhere, conditions=TOLD).gate.open

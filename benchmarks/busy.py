@@ -99,13 +99,13 @@ class _Seen:
             for finding in instance.findings:
                 self.findings.add(finding.name)
                 self.lag_s = max(self.lag_s, finding.numbers.get("lag_s", 0.0))
-        ailing = next((c for c in detail.conditions if c.type == "Ailing" and c.status), None)
-        if ailing is not None:
-            self.reasons.add(f"{ailing.reason}: {ailing.message}")
+        condition = next((c for c in detail.conditions if c.type == "Ailing" and c.status), None)
+        if condition is not None:
+            self.reasons.add(f"{condition.reason}: {condition.message}")
         said = list(_progress_of_lagging(cluster))
         self.lagging.update(_kind(progress) for progress in said)
         lag = "; ".join(", ".join(f"{p.name} +{p.advanced:.0f} in {p.over_s:.0f} s" for p in ps) for ps in said)
-        print(f"{at_s:5.0f} s, load {os.getloadavg()[0]:.0f}: [{lag}] {_words(ailing)}", flush=True)
+        print(f"{at_s:5.0f} s, load {os.getloadavg()[0]:.0f}: [{lag}] {_words(condition)}", flush=True)
 
 
 def _progress_of_lagging(cluster: LivingCluster) -> Iterator[tuple[ProgressReport, ...]]:
@@ -123,8 +123,8 @@ def _kind(progress: Sequence[ProgressReport]) -> str:
     return advancing or ("stands still" if len(progress) == 2 else "not known")
 
 
-def _words(ailing: condition_api.ConditionOut | None) -> str:
-    return "" if ailing is None else f"{ailing.reason}: {ailing.message}"
+def _words(condition: condition_api.ConditionOut | None) -> str:
+    return "" if condition is None else f"{condition.reason}: {condition.message}"
 
 
 class _Pulse:

@@ -127,9 +127,9 @@ def prescribe(
     service what else is known of it.
     """
     recent = [c for c in past if now - c.at < WITHIN]
-    ill, prescriptions, refusals = tuple(ailments), [], []
-    for ailment in sorted(ill, key=lambda a: (a.since, a.key, a.service, a.finding)):
-        have = frozenset(a.node for a in ill if (a.finding, a.service) == (ailment.finding, ailment.service))
+    unhealthy, prescriptions, refusals = tuple(ailments), [], []
+    for ailment in sorted(unhealthy, key=lambda a: (a.since, a.key, a.service, a.finding)):
+        have = frozenset(a.node for a in unhealthy if (a.finding, a.service) == (ailment.finding, ailment.service))
         had = frozenset(c.node for c in past if c.was_of(ailment) and now - c.at < LASTED)
         around = _Around(have, had, peers.get(ailment.whose, frozenset()), evidence.get(ailment.whose, NOTHING_KNOWN))
         judged = _judge(ailment, recent, [c for c in past if c.node == ailment.node], policy, now, around)
@@ -177,7 +177,7 @@ def may_replace(
     evidence: Evidence = NOTHING_KNOWN,
 ) -> Prescription | HealingRefusal:
     """A new VM for something that others than its agent found, by the same questions and under the caps of all cures;
-    or why it gets none. `have` are the nodes of `peers` that are as ill."""
+    or why it gets none. `have` are the nodes of `peers` that are as unhealthy."""
     against = why_no_act(ailment.finding, False, ailment.node, have, peers, evidence)
     if against is not None:
         return HealingRefusal(ailment, against.words, gave_up=False, question=against.question)

@@ -153,9 +153,9 @@ def prescribe_moves(
     """The gentlest cure of these moves, which are ours; or why there is none, "" when nothing hangs."""
     reasons = []
     for cure in _GENTLEST:
-        ill = [h for h in hung if _cure_of(h.diagnosis, kafka) is cure]
-        for diagnosis in dict.fromkeys(h.diagnosis for h in ill):
-            judged = _judge(cure, diagnosis, [h for h in ill if h.diagnosis is diagnosis], kafka, past, policy)
+        stuck = [h for h in hung if _cure_of(h.diagnosis, kafka) is cure]
+        for diagnosis in dict.fromkeys(h.diagnosis for h in stuck):
+            judged = _judge(cure, diagnosis, [h for h in stuck if h.diagnosis is diagnosis], kafka, past, policy)
             if isinstance(judged, MovePrescription):
                 return judged, ""
             reasons.append(judged)
@@ -207,7 +207,7 @@ def _cure_of(diagnosis: Diagnosis, kafka: KafkaSnapshot) -> MoveCure | None:
 def _judge(
     cure: MoveCure,
     diagnosis: Diagnosis,
-    ill: Sequence[StuckMove],
+    stuck: Sequence[StuckMove],
     kafka: KafkaSnapshot,
     past: Sequence[PastMoveCure],
     policy: MovePolicy,
@@ -216,24 +216,24 @@ def _judge(
     if refused:
         return refused
     if cure is MoveCure.RAISE_THROTTLE:
-        return _raised(ill, kafka, policy)
+        return _raised(stuck, kafka, policy)
     if cure is controller_cure(kafka):
         return why_no_other_controller(policy) or MovePrescription(
-            cure, diagnosis, tuple(ill), other_controller_words(kafka)
+            cure, diagnosis, tuple(stuck), other_controller_words(kafka)
         )
-    safe = tuple(h for h in ill if h.may_take_back)
+    safe = tuple(h for h in stuck if h.may_take_back)
     if not safe:
-        return f"{ill[0].name} cannot be taken back: too few of its replicas before are in sync"
+        return f"{stuck[0].name} cannot be taken back: too few of its replicas before are in sync"
     return MovePrescription(
         cure, diagnosis, safe, f"{len(safe)} moves go back to their replicas before and are planned anew"
     )
 
 
-def _raised(ill: Sequence[StuckMove], kafka: KafkaSnapshot, policy: MovePolicy) -> MovePrescription | str:
+def _raised(stuck: Sequence[StuckMove], kafka: KafkaSnapshot, policy: MovePolicy) -> MovePrescription | str:
     followers: dict[int, int] = {}
     leaders: dict[int, int] = {}
     needed = 0
-    for hung in ill:
+    for hung in stuck:
         partition = kafka.by_name[hung.name]
         late = [r for r in partition.target if r not in partition.isr]
         rates = [(followers, kafka.throttles.follower_rate, b) for b in late]
@@ -252,7 +252,7 @@ def _raised(ill: Sequence[StuckMove], kafka: KafkaSnapshot, policy: MovePolicy) 
     told = {**leaders, **followers}
     words = ", ".join(f"broker {b} {human_bytes(r)}/s" for b, r in sorted(told.items())[:3])
     reason = f"the throttle is raised: {words}"
-    return MovePrescription(MoveCure.RAISE_THROTTLE, Diagnosis.THROTTLE, tuple(ill), reason, followers, leaders)
+    return MovePrescription(MoveCure.RAISE_THROTTLE, Diagnosis.THROTTLE, tuple(stuck), reason, followers, leaders)
 
 
 def _receivers(

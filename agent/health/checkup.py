@@ -8,7 +8,8 @@ from agent.health.vitals import Vitals, VitalsFinding
 
 HISTORY_S = 3600.0
 FORGET_S = 120.0
-"""A service that has not answered for so long is not judged by what it said before: unknown is not ill, nor well."""
+"""A service that has not answered for so long is not judged by what it said before: unknown is not unhealthy, nor
+healthy."""
 
 PROGRESS_FORGET_S = 30.0
 """How far it came before says nothing of now. What is wrong with it is kept for longer, and not acted on then."""

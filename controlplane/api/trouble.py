@@ -45,7 +45,7 @@ def why(detail: ClusterDetailOut) -> str:
     return next(_reasons(detail), "")
 
 
-def is_ill(condition: ConditionOut) -> bool:
+def is_unhealthy(condition: ConditionOut) -> bool:
     """Whether it tells of an illness: it is as it should not be, and no note. Work towards what is declared is none."""
     if condition.type == "Converged" or condition.status == row_of(condition.type).good_when_true:
         return False
@@ -74,11 +74,11 @@ def _reasons(detail: ClusterDetailOut) -> Iterator[str]:
     there = [i for i in detail.instances if i.phase == "joined"]
     away = [i for i in there if not i.lost and _is_away(i)] if _nothing_on_purpose(detail) else []
     yield from _partitions(detail, [i for i in there if i.lost] + away)
-    ill = [c for c in detail.conditions if is_ill(c)]
-    yield from (_said(c) for c in ill if c.type == "Blocked" and needs_a_person(c.reason, c.message))
-    yield from (_said(c) for kind in GRAVE for c in ill if c.type == kind)
+    unhealthy = [c for c in detail.conditions if is_unhealthy(c)]
+    yield from (_said(c) for c in unhealthy if c.type == "Blocked" and needs_a_person(c.reason, c.message))
+    yield from (_said(c) for kind in GRAVE for c in unhealthy if c.type == kind)
     yield from _by_name(there, away)
-    yield from (_said(c) for c in sorted(ill, key=lambda c: (c.type != "Blocked", c.since, c.type)))
+    yield from (_said(c) for c in sorted(unhealthy, key=lambda c: (c.type != "Blocked", c.since, c.type)))
     if _is_at_rest(detail):
         yield from _late(detail)
         if detail.under_replicated:

@@ -36,9 +36,9 @@ def description(detail: ClusterDetailOut, *, now: datetime) -> Iterator[Renderab
         yield from _section("External", _externals(detail))
     if detail.quorum is not None and detail.quorum.members:
         yield from _section("Quorum", quorum_view.quorum_section(detail.quorum))
-    ill = [(i, f) for i in detail.instances for f in i.findings]
-    if ill:
-        yield from _section("Findings", _findings(ill, now))
+    unhealthy = [(i, f) for i in detail.instances for f in i.findings]
+    if unhealthy:
+        yield from _section("Findings", _findings(unhealthy, now))
     for console in detail.consoles:
         yield from _section(f"Console of {console.key}, {ago(console.at, now)}", _console(console))
     if detail.pending:
@@ -153,9 +153,9 @@ def _asks(condition: ConditionOut) -> bool:
     return condition.status or NEXT in condition.message
 
 
-def _findings(ill: Sequence[tuple[InstanceOut, FindingOut]], now: datetime) -> Table:
+def _findings(unhealthy: Sequence[tuple[InstanceOut, FindingOut]], now: datetime) -> Table:
     """What agents found wrong inside services that still run."""
-    rows = [(i.key, str(i.service_id), styled(f.name, "yellow"), since(f.since, now), f.message) for i, f in ill]
+    rows = [(i.key, str(i.service_id), styled(f.name, "yellow"), since(f.since, now), f.message) for i, f in unhealthy]
     return tables.listing(["INSTANCE", "ID", "FINDING", "SINCE", "MESSAGE"], rows)
 
 

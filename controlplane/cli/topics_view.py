@@ -9,7 +9,7 @@ from rich.text import Text
 
 from controlplane.api.schemas.rollbacks import TopicDeclarationOut
 from controlplane.api.schemas.specs import PlansOut
-from controlplane.api.schemas.topics import AilingPartitionOut, AilingPartitionsOut, ObservedTopicOut, TopicOut
+from controlplane.api.schemas.topics import ObservedTopicOut, TopicOut, UnhealthyPartitionOut, UnhealthyPartitionsOut
 from controlplane.cli.tables import listing
 from controlplane.runtime.quantities import ago, moment, since
 from controlplane.runtime.styled_text import styled
@@ -55,7 +55,7 @@ def declaration_table(declarations: Sequence[TopicDeclarationOut]) -> Table:
     return listing(headers, rows)
 
 
-def ailing_lines(found: AilingPartitionsOut, *, now: datetime) -> Iterator[RenderableType]:
+def unhealthy_lines(found: UnhealthyPartitionsOut, *, now: datetime) -> Iterator[RenderableType]:
     """The partitions that ail, a line each, behind how many there are and how old the metadata is."""
     read = f"metadata read {human_seconds(round(found.metadata_age_s or 0))} ago"
     if not found.partitions:
@@ -64,7 +64,7 @@ def ailing_lines(found: AilingPartitionsOut, *, now: datetime) -> Iterator[Rende
     counts = (found.no_leader, "no leader"), (found.below_min_isr, "below min ISR"), (found.out_of_sync, "out of sync")
     yield styled(f"{', '.join(f'{count} {words}' for count, words in counts if count)}; {read}", "bold")
     headers = ["PARTITION", "STATE", "LEADER", "MIN ISR", "IN SYNC", "REPLICAS", "OUT OF SYNC"]
-    yield listing(headers, [_ailing_row(one, now) for one in found.partitions])
+    yield listing(headers, [_unhealthy_row(one, now) for one in found.partitions])
 
 
 def topic_lines(topic: TopicOut, *, now: datetime) -> Iterator[RenderableType]:
@@ -122,7 +122,7 @@ def _row(topic: TopicOut) -> list[Text | str]:
     ]
 
 
-def _ailing_row(one: AilingPartitionOut, now: datetime) -> list[Text | str]:
+def _unhealthy_row(one: UnhealthyPartitionOut, now: datetime) -> list[Text | str]:
     missing = [b for b in one.replicas if b not in one.isr and b not in one.adding]
     told = [f"{b} (seen {ago(one.behind_since[b], now)})" if b in one.behind_since else str(b) for b in missing]
     return [

@@ -15,7 +15,7 @@ def has_work(view: ClusterView) -> bool:
 
 @once
 def is_worked_on(view: ClusterView) -> bool:
-    """The same, but for faults on purpose: while one lasts, what ails is as ill as if nobody had asked."""
+    """The same, but for faults on purpose: while one lasts, what ails is as unhealthy as if nobody had asked."""
     if view.deleted or view.document is None:
         return False
     if (

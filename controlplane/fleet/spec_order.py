@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from controlplane.cluster.folds.spec_order import ILL, changes_in_hand, soak_of, speaks_against
+from controlplane.cluster.folds.spec_order import UNHEALTHY, changes_in_hand, soak_of, speaks_against
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.spec_order import SpecChange
 from controlplane.fleet.images.choice import stage
@@ -123,10 +123,12 @@ def _member(
     reached = max((past.since[c] for c in wanted if c in past.since), default=None)
     if reached is None:
         return FleetMember(name, rank, reached_at=now - soak, soak=soak), False
-    ill = sorted(t for t in ILL if t in other.conditions and speaks_against(other.conditions[t], reached, soak))
-    if ill:
-        told = other.conditions[ill[0]]
-        return FleetMember(name, rank, soak=soak, state=f"has it and is not well: {ill[0]}, {told.reason}"), True
+    unhealthy = sorted(
+        t for t in UNHEALTHY if t in other.conditions and speaks_against(other.conditions[t], reached, soak)
+    )
+    if unhealthy:
+        told = other.conditions[unhealthy[0]]
+        return FleetMember(name, rank, soak=soak, state=f"has it and is not well: {unhealthy[0]}, {told.reason}"), True
     lost = [i.key for i in other.alive() if i.lost_at is not None and i.lost_at <= reached + soak]
     if lost:
         return FleetMember(name, rank, soak=soak, state=f"has it and replaces {lost[0]}"), False

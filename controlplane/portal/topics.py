@@ -10,7 +10,7 @@ from controlplane.api.access.caller import Caller
 from controlplane.api.cluster_lookup import living
 from controlplane.api.presenters.topics import state_of, topic_out, with_learned
 from controlplane.api.problems import ApiError
-from controlplane.api.read_models.partitions import ailing as ailing_of, chosen_ailing
+from controlplane.api.read_models.partitions import chosen_unhealthy, unhealthy_partitions
 from controlplane.api.read_models.topics import AILMENTS, SORTS, TopicRow, chosen_topics, partition_rows, rows_in_order
 from controlplane.api.routes.topics import is_recorded, rows_of, topics_seen
 from controlplane.api.services import Services
@@ -51,7 +51,7 @@ def topics(
     view = living(services, name)
     snapshot = topics_seen(services, view.uid)
     if ailing and snapshot is not None:
-        return _ailing_partitions(request, services, rights, view, snapshot, q, state, skip)
+        return _unhealthy_page(request, services, rights, view, snapshot, q, state, skip)
     every = rows_of(request, services, view.uid, snapshot)
     shows = internal or q.strip().startswith("__")
     found = chosen_topics(every, text=q, sort=sort, down=down, internal=shows)
@@ -70,7 +70,7 @@ def topics(
         total=len(every),
         internal=internal,
         kafkas_own=sum(r.internal for r in every),
-        ails=len(ailing_of(snapshot)) if snapshot is not None else 0,
+        ails=len(unhealthy_partitions(snapshot)) if snapshot is not None else 0,
         snapshot=snapshot,
         recorded=is_recorded(services, view.uid),
         rates=services.fleet.clusters.traffic(view.uid).words(services.clock()),
@@ -80,7 +80,7 @@ def topics(
     )
 
 
-def _ailing_partitions(
+def _unhealthy_page(
     request: Request,
     services: Services,
     rights: Caller,
@@ -90,15 +90,15 @@ def _ailing_partitions(
     state: str,
     skip: int,
 ) -> Response:
-    every = ailing_of(snapshot)
+    every = unhealthy_partitions(snapshot)
     word = state if state in AILMENTS else ""
-    chosen = chosen_ailing(every, text=q, word=word)
+    chosen = chosen_unhealthy(every, text=q, word=word)
     found = chosen.found
     begin = skip if skip < len(found) else 0
     shown = found[begin : begin + MOST_ROWS]
     return page(
         request,
-        "ailing.html",
+        "unhealthy.html",
         head=head_of(request, services, rights, view),
         tab="topics",
         rows=rows_in_order(snapshot, shown, services.fleet.clusters.behind(view.uid)),

@@ -1,7 +1,7 @@
 """Which brokers are hot: far more CPU or traffic than their peers and than they had before, for long enough. Pure.
 
-A slow broker is ill by its latencies (`planner.anomalies.slow`); a hot one is well and has too much to do. What is
-judged is a share of what the machine has, where that is known: of its processors always, of its network where the
+A slow broker is unhealthy by its latencies (`planner.anomalies.slow`); a hot one is well and has too much to do. What
+is judged is a share of what the machine has, where that is known: of its processors always, of its network where the
 catalogue has the figure.
 """
 

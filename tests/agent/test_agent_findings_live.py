@@ -1,4 +1,4 @@
-"""Findings in real JVMs that are made ill on purpose, read through the metrics port that brokers have."""
+"""Findings in real JVMs that are made unhealthy on purpose, read through the metrics port that brokers have."""
 
 import resource
 import shutil

@@ -72,8 +72,8 @@ def test_a_broker_whose_cleaner_gave_up_is_restarted_and_then_told(living_cluste
         cluster.event("restart.completed", before, within_s=90)
         assert cluster.pids(sick.key) != pids
         # The damage is still there: the next cure would be a new VM, and the node rests before it gets one.
-        ailing = cluster.until(lambda: _ailing(cluster), "the condition Ailing", timeout_s=90)
-    assert "the next cure at" in ailing
+        unhealthy = cluster.until(lambda: _unhealthy(cluster), "the condition Ailing", timeout_s=90)
+    assert "the next cure at" in unhealthy
     assert [e.data["key"] for e in cluster.events(before) if e.type == "restart.requested"] == [sick.key]
     assert len(cluster.snapshot().live_brokers()) == 3
 
@@ -88,7 +88,7 @@ def _anomalies(cluster: LivingCluster) -> set[str]:
     return {a.kind for a in cluster.client.anomalies(cluster.spec.name).anomalies if a.state != "over"}
 
 
-def _ailing(cluster: LivingCluster) -> str:
+def _unhealthy(cluster: LivingCluster) -> str:
     return next((c.message for c in cluster.detail().conditions if c.type == "Ailing" and c.status), "")
 
 

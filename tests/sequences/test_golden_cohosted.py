@@ -121,11 +121,12 @@ def broker_beside_a_server_loses_their_disk(world: World) -> None:
     assert set(world.kafka.voters()) == {100, 102, 103}
 
 
-def server_beside_a_broker_falls_ill(world: World) -> None:
-    """It gets a fresh process, behind the gate of the ensemble; its broker runs on. Ill again, its VM is replaced."""
+def server_beside_a_broker_becomes_unhealthy(world: World) -> None:
+    """It gets a fresh process, behind the gate of the ensemble; its broker runs on. Unhealthy again, its VM is
+    replaced."""
     _born(world)
     brokers = {k: vm.process for k, vm in world.machines.vms.items()}
-    world.machines.fall_ill("brokers-b-0.g1/zookeeper", "deadlock", lasts=True)
+    world.machines.become_unhealthy("brokers-b-0.g1/zookeeper", "deadlock", lasts=True)
     world.run(until=lambda w: "restart.completed" in _kinds(w), ticks=120)
     assert {k: vm.process for k, vm in world.machines.vms.items()} == brokers
     assert (world.view().instances["brokers-b-0.g1"].member.starts, world.kafka.under_min_isr_s) == (2, 0)
@@ -253,7 +254,7 @@ STORIES = (
     broker_beside_a_server_is_restarted_alone,
     server_beside_a_broker_dies_and_comes_back,
     broker_beside_a_server_loses_their_disk,
-    server_beside_a_broker_falls_ill,
+    server_beside_a_broker_becomes_unhealthy,
     server_beside_a_broker_loses_its_directory,
     servers_beside_brokers_get_another_heap,
     heap_of_servers_beside_brokers_is_too_large,

@@ -29,7 +29,7 @@ def deadlock_is_cured_by_a_restart(world: World) -> None:
     """It has to last first; then one restart, under the gate of every restart, and nothing else."""
     _grown(world)
     before = sorted(i.key for i in world.view().alive())
-    world.machines.fall_ill("brokers-b-0.g1", "deadlock")
+    world.machines.become_unhealthy("brokers-b-0.g1", "deadlock")
     _watch(world, 150)
     assert sorted(i.key for i in world.view().alive()) == before
     assert _types(world).count("healing.requested") == 1
@@ -40,7 +40,7 @@ def deadlock_is_cured_by_a_restart(world: World) -> None:
 def illness_that_comes_back_gets_a_new_vm(world: World) -> None:
     """The restart did not last: after its rest the node is replaced, its replicas moved first."""
     _grown(world)
-    world.machines.fall_ill("brokers-b-0.g1", "memory_leak", lasts=True)
+    world.machines.become_unhealthy("brokers-b-0.g1", "memory_leak", lasts=True)
     _watch(world, 760)
     assert [r.data["cure"] for r in world.history() if r.type == "healing.requested"] == ["restart", "replace"]
     assert "brokers-b-0.g2" in {i.key for i in world.view().alive()}
@@ -50,18 +50,19 @@ def illness_that_comes_back_gets_a_new_vm(world: World) -> None:
 def failed_disk_gets_a_new_vm_at_once(world: World) -> None:
     """No process brings a disk back."""
     _grown(world)
-    world.machines.fall_ill("brokers-c-0.g1", "log_dir_failed")
+    world.machines.become_unhealthy("brokers-c-0.g1", "log_dir_failed")
     _watch(world, 600)
     assert [r.data["cure"] for r in world.history() if r.type == "healing.requested"] == ["replace"]
     assert "brokers-c-0.g2" in {i.key for i in world.view().alive()}
 
 
 def sick_broker_does_not_stop_a_roll(world: World) -> None:
-    """It falls ill while the roll runs: the node in hand is finished, the sick one is cured, then the roll goes on."""
+    """It becomes unhealthy while the roll runs: the node in hand is finished, the sick one is cured, then the roll goes
+    on."""
     _grown(world)
     world.declare(a_document(version="4.2.0"))
     _watch(world, 20)
-    world.machines.fall_ill("brokers-c-0.g1", "deadlock")
+    world.machines.become_unhealthy("brokers-c-0.g1", "deadlock")
     world.converge(ticks=600)
     assert {i.planned.kafka_version for i in world.view().alive()} == {"4.2.0"}
 
@@ -69,7 +70,7 @@ def sick_broker_does_not_stop_a_roll(world: World) -> None:
 def full_disk_is_told_and_left_to_people(world: World) -> None:
     """More disk or less data: nothing that a new process or a new VM would change."""
     _grown(world)
-    world.machines.fall_ill("brokers-a-0.g1", "disk_full:data")
+    world.machines.become_unhealthy("brokers-a-0.g1", "disk_full:data")
     _watch(world, 300)
     assert "healing.requested" not in _types(world)
 
@@ -77,19 +78,20 @@ def full_disk_is_told_and_left_to_people(world: World) -> None:
 def healing_switched_off_is_told(world: World) -> None:
     """Nothing is done without asking, and the condition says what would have been."""
     _grown(world, healing="restart: false, replace: false")
-    world.machines.fall_ill("brokers-a-0.g1", "deadlock")
+    world.machines.become_unhealthy("brokers-a-0.g1", "deadlock")
     _watch(world, 150)
     assert "healing.requested" not in _types(world)
-    ailing = world.view().conditions["Ailing"]
-    assert (ailing.status, ailing.reason) == (True, "GaveUp")
-    assert "the spec allows no restart without asking" in ailing.message
+    unhealthy = world.view().conditions["Ailing"]
+    assert (unhealthy.status, unhealthy.reason) == (True, "GaveUp")
+    assert "the spec allows no restart without asking" in unhealthy.message
 
 
 def sick_fleet_is_not_cured_to_death(world: World) -> None:
-    """Every broker is ill, again and again: each is restarted, and none gets a new VM for what all of them have."""
+    """Every broker is unhealthy, again and again: each is restarted, and none gets a new VM for what all of them
+    have."""
     _grown(world)
     for rack in "abc":
-        world.machines.fall_ill(f"brokers-{rack}-0.g1", "heap_full", lasts=True)
+        world.machines.become_unhealthy(f"brokers-{rack}-0.g1", "heap_full", lasts=True)
     _watch(world, 1300)
     assert [r.data["cure"] for r in world.history() if r.type == "healing.requested"] == ["restart"] * 3
     told = world.view().conditions["Ailing"]

@@ -98,7 +98,7 @@ def illness_is_cured_in_a_closed_window(world: World) -> None:
     _born(world)
     world.declare(a_document(windows=AT_THREE, machine="medium"))
     _watch(world, 10)
-    world.machines.fall_ill("brokers-a-0.g1", "log_dir_failed")
+    world.machines.become_unhealthy("brokers-a-0.g1", "log_dir_failed")
     _watch(world, 600)
     alive = {i.key for i in world.view().alive()}
     assert "brokers-a-0.g2" in alive
@@ -134,7 +134,7 @@ def roll_waits_until_people_thaw_it(world: World) -> None:
         "frozen until 2026-01-01 06:00 UTC by anna: winter sale (to end it: kedge thaw freeze-1), "
         "goes on at 2026-01-01 06:00 UTC"
     )
-    world.machines.fall_ill("brokers-a-0.g1", "log_dir_failed")
+    world.machines.become_unhealthy("brokers-a-0.g1", "log_dir_failed")
     _watch(world, 600)
     assert {"brokers-a-0.g2", "brokers-b-0.g1"} <= {i.key for i in world.view().alive()}
 

@@ -42,7 +42,7 @@ class Trouble:
         settings: bool = False,
         all_types: bool = False,
         asking: bool = False,
-        ailing: bool = False,
+        unhealthy: bool = False,
         hanging: bool = False,
         voting: bool = False,
         heaps: bool = False,
@@ -55,7 +55,7 @@ class Trouble:
         """`spec` overrides every document that is declared meanwhile; with `rivals` other servers take over at times,
         with `settings` those of the spec change, and people set others by hand (with `all_types` such as are no whole
         numbers, too); with `asking` people ask for restarts
-        and for single VMs to be replaced; with `ailing` agents find things wrong in services that run; with
+        and for single VMs to be replaced; with `unhealthy` agents find things wrong in services that run; with
         `hanging` moves and elections stand still for a while; with `voting` the number of controllers changes, and one
         loses its disk; with `heaps` those of the spec change, now and then to more than the VMs have; with `sharing`
         ZooKeeper servers beside brokers die; with `lagging` brokers leave their ISRs for a while, two at a time too;
@@ -89,7 +89,7 @@ class Trouble:
             *((("another server takes over", self._another_server),) if rivals else ()),
             *(((n, f) for n, f in self._setting_faults() for _ in range(3)) if settings else ()),
             *((("somebody asks for a restart or a new VM", self._somebody_asks),) * 4 if asking else ()),
-            *((("a service falls ill", self._falls_ill),) * 6 if ailing else ()),
+            *((("a service becomes unhealthy", self._becomes_unhealthy),) * 6 if unhealthy else ()),
             *((("moves or elections hang", self._hangs),) * 8 if hanging else ()),
             *(((n, f) for n, f in self._voting_faults() for _ in range(3)) if voting else ()),
             *((("a heap changes", self._heap_changes),) * 6 if heaps else ()),
@@ -304,14 +304,14 @@ class Trouble:
     def _somebody_asks(self) -> bool:
         return try_to_ask(self._world)
 
-    def _falls_ill(self) -> bool:
+    def _becomes_unhealthy(self) -> bool:
         machines = self._world.machines
         alive = [vm for vm in machines.vms.values() if vm.alive]
         running = sorted(vm.service_key(p.document) for vm in alive for p in vm.processes if p.up)
         if not running:
             return False
         finding = self._random.choice(("deadlock", "memory_leak", "log_dir_failed", "disk_full:data", "heap_full"))
-        machines.fall_ill(self._random.choice(running), finding, lasts=self._random.random() < 0.3)
+        machines.become_unhealthy(self._random.choice(running), finding, lasts=self._random.random() < 0.3)
         return True
 
     def _hangs(self) -> bool:

@@ -231,16 +231,16 @@ class Services:
     @property
     def are_well(self) -> bool:
         """Whether no VM is dead, the cloud answers, and there is no illness that something may be done about."""
-        is_ill = any(not illness.finding.startswith("disk_") for illness in self.illnesses.values())
+        is_unhealthy = any(not illness.finding.startswith("disk_") for illness in self.illnesses.values())
         told = (s for vm in self.vms.values() if vm.document for s in vm.document.services if s.state == "running")
         is_hurt = any(v.key in self.blank for v in self.volumes.values()) or any(self.has_lost(s) for s in told)
         is_hurt |= any(self.kafka.serves(broker) for broker in self.failed_disks)
         is_hurt |= bool(self.breakdowns.frozen or self.breakdowns.looping or self.strangers.among(self.vms))
         is_hurt |= self.metadata is not None and self.metadata.is_trouble
         is_hurt |= not self.taken_back.keys().isdisjoint(self.vms)
-        return all(vm.alive for vm in self.vms.values()) and not self.outage and not is_ill and not is_hurt
+        return all(vm.alive for vm in self.vms.values()) and not self.outage and not is_unhealthy and not is_hurt
 
-    def fall_ill(self, key: str, finding: str, *, lasts: bool = False) -> None:
+    def become_unhealthy(self, key: str, finding: str, *, lasts: bool = False) -> None:
         """From now on the agent of this VM finds that."""
         self.illnesses[key] = Illness(finding, self._clock(), lasts)
 

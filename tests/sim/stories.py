@@ -58,7 +58,7 @@ COHOSTED: dict[str, Any] = {"quorum": "members", "config": ", mode: zookeeper", 
 
 def life_of_a_cohosted_ensemble(world: World) -> None:
     """Founded on 3.8, rolled to 3.9 with its protocol, a VM lost, another heap of the servers, one that loses its
-    directory and one that falls ill; converged and quiet after each."""
+    directory and one that becomes unhealthy; converged and quiet after each."""
     world.declare(a_cohosted_document())
     world.converge(ticks=200)
     world.kafka.create_topic("orders", partitions=6, rf=3, min_isr=2, bytes_per_partition=20_000_000)
@@ -72,7 +72,7 @@ def life_of_a_cohosted_ensemble(world: World) -> None:
     world.machines.lose_member("brokers-c-0.g2")
     world.run(until=lambda w: not w.is_converged(), ticks=90)
     world.converge()
-    world.machines.fall_ill("brokers-a-0.g2/zookeeper", "deadlock")
+    world.machines.become_unhealthy("brokers-a-0.g2/zookeeper", "deadlock")
     world.run(until=lambda w: not w.is_converged(), ticks=90)
     world.converge()
 
@@ -98,7 +98,7 @@ def troubled_roll(
     settings: bool = False,
     all_types: bool = False,
     asking: bool = False,
-    ailing: bool = False,
+    unhealthy: bool = False,
     hanging: bool = False,
     voting: bool = False,
     sharing: bool = False,
@@ -126,7 +126,7 @@ def troubled_roll(
         "settings": settings,
         "all_types": all_types,
         "asking": asking,
-        "ailing": ailing,
+        "unhealthy": unhealthy,
         "hanging": hanging,
         "failing": failing,
     }

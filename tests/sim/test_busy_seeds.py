@@ -49,8 +49,8 @@ def watched(world: World, seconds: float) -> Iterable[str]:
     until, told = world.seconds + seconds, [""]
     while world.seconds < until:
         world.tick()
-        ailing = world.view().conditions.get("Ailing")
-        reason = ailing.reason if ailing is not None and ailing.status else ""
+        unhealthy = world.view().conditions.get("Ailing")
+        reason = unhealthy.reason if unhealthy is not None and unhealthy.status else ""
         if reason != told[-1]:
             told.append(reason)
     return told[1:]
@@ -119,7 +119,7 @@ def test_a_broker_that_stands_still_is_started_anew_and_nobody_else(seed: int) -
 def test_an_older_agent_that_tells_no_progress_has_nothing_done_to_its_broker() -> None:
     """Of it nobody knows whether it advances."""
     world = a_grown_world(1)
-    world.machines.fall_ill("brokers-a-0.g1", "metadata_lag")
+    world.machines.become_unhealthy("brokers-a-0.g1", "metadata_lag")
     world.machines.metadata = None
     assert watched(world, 300) == ["NotKnown"]
     assert "healing.requested" not in {r.type for r in world.history()}

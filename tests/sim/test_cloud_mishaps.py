@@ -207,7 +207,7 @@ def test_a_volume_somebody_deleted_stops_runs_by_its_name_until_its_node_is_give
 
 def test_a_broker_whose_volume_somebody_deleted_is_cured_like_any_that_lost_its_disk(world: MishapWorld) -> None:
     victim, volume = delete_a_volume(world)
-    world.machines.fall_ill(victim.key, "log_dir_failed", lasts=True)
+    world.machines.become_unhealthy(victim.key, "log_dir_failed", lasts=True)
     world.run(until=lambda w: victim.key not in {i.key for i in w.view().alive()}, ticks=300)
     whole(world)
     assert volume not in {v.key for i in world.view().alive() for v in i.planned.volumes}

@@ -1,4 +1,5 @@
-"""A bad image makes every cluster ill: the fleet begins so many cures, says why no more, and goes on after a person."""
+"""A bad image makes every cluster unhealthy: the fleet begins so many cures, says why no more, and goes on after a
+person."""
 
 from controlplane.converger.situation.cure_budget import FleetCures
 from controlplane.converger.tick.fleet_brake import FleetBrake
@@ -8,16 +9,16 @@ from tests.sim.imagefleet import OneOfTheBrake
 from tests.sim.world import World
 
 
-def test_of_a_fleet_that_is_ill_no_more_are_cured_than_the_brake_lets() -> None:
+def test_of_a_fleet_that_is_unhealthy_no_more_are_cured_than_the_brake_lets() -> None:
     brake = FleetBrake(cures=FleetCures(2))
-    worlds = [_ill(brake, name) for name in ("a", "b", "c")]
+    worlds = [_unhealthy(brake, name) for name in ("a", "b", "c")]
     for _ in range(40):
         for world in worlds:
             world.tick()
     assert [_cures(world) for world in worlds] == [1, 1, 0]
-    ailing = worlds[2].view().conditions["Ailing"]
-    assert (ailing.status, ailing.reason) == (True, "FleetBrake")
-    assert "2 cures in 2 clusters within a day" in ailing.message
+    unhealthy = worlds[2].view().conditions["Ailing"]
+    assert (unhealthy.status, unhealthy.reason) == (True, "FleetBrake")
+    assert "2 cures in 2 clusters within a day" in unhealthy.message
 
     worlds[0].person(facts.ClusterResumed("it was the image: withdrawn"))
     for _ in range(40):
@@ -65,9 +66,9 @@ def _begun(brake: FleetBrake, name: str, version: str) -> World:
     return world
 
 
-def _ill(brake: FleetBrake, name: str) -> World:
+def _unhealthy(brake: FleetBrake, name: str) -> World:
     world = _born(brake, name)
-    world.machines.fall_ill("brokers-a-0.g1", "deadlock")
+    world.machines.become_unhealthy("brokers-a-0.g1", "deadlock")
     return world
 
 

@@ -100,7 +100,7 @@ def test_it_converges_though_disks_fail_in_zookeeper_mode(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(2450, 2452))
 def test_brokers_with_two_disks_are_rolled_through_seeded_trouble(seed: int) -> None:
-    troubled_roll(seed, disks=TWO, ailing=True, asking=True)
+    troubled_roll(seed, disks=TWO, unhealthy=True, asking=True)
 
 
 @pytest.mark.soak

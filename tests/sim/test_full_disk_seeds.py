@@ -124,7 +124,7 @@ class Filling(Trouble):
         machines = self._world.machines
         self._how.pop(broker, None)
         self._world.kafka.shelves.taken.pop(broker, None)
-        for key in [k for k, ill in machines.illnesses.items() if ill.finding == "disk_full:data"]:
+        for key in [k for k, unhealthy in machines.illnesses.items() if unhealthy.finding == "disk_full:data"]:
             del machines.illnesses[key]
         machines.breakdowns.looping.clear()
 

@@ -61,17 +61,17 @@ def test_seed_5018_a_successor_that_is_to_be_kept_empty_stops_nobody() -> None:
 
 
 @pytest.mark.parametrize("seed", range(1500, 1508))
-def test_it_converges_though_services_fall_ill(seed: int) -> None:
-    world = troubled_roll(seed, chance=0.12, ailing=True, steps=500)
+def test_it_converges_though_services_become_unhealthy(seed: int) -> None:
+    world = troubled_roll(seed, chance=0.12, unhealthy=True, steps=500)
     assert any(r.type == "healing.requested" for r in world.history())
 
 
 def test_seed_7002_what_a_lost_broker_had_goes_to_its_successor_though_that_is_to_be_replaced_too() -> None:
-    troubled_roll(7002, chance=0.15, ailing=True, asking=True, steps=500)
+    troubled_roll(7002, chance=0.15, unhealthy=True, asking=True, steps=500)
 
 
 def test_seed_7011_a_sick_controller_is_not_restarted_a_moment_after_another_was_lost() -> None:
-    troubled_roll(7011, chance=0.15, ailing=True, steps=500)
+    troubled_roll(7011, chance=0.15, unhealthy=True, steps=500)
 
 
 @pytest.mark.parametrize("seed", range(1600, 1606))
@@ -90,7 +90,7 @@ def test_seed_9061_controllers_leave_though_a_feature_level_was_being_raised_whe
 
 
 def test_seed_7156_a_controller_is_restarted_in_the_moment_another_one_dies_and_nobody_could_know() -> None:
-    troubled_roll(7156, chance=0.15, ailing=True, asking=True, steps=100)
+    troubled_roll(7156, chance=0.15, unhealthy=True, asking=True, steps=100)
 
 
 def test_seed_88123_a_broker_stopped_for_a_successor_that_died_gets_another_though_the_spec_wants_no_change() -> None:
@@ -118,9 +118,9 @@ def test_it_converges_after_much_more_trouble_with_people_who_ask() -> None:
 @pytest.mark.timeout(7200)
 def test_it_converges_after_much_more_trouble_with_illnesses() -> None:
     def run(seed: int) -> object:
-        return troubled_roll(seed, chance=0.15, ailing=True, asking=seed % 2 == 0, steps=500)
+        return troubled_roll(seed, chance=0.15, unhealthy=True, asking=seed % 2 == 0, steps=500)
 
-    sweep("troubled_roll, chance=0.15, ailing=True, steps=500, seed", range(7000, 7300), run)
+    sweep("troubled_roll, chance=0.15, unhealthy=True, steps=500, seed", range(7000, 7300), run)
 
 
 @pytest.mark.soak

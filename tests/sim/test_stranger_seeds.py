@@ -103,8 +103,8 @@ def _are_cured_or_told(world: World) -> bool:
 
 def _gave_up(world: World) -> bool:
     """Whether Kedge says that a person has to see: too many had the same, so a new VM may well have it, too."""
-    ailing = world.view().conditions.get("Ailing")
-    return ailing is not None and ailing.status and ailing.reason == "GaveUp"
+    unhealthy = world.view().conditions.get("Ailing")
+    return unhealthy is not None and unhealthy.status and unhealthy.reason == "GaveUp"
 
 
 @pytest.mark.parametrize("seed", range(3600, 3602))

@@ -48,9 +48,9 @@ class WindowedWorld(World):
             there = [i for i in view.of_node(made["node"]) if i.phase is Phase.JOINED]
             newest = there[-1] if there and there[-1] == view.of_node(made["node"])[-1] else None
             gone = newest is None or newest.lost or bool(view.is_broken(newest))
-            ill = any(c.node == made["node"] for c in view.vms.cures)
+            unhealthy = any(c.node == made["node"] for c in view.vms.cures)
             down = newest is not None and newest.is_broker and not self.kafka.serves(newest.service_id)
-            if made["replaces"] and not (gone or ill or down):
+            if made["replaces"] and not (gone or unhealthy or down):
                 return f"replacement of {made['node']}, which serves"
         return ""
 
@@ -81,14 +81,14 @@ def test_it_converges_though_its_window_closes_in_the_middle_of_trouble(seed: in
 
 
 @pytest.mark.parametrize("seed", range(1810, 1812))
-def test_it_converges_though_services_fall_ill_outside_the_window(seed: int) -> None:
-    troubled_windows(seed, ailing=True)
+def test_it_converges_though_services_become_unhealthy_outside_the_window(seed: int) -> None:
+    troubled_windows(seed, unhealthy=True)
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(7200)
 def test_it_converges_after_much_more_trouble_around_windows() -> None:
     def run(seed: int) -> object:
-        return troubled_windows(seed, chance=0.15, ailing=seed % 2 == 0, rivals=seed % 3 == 0)
+        return troubled_windows(seed, chance=0.15, unhealthy=seed % 2 == 0, rivals=seed % 3 == 0)
 
     sweep("troubled_windows, chance=0.15, seed", range(10_000, 10_200), run)

@@ -40,7 +40,8 @@ class _TopicLook:
 
     @property
     def finding(self) -> Finding:
-        """That others wait is neither well nor ill: anybody may say so of their session, and one relay is enough."""
+        """That others wait is neither healthy nor unhealthy: anybody may say so of their session, and one relay is
+        enough."""
         waiting = ", ".join(f"{count} of role {role}" for role, count in sorted(self.waiting.items()) if count)
         told = f"{self.told}; relays that wait: {waiting}" if waiting else self.told
         return Finding("the audit's topic", self.state is AuditTopicState.REACHED, told, self.then)

@@ -12,8 +12,8 @@ from prometheus_client.metrics_core import Metric
 from controlplane.api.audit.status import AuditTopicState, TopicStatus
 
 YOUNG = timedelta(minutes=1)
-"""It is looked at every 5 s. Of an older look only its time is told, and that it went ill: how far the topic is, and
-who waits, is known no more.
+"""It is looked at every 5 s. Of an older look only its time is told, and that it became unhealthy: how far the topic
+is, and who waits, is known no more.
 """
 
 
@@ -33,9 +33,9 @@ def audit_topic_families(told: TopicStatus | None, now: datetime) -> Iterator[Me
     )
     if told is not None:
         is_young = now - told.at <= YOUNG
-        is_ill = told.state is not AuditTopicState.REACHED
-        if is_young or is_ill:
-            problem.add_metric([], float(is_ill))
+        is_unhealthy = told.state is not AuditTopicState.REACHED
+        if is_young or is_unhealthy:
+            problem.add_metric([], float(is_unhealthy))
         if told.reached_at is not None:
             reached.add_metric([], told.reached_at.timestamp())
         if is_young:

@@ -8,7 +8,7 @@ from controlplane.api.presenters.sources import source_of_cluster
 from controlplane.api.read_models.cluster_words import Word, health_word, sync_word
 from controlplane.api.schemas import clusters as api
 from controlplane.api.services import PortalServices
-from controlplane.cluster.observed.agent_reports import AGENT_FINDINGS, ailing
+from controlplane.cluster.observed.agent_reports import AGENT_FINDINGS, unhealthy_clusters
 from controlplane.cluster.view import ClusterView
 
 _ENVIRONMENT = ("environment", "env")
@@ -31,7 +31,7 @@ class FleetRow:
 
 def fleet_rows(services: PortalServices) -> list[FleetRow]:
     """A line for each living cluster, in no order."""
-    sick = ailing(services.cluster.latest.of_kind(AGENT_FINDINGS), services.clock())
+    sick = unhealthy_clusters(services.cluster.latest.of_kind(AGENT_FINDINGS), services.clock())
     return [_row(services, v, ails=v.uid in sick) for v in services.fleet.clusters.views() if not v.deleted]
 
 
@@ -44,7 +44,7 @@ def rows_like(rows: Iterable[FleetRow], *, text: str, health: str) -> list[Fleet
 def fleet_row(services: PortalServices, view: ClusterView) -> FleetRow:
     """The line of one cluster."""
     marks = services.cluster.latest.of_cluster(view.uid, AGENT_FINDINGS)
-    return _row(services, view, ails=bool(ailing(marks, services.clock())))
+    return _row(services, view, ails=bool(unhealthy_clusters(marks, services.clock())))
 
 
 def _row(services: PortalServices, view: ClusterView, *, ails: bool) -> FleetRow:

@@ -90,14 +90,15 @@ def partitions_out(
     )
 
 
-def ailing_out(
+def unhealthy_out(
     view: ClusterView, chosen: Chosen, rows: Sequence[PartitionRow], *, age_s: float | None, recorded: bool
-) -> topic_api.AilingPartitionsOut:
+) -> topic_api.UnhealthyPartitionsOut:
     """A page of `rows`, of those that were chosen."""
     told = [
-        topic_api.AilingPartitionOut(id=id_of(row.seen), topic=row.seen.name.topic, **_partition(row)) for row in rows
+        topic_api.UnhealthyPartitionOut(id=id_of(row.seen), topic=row.seen.name.topic, **_partition(row))
+        for row in rows
     ]
-    return topic_api.AilingPartitionsOut(
+    return topic_api.UnhealthyPartitionsOut(
         cluster=view.name,
         metadata_age_s=age_s,
         recorded=recorded,

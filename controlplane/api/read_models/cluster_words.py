@@ -48,8 +48,8 @@ def health_word(view: ClusterView, snapshot: KafkaSnapshot | None, now: datetime
     agent has told of a finding a moment ago."""
     if view.history.unreadable:
         return Word("Unknown", "mute", f"the history cannot be read: {view.history.unreadable}")
-    if (ill := _illness(view, snapshot)) is not None:
-        return ill
+    if (unhealthy := _illness(view, snapshot)) is not None:
+        return unhealthy
     if view.requests.held or hold_on(view, now) is not None:
         return Word("Suspended", "warn", view.requests.held or view.requests.paused or "the spec says pause")
     if view.requests.tombstone or is_worked_on(view):

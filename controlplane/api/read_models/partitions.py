@@ -20,12 +20,12 @@ class Chosen:
 
 
 @once_a_reading
-def ailing(snapshot: KafkaSnapshot) -> Sequence[PartitionSeen]:
+def unhealthy_partitions(snapshot: KafkaSnapshot) -> Sequence[PartitionSeen]:
     """Every partition of the cluster that ails: those without a leader first, then those below min ISR, by name."""
     return sorted((p for p in snapshot.partitions if ailment(p)), key=_place)
 
 
-def chosen_ailing(every: Sequence[PartitionSeen], *, text: str = "", word: str = "") -> Chosen:
+def chosen_unhealthy(every: Sequence[PartitionSeen], *, text: str = "", word: str = "") -> Chosen:
     """Of those, the ones of topics with the text in their name; of these, those of one word where it is one."""
     wanted = text.strip().lower()
     named = [p for p in every if wanted in p.name.topic.lower()]

@@ -12,9 +12,9 @@ from controlplane.api.given_commands import carry_out
 from controlplane.api.paging import MOST_ON_A_PAGE, After, AfterId, AfterNumber, Most, PartOf, Turning
 from controlplane.api.past import At, past_of
 from controlplane.api.past_topics import past_topic_out, past_topics_out
-from controlplane.api.presenters.topics import ailing_out, partitions_out, topic_out, topics_out, with_learned
+from controlplane.api.presenters.topics import partitions_out, topic_out, topics_out, unhealthy_out, with_learned
 from controlplane.api.problems import ApiError
-from controlplane.api.read_models.partitions import ailing as ailing_of, behind, chosen_ailing, id_of, place_of
+from controlplane.api.read_models.partitions import behind, chosen_unhealthy, id_of, place_of, unhealthy_partitions
 from controlplane.api.read_models.topic_rates import RatedTopics
 from controlplane.api.read_models.topics import TopicRow, partition_rows, rows_in_order
 from controlplane.api.request_identity import CommandId
@@ -115,7 +115,7 @@ def list_partitions(
 
 
 @router.get("/clusters/{name}/ailing-partitions")
-def list_ailing(
+def list_unhealthy(
     name: str,
     services: Services,
     turn: Turning,
@@ -123,7 +123,7 @@ def list_ailing(
     state: Annotated[Word, Query(description="those alone of which this is the worst to be said")] = "",
     after: AfterId = "",
     limit: Most = MOST_ON_A_PAGE,
-) -> topic_api.AilingPartitionsOut:
+) -> topic_api.UnhealthyPartitionsOut:
     """The partitions of all topics that lack their leader, their min ISR or a replica in sync, the worst first, as
     Kafka's metadata was read last. Those of Kafka's own topics are among them. What `after` names may be well again.
     """
@@ -133,9 +133,9 @@ def list_ailing(
     if after and place is None:
         then = "`after` takes the `id` of the last partition of the page before."
         raise ApiError(422, "after-unknown", f"{after!r} is the id of no partition", next_step=then)
-    chosen = chosen_ailing(ailing_of(snapshot) if snapshot else (), text=q, word=state)
+    chosen = chosen_unhealthy(unhealthy_partitions(snapshot) if snapshot else (), text=q, word=state)
     page = turn.page(behind(chosen.found, place), id_of, limit)
-    return ailing_out(
+    return unhealthy_out(
         view,
         chosen,
         rows_in_order(snapshot, page, services.fleet.clusters.behind(view.uid)) if snapshot else (),

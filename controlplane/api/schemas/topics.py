@@ -116,14 +116,14 @@ class PartitionsOut(Message):
     total: int
 
 
-class AilingPartitionOut(PartitionOut):
+class UnhealthyPartitionOut(PartitionOut):
     """One partition that ails. `id` is what `after` takes."""
 
     id: str
     topic: str
 
 
-class AilingPartitionsOut(Message):
+class UnhealthyPartitionsOut(Message):
     """Partitions of all topics that lack their leader, their min ISR or a replica in sync, in this order and then by
     name. `metadata_age_s` is null while Kafka was not read yet: then nothing is known, and nobody says that none ails.
     `total` counts all that match, of which `partitions` may be a page; the three counts are by word, of all topics that
@@ -132,7 +132,7 @@ class AilingPartitionsOut(Message):
     cluster: str
     metadata_age_s: float | None
     recorded: bool = Field(description="as `recorded` of topics")
-    partitions: list[AilingPartitionOut]
+    partitions: list[UnhealthyPartitionOut]
     total: int
     no_leader: int
     below_min_isr: int

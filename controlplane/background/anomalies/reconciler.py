@@ -22,7 +22,7 @@ from controlplane.background.anomalies.windows import Windows
 from controlplane.background.rounds import Round
 from controlplane.cluster.commands import Command, CommandRefused, DemoteBroker, PromoteBroker
 from controlplane.cluster.healing_switches import why_not
-from controlplane.cluster.observed.agent_reports import AGENT_FINDINGS, AGENT_REPORT, ailing
+from controlplane.cluster.observed.agent_reports import AGENT_FINDINGS, AGENT_REPORT, unhealthy_clusters
 from controlplane.cluster.observed.hot_brokers import HotNoted, keep_hot
 from controlplane.cluster.view import ClusterView
 from controlplane.fleet.ports import SeenFleet
@@ -119,7 +119,7 @@ class AnomalyReconciler:
     def poll(self) -> None:
         """A cluster that cannot be looked at is left for the next round. Raises StoreUnavailable, RoundIncomplete."""
         now, this_round = self._clock(), Round("anomalies")
-        sick = ailing(self._latest.of_kind(AGENT_FINDINGS), now)
+        sick = unhealthy_clusters(self._latest.of_kind(AGENT_FINDINGS), now)
         views = [v for v in self._fleet.views() if v.document is not None]
         outliers = self._outliers([v for v in views if not v.history.unreadable], now, this_round)
         recorded = 0

@@ -19,9 +19,9 @@ class TopicCalls(ApiCalls):
         path, asked = "topics", {"q": match} if match else {}
         return self.whole_of(name, path, topic_api.TopicsOut, of="topics", params=asked)
 
-    def ailing_partitions(self, name: str, *, match: str = "") -> topic_api.AilingPartitionsOut:
+    def unhealthy_partitions(self, name: str, *, match: str = "") -> topic_api.UnhealthyPartitionsOut:
         """The partitions of all topics that are not in sync, the worst first."""
-        path, reply = "ailing-partitions", topic_api.AilingPartitionsOut
+        path, reply = "ailing-partitions", topic_api.UnhealthyPartitionsOut
         return self.whole_of(name, path, reply, of="partitions", params={"q": match} if match else {})
 
     def topic(self, name: str, topic: str) -> topic_api.TopicOut:

@@ -10,7 +10,7 @@ from controlplane.cli.options import Cluster, Output, Reason
 from controlplane.cli.output import Format, document, show_answer, show_or_write, write_document
 from controlplane.cli.prompts import typed_name
 from controlplane.cli.session import Session, session_of
-from controlplane.cli.topics_view import ailing_lines, declaration_table, topic_lines, topic_table
+from controlplane.cli.topics_view import declaration_table, topic_lines, topic_table, unhealthy_lines
 
 topic = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -43,7 +43,7 @@ def topics(
     """
     session = session_of(context)
     if ailing:
-        _show_ailing(session, session.client.ailing_partitions(cluster, match=match), output)
+        _show_unhealthy(session, session.client.unhealthy_partitions(cluster, match=match), output)
         return
     found = session.client.topics(cluster, match=match)
     shown = [one for one in found.topics if internal or not one.internal or one.declared]
@@ -158,10 +158,10 @@ def delete(
     show_answer(session, session.client.delete_topic(cluster, name, order), output)
 
 
-def _show_ailing(session: Session, found: topic_api.AilingPartitionsOut, output: Format) -> None:
+def _show_unhealthy(session: Session, found: topic_api.UnhealthyPartitionsOut, output: Format) -> None:
     if output is not Format.TEXT:
         write_document(session, output, document("AilingPartitions", found))
     elif found.metadata_age_s is None:
         session.tell(f"Kafka of {found.cluster} was not read yet by any server: partitions out of sync are not known")
     else:
-        session.show(*ailing_lines(found, now=session.around.utc_now()))
+        session.show(*unhealthy_lines(found, now=session.around.utc_now()))

@@ -17,7 +17,7 @@ from events.spec.change import FieldChange, differences
 from events.spec.fields import FieldClass
 from events.spec.model import KafkaClusterDocument
 
-ILL = frozenset(
+UNHEALTHY = frozenset(
     {
         "Ailing",
         "AtMinIsr",
@@ -93,7 +93,7 @@ def reached(view: ClusterView, at: datetime) -> SpecOrderView | None:
 def ended(view: ClusterView, condition: str, at: datetime) -> SpecOrderView | None:
     """A condition that speaks against a change is over: what soaked when it came soaks anew."""
     known, before = view.declaration.spec_order, view.conditions.get(condition)
-    if known is None or before is None or not before.status or condition not in ILL:
+    if known is None or before is None or not before.status or condition not in UNHEALTHY:
         return known
     hit = {c: at for c, t in known.since.items() if speaks_against(before, t, soak_of(view))}
     return replace(known, since=frozen({**known.since, **hit})) if hit else known

@@ -89,7 +89,7 @@ def last_report(latest: LatestStore, cluster_uid: ClusterUid, key: str) -> Repor
     return reports_by_key([kept]).get(key) if kept is not None else None
 
 
-def ailing(marks: Iterable[LatestValue], now: datetime) -> frozenset[ClusterUid]:
+def unhealthy_clusters(marks: Iterable[LatestValue], now: datetime) -> frozenset[ClusterUid]:
     """Clusters of which something was found a moment ago."""
     return frozenset(m.subject.cluster_uid for m in marks if now - m.observed_at <= STALE_AFTER)
 

@@ -105,7 +105,7 @@ def _paused(situation: Situation) -> facts.ConditionChanged:
     return facts.ConditionChanged(PAUSED, False, "Free", "")
 
 
-def _ailing(situation: Situation) -> facts.ConditionChanged:
+def _unhealthy(situation: Situation) -> facts.ConditionChanged:
     """Findings that have a cure which is not given: because it has failed, is not allowed, was given too often, or
     would make it no better."""
     left = sorted(health_of(situation).refusals, key=lambda r: not r.gave_up)
@@ -191,7 +191,7 @@ _TOLD: tuple[Callable[[Situation], facts.ConditionChanged | None], ...] = (
     _orphans,
     listing_refused,
     _fallback,
-    _ailing,
+    _unhealthy,
     reassignment_hung,
     strangers_told,
     elections_fail,

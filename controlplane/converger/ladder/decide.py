@@ -95,7 +95,7 @@ def _in_hand(situation: Situation, number: int, verdict: Verdict) -> Verdict:
         begun = _restarted_first(situation)
         if begun is not None:
             return begun
-    if verdict.wait is not None and rung.waits_for_ill(verdict.wait.reason):
+    if verdict.wait is not None and rung.waits_for_unhealthy(verdict.wait.reason):
         first = lost_disk_first(situation) or _restarted_first(situation)
         return first or _explained(situation, _put_off(situation, verdict))
     if rung.waits_for_agents:

@@ -57,8 +57,8 @@ class Rung:
     """It goes on though something before it waits for metadata that a lost quorum keeps from everybody."""
     waits_for_copies: bool = False
     """It may wait for what nobody who serves has a copy of: who has it may be started anew first."""
-    waits_for_ill: Callable[[WaitReason], bool] = lambda reason: False
-    """Whether it may wait, for that reason, for one that is ill, whom nobody would cure meanwhile."""
+    waits_for_unhealthy: Callable[[WaitReason], bool] = lambda reason: False
+    """Whether it may wait, for that reason, for one that is unhealthy, whom nobody would cure meanwhile."""
 
     @property
     def name(self) -> str:

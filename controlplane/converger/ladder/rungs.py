@@ -143,7 +143,7 @@ LADDER: tuple[Rung, ...] = (
         why="sees a drain through, all its rounds",
         lets_notices_pass=True,
         waits_for_copies=True,
-        waits_for_ill=lambda reason: reason.drain_stands,
+        waits_for_unhealthy=lambda reason: reason.drain_stands,
     ),
     Rung(
         late_order_step,
@@ -183,7 +183,7 @@ LADDER: tuple[Rung, ...] = (
         why="a successor stands there already",
         lets_notices_pass=True,
         sees_controllers_in=True,
-        waits_for_ill=lambda reason: True,
+        waits_for_unhealthy=lambda reason: True,
     ),
     Rung(
         controller_move_step,

@@ -1,7 +1,7 @@
 """Stages of the fleet: a changed spec waits until earlier stages that have the same change in hand are through with it.
 
-What is lost, ill or down is mended meanwhile, live settings are set and what has begun is ended, as outside a window. A
-person may let one generation go on without them (`kedge roll --now`).
+What is lost, unhealthy or down is mended meanwhile, live settings are set and what has begun is ended, as outside a
+window. A person may let one generation go on without them (`kedge roll --now`).
 """
 
 from controlplane.cluster.view import ClusterView

@@ -68,7 +68,7 @@ def may_go_away(situation: Situation, kafka: KafkaSnapshot, instance: InstanceVi
     if is_unproved(situation, kafka, instance) and not says_it_is_down(situation, instance):
         # It may well serve again: nobody else may be away beside it, and that it may be away itself excuses nothing.
         away = {broker: told for broker, told in away.items() if broker != instance.service_id}
-    if instance.service_id in away or _is_ill(situation, instance):
+    if instance.service_id in away or _is_unhealthy(situation, instance):
         return Gate(True, f"{instance.key} is away or ill itself")
     most = most_away(situation.view)
     if len(away) < most:
@@ -78,9 +78,9 @@ def may_go_away(situation: Situation, kafka: KafkaSnapshot, instance: InstanceVi
     return Gate(False, f"{first}{more} (at most {most} at a time, by rollout.maxUnavailable)")
 
 
-def _is_ill(situation: Situation, instance: InstanceView) -> bool:
+def _is_unhealthy(situation: Situation, instance: InstanceView) -> bool:
     """Whether it is stopped as its own cure. One whose host goes down serves until then, and no longer goes where its
-    cloud took that back: it is ill only with the date at hand."""
+    cloud took that back: it is unhealthy only with the date at hand."""
     findings = findings_being_cured(situation.view, instance.node, instance.key)
     if findings - {MAINTENANCE_FINDING}:
         return True

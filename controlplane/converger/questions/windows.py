@@ -1,8 +1,8 @@
 """Windows and freezes: what may begin at any time, and what waits until it is welcome.
 
-What has begun is always ended, and what is lost, ill or down is always mended; what else a rung of the ladder begins
-waits for a window of the spec, outside every freeze. A person may waive the windows for the work of one generation
-(`kedge roll --now`), never a freeze.
+What has begun is always ended, and what is lost, unhealthy or down is always mended; what else a rung of the ladder
+begins waits for a window of the spec, outside every freeze. A person may waive the windows for the work of one
+generation (`kedge roll --now`), never a freeze.
 """
 
 from collections.abc import Iterable

@@ -114,7 +114,7 @@ class Observer:
 
     def hears_of(self, view: ClusterView) -> bool:
         """Whether agents found something wrong in it, by what is kept now."""
-        return self._agents.is_ailing(view.uid, anew=True)
+        return self._agents.is_unhealthy(view.uid, anew=True)
 
     def would_dial(self, view: ClusterView) -> bool:
         """Whether the next look at the cluster asks its brokers."""

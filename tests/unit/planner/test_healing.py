@@ -57,17 +57,17 @@ def test_a_failed_disk_gets_a_new_vm_at_once(finding: str) -> None:
 
 @pytest.mark.parametrize("finding", ["registration_wrong", "wrong_identity", "zookeeper_session"])
 def test_a_broker_that_is_another_for_the_others_is_started_anew_first_and_then_gets_a_new_vm(finding: str) -> None:
-    ill = replace(STUCK, finding=finding)
-    assert cure_of(ailment=ill) is Cure.RESTART
-    assert cure_of(past(60, finding=finding), ailment=ill) is Cure.REPLACE
+    unhealthy = replace(STUCK, finding=finding)
+    assert cure_of(ailment=unhealthy) is Cure.RESTART
+    assert cure_of(past(60, finding=finding), ailment=unhealthy) is Cure.REPLACE
 
 
 @pytest.mark.parametrize("finding", ["crash_loop", "unreachable"])
 def test_what_no_start_helps_gets_a_new_vm_at_once_and_one_alone_a_day(finding: str) -> None:
-    ill = replace(STUCK, finding=finding)
-    assert cure_of(ailment=ill) is Cure.REPLACE
-    assert cure_of(ailment=ill, policy=replace(POLICY, replace=False)).gave_up  # type: ignore[union-attr]
-    again = cure_of(past(60, Cure.REPLACE, finding=finding), ailment=ill)
+    unhealthy = replace(STUCK, finding=finding)
+    assert cure_of(ailment=unhealthy) is Cure.REPLACE
+    assert cure_of(ailment=unhealthy, policy=replace(POLICY, replace=False)).gave_up  # type: ignore[union-attr]
+    again = cure_of(past(60, Cure.REPLACE, finding=finding), ailment=unhealthy)
     assert isinstance(again, HealingRefusal)
     assert again.gave_up
 
@@ -118,7 +118,7 @@ def test_a_node_rests_after_a_cure_and_ever_longer() -> None:
     assert isinstance(cure_of(*twice), HealingRefusal)
 
 
-def test_what_is_ill_longest_is_tried_first() -> None:
+def test_what_is_unhealthy_longest_is_tried_first() -> None:
     older = replace(STUCK, node="brokers-b-0", key="brokers-b-0.g1", since=NOW - timedelta(hours=1))
     chosen, refused = prescribe([STUCK, older], [], POLICY, NOW)
     assert [p.ailment for p in chosen] == [older, STUCK]
@@ -167,9 +167,9 @@ _MINUTES = st.integers(0, 3000)
 @settings(deadline=None, max_examples=30)
 @given(st.lists(st.tuples(st.sampled_from("abc"), _FINDINGS, st.sampled_from(list(Cure)), _MINUTES), max_size=12))
 def test_a_sick_cluster_is_never_cured_to_death(done: list[tuple[str, str, Cure, int]]) -> None:
-    """Followed for three days with every node ill all the time."""
+    """Followed for three days with every node unhealthy all the time."""
     history = sorted((past(m, c, f"brokers-{n}-0", f) for n, f, c, m in done), key=lambda c: c.at)
-    ill = [
+    unhealthy = [
         Ailment(f"brokers-{n}-0", f"brokers-{n}-0.g1", f, NOW - timedelta(hours=1), "")
         for n in "abc"
         for f in ("deadlock", "memory_leak")
@@ -177,7 +177,7 @@ def test_a_sick_cluster_is_never_cured_to_death(done: list[tuple[str, str, Cure,
     begun: list[datetime] = []
     now = NOW
     while now < NOW + timedelta(days=3):
-        for chosen in prescribe(ill, history, POLICY, now)[0][:1]:
+        for chosen in prescribe(unhealthy, history, POLICY, now)[0][:1]:
             mine = [c.at for c in history if c.node == chosen.ailment.node]
             assert not mine or now - mine[-1] >= BACK_OFF
             history.append(PastCure(chosen.ailment.node, chosen.ailment.finding, chosen.cure, now))

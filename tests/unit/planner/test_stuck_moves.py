@@ -163,7 +163,7 @@ def test_a_follower_that_grows_under_no_known_write_rate_is_left_alone() -> None
     )
 
 
-def ill(diagnosis: Diagnosis, name: str = "orders-0", *, safe: bool = True) -> StuckMove:
+def stuck(diagnosis: Diagnosis, name: str = "orders-0", *, safe: bool = True) -> StuckMove:
     topic, _, number = name.rpartition("-")
     return StuckMove(TopicPartition(topic, int(number)), diagnosis, 1010, LONG_AGO, f"{name} hangs", safe)
 
@@ -186,59 +186,59 @@ def prescribed(
     ],
 )
 def test_each_trouble_has_its_cure(diagnosis: Diagnosis, cure: MoveCure) -> None:
-    prescription, _ = prescribed(ill(diagnosis))
+    prescription, _ = prescribed(stuck(diagnosis))
     assert prescription is not None
     assert prescription.cure is cure
 
 
 def test_the_gentlest_cure_comes_first() -> None:
-    prescription, _ = prescribed(ill(Diagnosis.CONTROLLER), ill(Diagnosis.THROTTLE, "orders-1"))
+    prescription, _ = prescribed(stuck(Diagnosis.CONTROLLER), stuck(Diagnosis.THROTTLE, "orders-1"))
     assert prescription is not None
     assert prescription.cure is MoveCure.RAISE_THROTTLE
 
 
 def test_a_throttle_is_doubled_on_both_sides() -> None:
-    prescription, _ = prescribed(ill(Diagnosis.THROTTLE))
+    prescription, _ = prescribed(stuck(Diagnosis.THROTTLE))
     assert prescription is not None
     assert (prescription.follower_rates, prescription.leader_rates) == ({1010: 2 * MIB}, {1000: 2 * MIB})
 
 
 def test_a_throttle_is_never_raised_over_the_ceiling() -> None:
-    none, why = prescribed(ill(Diagnosis.THROTTLE), ceiling={-1: MIB})
+    none, why = prescribed(stuck(Diagnosis.THROTTLE), ceiling={-1: MIB})
     assert none is None
     assert why == "the throttle is at its ceiling; raise rollout.throttleMibPerS to 2 or more"
-    some, _ = prescribed(ill(Diagnosis.THROTTLE), ceiling={-1: MIB + MIB // 2})
+    some, _ = prescribed(stuck(Diagnosis.THROTTLE), ceiling={-1: MIB + MIB // 2})
     assert some is not None
     assert some.follower_rates == {1010: MIB + MIB // 2}
 
 
 def test_a_dead_source_is_waited_for() -> None:
-    none, why = prescribed(ill(Diagnosis.SOURCE_DEAD, safe=False))
+    none, why = prescribed(stuck(Diagnosis.SOURCE_DEAD, safe=False))
     assert none is None
     assert "waited for" in why
 
 
 def test_a_move_with_too_few_replicas_to_go_back_to_is_not_taken_back() -> None:
-    none, why = prescribed(ill(Diagnosis.TARGET_DEAD, safe=False))
+    none, why = prescribed(stuck(Diagnosis.TARGET_DEAD, safe=False))
     assert none is None
     assert "too few of its replicas before" in why
 
 
 def test_a_cure_is_given_time_to_show() -> None:
     once = (PastMoveCure(MoveCure.TAKE_BACK, Diagnosis.TARGET_DEAD, NOW - timedelta(seconds=200)),)
-    none, why = prescribed(ill(Diagnosis.TARGET_DEAD), past=once)
+    none, why = prescribed(stuck(Diagnosis.TARGET_DEAD), past=once)
     assert none is None
     assert "the last cure (take_back)" in why
 
 
 def test_no_more_cures_a_day_than_allowed() -> None:
     past = tuple(PastMoveCure(MoveCure.TAKE_BACK, Diagnosis.UNKNOWN, NOW - timedelta(hours=h)) for h in (20, 12, 8, 6))
-    none, why = prescribed(ill(Diagnosis.UNKNOWN), past=past)
+    none, why = prescribed(stuck(Diagnosis.UNKNOWN), past=past)
     assert none is None
     assert "4 cures of moves and elections in a day" in why
 
 
 def test_the_controller_is_left_alone_where_the_spec_says_so() -> None:
-    none, why = prescribed(ill(Diagnosis.CONTROLLER), restart=False)
+    none, why = prescribed(stuck(Diagnosis.CONTROLLER), restart=False)
     assert none is None
     assert "allows no restart" in why

@@ -38,7 +38,6 @@ INSTEAD = {
 """A word of ours, and the field's. Plurals count as the word."""
 
 LEFT = {
-    "ailing": 15,
     "board": 4,
     "book": 9,
     "desk": 7,

@@ -1,4 +1,4 @@
-"""What is asked for in place of a service that is ill or dead: a new VM, with its disks or without."""
+"""What is asked for in place of a service that is unhealthy or dead: a new VM, with its disks or without."""
 
 from agent.wire import DIRECTORY_LOST
 from controlplane.cluster.views.instances import InstanceView
@@ -13,7 +13,7 @@ from planner.healing import Ailment
 DISK_FAILED = ("log_dir_failed", DIRECTORY_LOST)
 
 
-def replacing_ailing(situation: Situation, ailment: Ailment) -> facts.NodeReplaceRequested:
+def replacing_unhealthy(situation: Situation, ailment: Ailment) -> facts.NodeReplaceRequested:
     instance, reason = situation.view.instances[ailment.key], healing_of(ailment)
     if ailment.finding == BreakdownKind.UNREACHABLE:
         # Nobody can take its disk from it: its successor is filled by the others.

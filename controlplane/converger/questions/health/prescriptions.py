@@ -35,10 +35,10 @@ def health_of(situation: Situation) -> HealingPlan:
     view, document = situation.view, situation.view.document
     if document is None or not _is_anything_found(situation):
         return HealingPlan((), ())
-    policy, ill = healing_policy(situation, document), (*_ailments(situation), *broken_ailments(situation))
-    services = {a.whose: named_service(view, a.key, a.service) for a in ill}
+    policy, unhealthy = healing_policy(situation, document), (*_ailments(situation), *broken_ailments(situation))
+    services = {a.whose: named_service(view, a.key, a.service) for a in unhealthy}
     evidence = {whose: evidence_of(situation, service) for whose, service in services.items()}
-    prescriptions, refusals = prescribe(ill, view.vms.cures, policy, situation.now, _peers(view), evidence)
+    prescriptions, refusals = prescribe(unhealthy, view.vms.cures, policy, situation.now, _peers(view), evidence)
     prescriptions, leaving = _of_those_that_stay(view, prescriptions)
     refusals = (*leaving, *refusals)
     braked = situation.allowance.cures.why_none(situation.now) if prescriptions else ""

@@ -2,7 +2,7 @@
 start brings it back. A cure like any other, under its caps.
 
 For the sake of moves it is asked for once they have been taken back. Whoever was diagnosed is meant, and nobody else
-that happens to be away at that moment; a rack that is away as a whole is a split, and no broker of it is ill.
+that happens to be away at that moment; a rack that is away as a whole is a split, and no broker of it is unhealthy.
 """
 
 from collections import defaultdict

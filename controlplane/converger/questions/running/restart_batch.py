@@ -2,8 +2,8 @@
 
 `rollout.maxParallelRestarts` asks for it, `rollout.maxUnavailable` has to leave room for it, and the gate of every
 restart is open for each. The proof is this: no partition would have fewer replicas in sync than writes need with all of
-them away. Controllers, a first one that is to be watched, one that is ill, and ZooKeeper mode's active controller go
-alone, always.
+them away. Controllers, a first one that is to be watched, one that is unhealthy, and ZooKeeper mode's active controller
+go alone, always.
 """
 
 from collections.abc import Collection, Sequence

@@ -11,7 +11,7 @@ from controlplane.cluster.cohosted_zookeeper import named_service
 from controlplane.cluster.holds import hold_on
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.health.cure_gates import cure_gate
-from controlplane.converger.questions.health.node_replacements import DISK_FAILED, healing_of, replacing_ailing
+from controlplane.converger.questions.health.node_replacements import DISK_FAILED, healing_of, replacing_unhealthy
 from controlplane.converger.questions.health.prescriptions import health_of
 from controlplane.converger.questions.moves.other_controller import is_unsettled
 from controlplane.converger.situation.decision import Verdict, record, wait
@@ -23,8 +23,8 @@ from planner.healing import Cure, Prescription
 
 
 def healing_step(situation: Situation) -> Verdict | None:
-    """Begins one cure: the first whose gate is open. None when nobody is ill, nothing is to be done about it, or all
-    gates are closed: what keeps them closed may well be mended by the steps after this one."""
+    """Begins one cure: the first whose gate is open. None when nobody is unhealthy, nothing is to be done about it, or
+    all gates are closed: what keeps them closed may well be mended by the steps after this one."""
     begun = (_begin(situation, prescription) for prescription in health_of(situation).prescriptions)
     return next((verdict for verdict in begun if verdict is not None), None)
 
@@ -35,7 +35,7 @@ def _begin(situation: Situation, prescription: Prescription) -> Verdict | None:
         ailment.key, ailment.node, ailment.finding, str(prescription.cure), words, ailment.service
     )
     if prescription.cure is Cure.REPLACE:
-        replacing = replacing_ailing(situation, ailment)
+        replacing = replacing_unhealthy(situation, ailment)
         return record(f"replacing {ailment.key} ({words})", event, replacing)
     gate = cure_gate(situation, ailment)
     if not gate.open:

@@ -31,15 +31,15 @@ def replacement_step(situation: Situation) -> Verdict | None:
     if situation.repairs_only:
         changes = tuple(c for c in changes if _is_repair(situation, c))
     mends = any(c.incumbent and c.incumbent.to_mend for c in changes)
-    ill = () if mends else succession.that_others_wait_for(situation, changes)
-    work = _next(situation, ill or changes)
+    unhealthy = () if mends else succession.that_others_wait_for(situation, changes)
+    work = _next(situation, unhealthy or changes)
     pairs = succession.superseded(situation.view)
     handed = succession.drain_lost(situation, [p for p in pairs if p[0].lost], changes)
     if handed is None and not mends:
         handed = succession.drain_replaced(situation, [p for p in pairs if not p[0].lost])
-    if handed is not None and not (ill and handed.wait is not None):
+    if handed is not None and not (unhealthy and handed.wait is not None):
         return handed
-    return _work_on(situation, work, changes, mends=mends, ill=bool(ill)) if work is not None else None
+    return _work_on(situation, work, changes, mends=mends, unhealthy=bool(unhealthy)) if work is not None else None
 
 
 def lost_controllers_step(situation: Situation) -> Verdict | None:
@@ -61,9 +61,9 @@ def _mend(situation: Situation, is_asked: Callable[[NodeChange], bool]) -> Verdi
 
 
 def _work_on(
-    situation: Situation, work: Work, changes: Sequence[NodeChange], *, mends: bool, ill: bool = False
+    situation: Situation, work: Work, changes: Sequence[NodeChange], *, mends: bool, unhealthy: bool = False
 ) -> Verdict:
-    held = _held_back(situation, work, mends=mends, ill=ill)
+    held = _held_back(situation, work, mends=mends, unhealthy=unhealthy)
     if held is not None:
         return held
     if work.change is Change.REPLACE:
@@ -90,7 +90,7 @@ def _next(situation: Situation, changes: Sequence[NodeChange]) -> Work | None:
 
 
 def _is_repair(situation: Situation, change: NodeChange) -> bool:
-    """Whether it takes nothing from anybody that is not gone already: what is lost, ill or down, and what is new.
+    """Whether it takes nothing from anybody that is not gone already: what is lost, unhealthy or down, and what is new.
 
     A new controller changes the quorum: only one that has a vote, or had it before any roll, is made at any time.
     """
@@ -107,8 +107,8 @@ def _is_repair(situation: Situation, change: NodeChange) -> bool:
     return is_down and change.change is Change.REPLACE
 
 
-def _held_back(situation: Situation, work: Work, *, mends: bool, ill: bool) -> Verdict | None:
-    """Why nothing is begun yet. A successor that arrives may wait for one who is `ill`, so that one waits for no
+def _held_back(situation: Situation, work: Work, *, mends: bool, unhealthy: bool) -> Verdict | None:
+    """Why nothing is begun yet. A successor that arrives may wait for one who is `unhealthy`, so that one waits for no
     successor."""
     view = situation.view
     if view.roll.join_failures >= MAX_JOIN_FAILURES:
@@ -129,7 +129,7 @@ def _held_back(situation: Situation, work: Work, *, mends: bool, ill: bool) -> V
     if not situation.allowance.may_roll:
         return wait(WaitReason.FLEET_BRAKE, f"waiting to roll: {situation.allowance.reason}")
     arriving = [i for i in view.in_phase(Phase.REQUESTED, Phase.LAUNCHED) if not controller_moves.is_settled(i)]
-    if arriving and not ill:
+    if arriving and not unhealthy:
         return wait(
             WaitReason.INSTANCE_JOINS, f"not starting on {work.nodes[0].node}: {arriving[0].key} is not settled yet"
         )

@@ -33,8 +33,8 @@ def superseded(view: ClusterView) -> list[Pair]:
             continue
         successor = serving[-1]
         olds = sorted(others, key=lambda i: (not i.lost, i.key not in view.requests.to_replace))
-        # A successor that is itself to be replaced takes nothing over but what is lost, unless it is ill; among its
-        # elders it goes first.
+        # A successor that is itself to be replaced takes nothing over but what is lost, unless it is unhealthy; among
+        # its elders it goes first.
         if successor.key not in view.requests.to_replace or (
             olds[0].lost and not is_being_cured(view, node, successor.key)
         ):
@@ -110,8 +110,8 @@ def _has_more_than(kafka: KafkaSnapshot, broker: int, lost: Collection[int]) -> 
 
 def that_others_wait_for(situation: Situation, changes: Sequence[NodeChange]) -> tuple[NodeChange, ...]:
     """Brokers to be replaced for a disk that failed, or that do not serve: their copies are out of sync until they are,
-    so everything else that needs a whole cluster would wait for them. And successors that are ill themselves, to whom
-    what a lost one had is not brought: it counts as down until the next successor has it."""
+    so everything else that needs a whole cluster would wait for them. And successors that are unhealthy themselves, to
+    whom what a lost one had is not brought: it counts as down until the next successor has it."""
     view, kafka = situation.view, situation.seen.fresh_kafka(situation.now)
     if not view.requests.to_replace:
         return ()
@@ -119,8 +119,10 @@ def that_others_wait_for(situation: Situation, changes: Sequence[NodeChange]) ->
 
     def is_waited_for(old: Incumbent) -> bool:
         is_down = serving is not None and old.service == "broker" and old.service_id not in serving
-        is_ill = has_failed_disk(view, old.node, old.key) or _is_ill_successor_of_lost(view, old.node, old.key)
-        return is_ill or (is_down and old.key in view.requests.to_replace)
+        is_unhealthy = has_failed_disk(view, old.node, old.key) or _is_unhealthy_successor_of_lost(
+            view, old.node, old.key
+        )
+        return is_unhealthy or (is_down and old.key in view.requests.to_replace)
 
     return tuple(c for c in changes if c.change is Change.REPLACE and c.incumbent and is_waited_for(c.incumbent))
 
@@ -139,7 +141,7 @@ def has_failed_disk(view: ClusterView, node: str, key: str) -> bool:
     return asked is not None and (bool(asked.disks) or (asked.new_disk and is_being_cured(view, node, key)))
 
 
-def _is_ill_successor_of_lost(view: ClusterView, node: str, key: str) -> bool:
+def _is_unhealthy_successor_of_lost(view: ClusterView, node: str, key: str) -> bool:
     """Whether a broker of the node is lost, and what it had is not brought to this one, which is to be cured itself."""
     elders = (i for i in view.of_node(node) if i.phase is Phase.JOINED and i.key != key)
     return is_being_cured(view, node, key) and any(i.lost for i in elders)

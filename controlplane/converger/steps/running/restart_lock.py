@@ -2,7 +2,7 @@
 services by hand or by script can take it, too, and are waited for.
 
 It is advice beside the gates, not instead of them. Losing it stops the next restart; the one in hand is seen through.
-Cures of what is ill do not wait for it.
+Cures of what is unhealthy do not wait for it.
 """
 
 from controlplane.cluster.holds import hold_on

@@ -3,7 +3,13 @@
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from controlplane.cluster.observed.agent_reports import AGENT_FINDINGS, AGENT_REPORT, ReportSeen, ailing, reports_by_key
+from controlplane.cluster.observed.agent_reports import (
+    AGENT_FINDINGS,
+    AGENT_REPORT,
+    ReportSeen,
+    reports_by_key,
+    unhealthy_clusters,
+)
 from controlplane.storage.latest_values import LatestStore
 from events.clock import Clock
 from events.ids import ClusterUid
@@ -17,15 +23,15 @@ class AgentsReader:
 
     def __init__(self, latest: LatestStore, clock: Clock) -> None:
         self._latest, self._clock = latest, clock
-        self._ailing: tuple[datetime, frozenset[ClusterUid]] | None = None
+        self._unhealthy: tuple[datetime, frozenset[ClusterUid]] | None = None
 
     def reports(self, uid: ClusterUid) -> Mapping[str, ReportSeen]:
         """The last of each VM, by the key of its instance."""
         return reports_by_key(self._latest.of_cluster(uid, AGENT_REPORT))
 
-    def is_ailing(self, uid: ClusterUid, *, anew: bool = False) -> bool:
+    def is_unhealthy(self, uid: ClusterUid, *, anew: bool = False) -> bool:
         """Whether agents found something wrong in it. Read for all clusters at once, every few seconds, or `anew`."""
         now = self._clock()
-        if anew or self._ailing is None or now - self._ailing[0] >= FINDINGS_EVERY:
-            self._ailing = now, ailing(self._latest.of_kind(AGENT_FINDINGS), now)
-        return uid in self._ailing[1]
+        if anew or self._unhealthy is None or now - self._unhealthy[0] >= FINDINGS_EVERY:
+            self._unhealthy = now, unhealthy_clusters(self._latest.of_kind(AGENT_FINDINGS), now)
+        return uid in self._unhealthy[1]

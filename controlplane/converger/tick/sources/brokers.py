@@ -109,7 +109,7 @@ class BrokersReader:
 
     def is_suspect(self, view: ClusterView) -> bool:
         """Whether agents or the last looks say that something is wrong in it."""
-        return self._agents.is_ailing(view.uid) or self.health.is_suspicious(view.uid)
+        return self._agents.is_unhealthy(view.uid) or self.health.is_suspicious(view.uid)
 
     def _is_due(self, view: ClusterView, known: KafkaSnapshot) -> bool:
         now = self._ports.clock()

@@ -250,7 +250,7 @@ def test_what_nobody_knows_yet_is_absent() -> None:
 
 
 @pytest.mark.parametrize(("relays", "then"), [(a_relay(1), set()), (Relays(), {"problem"})], ids=["well", "ill"])
-def test_of_an_old_look_only_the_time_is_told_and_that_it_went_ill(relays: Relays, then: set[str]) -> None:
+def test_of_an_old_look_only_the_time_is_told_and_that_it_became_unhealthy(relays: Relays, then: set[str]) -> None:
     seen = Watched(relays=a_relay(1))
     look = seen.watch()
     seen.entries(1)

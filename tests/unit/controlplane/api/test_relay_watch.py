@@ -112,7 +112,7 @@ def test_whoever_else_has_the_turn_is_no_relay_and_is_named(holder: Holder) -> N
     assert seen.told().startswith(f"role {holder.role} has the turn to write to kedge-audit")
 
 
-def test_relays_that_wait_are_told_by_role_and_are_neither_well_nor_ill() -> None:
+def test_relays_that_wait_are_told_by_role_and_are_neither_healthy_nor_unhealthy() -> None:
     seen = Watched(waiting={"kedge_relay": 2, "another": 1})
     waiting = "; relays that wait: 1 of role another, 2 of role kedge_relay"
     assert seen.told() == f"no relay is at work, and nothing of the audit goes to {seen.where}{waiting}"

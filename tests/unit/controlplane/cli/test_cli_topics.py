@@ -70,7 +70,7 @@ def test_topics_are_told_with_what_they_should_be_beside_what_they_are(world: Wo
     assert [t["name"] for t in items] == ["payments", "byhand"]
 
 
-def an_ailing(partition: int, state: str, **changes: Any) -> topic_api.AilingPartitionOut:
+def an_unhealthy(partition: int, state: str, **changes: Any) -> topic_api.UnhealthyPartitionOut:
     fields: dict[str, Any] = {
         "id": f"2/payments-{partition}",
         "topic": "payments",
@@ -84,12 +84,14 @@ def an_ailing(partition: int, state: str, **changes: Any) -> topic_api.AilingPar
         "removing": [],
         "size_bytes": 7,
     }
-    return topic_api.AilingPartitionOut(**{**fields, **changes})
+    return topic_api.UnhealthyPartitionOut(**{**fields, **changes})
 
 
-def ailing(*partitions: topic_api.AilingPartitionOut, age_s: float | None = 3.0) -> topic_api.AilingPartitionsOut:
+def unhealthy(
+    *partitions: topic_api.UnhealthyPartitionOut, age_s: float | None = 3.0
+) -> topic_api.UnhealthyPartitionsOut:
     words = [p.state for p in partitions]
-    return topic_api.AilingPartitionsOut(
+    return topic_api.UnhealthyPartitionsOut(
         cluster="orders",
         metadata_age_s=age_s,
         recorded=False,
@@ -102,9 +104,9 @@ def ailing(*partitions: topic_api.AilingPartitionOut, age_s: float | None = 3.0)
 
 
 def test_the_partitions_that_ail_are_told_a_line_each_with_who_is_missing_since_when(world: World) -> None:
-    lost = an_ailing(4, "no leader", leader=-1, isr=[])
-    slow = an_ailing(7, "out of sync", isr=[1000, 1001], behind_since={1002: START - timedelta(seconds=90)})
-    world.server.on("GET", "/clusters/orders/ailing-partitions", ailing(lost, slow))
+    lost = an_unhealthy(4, "no leader", leader=-1, isr=[])
+    slow = an_unhealthy(7, "out of sync", isr=[1000, 1001], behind_since={1002: START - timedelta(seconds=90)})
+    world.server.on("GET", "/clusters/orders/ailing-partitions", unhealthy(lost, slow))
     told, first, second, third = world.run("topics", "orders", "--ailing", "--match", "pay").stdout.splitlines()
     assert told == "1 no leader, 1 out of sync; metadata read 3 s ago"
     assert first.split()[:3] == ["PARTITION", "STATE", "LEADER"]
@@ -117,9 +119,9 @@ def test_the_partitions_that_ail_are_told_a_line_each_with_who_is_missing_since_
 
 
 def test_no_partition_that_ails_and_none_that_is_known_are_told_apart(world: World) -> None:
-    world.server.on("GET", "/clusters/orders/ailing-partitions", ailing())
+    world.server.on("GET", "/clusters/orders/ailing-partitions", unhealthy())
     assert "all partitions are in sync; metadata read 3 s ago" in world.run("topics", "orders", "--ailing").stdout
-    world.server.on("GET", "/clusters/orders/ailing-partitions", ailing(age_s=None))
+    world.server.on("GET", "/clusters/orders/ailing-partitions", unhealthy(age_s=None))
     result = world.run("topics", "orders", "--ailing")
     assert (result.stdout, "partitions out of sync are not known" in result.stderr) == ("", True)
 

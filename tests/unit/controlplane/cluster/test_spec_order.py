@@ -72,19 +72,19 @@ def test_another_value_of_the_same_field_is_another_change() -> None:
 def test_what_staging_had_long_ago_holds_nobody_up_whatever_becomes_of_it() -> None:
     _, shop = _both()
     stage = _reached(_declared(_cluster("stage", "staging"), version="4.2.0"), NOW - timedelta(days=9))
-    ill = _after(stage, facts.ConditionChanged("Ailing", True, "GaveUp", "a broker"), NOW)
+    unhealthy = _after(stage, facts.ConditionChanged("Ailing", True, "GaveUp", "a broker"), NOW)
     lost = _after(stage, facts.InstanceLost("brokers-a-0.g1", "terminated"), NOW)
     busy = _declared(stage, version="4.2.0", machine="large")
-    assert [_waits(shop, other) for other in (stage, ill, lost, busy)] == [""] * 4
+    assert [_waits(shop, other) for other in (stage, unhealthy, lost, busy)] == [""] * 4
 
 
-def test_staging_that_falls_ill_while_it_soaks_is_waited_for_and_soaks_anew() -> None:
+def test_staging_that_becomes_unhealthy_while_it_soaks_is_waited_for_and_soaks_anew() -> None:
     stage, shop = _both()
     later = NOW + timedelta(hours=2)
-    ill = _after(_reached(stage), facts.ConditionChanged("Ailing", True, "GaveUp", "a broker"), NOW)
-    assert "which has it and is not well: Ailing, GaveUp" in _waits(shop, ill, later)
-    assert _wait(shop, ill, at=later).fails
-    well = _after(ill, facts.ConditionChanged("Ailing", False, "Free", ""), later)
+    unhealthy = _after(_reached(stage), facts.ConditionChanged("Ailing", True, "GaveUp", "a broker"), NOW)
+    assert "which has it and is not well: Ailing, GaveUp" in _waits(shop, unhealthy, later)
+    assert _wait(shop, unhealthy, at=later).fails
+    well = _after(unhealthy, facts.ConditionChanged("Ailing", False, "Free", ""), later)
     assert "which soaks 600 s more" in _waits(shop, well, later)
     assert _waits(shop, well, later + timedelta(seconds=SOAK_S)) == ""
 

@@ -126,8 +126,8 @@ def test_partitions_of_a_topic_come_by_number_with_what_is_wrong_with_them(house
     third = whole["partitions"][3]
     assert (third["state"], third["leader"], third["isr"], third["size_bytes"]) == ("below min ISR", 1000, [1000], 7)
     assert whole["partitions"][10]["adding"] == [1002]
-    ailing = client.get(path, params={"ailing": True}).json()
-    assert (ailing["total"], [p["partition"] for p in ailing["partitions"]]) == (1, [3])
+    unhealthy = client.get(path, params={"ailing": True}).json()
+    assert (unhealthy["total"], [p["partition"] for p in unhealthy["partitions"]]) == (1, [3])
     assert (whole["metadata_age_s"], whole["recorded"]) == (0.0, False)
     assert client.get("/v1/clusters/orders/topics/nothing/partitions").status_code == 404
     assert client.get("/v1/clusters/ledger/topics/payments/partitions").status_code == 404

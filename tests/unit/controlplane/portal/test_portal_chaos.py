@@ -109,7 +109,7 @@ def test_what_the_command_refuses_is_told_and_leads_back(house: House, asked: st
     assert house.store.head() == head
 
 
-def test_a_yes_to_a_cluster_that_is_ill_by_now_is_refused(house: House) -> None:
+def test_a_yes_to_a_cluster_that_is_unhealthy_by_now_is_refused(house: House) -> None:
     hands, browser, calm = Hands(house), browser_of(house), PAUSE.replace("&force=true", "")
     house.record(facts.RecycleCompleted(1))
     form = fields(browser.get(calm).text)

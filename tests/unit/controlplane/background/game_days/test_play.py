@@ -21,7 +21,7 @@ def asked(
 
 @dataclass
 class FakeTable:
-    """Ill from 2 s after a fault until `heals_s` after it; the fault itself lasts 5 s. Time passes by waiting."""
+    """Unhealthy from 2 s after a fault until `heals_s` after it; the fault itself lasts 5 s. Time passes by waiting."""
 
     heals_s: float = 20.0
     seconds: float = 0.0
@@ -54,13 +54,13 @@ class FakeTable:
 
     def look(self) -> FullHealth:
         since = self.seconds - self.at
-        is_ill = bool(self.done) and 2.0 <= since < self.heals_s and self.done[-1][1] not in self.unnoticed
+        is_unhealthy = bool(self.done) and 2.0 <= since < self.heals_s and self.done[-1][1] not in self.unnoticed
         return FullHealth(
-            why="a broker is down" if is_ill else "",
-            under_min_isr=int(is_ill and since < 6.0),
-            under_replicated=int(is_ill),
+            why="a broker is down" if is_unhealthy else "",
+            under_min_isr=int(is_unhealthy and since < 6.0),
+            under_replicated=int(is_unhealthy),
             open=frozenset({f"chaos-{len(self.done) - 1}"} if since < 5.0 else ()),
-            findings=("Blocked/BrokerDown",) if is_ill else (),
+            findings=("Blocked/BrokerDown",) if is_unhealthy else (),
             brokers=(A, B),
             controllers=("controllers-a-0.g1",),
             zookeepers=self.zookeepers,

@@ -246,10 +246,10 @@ def test_the_cure_of_a_sick_broker_does_not_wait_for_others() -> None:
     assert by_a_person.events == ()
 
 
-@pytest.mark.parametrize(("told_in_s", "is_ill"), [(None, False), (90, True), (3600, False)])
-def test_who_was_to_go_and_serves_on_is_stopped_beside_nobody(told_in_s: int | None, is_ill: bool) -> None:
-    """Its cloud had taken its word back, and its handover was an end to it as if it were ill, beside one whose VM was
-    taken back within two minutes (seed 39281)."""
+@pytest.mark.parametrize(("told_in_s", "is_unhealthy"), [(None, False), (90, True), (3600, False)])
+def test_who_was_to_go_and_serves_on_is_stopped_beside_nobody(told_in_s: int | None, is_unhealthy: bool) -> None:
+    """Its cloud had taken its word back, and its handover was an end to it as if it were unhealthy, beside one whose VM
+    was taken back within two minutes (seed 39281)."""
     asked = ReplaceView("the cloud announces maintenance", new_disk=False, requested_at=BEFORE)
     view = a_view(SICK, to_replace={A: asked}, cures=(PastCure("brokers-a-0", FINDING, Cure.REPLACE, BEFORE),))
     reports = {A: a_report(view.instances[A])}
@@ -258,4 +258,4 @@ def test_who_was_to_go_and_serves_on_is_stopped_beside_nobody(told_in_s: int | N
         notice = PreemptionReport(kind="preempt", deadline=at, since=BEFORE, words="spot terminate")
         report = reports[A].report.model_copy(update={"preemption": notice})
         reports[A] = replace(reports[A], report=report)
-    assert cure_gate(view, reports=reports).open is is_ill
+    assert cure_gate(view, reports=reports).open is is_unhealthy

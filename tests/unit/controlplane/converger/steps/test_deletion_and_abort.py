@@ -94,8 +94,8 @@ def test_all_that_hold_something_are_drained_back_in_a_first_round_once_all_is_w
     assert isinstance(drain, facts.DrainRequested)
     assert (drain.round, drain.keys) == (1, tuple(h.key for h in SUCCESSORS))
     assert dict(drain.successors) == {"1010": 1000, "1011": 1001}
-    ill = _step(*SUCCESSORS, partitions=holds, brokers=(1000, 1001, 1010, 1011), fenced=(1002,))
-    assert ill.sentence.startswith("aborted: not draining brokers-a-0.g2 back: ")
+    unhealthy = _step(*SUCCESSORS, partitions=holds, brokers=(1000, 1001, 1010, 1011), fenced=(1002,))
+    assert unhealthy.sentence.startswith("aborted: not draining brokers-a-0.g2 back: ")
 
 
 def _for(old: InstanceView | None) -> dict[str, Any]:

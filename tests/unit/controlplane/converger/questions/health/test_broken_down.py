@@ -1,4 +1,4 @@
-"""What is seen of brokers that are there and do not serve: who is ill, who is told, and who is left alone."""
+"""What is seen of brokers that are there and do not serve: who is unhealthy, who is told, and who is left alone."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -8,7 +8,7 @@ import pytest
 
 from agent.wire import PreemptionReport
 from controlplane.cluster.lifecycle import Phase
-from controlplane.cluster.observed.agent_reports import AGENT_FINDINGS, ReportSeen, ailing, keep_report
+from controlplane.cluster.observed.agent_reports import AGENT_FINDINGS, ReportSeen, keep_report, unhealthy_clusters
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.running_settings import ReplaceView
 from controlplane.converger.conditions.maintenance import MAINTENANCE, maintenance_told
@@ -72,9 +72,9 @@ def test_it_is_begun_though_the_cloud_itself_does_not_answer() -> None:
 def test_a_cluster_at_rest_is_looked_at_when_one_of_its_vms_is_told() -> None:
     latest, view = MemoryLatestStore(), a_view()
     keep_report(latest, view.uid, B, a_report(view.instances[B]).report, NOW)
-    assert ailing(latest.of_kind(AGENT_FINDINGS), NOW) == frozenset()
+    assert unhealthy_clusters(latest.of_kind(AGENT_FINDINGS), NOW) == frozenset()
     keep_report(latest, view.uid, A, told(view, A).report, NOW)
-    assert ailing(latest.of_kind(AGENT_FINDINGS), NOW) == {view.uid}
+    assert unhealthy_clusters(latest.of_kind(AGENT_FINDINGS), NOW) == {view.uid}
 
 
 def test_a_vm_with_a_date_goes_before_one_that_may_go_some_day() -> None:

@@ -61,7 +61,7 @@ def situation(**lagging: tuple[ProgressReport, ...]) -> Situation:
     return a_situation(view, reports=reports)
 
 
-def ailing(here: Situation) -> facts.ConditionChanged:
+def unhealthy(here: Situation) -> facts.ConditionChanged:
     return next(c for c in condition_changes(here, Verdict("at rest")) if c.type == "Ailing")
 
 
@@ -81,7 +81,7 @@ def test_a_busy_broker_is_not_restarted_and_it_is_told_why(
     here = situation(a=progress)
     assert healing_step(here) is None
     assert healing_left_step(here) is None
-    told = ailing(here)
+    told = unhealthy(here)
     assert (told.status, told.reason) == (True, reason)
     assert told.message.startswith(f"{A}: metadata_lag (its metadata is 80 s old): {words}")
 
@@ -89,8 +89,8 @@ def test_a_busy_broker_is_not_restarted_and_it_is_told_why(
 def test_what_two_of_three_have_is_not_this_brokers() -> None:
     here = situation(a=STANDS, b=STANDS)
     assert healing_step(here) is None
-    assert ailing(here).reason == "SharedCause"
-    assert "1 of 2 peers have it too: the cause is not this broker" in ailing(here).message
+    assert unhealthy(here).reason == "SharedCause"
+    assert "1 of 2 peers have it too: the cause is not this broker" in unhealthy(here).message
 
 
 def test_one_that_stands_still_while_the_others_have_caught_up_is_restarted() -> None:
@@ -104,7 +104,7 @@ def test_while_a_peer_is_not_heard_nobody_knows_whether_it_has_it_too() -> None:
     old = replace(here.seen.reports[B], received_at=NOW - timedelta(seconds=31))
     unheard = replace(here, seen=replace(here.seen, reports={**here.seen.reports, B: old}))
     assert healing_step(unheard) is None
-    assert ailing(unheard).reason == "NotKnown"
+    assert unhealthy(unheard).reason == "NotKnown"
 
 
 def test_its_log_is_held_against_that_of_controllers_and_peers() -> None:

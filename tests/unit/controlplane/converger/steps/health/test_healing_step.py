@@ -134,7 +134,7 @@ def test_that_the_sick_one_is_out_of_sync_is_the_reason_and_not_an_obstacle() ->
     assert healing_step(here) is not None
 
 
-def two_ill(first: dict[str, Any], second: dict[str, Any], *partitions: PartitionSeen, **about: Any) -> Situation:
+def two_unhealthy(first: dict[str, Any], second: dict[str, Any], *partitions: PartitionSeen, **about: Any) -> Situation:
     """A finding of broker 1000, in rack a, and one of broker 1001, in rack b."""
     here = situation(first, kafka=a_snapshot(*partitions), **about)
     other = a_report(here.view.instances["brokers-b-0.g1"], findings=[second])
@@ -146,7 +146,7 @@ FAILED = {"name": "log_dir_failed", "since": NOW - timedelta(seconds=70), "messa
 
 def test_a_cure_that_waits_for_what_another_cure_mends_lets_it_go_first() -> None:
     """The disk of 1001 failed while 1000 stood still: the gate of 1000 opens once 1001 has its successor."""
-    verdict = healing_step(two_ill(STUCK, FAILED, a_partition(isr=(1000, 1002), leader=1002)))
+    verdict = healing_step(two_unhealthy(STUCK, FAILED, a_partition(isr=(1000, 1002), leader=1002)))
     assert verdict is not None
     healing, replacing = verdict.events
     assert isinstance(healing, facts.HealingRequested)
@@ -154,8 +154,8 @@ def test_a_cure_that_waits_for_what_another_cure_mends_lets_it_go_first() -> Non
     assert isinstance(replacing, facts.NodeReplaceRequested)
 
 
-def test_a_disk_that_failed_is_replaced_before_a_handover_though_another_service_is_ill_longer() -> None:
-    verdict = lost_disk_first(two_ill(STUCK, FAILED, a_partition()))
+def test_a_disk_that_failed_is_replaced_before_a_handover_though_another_service_is_unhealthy_longer() -> None:
+    verdict = lost_disk_first(two_unhealthy(STUCK, FAILED, a_partition()))
     assert verdict is not None
     assert isinstance(verdict.events[0], facts.HealingRequested)
     assert verdict.events[0].key == "brokers-b-0.g1"
@@ -167,7 +167,7 @@ def test_a_disk_that_failed_is_replaced_before_a_handover_though_another_service
 )
 def test_a_drain_that_waits_for_one_whose_disk_failed_lets_it_be_replaced(reason: WaitReason) -> None:
     """No plan could be had for it, and what would have cured its target was below it in the ladder: for ever."""
-    here = two_ill(STUCK, FAILED, a_partition())
+    here = two_unhealthy(STUCK, FAILED, a_partition())
     verdict = _in_hand(here, DRAIN, wait(reason, "a drain waits"))
     begun = [e for e in verdict.events if isinstance(e, facts.NodeReplaceRequested)]
     assert [e.key for e in begun] == ([] if reason is WaitReason.DRAIN_MOVES else ["brokers-b-0.g1"])
@@ -190,7 +190,7 @@ OUT_OF_SYNC = a_partition(isr=(1002,), leader=1002)
 
 
 def test_two_brokers_that_are_in_no_isr_do_not_close_each_others_gate() -> None:
-    here = two_ill(STUCK, STUCK, OUT_OF_SYNC)
+    here = two_unhealthy(STUCK, STUCK, OUT_OF_SYNC)
     verdict = healing_step(here)
     assert verdict is not None
     assert [type(e) for e in verdict.events] == [facts.HealingRequested, facts.RestartRequested]
@@ -220,7 +220,7 @@ def test_a_finding_that_many_share_is_told_and_nobody_is_replaced_for_it() -> No
     done = tuple(
         PastCure(n, "deadlock", Cure.RESTART, NOW - timedelta(hours=1)) for n in ("brokers-a-0", "brokers-b-0")
     )
-    here = two_ill(STUCK, STUCK, a_partition(), view={"cures": done})
+    here = two_unhealthy(STUCK, STUCK, a_partition(), view={"cures": done})
     assert healing_step(here) is None
     told = next(c for c in condition_changes(here, Verdict("at rest")) if c.type == "Ailing")
     assert (told.status, told.reason) == (True, "GaveUp")

@@ -8,7 +8,13 @@ import pytest
 
 from agent.wire import HeartbeatReport
 from controlplane.cluster.lifecycle import Phase
-from controlplane.cluster.observed.agent_reports import AGENT_FINDINGS, STALE_AFTER, ReportSeen, ailing, keep_report
+from controlplane.cluster.observed.agent_reports import (
+    AGENT_FINDINGS,
+    STALE_AFTER,
+    ReportSeen,
+    keep_report,
+    unhealthy_clusters,
+)
 from controlplane.cluster.observed.health import HealthSeen
 from controlplane.cluster.view import ClusterView, EvacuationView
 from controlplane.cluster.views.running_settings import Before, RestartView
@@ -216,4 +222,4 @@ def test_a_silence_has_the_reports_read_and_a_spec_without_heartbeats_hears_none
         report = a_report(an_instance("brokers-b-0")).report
         beats = HeartbeatReport(broker=1000, beats=0, silent_s=seconds)
         keep_report(latest, ClusterUid("c1"), "k", report.model_copy(update={"heartbeats": (beats,)}), NOW)
-        assert (ailing(latest.of_kind(AGENT_FINDINGS), NOW) == frozenset({"c1"})) is told
+        assert (unhealthy_clusters(latest.of_kind(AGENT_FINDINGS), NOW) == frozenset({"c1"})) is told

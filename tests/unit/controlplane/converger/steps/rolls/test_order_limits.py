@@ -106,9 +106,9 @@ def test_whom_kafka_does_not_count_on_is_told_again_while_its_agent_is_silent_fo
 def test_a_controller_without_a_vote_may_stop_whatever_the_quorum_is_like() -> None:
     left = an_instance("controllers-a-0", 1, Phase.FENCING, drained=True)
     view = a_view(left, orders={CA: LATE})
-    ill = a_snapshot()
-    members = tuple(replace(m, lag=5000) for m in ill.quorum.members)
-    kafka = replace(ill, quorum=replace(ill.quorum, members=members))
+    unhealthy = a_snapshot()
+    members = tuple(replace(m, lag=5000) for m in unhealthy.quorum.members)
+    kafka = replace(unhealthy, quorum=replace(unhealthy.quorum, members=members))
     verdict = late_order_step(a_situation(view, kafka=kafka, reports=_reports(view)))
     assert verdict is not None
     assert verdict.events == (facts.OrderRenewed(CA, "it has no vote", ""),)

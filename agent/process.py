@@ -1,4 +1,5 @@
-"""Processes that outlive the agent: found again after its restart, signalled without hitting a stranger, proved gone.
+"""Processes that outlive the agent: found again after its restart, signalled without hitting a foreign one, proved
+gone.
 
 A service is started in the agent's own process group, so that killing the group is a power cut, and without a
 parent-death signal, so that it survives the agent. Facts of /proc: proc(5), fields of /proc/<pid>/stat.

@@ -4,7 +4,7 @@ reads those before it asks whether the files are of this module at all."""
 from typing import Any
 
 
-def forgetting_strangers(kernel: Any) -> Any:
+def forgetting_other_releases(kernel: Any) -> Any:
     """The kernel. What was kept of it by another release, for types that this one does not have, is thrown away."""
     cache = getattr(kernel, "_cache", None)
     if cache is None:  # NUMBA_DISABLE_JIT: nothing is compiled

@@ -106,7 +106,7 @@ def _plugins(settings_file: Path) -> str:
 def _of_place(provider: base.CloudProvider, place: base.Place, reach: Reach | None) -> Iterator[Finding]:
     try:
         listing = provider.list_place(place)
-        others = provider.strangers(place) if isinstance(provider, traces.SeesForeignVms) else {}
+        others = provider.foreign_vms(place) if isinstance(provider, traces.SeesForeignVms) else {}
     except errors.ProviderError as error:
         yield Finding(f"{place}: credentials", False, str(error), error.what_next)
         return

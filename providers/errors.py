@@ -83,7 +83,7 @@ class SdkMissing(PlaceUnknown):
 
 
 class ResourceConflict(ProviderError):
-    """The cloud holds something else under that name: another VM, a volume in use, an address of a stranger."""
+    """The cloud holds something else under that name: another VM, a volume in use, a foreign address."""
 
     what_next = "Look at both objects named above; Kedge does not take over what it did not make."
 

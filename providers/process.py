@@ -1,4 +1,4 @@
-"""Processes by pid *and* start time, read from /proc: a pid alone may belong to a stranger by now.
+"""Processes by pid *and* start time, read from /proc: a pid alone may belong to a foreign process by now.
 
 Fields of /proc/<pid>/stat are those of proc(5): 3 state, 5 process group, 6 session, 22 start time in clock
 ticks since boot. They are counted after the last ')', because the name in field 2 may hold anything.

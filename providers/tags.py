@@ -40,11 +40,11 @@ def is_whole(tags: Mapping[str, str], *more: str) -> bool:
     return all(tags.get(name) for name in needed) and tags.get(GENERATION, "").isdecimal()
 
 
-def strangers(owners: Iterable[str], installation_id: str) -> dict[str, int]:
+def count_foreign(owners: Iterable[str], installation_id: str) -> dict[str, int]:
     """How many VMs each other installation has, by its id; `owners` has the installation of every VM."""
     return {owner: n for owner, n in sorted(Counter(owners).items()) if owner != installation_id}
 
 
 def owned_by(tags: Mapping[str, str], installation_id: str) -> bool:
-    """Whether the object is this installation's. Anything else is a stranger's and is never touched."""
+    """Whether the object is this installation's. Anything else is foreign and is never touched."""
     return tags.get(INSTALLATION) == installation_id

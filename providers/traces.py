@@ -38,5 +38,5 @@ class RemembersTheGone(Protocol):
 class SeesForeignVms(Protocol):
     """Can tell that other installations have VMs there."""
 
-    def strangers(self, place: Place) -> Mapping[str, int]:
+    def foreign_vms(self, place: Place) -> Mapping[str, int]:
         """Installation id -> VMs. Raises what `list_place` does."""

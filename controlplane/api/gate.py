@@ -22,7 +22,7 @@ from controlplane.api import auth, bearers, call_rates, idempotency_keys, reques
 from controlplane.api.access.bindings import TOKEN
 from controlplane.api.access.passwords import neighbourhood
 from controlplane.api.access.rights import Rights, whole_rights
-from controlplane.api.audit.writer import SAFE_METHODS, Call, Strangers, entry_of
+from controlplane.api.audit.writer import SAFE_METHODS, AnonymousCalls, Call, entry_of
 from controlplane.api.portal_access import Door, door_of, other_part, wrong_door
 from controlplane.api.problems import ApiError, answer_of, wants_page
 from controlplane.api.schemas.messages import API_PREFIX
@@ -71,7 +71,7 @@ class AccessGate:
         self._app = app
         self._services = services
         self._bearers = bearers.Bearers(services.access.people, services.access.installation.token)
-        self._strangers = Strangers()
+        self._anonymous_calls = AnonymousCalls()
         self._rates = call_rates.CallRates()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -107,7 +107,7 @@ class AccessGate:
         noting = self._noting(scope, headers, rights, headers_sent)
         with logged(request=request_ids.request_id_of(scope)):
             if problem is not None or rights is None:
-                answer = answer_of(problem, Request(scope)) if problem is not None else _stranger(Request(scope))
+                answer = answer_of(problem, Request(scope)) if problem is not None else _sign_in_first(Request(scope))
                 await answer(scope, receive, noting)
                 return
             await self._let_in(scope, _limited(receive, most), noting, headers, rights, self._recheck(shown))
@@ -287,7 +287,7 @@ class AccessGate:
             return
         if rights is None or call.path.startswith(auth.HOOK_PATHS) or status == 429:
             via = rights.via if rights is not None else ""
-            is_admitted, left_out = self._strangers.admits(via or neighbourhood(call.client), now)
+            is_admitted, left_out = self._anonymous_calls.admits(via or neighbourhood(call.client), now)
             if not is_admitted:
                 return
             entry = replace(entry, note=f"{left_out} more before it were not noted") if left_out else entry
@@ -308,7 +308,7 @@ def _client(scope: Scope) -> str:
     return str((scope.get("client") or ("",))[0])
 
 
-def _stranger(request: Request) -> Response:
+def _sign_in_first(request: Request) -> Response:
     """The way to the login page for a browser, 401 for a program."""
     if request.url.path.startswith(auth.API_PATHS) or not wants_page(request):
         then = (

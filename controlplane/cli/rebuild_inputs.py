@@ -70,7 +70,7 @@ def _candidates(settings: Settings, places: Sequence[Place]) -> str:
     for place in places:
         try:
             provider = clouds(place.cloud)
-            seen.update(provider.strangers(place) if isinstance(provider, SeesForeignVms) else {})
+            seen.update(provider.foreign_vms(place) if isinstance(provider, SeesForeignVms) else {})
         except ProviderError:
             continue
     told = ", ".join(f"{installation} ({counted(vms, 'VM')})" for installation, vms in seen.items())

@@ -39,7 +39,7 @@ class BrokerGateway(Protocol):
     """Throttles, cordons and registrations of brokers. Each call as in `KafkaGateway`."""
 
     def set_throttle(self, plan: ThrottlePlan) -> int:
-        """Make the throttles exactly these: what is set and not in the plan is removed, a stranger's too.
+        """Make the throttles exactly these: what is set and not in the plan is removed, a foreign one too.
         Brokers that are not live are left alone. Returns the number of keys changed, 0 when all was so
         already."""
 

@@ -53,7 +53,7 @@ def _read(
         return (), ""
     try:
         return tuple(decode(content)), ""
-    except Exception:  # noqa: BLE001 - the library's decoder raises whatever the bytes of a stranger lead it to
+    except Exception:  # noqa: BLE001 - the library's decoder raises whatever foreign bytes lead it to
         return (), unreadable
 
 

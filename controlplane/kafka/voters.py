@@ -50,7 +50,7 @@ class VoterStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Stranger:
+class ForeignVoter:
     """A voter that belongs to none of the cluster's nodes: a person's doing, and a person's to undo."""
 
     id: int
@@ -59,7 +59,7 @@ class Stranger:
 
 def next_voter_change(
     quorum: QuorumSeen, seats: Sequence[Seat], *, only: Collection[int] = ()
-) -> VoterStep | Stranger | None:
+) -> VoterStep | ForeignVoter | None:
     """None when exactly the seats that stay have a vote, each with its own directory.
 
     Who is dead and is to leave goes before anybody comes. Removing prefers who is gone already, then the newest
@@ -67,9 +67,9 @@ def next_voter_change(
     """
     voters = _voters(quorum)
     ours = {(s.id, d) for s in seats for d in (s.directory_id, *s.others)}
-    strange = [v for v in voters if (v.id, v.directory_id) not in ours]
-    if strange:
-        return Stranger(strange[0].id, strange[0].directory_id)
+    foreign = [v for v in voters if (v.id, v.directory_id) not in ours]
+    if foreign:
+        return ForeignVoter(foreign[0].id, foreign[0].directory_id)
     have = {(v.id, v.directory_id): v for v in voters}
     losses = [_loss(quorum, s, d) for s in seats for d in sorted(s.lost) if (s.id, d) in have]
     if losses:

@@ -96,7 +96,7 @@ def _is_form(request: Request) -> bool:
 
 
 def _frame(request: Request) -> Mapping[str, object]:
-    """What every page shows. A stranger's login page has no session and no menu."""
+    """What every page shows. The login page before sign-in has no session and no menu."""
     rights: Rights | None = getattr(request.state, "rights", None)
     services: PortalServices | None = services_of(request) if rights is not None else None
     known = rights is not None and bool(rights.bindings or rights.session)

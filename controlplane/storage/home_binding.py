@@ -119,7 +119,7 @@ def _claim(engine: Engine, mine: HomeRecord, *, take_over: bool) -> Claimed:
             _refuse_while_led(first.home, mine.home, lease_ends(transaction, now), now)
             transaction.execute(update(HOME).where(HOME.c.name == _FIRST).values(agent_url=None, **_columns(mine, now)))
         else:
-            _refuse_stranger(first, mine, engine.dialect.name)
+            _refuse_foreign_home(first, mine, engine.dialect.name)
             _refuse_other_installation(first.home, mine.home)
             _refuse_other_keys(_newest(homes), mine)
             transaction.execute(insert(HOME).values(name=mine.home.home_id, **_columns(mine, now)))
@@ -158,7 +158,7 @@ def _members(rows: Iterable[Row[Any]]) -> tuple[HomeRecord, ...]:
     return tuple(sorted(members, key=lambda member: member.name != _FIRST))
 
 
-def _refuse_stranger(first: HomeRecord, mine: HomeRecord, database: str) -> None:
+def _refuse_foreign_home(first: HomeRecord, mine: HomeRecord, database: str) -> None:
     """Another home may only join where the database is PostgreSQL and the states are in it, for both."""
     lacking = [
         *([] if database == "postgresql" else [f"PostgreSQL as the database (this one is {database})"]),

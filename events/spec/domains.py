@@ -36,6 +36,6 @@ def domain_of(place: PlaceSpec) -> str:
 def advertised(addresses: Iterable[Address], home: str) -> str:
     """What a node tells others to reach it at: its first address that is of the cluster's domain, "" for none.
 
-    No address of another domain will do: who is told one connects to nobody, or to a stranger that has it there.
+    No address of another domain will do: who is told one connects to nobody, or to a foreign server that has it there.
     """
     return next((a.text for a in addresses if a.text and a.domain == home), "")

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 
 from numba import njit
 
-from planner.kernel_cache import forgetting_strangers
+from planner.kernel_cache import forgetting_other_releases
 
 Kernel = TypeVar("Kernel", bound=Callable[..., object])
 
@@ -18,7 +18,7 @@ Kernel = TypeVar("Kernel", bound=Callable[..., object])
 def kernel(function: Kernel) -> Kernel:
     """Called from Python, kept on disk. Takes arrays and numbers, returns numbers. IEEE 754 division."""
     options: dict[str, Any] = {"no_cfunc_wrapper": True, "_nrt": False, "error_model": "numpy"}
-    return cast(Kernel, forgetting_strangers(njit(cache=True, **options)(function)))
+    return cast(Kernel, forgetting_other_releases(njit(cache=True, **options)(function)))
 
 
 def part(function: Kernel) -> Kernel:

@@ -15,7 +15,7 @@ class Residual:
 
     `valid_next`: replicas still equal `before` (or that with the source first, put in charge of the copy), nothing
     runs: may be started. `running`: ours, on its way to
-    `after`. `finished`: replicas equal `after`. `changed_by_others`: anything else (a stranger's reassignment
+    `after`. `finished`: replicas equal `after`. `changed_by_others`: anything else (a foreign reassignment
     that runs is waited for; one that has ended belongs to the next round).
     """
 
@@ -23,7 +23,7 @@ class Residual:
     running: tuple[Move, ...]
     finished: tuple[Move, ...]
     changed_by_others: tuple[TopicPartition, ...]
-    strangers_running: tuple[TopicPartition, ...]
+    foreign_running: tuple[TopicPartition, ...]
 
 
 def residual(plan: DrainPlan, snapshot: KafkaSnapshot, outgoing: Collection[int]) -> Residual:
@@ -66,5 +66,5 @@ def _sorted(plan: DrainPlan, snapshot: KafkaSnapshot, outgoing: Collection[int])
         running=tuple(running),
         finished=tuple(finished),
         changed_by_others=tuple(changed),
-        strangers_running=tuple(sorted({p.name for p in left if p.is_moving and p.name not in ours})),
+        foreign_running=tuple(sorted({p.name for p in left if p.is_moving and p.name not in ours})),
     )

@@ -202,10 +202,10 @@ class AwsCloud(SettingsCloud):
         """See `ImportsResources`."""
         return imports_of(target, resources, listing)
 
-    def strangers(self, place: Place) -> Mapping[str, int]:
+    def foreign_vms(self, place: Place) -> Mapping[str, int]:
         """See `SeesForeignVms`."""
         ec2, account_id = self._reach(place)
-        return tags.strangers(count_owners(ec2, place, account_id=account_id), self.installation_id)
+        return tags.count_foreign(count_owners(ec2, place, account_id=account_id), self.installation_id)
 
     def _is_nowhere(self, ec2: Any, place: Place, instance: str) -> bool:
         with translated(f"{place}: describing {instance}"):

@@ -25,7 +25,7 @@ _PAGE = 1000
 
 
 def read_notices(ec2: Any, place: Place) -> dict[str, MaintenanceNotice]:
-    """By id of the VM; of strangers' VMs too. Raises `ProviderError`."""
+    """By id of the VM; of foreign VMs too. Raises `ProviderError`."""
     found: dict[str, list[MaintenanceNotice]] = defaultdict(list)
     with translated(f"{place}: scheduled events"):
         pages = ec2.get_paginator("describe_instance_status").paginate(

@@ -178,10 +178,10 @@ class AzureCloud(settingscloud.SettingsCloud):
         """See `ImportsResources`."""
         return imports_of(target, resources, listing)
 
-    def strangers(self, place: Place) -> Mapping[str, int]:
+    def foreign_vms(self, place: Place) -> Mapping[str, int]:
         """See `SeesForeignVms`."""
         clients, account_id = self._reach(place)
-        return tags.strangers(inventory.count_owners(clients, place, account_id=account_id), self.installation_id)
+        return tags.count_foreign(inventory.count_owners(clients, place, account_id=account_id), self.installation_id)
 
     def _machine(self, clients: access.Clients, place: Place, arm_id: str) -> Mapping[str, Any] | None:
         """What Azure says of that VM; None if it says there is none of that name."""

@@ -157,9 +157,11 @@ class DigitaloceanCloud(settingscloud.SettingsCloud):
         """See `ImportsResources`."""
         return imports_of(target, resources, listing)
 
-    def strangers(self, place: Place) -> Mapping[str, int]:
+    def foreign_vms(self, place: Place) -> Mapping[str, int]:
         """See `SeesForeignVms`."""
-        return tags.strangers(inventory.count_owners(self._reach(place), place, page=self.page), self.installation_id)
+        return tags.count_foreign(
+            inventory.count_owners(self._reach(place), place, page=self.page), self.installation_id
+        )
 
     def _reach(self, place: Place) -> Any:
         if place.cloud != self.name:

@@ -195,10 +195,10 @@ class GoogleCloud(settingscloud.SettingsCloud):
         """See `ImportsResources`."""
         return imports_of(target, resources, listing, self._settings.account(resources.place).project)
 
-    def strangers(self, place: Place) -> Mapping[str, int]:
+    def foreign_vms(self, place: Place) -> Mapping[str, int]:
         """See `SeesForeignVms`."""
         self._reach(place)
-        return tags.strangers(inventory.count_owners(self._access, place), self.installation_id)
+        return tags.count_foreign(inventory.count_owners(self._access, place), self.installation_id)
 
     def _state(self, place: Place, instance: str) -> InstanceState | None:
         """None when Google says that there is no such VM."""

@@ -108,7 +108,9 @@ class HetznerCloud(settingscloud.SettingsCloud):
         standing = self._standing.get(place, inventory.PlaceLimits())
         if placed and placement.is_placed_anew(resources, region.placement_groups, standing):
             client = self._access.client(place)
-            standing = inventory.beside_strangers(client, place, region, standing, installation_id=self.installation_id)
+            standing = inventory.beside_foreign_vms(
+                client, place, region, standing, installation_id=self.installation_id
+            )
         impatient = self._settings.endpoint_url is not None
         keys = self._settings.account(resources.place).ssh_keys
         return module_variables(
@@ -167,10 +169,10 @@ class HetznerCloud(settingscloud.SettingsCloud):
         """See `ImportsResources`."""
         return imports_of(target, resources, listing)
 
-    def strangers(self, place: Place) -> Mapping[str, int]:
+    def foreign_vms(self, place: Place) -> Mapping[str, int]:
         """See `SeesForeignVms`."""
         client, _ = self._reach(place)
-        return tags.strangers(inventory.count_owners(client, place), self.installation_id)
+        return tags.count_foreign(inventory.count_owners(client, place), self.installation_id)
 
     def _reach(self, place: Place) -> tuple[Client, settings.HetznerRegion]:
         if place.cloud != self.name:

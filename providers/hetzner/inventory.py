@@ -42,14 +42,14 @@ class PlaceLimits:
     """What of a place decides where the next VM and the next address go.
 
     `groups`: placement group of each VM, by (cluster uid, instance key). `addresses`: those that belong to nodes, by
-    (cluster uid, node). `taken`: every address in the node network, as far as was read. `strangers`: VMs of others by
+    (cluster uid, node). `taken`: every address in the node network, as far as was read. `foreign_vms`: VMs of others by
     placement group; read only before something new is placed.
     """
 
     groups: Mapping[tuple[str, str], int] = field(default_factory=dict)
     addresses: Mapping[tuple[str, str], str] = field(default_factory=dict)
     taken: frozenset[str] = frozenset()
-    strangers: Mapping[int, int] = field(default_factory=dict)
+    foreign_vms: Mapping[int, int] = field(default_factory=dict)
 
 
 def read_listing(
@@ -84,7 +84,7 @@ def read_listing(
     return listing, _standing(servers, machines, addresses, region)
 
 
-def beside_strangers(
+def beside_foreign_vms(
     client: Client, place: Place, region: HetznerRegion, standing: PlaceLimits, *, installation_id: str
 ) -> PlaceLimits:
     """The same with what is not this installation's: another one's VMs, and people's, fill groups and have addresses in
@@ -98,7 +98,7 @@ def beside_strangers(
     labelled = {own[ADDRESS] for s in found if ADDRESS in (own := tags_of(s["labels"]))}
     bound = {ip for server in found for ip in _private(server, region.node_network)}
     grouped = Counter(int(s["placement_group"]["id"]) for s in found if s["placement_group"])
-    return replace(standing, taken=standing.taken | bound | labelled, strangers=grouped)
+    return replace(standing, taken=standing.taken | bound | labelled, foreign_vms=grouped)
 
 
 def read_states(client: Client, place: Place, ids: Sequence[str]) -> Mapping[str, InstanceState | None]:

@@ -29,7 +29,7 @@ def groups_for(resources: Resources, groups: Sequence[int], standing: PlaceLimit
     standing_here = {key: group for (owner, key), group in standing.groups.items() if owner == uid}
     chosen = {i.key: standing_here[i.key] for i in resources.instances if i.key in standing_here}
     members, ours = Counter(standing.groups.values()), Counter(standing_here.values())
-    members.update(standing.strangers)
+    members.update(standing.foreign_vms)
     for instance in _dealt(i for i in resources.instances if i.key not in chosen):
         free = [g for g in groups if members[g] < GROUP_HOLDS] or groups
         group = max(free, key=lambda g: (ours[g], -members[g], -groups.index(g)))

@@ -22,7 +22,7 @@ from providers.local.layout import REGIONS, Layout, layout_of, parse_instance_id
 from providers.local.machine import Machines, power_cut
 from providers.local.ranges import RANGES, NetworkName, name_of
 from providers.local.record import locked
-from providers.local.traces import count_strangers, read_agent_traces, read_spent_generations
+from providers.local.traces import count_foreign_vms, read_agent_traces, read_spent_generations
 from providers.notices import MaintenanceNotice, NoticeKind
 from providers.variables import module_variables
 
@@ -147,9 +147,9 @@ class LocalCloud:
         """See `RemembersTheGone`: every VM that was terminated has left a tombstone."""
         return read_spent_generations(self._reach(place))
 
-    def strangers(self, place: Place) -> Mapping[str, int]:
+    def foreign_vms(self, place: Place) -> Mapping[str, int]:
         """See `SeesForeignVms`."""
-        return count_strangers(self._reach(place), self.installation_id)
+        return count_foreign_vms(self._reach(place), self.installation_id)
 
     def notices(self, place: Place) -> Mapping[str, MaintenanceNotice]:
         """See `TellsMaintenance`: what the fault switch says, since no host of this cloud ever goes down."""

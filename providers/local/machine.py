@@ -44,7 +44,7 @@ class Machines:
         """
         uid, key = request["cluster_uid"], request["key"]
         with locked(self.layout.lock(uid)):
-            self._refuse_strangers(request)
+            self._refuse_foreign_request(request)
             vm_dir = self.layout.vm(uid, key)
             record = read_record(vm_dir / "vm.json")
             if record is None:
@@ -149,7 +149,7 @@ class Machines:
         write_record(self.layout.tombstone(cluster_uid, key), buried)
         disk.remove_tree(vm_dir)
 
-    def _refuse_strangers(self, request: dict[str, Any]) -> None:
+    def _refuse_foreign_request(self, request: dict[str, Any]) -> None:
         uid, key, intent = request["cluster_uid"], request["key"], request["intent_id"]
         if self.layout.tombstone(uid, key).exists():
             raise ResourceConflict(f"{key} was terminated; a generation is used once")

@@ -35,7 +35,7 @@ def read_spent_generations(layout: Layout) -> Mapping[tuple[str, str], int]:
     return highest
 
 
-def count_strangers(layout: Layout, installation_id: str) -> Mapping[str, int]:
+def count_foreign_vms(layout: Layout, installation_id: str) -> Mapping[str, int]:
     """VMs by installation, ours left out."""
     owners = (str(record["tags"].get(tags.INSTALLATION, "")) for _, record in _vms(layout))
     return dict(sorted(Counter(owner for owner in owners if owner != installation_id).items()))

@@ -159,9 +159,9 @@ class UpcloudCloud(settingscloud.SettingsCloud):
         chosen = node_addresses(resources, region, self._others_addresses(resources))
         return imports_of(target, resources, listing, rendered_addresses=chosen)
 
-    def strangers(self, place: Place) -> Mapping[str, int]:
+    def foreign_vms(self, place: Place) -> Mapping[str, int]:
         """See `SeesForeignVms`."""
-        return tags.strangers(inventory.count_owners(self._reach(place), place), self.installation_id)
+        return tags.count_foreign(inventory.count_owners(self._reach(place), place), self.installation_id)
 
     def _next_in_turn(self, ids: set[str]) -> list[str]:
         """Those nobody asked about for longest, so that each gets its answer however many are asked about."""

@@ -90,7 +90,7 @@ def _network(api: Calls, place: Place, region: UpcloudRegion) -> _Look:
 
 
 def _filter(api: Calls, place: Place, region: UpcloudRegion) -> _Look:
-    """A range that is too narrow keeps members out, one that is too wide lets strangers in."""
+    """A range that is too narrow keeps members out, one that is too wide lets foreign addresses in."""
 
     def look() -> tuple[bool | None, str]:
         if region.network_range is None:

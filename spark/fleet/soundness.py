@@ -109,7 +109,7 @@ def _nulls(table: pa.Table) -> Iterator[StateProblem]:
 
 
 def _list_problems(rows: _Rows, known: Ints) -> Iterator[StateProblem]:
-    """Whom the lists name. Of lists that name a stranger or a broker twice nothing more is asked; all others are no
+    """Whom the lists name. Of lists that name an unknown broker or one twice nothing more is asked; all others are no
     longer than there are brokers.
     """
     replicas, isr, most = rows.replicas, rows.isr, known.size

@@ -203,7 +203,7 @@ def test_a_twin_is_listed_beside_the_first(bench: Bench) -> None:
     assert first.id != second.id
 
 
-def test_a_volume_on_a_vm_of_a_stranger_is_attached_all_the_same(bench: Bench) -> None:
+def test_a_volume_on_a_foreign_vm_is_attached_all_the_same(bench: Bench) -> None:
     bench.create(resources(volume("n-0")))
     ec2 = bench.aws.client(REGION)
     made = ec2.run_instances(ImageId="ami-0123456789abcdef0", MinCount=1, MaxCount=1)["Instances"][0]["InstanceId"]

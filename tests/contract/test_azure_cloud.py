@@ -223,7 +223,7 @@ def test_tags_that_somebody_wrote_anew_in_capitals_are_the_same_tags(bench: Benc
     assert [i.key for i in bench.cloud.list_place(PLACE).instances] == ["n-0.g1"]
 
 
-def test_a_volume_on_a_vm_of_a_stranger_is_attached_all_the_same(bench: Bench) -> None:
+def test_a_volume_on_a_foreign_vm_is_attached_all_the_same(bench: Bench) -> None:
     bench.create(resources(instance("n-0"), volume("n-0"), attachment("n-0.g1", "n-0.data.v1")))
     machine = next(t for t in bench.azure.things.by_id.values() if "power" in t)
     machine["tags"] = {}

@@ -177,9 +177,9 @@ def test_a_vm_of_another_installation_is_counted_by_clouds_that_see_it_and_never
     harness.create(resources(instance("n-0"), instance("n-1")))
     other = harness.other_installation()
     if isinstance(other.cloud, SeesForeignVms) and isinstance(harness.cloud, SeesForeignVms):
-        assert other.cloud.strangers(harness.place) == {"test": 2}
-        assert other.cloud.strangers(harness.second) == {}
-        assert harness.cloud.strangers(harness.place) == {}
+        assert other.cloud.foreign_vms(harness.place) == {"test": 2}
+        assert other.cloud.foreign_vms(harness.second) == {}
+        assert harness.cloud.foreign_vms(harness.place) == {}
     with pytest.raises(ResourceConflict, match="not this installation's"):
         other.cloud.terminate(harness.place, harness.id_of("n-0.g1"))
     assert len(harness.cloud.list_place(harness.place).instances) == 2

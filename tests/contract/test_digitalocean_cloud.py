@@ -197,7 +197,7 @@ def test_a_vm_that_was_made_though_the_call_failed_is_listed(bench: Bench) -> No
     assert [i.key for i in bench.cloud.list_place(PLACE).instances] == ["n-0.g1", "n-0.g1"]
 
 
-def test_a_volume_on_a_vm_of_a_stranger_is_attached_all_the_same(bench: Bench) -> None:
+def test_a_volume_on_a_foreign_vm_is_attached_all_the_same(bench: Bench) -> None:
     bench.create(resources(volume("n-0")))
     made = bench.ask("POST", "droplets", name="x", region=REGION, size="s-1vcpu-1gb", image=1)["droplet"]["id"]
     (disk,) = bench.fake.volumes

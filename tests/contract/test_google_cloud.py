@@ -234,7 +234,7 @@ def test_hostile_words_arrive_as_they_were(bench: Bench) -> None:
     assert (seen.intent_id, seen.image, seen.shape) == (odd.intent_id, "4.1.1", "small")
 
 
-def test_a_volume_on_a_vm_of_a_stranger_is_attached_all_the_same(bench: Bench) -> None:
+def test_a_volume_on_a_foreign_vm_is_attached_all_the_same(bench: Bench) -> None:
     bench.create(resources(instance("n-0"), volume("n-0"), attachment("n-0.g1", "n-0.data.v1")))
     machine = bench.machine("n-0.g1")
     machine["labels"] = {}

@@ -54,7 +54,7 @@ def exchanges(tmp_path_factory: pytest.TempPathFactory) -> list[Exchange]:
         live(google)
         cloud = GoogleCloud("test", write_settings(tmp_path_factory.mktemp("g") / "google.yaml", google), page=1)
         (seen,) = cloud.list_place(PLACE).instances
-        cloud.strangers(PLACE)
+        cloud.foreign_vms(PLACE)
         cloud.describe(PLACE, [seen.id])
         machine = google.world.things[f"projects/{PROJECT}/zones/{ZONE}/instances/vm"]
         machine["resourceStatus"] = {

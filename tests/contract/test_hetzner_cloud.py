@@ -234,12 +234,12 @@ def test_a_vm_that_was_made_though_its_call_failed_is_listed(bench: Bench) -> No
     assert len(bench.cloud.list_place(PLACE).instances) == 1
 
 
-def test_a_volume_on_a_vm_of_a_stranger_is_attached_all_the_same(bench: Bench) -> None:
+def test_a_volume_on_a_foreign_vm_is_attached_all_the_same(bench: Bench) -> None:
     bench.create(resources(volume("n-0"), instance("n-0")))
     (disk,) = bench.hetzner.project.volumes.values()
-    stranger = bench.hetzner.project.servers[int(bench.id_of("n-0.g1"))]
-    stranger["labels"], disk["server"] = {}, stranger["id"]
-    assert [v.attached_to for v in bench.cloud.list_place(PLACE).volumes] == [str(stranger["id"])]
+    foreign = bench.hetzner.project.servers[int(bench.id_of("n-0.g1"))]
+    foreign["labels"], disk["server"] = {}, foreign["id"]
+    assert [v.attached_to for v in bench.cloud.list_place(PLACE).volumes] == [str(foreign["id"])]
 
 
 def test_a_machine_tells_its_size_and_version_by_our_names(bench: Bench) -> None:

@@ -150,7 +150,7 @@ def test_throttles_become_exactly_what_is_wanted(world: World) -> None:
     world.until(lambda: not world.gateway.snapshot().throttles.any, "no throttle")
 
 
-def test_a_left_over_of_a_stranger_is_found_and_cleared(world: World) -> None:
+def test_a_foreign_left_over_is_found_and_cleared(world: World) -> None:
     set_defaults(world.gateway, {LEADER_RATE: "1000000", FOLLOWER_RATE: "2000000"})
     world.until(lambda: world.gateway.snapshot().throttles.any, "the left-over to be seen")
     throttles = world.gateway.snapshot().throttles

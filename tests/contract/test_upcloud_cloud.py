@@ -299,7 +299,7 @@ def test_a_twin_is_listed_beside_the_first(bench: Bench) -> None:
     assert first.id != second.id
 
 
-def test_a_volume_on_a_vm_of_a_stranger_is_attached_all_the_same(bench: Bench) -> None:
+def test_a_volume_on_a_foreign_vm_is_attached_all_the_same(bench: Bench) -> None:
     bench.create(resources(volume("n-0"), *nodes(1)))
     things, server = bench.upcloud.things, bench.id_of("n-0.g1")
     things.attach_storage(server, {"storage": bench.volume_id("n-0.data.v1", UID)})

@@ -35,8 +35,8 @@ def _each_vm_was_asked_for_once(cluster: LivingCluster) -> None:
     ]
     twice = [key for key, times in Counter(requested).items() if times > 1]
     assert not twice, f"asked for twice: {twice}"
-    strangers = cluster.vms() - set(requested)
-    assert not strangers, f"VMs nobody asked for: {strangers}"
+    foreign_vms = cluster.vms() - set(requested)
+    assert not foreign_vms, f"VMs nobody asked for: {foreign_vms}"
 
 
 def _only_wanted_vms_run(cluster: LivingCluster) -> None:

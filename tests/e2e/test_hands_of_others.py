@@ -43,7 +43,7 @@ def test_a_topic_created_on_an_emptied_broker_is_moved_before_it_stops(living_cl
         assert all(old.service_id not in p.replicas for p in late)
 
 
-def test_a_stranger_who_reassigns_by_hand_is_neither_undone_nor_obeyed(living_cluster: LivingCluster) -> None:
+def test_a_foreign_reassignment_by_hand_is_neither_undone_nor_obeyed(living_cluster: LivingCluster) -> None:
     cluster = living_cluster
     old = cluster.instance("two-b-0").service_id
     with traffic(cluster.bootstrap):

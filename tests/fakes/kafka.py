@@ -372,7 +372,7 @@ class FakeKafka(FakeControllers, GroupCalls, LaggardCalls):
                 self._partitions[tp].append(max(1, bytes_per_partition // 1000), bytes_per_partition)
 
     def delete_topic(self, name: str) -> None:
-        self.topics.by_strangers = True
+        self.topics.by_others = True
         self.topics.forget(name)
 
     def write(self, topic: str, records: int, *, bytes_per_record: int = 1000) -> int:
@@ -431,11 +431,11 @@ class FakeKafka(FakeControllers, GroupCalls, LaggardCalls):
         parts = self._partitions.values()
         settled = all(not p.is_moving and p.leader == p.replicas[0] and set(p.isr) == set(p.replicas) for p in parts)
         calm = not visible(self.throttles.plan, set(self._brokers)).seen.any and not self.outage
-        ours = not self.settings.by_strangers and not any(
+        ours = not self.settings.by_others and not any(
             name in self._partitions and tuple(self._partitions[name].replicas) == where
             for name, where in self.put_by_hand.items()
         )
-        return settled and calm and ours and not self.topics.by_strangers and all(b.serves for b in self._registered())
+        return settled and calm and ours and not self.topics.by_others and all(b.serves for b in self._registered())
 
     def scene(self) -> object:
         """All of it that a person could have changed, to be compared."""

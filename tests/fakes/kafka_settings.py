@@ -26,7 +26,7 @@ class FakeSettings:
     """(broker, name, value) -> its words."""
     silent: set[int] = field(default_factory=set)
     """Brokers that serve and do not answer what they run with."""
-    by_strangers: set[tuple[int, str]] = field(default_factory=set)
+    by_others: set[tuple[int, str]] = field(default_factory=set)
     """(broker, name) of what was set by hand and not put right yet."""
     by_kedge: set[tuple[int, str]] = field(default_factory=set)
     """(broker, name) of what was set on one broker alone through the gateway, and is to go again."""
@@ -59,7 +59,7 @@ class FakeSettings:
         for broker, values in step.own.items():
             for name, value in values.items():
                 self._set_own(broker, name, value)
-                self.by_strangers.discard((broker, name))
+                self.by_others.discard((broker, name))
                 self.by_kedge.discard((broker, name))
                 self.by_kedge |= {(broker, name)} if value is not None else set()
                 self.changes.append(f"{broker}:{name}={value}")
@@ -69,7 +69,7 @@ class FakeSettings:
         """Somebody sets (or deletes) a value on one broker."""
         self._set_own(broker, name, value)
         self.by_kedge.discard((broker, name))
-        self.by_strangers.add((broker, name))
+        self.by_others.add((broker, name))
 
     def _set_own(self, broker: int, name: str, value: str | None) -> None:
         own = self.own.setdefault(broker, {})

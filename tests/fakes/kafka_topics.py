@@ -23,14 +23,14 @@ class FakeTopics:
     ) -> None:
         self._brokers, self._partitions, self._settings = brokers, partitions, settings
         self.own: dict[str, dict[str, str]] = {}
-        self.by_strangers = False
+        self.by_others = False
         """Somebody changed topics by hand, and nobody has looked since."""
         self.made: list[str] = []
         """What was created, grown, configured and deleted through the port, in order."""
 
     def configs(self, topics: Collection[str]) -> dict[str, dict[str, str]]:
         """As the topics have them."""
-        self.by_strangers = False
+        self.by_others = False
         there = self._names()
         return {
             name: {k: v for k, v in self.own.get(name, {}).items() if k not in EXECUTOR_KEYS}
@@ -89,7 +89,7 @@ class FakeTopics:
 
     def set_by_hand(self, name: str, values: Mapping[str, str | None]) -> None:
         """As `kafka-configs` does."""
-        self.by_strangers = True
+        self.by_others = True
         self._set(name, values)
 
     def _set(self, name: str, values: Mapping[str, str | None]) -> None:

@@ -54,7 +54,7 @@ def asked_nobody(tmp_path_factory: pytest.TempPathFactory) -> Iterator[subproces
         yield process
 
 
-def test_a_strangers_cluster_is_exported_planned_moved_as_its_json_says_and_then_empty(
+def test_a_foreign_cluster_is_exported_planned_moved_as_its_json_says_and_then_empty(
     processes: KafkaProcesses, tmp_path: Path
 ) -> None:
     state, move = tmp_path / "state.json", tmp_path / "move.json"

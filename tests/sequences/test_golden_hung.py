@@ -202,7 +202,7 @@ def replicas_moved_apart_hang_on_a_frozen_broker(world: World) -> None:
     assert {racks[b] for b in together.replicas} == {"a", "b", "c"}
 
 
-def strangers_move_is_told_and_cancelled(world: World) -> None:
+def foreign_move_is_told_and_cancelled(world: World) -> None:
     """Nobody's plan names it: after ten minutes it is told, and only a person has it taken back."""
     world.declare(a_document(healing=HEALING))
     world.converge()
@@ -287,7 +287,7 @@ STORIES = (
     rebalance_hung_by_a_throttle,
     rebalance_hung_by_a_controller,
     replicas_moved_apart_hang_on_a_frozen_broker,
-    strangers_move_is_told_and_cancelled,
+    foreign_move_is_told_and_cancelled,
     elections_in_vain_are_asked_for_less_and_less,
     elections_fail_until_another_controller_is_had,
 )

@@ -208,7 +208,7 @@ def evacuation_goes_first(world: World) -> None:
 
 
 def somebody_moves_what_was_planned(world: World) -> None:
-    """A stranger's reassignment is waited for, and what it changed is planned anew."""
+    """A foreign reassignment is waited for, and what it changed is planned anew."""
     _born(world, throttle=SLOW, balance="after: never")
     world.declare(a_document(throttle=SLOW, brokers=6, balance="after: never"))
     world.converge()

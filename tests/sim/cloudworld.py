@@ -154,7 +154,7 @@ def troubled_life(hands: Mapping[str, Hands], seed: int, *, steps: int = 250, ch
     world.person(facts.ClusterResumed("the trouble is over"))
     world.converge(ticks=2000)
     nothing_lost(world)
-    no_strangers(world)
+    no_foreign_vms(world)
     delete(world)
     return world
 
@@ -190,7 +190,7 @@ def nothing_lost(world: CloudWorld) -> None:
         raise Violation(f"volumes are lost: {sorted(lost)}")
 
 
-def no_strangers(world: CloudWorld) -> None:
+def no_foreign_vms(world: CloudWorld) -> None:
     """At rest: one VM for each node on record, one volume a key, nothing beside them."""
     alive = {i.key: i for i in world.view().alive()}
     volumes = {v.key for i in alive.values() for v in i.planned.volumes}

@@ -64,8 +64,8 @@ def _of_service(machines: "Services", vm: Vm, service: ServiceDocument, at: date
             refuses=words,
             started=service.name in vm.launched,
         )
-    if not up and service.state == "running" and machines.strangers.refuses(vm, service):
-        return machines.strangers.report(service, at)
+    if not up and service.state == "running" and machines.wrong_identities.refuses(vm, service):
+        return machines.wrong_identities.report(service, at)
     began = None if process is None else process.ready_at if up else process.began_at
     since = at if began is None else at - timedelta(seconds=machines.seconds - began)
     rests: ServiceState = "failed" if machines.breakdowns.holds(vm, machines.seconds) else "waiting"

@@ -16,8 +16,8 @@ from tests.sim.breakdowns import Breakdowns
 from tests.sim.evidence import Evidence, Violation
 from tests.sim.metadatawork import MetadataWork
 from tests.sim.reports import report_of
-from tests.sim.strangers import Strangers
 from tests.sim.vms import BOOT_S, START_S, Attached, Illness, Process, Vm, too_old
+from tests.sim.wrong_identities import WrongIdentities
 
 Documents = Callable[[str, str], Document | None]
 """(cluster uid, instance key) -> desired document: the server's answer to an agent."""
@@ -76,7 +76,7 @@ class Services:
         self.metadata: MetadataWork | None = None
         """How brokers come on with metadata, where that is of interest."""
         self.breakdowns = Breakdowns()
-        self.strangers = Strangers()
+        self.wrong_identities = WrongIdentities()
         self.had_volumes: dict[int, set[str]] = {}
         """By broker, what it was last started on."""
         self.failed_disks: dict[int, datetime] = {}
@@ -174,7 +174,7 @@ class Services:
         self._refuse_to_format_data(vm, service)
         if self.has_lost(service) or vm.service_key(service) in self.unwell or self.breakdowns.holds(vm, self.seconds):
             return
-        if process is None and not self.strangers.refuses(vm, service):
+        if process is None and not self.wrong_identities.refuses(vm, service):
             vm.launched.add(service.name)
             vm.runs(service, Process(service, self.seconds, self.seconds + START_S))
 
@@ -235,7 +235,7 @@ class Services:
         told = (s for vm in self.vms.values() if vm.document for s in vm.document.services if s.state == "running")
         is_hurt = any(v.key in self.blank for v in self.volumes.values()) or any(self.has_lost(s) for s in told)
         is_hurt |= any(self.kafka.serves(broker) for broker in self.failed_disks)
-        is_hurt |= bool(self.breakdowns.frozen or self.breakdowns.looping or self.strangers.among(self.vms))
+        is_hurt |= bool(self.breakdowns.frozen or self.breakdowns.looping or self.wrong_identities.among(self.vms))
         is_hurt |= self.metadata is not None and self.metadata.is_trouble
         is_hurt |= not self.taken_back.keys().isdisjoint(self.vms)
         return all(vm.alive for vm in self.vms.values()) and not self.outage and not is_unhealthy and not is_hurt
@@ -292,7 +292,7 @@ class Services:
                 self.kafka.renew_dir(service.node_id, path_of(disk.name))
                 self.failed_disks.pop(service.node_id, None)
         if serves:
-            self.strangers.starts(self, vm, service, self._clock())
+            self.wrong_identities.starts(self, vm, service, self._clock())
 
     def _start_controller(self, vm: Vm, service: ServiceDocument) -> None:
         self._refuse_two(vm, service)

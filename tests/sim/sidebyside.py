@@ -17,7 +17,7 @@ from providers.base import InstanceState, Listing
 from tests.builders import a_document
 from tests.fakes.resources import instance, resources
 from tests.sim.cloudlisting import Hands, LateListings
-from tests.sim.cloudworld import RETRIED, CloudTrouble, CloudWorld, delete, no_strangers, nothing_lost, spec_in
+from tests.sim.cloudworld import RETRIED, CloudTrouble, CloudWorld, delete, no_foreign_vms, nothing_lost, spec_in
 from tests.sim.evidence import Violation
 
 OTHER_UID = ClusterUid("0ddba11500000000000000000ddba115")
@@ -131,20 +131,20 @@ def troubled_lives(
     second: Mapping[str, Hands],
     seed: int,
     *,
-    strangers: bool = True,
+    foreign: bool = True,
     steps: int = 60,
     chance: float = 0.2,
 ) -> SideBySide:
     """Both are born and rolled under trouble; one of them, once both rest, is deleted, then the other.
 
-    With `strangers` they are two installations: each sees that the other has VMs, and a VM of the second that nobody
+    With `foreign` they are two installations: each sees that the other has VMs, and a VM of the second that nobody
     asked for is told by the second, and left alone by both.
     """
     one = CloudWorld(first, seed=seed)
-    if not strangers:
+    if not foreign:
         for name, hands in second.items():
             hands.cloud = first[name].cloud
-    pair = SideBySide(one, (TheOther if strangers else TheSecond)(second, seed=seed + 1))
+    pair = SideBySide(one, (TheOther if foreign else TheSecond)(second, seed=seed + 1))
     specs = {id(w): spec_in(w.machines.hands) for w in pair.both}
     for world in pair.both:
         if world.random.random() < 0.5:
@@ -157,7 +157,7 @@ def troubled_lives(
         world.kafka.create_topic("orders", partitions=12, rf=3, min_isr=2, bytes_per_partition=50_000_000)
         world.declare(a_document(**specs[id(world)], version="4.2.0"))
     cloud = next(iter(second))
-    stray = stray_of(pair.second, cloud) if strangers else ""
+    stray = stray_of(pair.second, cloud) if foreign else ""
     troubles = {id(w): CloudTrouble(w, chance=chance, **specs[id(w)]) for w in pair.both}
 
     def step(world: CloudWorld) -> None:
@@ -170,25 +170,25 @@ def troubled_lives(
         troubles[id(world)].stop()
         world.person(facts.ClusterResumed("the trouble is over"))
     pair.converge(ticks=2500)
-    if strangers:
-        strangers_are_told(pair, cloud, stray)
-    no_strangers(pair.first)
+    if foreign:
+        foreign_vms_are_told(pair, cloud, stray)
+    no_foreign_vms(pair.first)
     pair.watched(pair.first, pair.second, lambda: delete(pair.first))
-    if strangers:
+    if foreign:
         second[cloud].power_cut(stray)
         pair.second.machines.clouds[cloud].is_stale = True
     nothing_lost(pair.second)
-    no_strangers(pair.second)
+    no_foreign_vms(pair.second)
     pair.watched(pair.second, pair.first, lambda: delete(pair.second))
     return pair
 
 
-def strangers_are_told(pair: SideBySide, cloud: str, stray: str) -> None:
+def foreign_vms_are_told(pair: SideBySide, cloud: str, stray: str) -> None:
     """Each by its installation's name and number; the stray VM by its own cluster alone, until a person ends it."""
     first, second = pair.both
     for me, other in (pair.both, pair.both[::-1]):
         hands = me.machines.hands[cloud]
-        told = hands.cloud.strangers(hands.place)
+        told = hands.cloud.foreign(hands.place)
         there = [i for i in other.machines.clouds[cloud].truth.instances if i.state is not InstanceState.GONE]
         if told != {other.installation_id: len(there)}:
             raise Violation(f"{me.installation_id} sees {told}, and {other.installation_id} has {len(there)} VMs")

@@ -28,7 +28,7 @@ from tests.fakes.resources import instance, resources
 from tests.sim.cloudlisting import Hands
 from tests.sim.cloudmachines import CloudMachines, Unit
 from tests.sim.cloudstate import ModelState
-from tests.sim.cloudworld import CloudWorld, no_strangers, nothing_lost, spec_in
+from tests.sim.cloudworld import CloudWorld, no_foreign_vms, nothing_lost, spec_in
 from tests.sim.machines import Machines
 from tests.sim.world import UID, World
 
@@ -106,7 +106,7 @@ def whole(world: MishapWorld) -> None:
     """It gets to where it was going, and nothing is there twice, beside it or no more."""
     world.converge(ticks=2000)
     nothing_lost(world)
-    no_strangers(world)
+    no_foreign_vms(world)
 
 
 DOWN = CloudUnavailable("sim: the API is down")

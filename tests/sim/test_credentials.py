@@ -25,7 +25,7 @@ from tests.fakes.clouds.hetzner import OTHER_TOKEN, TOKEN
 from tests.fakes.clouds.upcloud import OTHER_USERNAME
 from tests.sim.cloudlisting import FAKES
 from tests.sim.cloudmachines import CloudMachines
-from tests.sim.cloudworld import CloudWorld, no_strangers, nothing_lost, spec_in
+from tests.sim.cloudworld import CloudWorld, no_foreign_vms, nothing_lost, spec_in
 from tests.sim.machines import Machines
 from tests.sim.test_cloud_mishaps import draining, surging
 from tests.sim.test_cloud_seeds import CLOUDS, opened
@@ -167,4 +167,4 @@ def test_credentials_that_expire_and_then_are_of_another_account_in_a_roll_destr
         outlasts(world, cloud, of_another_account(cloud, fake), ANOTHERS[cloud], asked_every=15)
         world.converge(ticks=2000)
         nothing_lost(world)
-        no_strangers(world)
+        no_foreign_vms(world)

@@ -23,7 +23,7 @@ def test_an_only_copy_that_is_gone_keeps_no_other_topic_from_its_replicas_and_en
         world.tick()
     assert len(world.history()) == before, "it is asked for nothing more meanwhile"
     world.kafka.delete_topic("scratch")
-    world.kafka.topics.by_strangers = False
+    world.kafka.topics.by_others = False
     world.disturbed()
     world.converge(ticks=300)
     assert {i.key for i in world.view().alive() if i.node == "brokers-b-0"} == {"brokers-b-0.g2"}

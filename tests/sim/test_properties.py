@@ -120,9 +120,9 @@ def a_vm_is_made_twice(world: World) -> None:
 
 
 def a_vm_is_there_that_nobody_asked_for(world: World) -> None:
-    stranger = replace(world.machines.vms["brokers-a-0.g1"], generation=7, process=None)
-    assert isinstance(stranger, Vm)
-    world.machines.vms[stranger.key] = stranger
+    foreign = replace(world.machines.vms["brokers-a-0.g1"], generation=7, process=None)
+    assert isinstance(foreign, Vm)
+    world.machines.vms[foreign.key] = foreign
 
 
 def a_broker_id_is_used_on_a_second_disk(world: World) -> None:

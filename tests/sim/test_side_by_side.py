@@ -50,7 +50,7 @@ def test_clusters_of_one_name_in_two_accounts_of_one_installation_touch_nothing_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with hetzner_accounts(tmp_path, monkeypatch) as (production, staging):
-        pair = troubled_lives({"hetzner": production}, {"hetzner": staging}, 31, strangers=False)
+        pair = troubled_lives({"hetzner": production}, {"hetzner": staging}, 31, foreign=False)
     was_hard(pair)
 
 

@@ -389,7 +389,7 @@ class World:
         """Whether somebody else set a value on one broker that the spec has otherwise: put right by that look, too."""
         view, settings = self.view(), self.kafka.settings
         wanted = {**(view.document.spec.kafka.config if view.document else {}), **view.settings.live}
-        there = ((b, name) for b, name in settings.by_strangers if self.kafka.serves(b) and name in wanted)
+        there = ((b, name) for b, name in settings.by_others if self.kafka.serves(b) and name in wanted)
         return any(
             not reads_alike(newest_known(n), settings.own.get(b, {}).get(n, wanted[n]), wanted[n]) for b, n in there
         )

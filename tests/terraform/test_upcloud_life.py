@@ -197,13 +197,13 @@ def test_a_data_disk_that_is_taken_for_a_root_disk_stops_everything(bench: Upclo
     assert bench.upcloud.calls["DeleteStorage"] == 0
 
 
-def test_an_address_a_stranger_has_is_passed_by(bench: UpcloudBench) -> None:
+def test_an_address_a_foreign_server_has_is_passed_by(bench: UpcloudBench) -> None:
     """Somebody took it between two looks: the next choice is another one, and nothing of theirs is touched."""
     wanted = set_of(bench, *KEPT, *ON_OLD)
     first = chosen_for(bench, wanted, "c-0")
     network = bench.cloud.variables(wanted)["cloud"]
     assert isinstance(network, dict)
-    theirs = bench.upcloud.things.create_server(stranger(bench, network["network"], first))
+    theirs = bench.upcloud.things.create_server(foreign_server(bench, network["network"], first))
     bench.execute(surge(wanted))
     assert chosen_for(bench, wanted, "c-0") != first
     assert theirs["uuid"] in bench.upcloud.things.servers
@@ -265,7 +265,7 @@ def is_as_the_module_promises(bench: UpcloudBench) -> None:
     assert labels_of(servers["c-0"])[ADDRESS] == bench.vm("c-0.g1").address
 
 
-def stranger(bench: UpcloudBench, network: str, at: str) -> dict[str, object]:
+def foreign_server(bench: UpcloudBench, network: str, at: str) -> dict[str, object]:
     template = bench.upcloud.things.add_template("anything", HOME)
     interface = {"type": "private", "network": network, "ip_addresses": {"ip_address": [{"address": at}]}}
     root = {"action": "clone", "storage": template, "title": "x"}

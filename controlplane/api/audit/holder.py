@@ -32,7 +32,8 @@ SELECT usename, application_name, held.pid IS NOT NULL AS holds,
  WHERE datname = current_database() AND (held.pid IS NOT NULL OR application_name = :waits)
  ORDER BY pid
 """).bindparams(high=KEY >> 32, low=KEY & 0xFFFFFFFF, waits=WAITS)
-"""pg_locks(1) has the halves of a key of 64 bits apart. Strangers could share the lock, so there may be several."""
+"""pg_locks(1) has the halves of a key of 64 bits apart. Foreign sessions could share the lock, so there may be
+several."""
 
 _LONGEST: Final = 63
 """Signs that PostgreSQL keeps of a session's name, and of them only ASCII."""

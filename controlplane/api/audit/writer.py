@@ -2,7 +2,7 @@
 
 Every call that changes something and every call that is denied. Machines' own work is left out while it is let in:
 reports of agents and states of Terraform are observations, some a second, and a forge's webhook only wakes a poll.
-Strangers are noted so often a minute and no more: they are not to fill the disk.
+Anonymous calls are noted so often a minute and no more: they are not to fill the disk.
 """
 
 import threading
@@ -22,7 +22,7 @@ ASKS_ONLY = frozenset({"/v1/validate", "/v1/plan"})
 WORK_OF_MACHINES = ("/agent/v1/report", "/terraform/", "/hooks/")
 DENIED = (401, 403, 421, 429)
 
-_STRANGERS_A_MINUTE = 30
+_ANONYMOUS_A_MINUTE = 30
 _REMEMBERED = 2000
 
 
@@ -73,8 +73,8 @@ def entry_of(
     )
 
 
-class Strangers:
-    """How often calls of nobody are noted: so many a minute and address; the next one that is tells of the others."""
+class AnonymousCalls:
+    """How often anonymous calls are noted: so many a minute and address; the next one that is tells of the others."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -86,11 +86,11 @@ class Strangers:
             since, count = self._seen.pop(client, (now, 0))
             left_out = 0
             if now - since >= timedelta(minutes=1):
-                left_out, since, count = max(0, count - _STRANGERS_A_MINUTE), now, 0
+                left_out, since, count = max(0, count - _ANONYMOUS_A_MINUTE), now, 0
             self._seen[client] = (since, count + 1)
             while len(self._seen) > _REMEMBERED:
                 self._seen.popitem(last=False)
-        return count < _STRANGERS_A_MINUTE, left_out
+        return count < _ANONYMOUS_A_MINUTE, left_out
 
 
 def _is_hidden(rights: Rights, name: str, views: Iterable[ClusterView]) -> bool:

@@ -97,7 +97,7 @@ class NameReconciler:
             if held.owner not in ("", owner) or (held.addresses and not held.owner):
                 if not addresses:
                     return self._tell(view, name, frozenset(), "")
-                raise ResourceConflict(_stranger(name, held))
+                raise ResourceConflict(_foreign_records(name, held))
             after = HeldName(addresses, kept.ttl_s, owner, kept.ttl_s) if addresses else NOTHING
             if held != after:
                 if not self.may_act():
@@ -132,7 +132,7 @@ class NameReconciler:
         return not problem
 
 
-def _stranger(name: str, held: HeldName) -> str:
+def _foreign_records(name: str, held: HeldName) -> str:
     if not held.owner:
         return f"{name} has records that Kedge did not make ({_words(held.addresses)}): remove them, or name another"
     return f"{name} belongs to {held.owner}: give this cluster another name"

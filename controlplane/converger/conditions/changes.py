@@ -22,7 +22,7 @@ from controlplane.converger.conditions.packet_filters import FILTER_BEHIND, filt
 from controlplane.converger.conditions.placement import MISPLACED, misplaced_told
 from controlplane.converger.conditions.single_copies import SINGLE_COPIES, single_copies
 from controlplane.converger.conditions.stages import STAGE_WAITS, stage_told
-from controlplane.converger.conditions.stuck_moves import elections_fail, reassignment_hung, strangers_told
+from controlplane.converger.conditions.stuck_moves import elections_fail, foreign_told, reassignment_hung
 from controlplane.converger.conditions.topics import TOPICS_DEGRADED, topics_degraded
 from controlplane.converger.conditions.windows import WAITS, window_told
 from controlplane.converger.questions.clouds.machine_choices import fallen_back
@@ -121,7 +121,7 @@ def _unhealthy(situation: Situation) -> facts.ConditionChanged:
 
 def _twins(situation: Situation) -> facts.ConditionChanged | None:
     """VMs that carry the key of another one. They go with their node: that nobody ever enrolled on one is not proved
-    by anything a cloud tells, and its tags may have been copied by hand together with a stranger's work.
+    by anything a cloud tells, and its tags may have been copied by hand together with foreign work.
     """
     inventory = situation.seen.fresh_inventory(situation.now)
     if inventory is None:
@@ -193,7 +193,7 @@ _TOLD: tuple[Callable[[Situation], facts.ConditionChanged | None], ...] = (
     _fallback,
     _unhealthy,
     reassignment_hung,
-    strangers_told,
+    foreign_told,
     elections_fail,
     _topics,
     maintenance_told,

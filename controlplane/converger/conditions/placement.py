@@ -6,7 +6,7 @@ from controlplane.cluster.holds import hold_on
 from controlplane.cluster.work_in_hand import has_work
 from controlplane.converger.questions.moves.placement_waits import why_apart_waits, why_no_repair
 from controlplane.converger.questions.moves.placement_work import ground_of, topic_policy
-from controlplane.converger.questions.moves.stuck_moves import strangers_moves
+from controlplane.converger.questions.moves.stuck_moves import foreign_moves
 from controlplane.converger.questions.windows import closed_for
 from controlplane.converger.situation.placement import PlacementSeen
 from controlplane.converger.situation.situation import Situation
@@ -48,7 +48,7 @@ def _by_hand(situation: Situation, kafka: KafkaSnapshot) -> tuple[Deviation, ...
     ground = ground_of(view, kafka)
     return tuple(
         broken
-        for move in strangers_moves(situation)
+        for move in foreign_moves(situation)
         for broken in judged(
             move.partition, move.partition.target, ground, topic_policy(view, move.partition.name.topic)
         )

@@ -27,7 +27,7 @@ def reassignment_hung(situation: Situation) -> facts.ConditionChanged | None:
     return facts.ConditionChanged(REASSIGNMENT_HUNG, True, str(first.diagnosis), message)
 
 
-def strangers_told(situation: Situation) -> facts.ConditionChanged | None:
+def foreign_told(situation: Situation) -> facts.ConditionChanged | None:
     """Moves that no plan of Kedge names and nobody has spoken for, once they have run for a while."""
     if situation.seen.fresh_kafka(situation.now) is None:
         return None
@@ -38,7 +38,7 @@ def strangers_told(situation: Situation) -> facts.ConditionChanged | None:
             f"Next: kedge moves {situation.view.name}"
         )
         return facts.ConditionChanged(STRANGERS_MOVES, True, "Refused", message)
-    old = [s for s in stuck_moves.strangers_moves(situation) if not s.asked and s.age >= stuck_moves.STRANGERS_GRACE]
+    old = [s for s in stuck_moves.foreign_moves(situation) if not s.asked and s.age >= stuck_moves.FOREIGN_GRACE]
     if not old:
         return facts.ConditionChanged(STRANGERS_MOVES, False, "Free", "")
     told = ", ".join(

@@ -35,7 +35,7 @@ def conclude(evidence: RebuildEvidence, *, leave_out: Collection[str] = (), now:
     matched = [c for c in found if c.name in specs and uids[c.name] == 1]
     findings = [
         *_keys(evidence),
-        *_strangers(evidence),
+        *_foreign_vms(evidence),
         *(
             RebuildFinding(Weight.NOTED, c.uid, f"{len(c.vms)} VMs of {c.name} are left out: never touched")
             for c in left
@@ -82,10 +82,10 @@ def _keys(evidence: RebuildEvidence) -> list[RebuildFinding]:
     return []
 
 
-def _strangers(evidence: RebuildEvidence) -> list[RebuildFinding]:
+def _foreign_vms(evidence: RebuildEvidence) -> list[RebuildFinding]:
     return [
         RebuildFinding(Weight.NOTED, installation, f"{vms} VMs belong to another installation: never touched")
-        for installation, vms in evidence.strangers.items()
+        for installation, vms in evidence.foreign_vms.items()
     ]
 
 

@@ -91,7 +91,7 @@ class RebuildEvidence:
     places: tuple[Place, ...]
     clusters: tuple[FoundCluster, ...]
     specs: tuple[DeclaredSpec, ...]
-    strangers: Mapping[str, int] = field(default_factory=dict)
+    foreign_vms: Mapping[str, int] = field(default_factory=dict)
     """Installation id -> VMs that are not ours."""
     key_fits: bool | None = None
     """Whether the home's server key is the one these VMs were born with; None when no boot data could be read."""

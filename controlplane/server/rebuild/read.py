@@ -43,7 +43,7 @@ def read_evidence(
     traces: dict[str, AgentTrace] = {}
     spent: dict[str, dict[str, int]] = defaultdict(dict)
     forgetful: set[Place] = set()
-    strangers: dict[str, int] = {}
+    foreign_vms: dict[str, int] = {}
     for place in places:
         provider = cloud(place.cloud)
         if isinstance(provider, ReadsAgents):
@@ -54,13 +54,13 @@ def read_evidence(
         else:
             forgetful.add(place)
         if isinstance(provider, SeesForeignVms):
-            strangers.update(provider.strangers(place))
+            foreign_vms.update(provider.foreign_vms(place))
     uids = sorted({i.cluster_uid for listing in listings.values() for i in listing.instances})
     ports = {s.name: s.document.spec.listeners[0].port for s in specs}
     found = (_found(ClusterUid(uid), listings, traces, None if forgetful else spent[uid]) for uid in uids)
     clusters = tuple(_with_kafka(c, dial, ports.get(c.name, DEFAULT_PORT)) for c in found)
     return RebuildEvidence(
-        installation_id, tuple(places), clusters, tuple(specs), strangers, _key_fits(server_key, clusters)
+        installation_id, tuple(places), clusters, tuple(specs), foreign_vms, _key_fits(server_key, clusters)
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 from numba import njit
 from numba.extending import register_jitable
 
-from planner.kernel_cache import forgetting_strangers
+from planner.kernel_cache import forgetting_other_releases
 
 Kernel = TypeVar("Kernel", bound=Callable[..., object])
 
@@ -22,7 +22,7 @@ Kernel = TypeVar("Kernel", bound=Callable[..., object])
 def compiled(kernel: Kernel) -> Kernel:
     """A kernel Python calls: compiled on first call and kept beside its module, for Spark's Python workers too."""
     options: dict[str, Any] = {"error_model": "numpy", "no_cfunc_wrapper": True}
-    return cast(Kernel, forgetting_strangers(njit(cache=True, **options)(kernel)))
+    return cast(Kernel, forgetting_other_releases(njit(cache=True, **options)(kernel)))
 
 
 def inner(kernel: Kernel) -> Kernel:

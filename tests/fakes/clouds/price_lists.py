@@ -41,7 +41,7 @@ def sells_hetzner(fake: FakeHetzner, *, dearer: str = "hel1") -> None:
             },
             "/locations": {"locations": [location(name) for name in LOCATIONS], **_ONE_PAGE},
             "/server_types": {
-                "server_types": [*(_sold_type(name, dearer) for name in TYPES), *_strangers()],
+                "server_types": [*(_sold_type(name, dearer) for name in TYPES), *_others()],
                 **_ONE_PAGE,
             },
         }
@@ -52,11 +52,11 @@ def sells_hetzner(fake: FakeHetzner, *, dearer: str = "hel1") -> None:
 
 def sells_digitalocean(fake: DigitaloceanFake, *, pages: int = 1) -> None:
     """Size g-2vcpu-8gb in nyc3 only, g-4vcpu-16gb nowhere, behind `pages - 1` full pages of sizes nobody knows."""
-    strangers = [_size(f"x-{n}", ["nyc3"]) for n in range(200 * (pages - 1))]
+    others = [_size(f"x-{n}", ["nyc3"]) for n in range(200 * (pages - 1))]
     more = [_size("m-2vcpu-16gb", ["nyc3"]), _size("gpu-h100x1-80gb", ["nyc3"])]
     gone = {**_size("m-4vcpu-32gb", ["nyc3"]), "available": False}
     sizes = [
-        *strangers,
+        *others,
         _size("g-2vcpu-8gb", ["nyc3"]),
         _size("g-4vcpu-16gb", []),
         *(() if pages > 1 else (*more, gone)),
@@ -144,7 +144,7 @@ def _sold_type(name: str, dearer: str) -> dict[str, Any]:
     return {**server_type(name), "prices": prices}
 
 
-def _strangers() -> list[dict[str, Any]]:
+def _others() -> list[dict[str, Any]]:
     sold = _sold_type("ccx13", "")
     going = {"announced": "2026-01-01T00:00:00+00:00", "unavailable_after": "2027-01-01T00:00:00+00:00"}
     new = {**sold, "id": 90, "name": "cpx31", "cores": 4, "memory": 8.0, "disk": 160}

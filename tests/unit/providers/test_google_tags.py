@@ -44,7 +44,7 @@ def test_more_than_google_takes_is_refused_and_not_cut() -> None:
         encoded({KEY: "x" * 63 * 65})
 
 
-def test_labels_of_strangers_raise_nothing() -> None:
+def test_foreign_labels_raise_nothing() -> None:
     assert decoded({"owner": "_zz", "cost-2": "x", "odd": "_ff"}) == {
         "owner": "_zz",
         "cost-2": "x",

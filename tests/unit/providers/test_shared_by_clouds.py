@@ -68,5 +68,5 @@ def test_a_vm_that_lacks_a_tag_was_not_made_by_us() -> None:
     assert not tags.is_whole({**whole, tags.INTENT: ""})
 
 
-def test_strangers_are_counted_by_installation_without_our_own() -> None:
-    assert tags.strangers(["b", "ours", "a", "b"], "ours") == {"a": 1, "b": 2}
+def test_foreign_vms_are_counted_by_installation_without_our_own() -> None:
+    assert tags.count_foreign(["b", "ours", "a", "b"], "ours") == {"a": 1, "b": 2}

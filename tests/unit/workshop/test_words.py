@@ -50,7 +50,6 @@ LEFT = {
     "sick": 1,
     "sight": 2,
     "standing": 43,
-    "stranger": 25,
     "telling": 2,
     "told": 103,
     "upkeep": 2,

@@ -58,7 +58,7 @@ def _uneven_leaders(view: ClusterView, kafka: KafkaSnapshot, ground: ClusterBrok
     return even_orders(kafka, ground.receivers), percent
 
 
-def names_strangers(kafka: KafkaSnapshot) -> bool:
+def names_unknown_brokers(kafka: KafkaSnapshot) -> bool:
     """Whether a partition out of sync has a replica on a broker Kafka does not know. Asked at every tick of a roll."""
     return any(r not in kafka.brokers for p in kafka.under_replicated() for r in p.replicas)
 

@@ -15,7 +15,7 @@ from events.quantities import MIB
 from planner import heartbeats, observed, stuck_moves
 from planner.drain.residual import residual
 
-STRANGERS_GRACE = timedelta(minutes=10)
+FOREIGN_GRACE = timedelta(minutes=10)
 """How long a move of somebody else's is nobody's business."""
 
 
@@ -30,7 +30,7 @@ _DISK_FINDINGS = frozenset({"log_dir_failed", "disk_full"})
 
 
 @dataclass(frozen=True, slots=True)
-class StrangersMove:
+class ForeignMove:
     """A running move that no plan of ours names, and for how long it has been seen. `asked` is what a person wants of
     it, "" where nobody asked."""
 
@@ -78,7 +78,7 @@ def judged_batch(
     return prescription, refusal
 
 
-def strangers_moves(situation: Situation) -> tuple[StrangersMove, ...]:
+def foreign_moves(situation: Situation) -> tuple[ForeignMove, ...]:
     """Running moves that are not of the plan in hand, the oldest first."""
     kafka = situation.seen.kafka
     if kafka is None or not kafka.moving():
@@ -88,7 +88,7 @@ def strangers_moves(situation: Situation) -> tuple[StrangersMove, ...]:
     mine |= {p.name for p in kafka.moving() if p.name.topic == heartbeats.HEARTBEAT_TOPIC}
     stuck, pulses = situation.view.moves.stuck, situation.seen.moves.pulses
     found = [
-        StrangersMove(
+        ForeignMove(
             partition=p,
             age=kafka.at - pulses[p.name].began if p.name in pulses else timedelta(0),
             asked=stuck.cancelling.get(str(p.name), "") or stuck.adopted.get(str(p.name), ""),

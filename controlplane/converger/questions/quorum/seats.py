@@ -12,7 +12,7 @@ from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.members import member_of, members_of
 from controlplane.cluster.views.vms import FIRST_CONTROLLER_ID
 from controlplane.kafka.gates import Gate
-from controlplane.kafka.voters import Seat, Stranger, VoterStep, listed_enough, next_voter_change
+from controlplane.kafka.voters import ForeignVoter, Seat, VoterStep, listed_enough, next_voter_change
 from controlplane.runtime.once import once
 from planner.observed import KafkaSnapshot
 from planner.rollout.desired import desired_nodes
@@ -42,16 +42,16 @@ def voter_change_due(view: ClusterView, kafka: KafkaSnapshot, *, only: Collectio
     """The next change for the view as it is, of those that leave `only` these where ids are named; its gate is closed
     while a person, or another change, has to be waited for."""
     step = next_voter_change(kafka.quorum, seats(view), only=only)
-    if step is None or isinstance(step, Stranger):
+    if step is None or isinstance(step, ForeignVoter):
         return None
     held = _held_by(view, kafka, step)
     return VoterStep(step.adds, step.seat, step.directory_id, Gate(False, held)) if held else step
 
 
-def stranger_among(view: ClusterView, kafka: KafkaSnapshot) -> str:
+def foreign_voter_among(view: ClusterView, kafka: KafkaSnapshot) -> str:
     """A voter that is none of ours, in words; "" where there is none."""
     step = next_voter_change(kafka.quorum, seats(view))
-    if not isinstance(step, Stranger):
+    if not isinstance(step, ForeignVoter):
         return ""
     return (
         f"voter {step.id} with directory {step.directory_id} is none of this cluster's controllers: the voters are not "

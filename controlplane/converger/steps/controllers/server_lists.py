@@ -53,7 +53,7 @@ def server_move_step(situation: Situation) -> Verdict | None:
     step = seats.voter_change_due(view, kafka, only={m.service_id for m in leaving})
     if step is not None and step.leaves and step.gate.open:
         return begin_voter_change(view, step)
-    reason = seats.stranger_among(view, kafka) or (
+    reason = seats.foreign_voter_among(view, kafka) or (
         step.gate.reason if step else "Kafka does not count it among the voters"
     )
     return wait(

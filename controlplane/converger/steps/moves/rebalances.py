@@ -189,9 +189,9 @@ def _next_batch(
         return wait(
             WaitReason.REBALANCE_MOVES, f"{_name(rebalance)}: {left.running[0].name} waits for a broker", patience_s=600
         )
-    strangers = [p for p in kafka.moving() if p.name in {m.name for m in plan.moves}]
-    if strangers:
-        sentence = f"{_name(rebalance)}: somebody else moves {strangers[0].name}; waiting for it to end"
+    foreign = [p for p in kafka.moving() if p.name in {m.name for m in plan.moves}]
+    if foreign:
+        sentence = f"{_name(rebalance)}: somebody else moves {foreign[0].name}; waiting for it to end"
         return wait(WaitReason.FOREIGN_REASSIGNMENT, sentence)
     # What would refuse writes while it moves stays where it is: nobody needs it to move.
     movable = [m for m in left.valid_next if _gate(situation, kafka, m).open]

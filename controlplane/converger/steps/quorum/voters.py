@@ -21,9 +21,9 @@ from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.quorum.quorum_ports import quorum_port
 from controlplane.converger.questions.quorum.seats import (
     address_of_seat,
+    foreign_voter_among,
     knowing_too_few,
     seats,
-    stranger_among,
     voter_change_due,
 )
 from controlplane.converger.questions.services.service_reports import service_report, start_id
@@ -141,8 +141,8 @@ def dismiss_members(situation: Situation, brokers: Sequence[InstanceView]) -> Ve
         return begin_voter_change(view, step)
     if not _has_vote(kafka, first):
         return record(f"the server on {first.key} leaves: it has no vote", of_no_quorum(first))
-    strange = stranger_among(view, kafka)
-    reason = strange or (step.gate.reason if step else "another change comes first")
+    foreign = foreign_voter_among(view, kafka)
+    reason = foreign or (step.gate.reason if step else "another change comes first")
     return wait(
         WaitReason.QUORUM_GATE, f"{first.key}: ZooKeeper server {first.service_id} keeps its vote for now: {reason}"
     )
@@ -198,9 +198,9 @@ def leave_step(situation: Situation, instance: InstanceView) -> Verdict:
         return record(f"{instance.key} leaves: the migration has left it without work", gone)
     if kafka is None:
         return wait(WaitReason.KAFKA_UNKNOWN, f"{instance.key} leaves the quorum; Kafka's metadata cannot be read")
-    strange = stranger_among(view, kafka)
-    if strange:
-        return wait(WaitReason.UNKNOWN_VOTER, strange, next_command=f"kedge describe {view.name}", patience_s=0)
+    foreign = foreign_voter_among(view, kafka)
+    if foreign:
+        return wait(WaitReason.UNKNOWN_VOTER, foreign, next_command=f"kedge describe {view.name}", patience_s=0)
     step = voter_change_due(view, kafka)
     if step is not None and not step.gate.open:
         return wait(WaitReason.QUORUM_GATE, f"{step.seat.node} keeps its vote for now: {step.gate.reason}")

@@ -8,7 +8,7 @@ from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.health.cure_evidence import start_progress
 from controlplane.converger.questions.quorum.protocol import target_of
 from controlplane.converger.questions.quorum.quorum_ports import CONTROLLER_PORT
-from controlplane.converger.questions.quorum.seats import stranger_among, voter_change_due
+from controlplane.converger.questions.quorum.seats import foreign_voter_among, voter_change_due
 from controlplane.converger.questions.rolls.founding import founders, founders_wanted, is_unfounded, lacks_founders
 from controlplane.converger.questions.rolls.plan_ahead import foreseen_drain, plan_job_id
 from controlplane.converger.questions.services.service_reports import (
@@ -157,8 +157,8 @@ def _arrival_words(situation: Situation, instance: InstanceView) -> str:
     if kafka is None or not follows_without_vote(situation, member or instance):
         return state
     step = voter_change_due(situation.view, kafka)
-    strange = stranger_among(situation.view, kafka)
-    return f"{state}, no vote yet: {strange or (step.gate.reason if step else 'it is asked for')}"
+    foreign = foreign_voter_among(situation.view, kafka)
+    return f"{state}, no vote yet: {foreign or (step.gate.reason if step else 'it is asked for')}"
 
 
 def _plan_ahead(situation: Situation) -> tuple[StartPlanning, ...]:

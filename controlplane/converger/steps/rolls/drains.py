@@ -269,8 +269,8 @@ def _end_round(
         return wait(
             WaitReason.METADATA_SETTLES, f"drain of {_names(drain)}: {settling[0].name} has moved, the metadata lags"
         )
-    if left.strangers_running:
-        return _for_strangers(situation, drain, kafka, left.strangers_running)
+    if left.foreign_running:
+        return _for_foreign_moves(situation, drain, kafka, left.foreign_running)
     topics = sorted({p.name.topic for p in hosted})
     if not plan.moves and plan.deferred:
         return _without_copy(situation, drain, hosted) or _deferred(situation, drain, plan, kafka)
@@ -291,7 +291,7 @@ def _end_round(
     return record(f"drain of {_names(drain)}: round {again.round}, {again.reason}", again)
 
 
-def _for_strangers(
+def _for_foreign_moves(
     situation: Situation, drain: DrainView, kafka: KafkaSnapshot, running: Sequence[TopicPartition]
 ) -> Verdict:
     """Moves that are not of the plan are waited for. One that aims at a broker to be emptied whose VM is gone would

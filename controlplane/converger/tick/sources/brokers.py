@@ -14,7 +14,7 @@ from controlplane.cluster.view import ClusterView
 from controlplane.cluster.work_in_hand import has_work
 from controlplane.converger.questions.health.broken_down import exits_of
 from controlplane.converger.questions.moves.leaders import displaced_leaders
-from controlplane.converger.questions.moves.placement_work import names_strangers, placement_of
+from controlplane.converger.questions.moves.placement_work import names_unknown_brokers, placement_of
 from controlplane.converger.situation.placement import PlacementSeen
 from controlplane.converger.situation.ports import Ports
 from controlplane.converger.tick.health_watch import HealthWatch
@@ -84,7 +84,7 @@ class BrokersReader:
     def placement(self, view: ClusterView, kafka: KafkaSnapshot | None) -> PlacementSeen | None:
         """Once for each look at Kafka: a tick between two looks costs a comparison. While something is in hand only
         where replicas seem to be lost, which nothing of it waits for to pass by itself."""
-        if kafka is None or not view.roll.converged or (has_work(view) and not names_strangers(kafka)):
+        if kafka is None or not view.roll.converged or (has_work(view) and not names_unknown_brokers(kafka)):
             return None
         known = self._placements.get(view.uid)
         if known is None or known[0] is not kafka or known[1] is not view:

@@ -157,7 +157,7 @@ def test_no_secret_is_in_the_audit_whatever_is_called() -> None:
     assert not [secret for secret in secrets if secret in everything]
 
 
-def test_strangers_do_not_fill_the_disk() -> None:
+def test_anonymous_calls_do_not_fill_the_disk() -> None:
     house = House()
     stranger = house.client_with({})
     for _ in range(40):

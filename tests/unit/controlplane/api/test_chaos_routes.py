@@ -130,7 +130,7 @@ def test_moves_are_told_with_whose_they_are(house: House) -> None:
     assert (move["topic"], move["partition"], move["of_kedge"], move["hung"]) == ("orders", 0, False, "")
 
 
-def test_a_strangers_move_is_settled_by_a_person(house: House) -> None:
+def test_a_foreign_move_is_settled_by_a_person(house: House) -> None:
     house.snapshots[house.view().uid] = replace(a_snapshot(MOVING), at=START)
     for verb in ("adopt", "take-back"):
         body = {"partitions": ["orders-0"], "reason": "a dead tool"}

@@ -213,7 +213,7 @@ def take_back(*partitions: str) -> TakeBackMoves:
     )
 
 
-def test_a_strangers_move_is_taken_back_when_a_person_says_so() -> None:
+def test_a_foreign_move_is_taken_back_when_a_person_says_so() -> None:
     asked = moves_taken_back(a_view(), take_back("orders-0"), Lookups(kafka=BUSY))
     assert asked.fact == facts.MovesCancelRequested(("orders-0",), "asked by anna: a dead tool")
     again = a_view(stuck=StuckMovesView(cancelling={"orders-0": "asked by anna"}))
@@ -235,7 +235,7 @@ def test_a_move_is_not_taken_back(view: ClusterView, name: str, kafka: Any, code
     assert caught.value.code == code
 
 
-def test_a_strangers_move_may_be_known() -> None:
+def test_a_foreign_move_may_be_known() -> None:
     command = AdoptMoves(name="orders", actor="person:anna", command_id="1", reason="ours", partitions=("orders-0",))
     assert moves_adopted(a_view(), command, Lookups(kafka=BUSY)).fact == facts.MovesAdopted(
         ("orders-0",), "asked by anna: ours"

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from controlplane.kafka.voters import (
+    ForeignVoter,
     Seat,
-    Stranger,
     VoterStep,
     listed_enough,
     majority,
@@ -55,11 +55,11 @@ class TestNext:
 
     def test_a_voter_of_nobody_is_a_persons_to_undo(self) -> None:
         found = next_voter_change(quorum(*three(), voter(150)), [seat(100), seat(101), seat(102)])
-        assert found == Stranger(150, "dir-150-1")
+        assert found == ForeignVoter(150, "dir-150-1")
 
     def test_a_directory_of_a_node_of_ours_that_nobody_knows_is_strange_too(self) -> None:
         found = next_voter_change(quorum(voter(100), voter(101, disk=9)), [seat(100), seat(101)])
-        assert found == Stranger(101, "dir-101-9")
+        assert found == ForeignVoter(101, "dir-101-9")
 
     def test_an_older_directory_whose_process_may_still_run_is_not_touched(self) -> None:
         waiting = replace(seat(101, disk=2), others=frozenset({"dir-101-1"}))

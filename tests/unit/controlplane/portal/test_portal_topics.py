@@ -174,8 +174,8 @@ def test_a_replica_in_sync_is_not_drawn_like_one_that_is_missing() -> None:
 
 
 def test_a_broker_that_has_no_page_is_not_linked() -> None:
-    stranger = a_partition("payments-0", (1000, 77))
-    text = house_with(stranger).browser("ada", VIEWER).get("/clusters/orders/topics/payments").text
+    foreign = a_partition("payments-0", (1000, 77))
+    text = house_with(foreign).browser("ada", VIEWER).get("/clusters/orders/topics/payments").text
     assert "brokers/77" not in text
     assert "77" in text
 

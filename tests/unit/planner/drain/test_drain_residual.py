@@ -50,22 +50,22 @@ def test_our_own_running_move_is_neither_started_again_nor_finished() -> None:
     state = residual(plan, with_partition(seen, now), (1000,))
     assert state.running == (move,)
     assert move not in (*state.valid_next, *state.finished)
-    assert state.strangers_running == ()
+    assert state.foreign_running == ()
 
 
-def test_a_strangers_reassignment_is_waited_for() -> None:
+def test_a_foreign_reassignment_is_waited_for() -> None:
     seen, plan = started()
     after = executed(seen, plan, range(1, len(plan.moves)))
     name = plan.moves[0].name
     now = replace(seen_of(after, name), replicas=(1002, 1001, 1000), adding=(1002,), removing=(1000,))
     state = residual(plan, with_partition(after, now), (1000,))
     assert state.changed_by_others == (name,)
-    assert state.strangers_running == (name,)
+    assert state.foreign_running == (name,)
     assert not state.valid_next
     assert not state.running
 
 
-def test_what_a_stranger_left_behind_is_the_next_rounds() -> None:
+def test_what_a_foreign_move_left_behind_is_the_next_rounds() -> None:
     seen, plan = started()
     after = executed(seen, plan, range(1, len(plan.moves)))
     name = plan.moves[0].name
@@ -73,7 +73,7 @@ def test_what_a_stranger_left_behind_is_the_next_rounds() -> None:
     assert state.changed_by_others == (name,)
     assert not state.valid_next
     assert not state.running
-    assert not state.strangers_running
+    assert not state.foreign_running
 
 
 def test_a_topic_deleted_meanwhile_is_forgotten() -> None:

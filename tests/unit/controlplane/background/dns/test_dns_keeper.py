@@ -1,4 +1,4 @@
-"""The keeper: what differs is changed, what is a stranger's is left, what failed is told and tried again."""
+"""The keeper: what differs is changed, what is foreign is left, what failed is told and tried again."""
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta

@@ -40,8 +40,8 @@ def test_what_does_not_fit_is_told_with_the_numbers() -> None:
 
 
 def test_what_others_copy_there_takes_room_too() -> None:
-    strangers = {"replicas": (1010, 1001, 1002, 1000), "adding": (1010,), "removing": (1000,)}
-    kafka = _kafka(_disk(650), size_mib=150, **{"orders-1": strangers})
+    foreign = {"replicas": (1010, 1001, 1002, 1000), "adding": (1010,), "removing": (1000,)}
+    kafka = _kafka(_disk(650), size_mib=150, **{"orders-1": foreign})
     assert "would get 300 MiB more" in overfull_disk(kafka, [ONE])
 
 
@@ -88,13 +88,13 @@ def test_a_directory_that_is_gone_is_told() -> None:
 
 
 def test_what_others_copy_takes_room_in_the_directory_it_is_in_or_in_each() -> None:
-    strangers = {"replicas": (1010, 1001, 1002, 1000), "adding": (1010,), "removing": (1000,)}
+    foreign = {"replicas": (1010, 1001, 1002, 1000), "adding": (1010,), "removing": (1000,)}
     moves = [replace(ONE, log_dirs=("/a",))]
-    nowhere = _kafka(_two_dirs(650), size_mib=150, **{"orders-1": strangers})
+    nowhere = _kafka(_two_dirs(650), size_mib=150, **{"orders-1": foreign})
     assert "/a of broker 1010" in overfull_disk(nowhere, moves)
-    in_b = _kafka(_two_dirs(650, b=frozenset({TWO.name})), size_mib=150, **{"orders-1": strangers})
+    in_b = _kafka(_two_dirs(650, b=frozenset({TWO.name})), size_mib=150, **{"orders-1": foreign})
     assert overfull_disk(in_b, moves) == ""
-    half = {**strangers, "arrived_bytes": (100 * MIB,)}
+    half = {**foreign, "arrived_bytes": (100 * MIB,)}
     assert overfull_disk(_kafka(_two_dirs(700), size_mib=150, **{"orders-1": half}), moves) == ""
 
 

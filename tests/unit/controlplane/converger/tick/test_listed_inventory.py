@@ -125,11 +125,11 @@ def test_a_vm_missing_from_the_list_is_asked_for_by_its_id() -> None:
 
 def test_a_vm_the_cloud_cannot_answer_for_is_unknown() -> None:
     sky = Sky()
-    stranger = an_instance("brokers-a-0", 2, cloud_id="some-other-id")
-    view = a_view(*sky.view().instances.values(), stranger, uid=ONE)
+    foreign = an_instance("brokers-a-0", 2, cloud_id="some-other-id")
+    view = a_view(*sky.view().instances.values(), foreign, uid=ONE)
     seen = sky.inventory.seen(view)
-    assert stranger.key not in seen.gone
-    assert stranger.key not in seen.instances
+    assert foreign.key not in seen.gone
+    assert foreign.key not in seen.instances
 
 
 def test_a_listing_that_lags_makes_nobody_gone() -> None:

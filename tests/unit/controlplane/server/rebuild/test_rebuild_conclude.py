@@ -53,7 +53,7 @@ def test_one_name_in_two_files_is_refused() -> None:
 
 
 def test_other_installations_are_told_and_let_alone() -> None:
-    rebuild = report(evidence(strangers={"theirs": 3}))
+    rebuild = report(evidence(foreign_vms={"theirs": 3}))
     assert [(f.weight, f.subject) for f in rebuild.findings] == [(Weight.NOTED, "theirs")]
 
 

@@ -97,9 +97,9 @@ def test_nothing_is_done_about_it_while_a_voter_is_lost_or_on_its_way_or_somethi
     lost = an_instance("controllers-b-0", lost_at=BEFORE)
     assert _cures(_seen(_draining(instances={**_draining().instances, SECOND: lost}))) == []
     known = _draining().quorum.voters
-    strangers = _draining(voters={**known, 103: replace(known[102], id=103)})
-    assert _cures(_seen(strangers)) == []
-    gate = stuck_controller_gate(_seen(strangers), strangers.instances[STUCK])
+    foreign = _draining(voters={**known, 103: replace(known[102], id=103)})
+    assert _cures(_seen(foreign)) == []
+    gate = stuck_controller_gate(_seen(foreign), foreign.instances[STUCK])
     assert gate.reason == "who votes is being changed, or is run by others"
     coming = an_instance("brokers-b-1", 1, Phase.LAUNCHED)
     assert _cures(_seen(_draining(instances={**_draining().instances, coming.key: coming}))) == []

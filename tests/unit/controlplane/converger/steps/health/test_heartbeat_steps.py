@@ -21,7 +21,7 @@ from controlplane.cluster.views.running_settings import Before, RestartView
 from controlplane.converger.conditions.heartbeats import heartbeats_silent
 from controlplane.converger.ladder.decide import decide
 from controlplane.converger.questions.documents import document_for
-from controlplane.converger.questions.moves.stuck_moves import strangers_moves
+from controlplane.converger.questions.moves.stuck_moves import foreign_moves
 from controlplane.converger.questions.services.heartbeats import heartbeats_for
 from controlplane.converger.situation.effects import ChangeTopics, Reassign
 from controlplane.converger.steps.health.heartbeats import ASK_AGAIN, places_heartbeats
@@ -161,9 +161,9 @@ def test_placement_is_looked_at_only_when_metadata_was_just_read() -> None:
     assert decide(a_situation(beating(), kafka=old)).effects == ()
 
 
-def test_its_moves_are_no_strangers() -> None:
+def test_its_moves_are_not_foreign() -> None:
     kafka = a_snapshot(replace(PLACED[0], adding=(1002,)))
-    assert strangers_moves(a_situation(beating(), kafka=kafka)) == ()
+    assert foreign_moves(a_situation(beating(), kafka=kafka)) == ()
 
 
 # --- silence -----------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from controlplane.cluster.views.topics import TopicsView
 from controlplane.converger.conditions.changes import condition_changes
 from controlplane.converger.conditions.placement import misplaced_told
 from controlplane.converger.ladder.decide import decide
-from controlplane.converger.questions.moves.placement_work import names_strangers, placement_of
+from controlplane.converger.questions.moves.placement_work import names_unknown_brokers, placement_of
 from controlplane.converger.situation.decision import Verdict
 from controlplane.converger.situation.effects import ElectPreferred, Reassign, SetThrottle
 from controlplane.converger.situation.observation import Observation
@@ -238,7 +238,7 @@ def test_in_a_roll_lost_replicas_are_made_anew_and_nothing_is_moved_apart() -> N
     view = a_cluster(generation=2)
     lost = a_partition("orders-1", (1000, 9, 1002), isr=(1000, 1002))
     kafka = a_look(a_partition("orders-0", TOGETHER), lost)
-    assert names_strangers(kafka)
+    assert names_unknown_brokers(kafka)
     assert begun(decide(situation(view, kafka))).cause == "gone"
     told = misplaced_told(situation(view, kafka))
     assert told is not None

@@ -247,7 +247,7 @@ def _aims_at_the_drained(**instance: Any) -> Verdict:
     return verdict
 
 
-def test_a_strangers_move_that_aims_at_a_drained_broker_whose_vm_is_gone_goes_elsewhere() -> None:
+def test_a_foreign_move_that_aims_at_a_drained_broker_whose_vm_is_gone_goes_elsewhere() -> None:
     """It would never end, and each waited for the other: a drain that was put off had left it behind (seed 39020)."""
     verdict = _aims_at_the_drained(lost_at=BEFORE)
     (around,) = verdict.effects
@@ -256,11 +256,11 @@ def test_a_strangers_move_that_aims_at_a_drained_broker_whose_vm_is_gone_goes_el
     assert "aim at broker 1000, whose VM is gone" in verdict.sentence
 
 
-def test_a_strangers_move_onto_a_drained_broker_that_may_come_back_is_waited_for() -> None:
+def test_a_foreign_move_onto_a_drained_broker_that_may_come_back_is_waited_for() -> None:
     assert reason_of(_aims_at_the_drained()) == "ForeignReassignment"
 
 
-def test_a_strangers_reassignment_is_waited_for() -> None:
+def test_a_foreign_reassignment_is_waited_for() -> None:
     foreign = a_partition("late-0", (1002, 1000, 1001), isr=(1000, 1001), adding=(1002,), removing=(1000,))
     verdict = drain_verdict(*EMPTY, foreign, drain=a_drain(batch=1))
     assert (verdict.events, verdict.effects, reason_of(verdict)) == ((), (), "ForeignReassignment")

@@ -31,7 +31,7 @@ class Guise:
 
 
 @dataclass(slots=True)
-class Strangers:
+class WrongIdentities:
     """By VM, what is strange about the broker on it."""
 
     guises: dict[str, Guise] = field(default_factory=dict)

@@ -14,9 +14,9 @@ from tests.fakes.kafka_parts import supported_by
 from tests.sim.asking import ask_for_replacement
 from tests.sim.faults import Trouble
 from tests.sim.stories import IN_ZOOKEEPER_MODE
-from tests.sim.strangers import Guise
 from tests.sim.sweep import sweep
 from tests.sim.world import World
+from tests.sim.wrong_identities import Guise
 
 CURED_WITHIN_TICKS = 4000
 """A restart that does not last, the pause between two cures of a node, and a new VM."""
@@ -44,11 +44,11 @@ class Strange(Trouble):
         brokers = sorted(k for k, process in running.items() if process.document.name == "broker")
         if not brokers or self._restarting() or world.view().settings.orders or world.kafka.under_min_isr():
             return False
-        if machines.strangers.among(machines.vms) or any(not vm.alive for vm in machines.vms.values()):
+        if machines.wrong_identities.among(machines.vms) or any(not vm.alive for vm in machines.vms.values()):
             return False
         key = self._random.choice(brokers)
         guise = self._guise(kind, running[key].document)
-        machines.strangers.guises[key] = guise
+        machines.wrong_identities.guises[key] = guise
         machines.stop_process(key)
         self.kinds.append(kind)
         if guise.other_disk or self._random.random() < 0.6:  # else it is so at each start on that VM
@@ -72,7 +72,7 @@ class Strange(Trouble):
 
     def _put_right(self, key: str) -> None:
         """From the next start on it is itself."""
-        self._world.machines.strangers.guises.pop(key, None)
+        self._world.machines.wrong_identities.guises.pop(key, None)
 
 
 def strange_roll(seed: int, *, born_as: str = "4.1.1", becomes: str = "4.2.0", steps: int = 250, **mode: Any) -> World:
@@ -86,11 +86,11 @@ def strange_roll(seed: int, *, born_as: str = "4.1.1", becomes: str = "4.2.0", s
     world.declare(a_document(**{**spec, "version": becomes}))
     trouble = Strange(world, chance=0.14, **({**spec, "version": becomes} if mode else spec))
     trouble.lasts(steps)
-    if world.machines.strangers.among(world.machines.vms):  # nobody is left as another for ever
+    if world.machines.wrong_identities.among(world.machines.vms):  # nobody is left as another for ever
         world.run(until=_are_cured_or_told, ticks=CURED_WITHIN_TICKS)
-        for key in world.machines.strangers.among(world.machines.vms) if _gave_up(world) else ():
+        for key in world.machines.wrong_identities.among(world.machines.vms) if _gave_up(world) else ():
             ask_for_replacement(world, key, "it is another than it should be", new_disk=True)
-        world.run(until=lambda w: not w.machines.strangers.among(w.machines.vms), ticks=CURED_WITHIN_TICKS)
+        world.run(until=lambda w: not w.machines.wrong_identities.among(w.machines.vms), ticks=CURED_WITHIN_TICKS)
     for _ in range(int(LOOK_EVERY.total_seconds() / world.tick_s)):
         world.tick()  # whose broker is back is seen at the next look
     world.converge(ticks=1500)
@@ -98,7 +98,7 @@ def strange_roll(seed: int, *, born_as: str = "4.1.1", becomes: str = "4.2.0", s
 
 
 def _are_cured_or_told(world: World) -> bool:
-    return not world.machines.strangers.among(world.machines.vms) or _gave_up(world)
+    return not world.machines.wrong_identities.among(world.machines.vms) or _gave_up(world)
 
 
 def _gave_up(world: World) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.observed.traffic import UNKNOWN, TrafficWatch
-from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.decision import Decision
 from controlplane.converger.situation.effects import ElectPreferred, Reassign, SetThrottle
 from controlplane.converger.situation.ports import Ports
 from controlplane.converger.steps.rolls.drains import drain_step
@@ -79,35 +79,35 @@ class LiveDrain:
             if self.watch is not None:
                 self.watch.see(kafka, {})
             while True:
-                verdict = self._decided(kafka, drain)
-                for event in verdict.events:
+                decision = self._decided(kafka, drain)
+                for event in decision.events:
                     if isinstance(event, facts.NodeDrained):
-                        yield self._noted(kafka, began, verdict)
+                        yield self._noted(kafka, began, decision)
                         return
                     assert isinstance(event, facts.BatchStarted), event
                     drain = replace(drain, progress=drain.progress.begun(event.batch, datetime.now(UTC)))
-                if not verdict.events:
+                if not decision.events:
                     break
-            self._act(verdict)
-            yield self._noted(kafka, began, verdict)
+            self._act(decision)
+            yield self._noted(kafka, began, decision)
             if time.monotonic() - began > within_s:
-                raise TimeoutError(f"not drained in {within_s:.0f} s: {verdict.sentence}")
+                raise TimeoutError(f"not drained in {within_s:.0f} s: {decision.sentence}")
             time.sleep(max(0.0, tick_s - (time.monotonic() - tick_began)))
 
-    def _decided(self, kafka: KafkaSnapshot, drain: Any) -> Verdict:
+    def _decided(self, kafka: KafkaSnapshot, drain: Any) -> Decision:
         old, successor = an_instance(phase=Phase.DRAINING), an_instance(generation=2, service_id=SUCCESSOR)
         view = a_view(old, successor, drain=drain, progressed_at=drain.progress.moving_at)
         now = max(datetime.now(UTC), kafka.at + timedelta(microseconds=1))
         seen = {"kafka": kafka, "plan": self.plan, "plan_sha256": drain.plan.sha256}
         traffic = self.watch.traffic(now) if self.watch else UNKNOWN
-        verdict = drain_step(a_situation(view, now=now, traffic=traffic, **seen))
-        assert verdict is not None
-        return verdict
+        decision = drain_step(a_situation(view, now=now, traffic=traffic, **seen))
+        assert decision is not None
+        return decision
 
-    def _act(self, verdict: Verdict) -> None:
+    def _act(self, decision: Decision) -> None:
         ports = cast(Ports, SimpleNamespace(epoch=lambda: 1, kafka=lambda _view: self.gateway))
         situation = cast(Any, SimpleNamespace(view=None))
-        for effect in verdict.effects:
+        for effect in decision.effects:
             refused = carry_out(effect, situation, ports)
             assert not refused, refused
             if isinstance(effect, ElectPreferred):
@@ -118,9 +118,9 @@ class LiveDrain:
             if isinstance(effect, Reassign):
                 assert len(effect.targets) <= len(self.plan.moves)
 
-    def _noted(self, kafka: KafkaSnapshot, began: float, verdict: Verdict) -> Tick:
+    def _noted(self, kafka: KafkaSnapshot, began: float, decision: Decision) -> Tick:
         disk = kafka.log_dirs.get(SUCCESSOR)
         open_moves = sum(SUCCESSOR in p.adding for p in kafka.moving())
-        tick = Tick(time.monotonic() - began, disk.used_bytes if disk else 0, open_moves, verdict.sentence)
+        tick = Tick(time.monotonic() - began, disk.used_bytes if disk else 0, open_moves, decision.sentence)
         self.ticks.append(tick)
         return tick

@@ -14,7 +14,7 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.conditions.changes import condition_changes
-from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.decision import Decision
 from controlplane.converger.situation.effects import RaiseFeature, Unregister
 from controlplane.converger.steps.rolls.finalisation import finalisation_step
 from controlplane.kafka.admin import AdminGateway
@@ -72,12 +72,14 @@ def test_a_broker_that_died_registered_stands_in_the_way_until_no_partition_name
     with pytest.raises(KafkaRefused) as refused:
         gateway.update_feature(METADATA, MIDDLE, validate_only=True)
     assert blocked_by(refused.value).node in (DEAD, STRANGER)
-    verdict = _decided(gateway, _rolled("4.2.0", finalising=(METADATA, MIDDLE)))
-    assert verdict.effects == (RaiseFeature(METADATA, MIDDLE),), "only Kafka knows what a dead broker supported"
+    decision = _decided(gateway, _rolled("4.2.0", finalising=(METADATA, MIDDLE)))
+    assert decision.effects == (RaiseFeature(METADATA, MIDDLE),), "only Kafka knows what a dead broker supported"
     gone = f"broker {DEAD} (brokers-b-0.g1, retired) is fenced and stays registered: 1 partition on broker {DEAD}"
-    assert gone in verdict.sentence
-    assert f"broker {STRANGER}, which is none of this cluster's VMs, is fenced and stays registered" in verdict.sentence
-    blocked = _blocked(gateway, verdict)
+    assert gone in decision.sentence
+    assert (
+        f"broker {STRANGER}, which is none of this cluster's VMs, is fenced and stays registered" in decision.sentence
+    )
+    blocked = _blocked(gateway, decision)
     assert (blocked.status, blocked.reason) == (True, "FinalisationBlocked")
     assert f"Next: kafka-cluster.sh unregister --id {DEAD}" in blocked.message
 
@@ -90,13 +92,13 @@ def test_a_broker_that_died_registered_stands_in_the_way_until_no_partition_name
     with pytest.raises(KafkaRefused) as refused:
         gateway.update_feature(METADATA, MIDDLE, validate_only=True)
     assert blocked_by(refused.value).node == STRANGER
-    verdict = _decided(gateway, _rolled("4.2.0", finalising=(METADATA, MIDDLE)))
-    assert f"unregister --id {STRANGER}" in (verdict.wait.next_command if verdict.wait else "")
+    decision = _decided(gateway, _rolled("4.2.0", finalising=(METADATA, MIDDLE)))
+    assert f"unregister --id {STRANGER}" in (decision.wait.next_command if decision.wait else "")
     gateway.unregister_broker(STRANGER)
     until(lambda: STRANGER not in gateway.snapshot().brokers, "its registration to be gone")
 
-    verdict = _decided(gateway, _rolled("4.2.0", finalising=(METADATA, MIDDLE)))
-    assert verdict.wait is None
+    decision = _decided(gateway, _rolled("4.2.0", finalising=(METADATA, MIDDLE)))
+    assert decision.wait is None
     _raise(gateway, MIDDLE)
 
 
@@ -111,11 +113,11 @@ def test_a_controller_that_left_with_an_older_version_does_until_its_id_comes_ba
     assert _refusal(gateway) == LEFT, "dead, it is asked all the same"
     left = an_instance("controllers-b-0", 1, Phase.RETIRED, service_id=LEFT, drained=True, kafka_version="4.2.0")
     view = _rolled("4.3.0", left)
-    verdict = _decided(gateway, view)
-    assert verdict.wait is not None
-    assert verdict.wait.reason == "ControllersRemembered"
-    assert f"controller {LEFT} (controllers-b-0) left the quorum with Kafka 4.2.0" in verdict.sentence
-    assert verdict.wait.next_command.startswith("kedge apply, with 3 controllers")
+    decision = _decided(gateway, view)
+    assert decision.wait is not None
+    assert decision.wait.reason == "ControllersRemembered"
+    assert f"controller {LEFT} (controllers-b-0) left the quorum with Kafka 4.2.0" in decision.sentence
+    assert decision.wait.next_command.startswith("kedge apply, with 3 controllers")
 
     processes.start(LEFT, version="4.3.0", timeout_s=90)
     until(lambda: _refusal(gateway) is None, "its id with the new version", timeout_s=60)
@@ -133,17 +135,17 @@ def _rolled(version: str, *others: InstanceView, finalising: tuple[str, int] | N
     return replace(view, instances={**view.instances, **{i.key: i for i in others}})
 
 
-def _decided(gateway: AdminGateway, view: ClusterView) -> Verdict:
-    verdict = finalisation_step(a_situation(view, now=datetime.now(UTC), kafka=gateway.snapshot()))
-    assert verdict is not None
-    return verdict
+def _decided(gateway: AdminGateway, view: ClusterView) -> Decision:
+    decision = finalisation_step(a_situation(view, now=datetime.now(UTC), kafka=gateway.snapshot()))
+    assert decision is not None
+    return decision
 
 
-def _blocked(gateway: AdminGateway, verdict: Verdict) -> facts.ConditionChanged:
+def _blocked(gateway: AdminGateway, decision: Decision) -> facts.ConditionChanged:
     """The condition a minute after the last thing that was recorded."""
     now = datetime.now(UTC)
     view = changed_view(_rolled("4.2.0"), progressed_at=now.replace(year=now.year - 1))
-    told = condition_changes(a_situation(view, now=now, kafka=gateway.snapshot()), verdict)
+    told = condition_changes(a_situation(view, now=now, kafka=gateway.snapshot()), decision)
     return next(c for c in told if c.type == "Blocked")
 
 

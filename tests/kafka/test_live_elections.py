@@ -81,10 +81,10 @@ class Upkeep:
 
     def ask(self) -> None:
         """As a tick does it: counted, then asked."""
-        verdict = housekeeping_step(self.look())
-        assert verdict is not None
-        assert asks_leaders_back(verdict)
-        (election,) = verdict.effects
+        decision = housekeeping_step(self.look())
+        assert decision is not None
+        assert asks_leaders_back(decision)
+        (election,) = decision.effects
         assert isinstance(election, ElectPreferred)
         self.watch.asked(self.view.uid, self.now())
         try:

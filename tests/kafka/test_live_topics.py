@@ -68,12 +68,12 @@ class Steward:
         seen = TopicsObserved(asked, configs, step.names, self.gateway.topic_refusals(step) if step else {})
         for _ in range(20):
             situation = Situation(self.view, Observation(kafka=kafka, topics=seen), datetime.now(UTC))
-            verdict = decide(situation)
-            for fact in verdict.events:
+            decision = decide(situation)
+            for fact in decision.events:
                 self.record(fact)
-            if not verdict.events or verdict.effects:
+            if not decision.events or decision.effects:
                 break
-        for effect in verdict.effects:
+        for effect in decision.effects:
             assert carry_out(effect, situation, self._ports) == ""
 
     def until(self, condition: Callable[[ClusterView], object], what: str) -> None:

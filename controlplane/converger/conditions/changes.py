@@ -30,7 +30,7 @@ from controlplane.converger.questions.health.broken_down import BROKER_AWAY, bro
 from controlplane.converger.questions.health.prescriptions import health_of
 from controlplane.converger.questions.services.registrations import registration_wrong
 from controlplane.converger.questions.windows import waits_its_turn
-from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.decision import Decision
 from controlplane.converger.situation.situation import Situation
 from events import facts
 
@@ -57,22 +57,22 @@ _BY_NAME = (
 """What names what it is about: other names are a change."""
 
 
-def condition_changes(situation: Situation, verdict: Verdict) -> tuple[facts.ConditionChanged, ...]:
-    """The conditions this verdict changes. A new number in a message is no change."""
-    of_verdict = (converged(situation.view), _blocked(situation, verdict))
-    its_turn = (window_told(situation, verdict), stage_told(situation, verdict))
-    wanted = (*of_verdict, *its_turn, *(told(situation) for told in _TOLD))
+def condition_changes(situation: Situation, decision: Decision) -> tuple[facts.ConditionChanged, ...]:
+    """The conditions this decision changes. A new number in a message is no change."""
+    of_decision = (converged(situation.view), _blocked(situation, decision))
+    its_turn = (window_told(situation, decision), stage_told(situation, decision))
+    wanted = (*of_decision, *its_turn, *(told(situation) for told in _TOLD))
     return tuple(c for c in wanted if c is not None and _differs(situation.view, c))
 
 
-def _blocked(situation: Situation, verdict: Verdict) -> facts.ConditionChanged | None:
-    waiting = verdict.wait
-    if waiting is None or waits_its_turn(verdict):
+def _blocked(situation: Situation, decision: Decision) -> facts.ConditionChanged | None:
+    waiting = decision.wait
+    if waiting is None or waits_its_turn(decision):
         return facts.ConditionChanged(BLOCKED, False, "Free", "")
     since = _waits_since(situation)
     if since is None or situation.seconds_since(since) < waiting.patience_s:
         return _asked_spec_came(situation, waiting.reason)
-    message = verdict.sentence
+    message = decision.sentence
     if waiting.next_command:
         message = f"{message}. {NEXT}{waiting.next_command}"
     return facts.ConditionChanged(BLOCKED, True, waiting.reason, message)
@@ -214,4 +214,4 @@ _TOLD: tuple[Callable[[Situation], facts.ConditionChanged | None], ...] = (
     settings_adopted,
     single_copies,
 )
-"""What is told whatever the verdict: None, or the condition as it should be."""
+"""What is told whatever the decision: None, or the condition as it should be."""

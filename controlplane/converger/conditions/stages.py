@@ -2,7 +2,7 @@
 
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.stages import held_by_stage
-from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.decision import Decision
 from controlplane.converger.situation.situation import Situation
 from events import facts
 
@@ -13,14 +13,14 @@ STAGE_WAITS = "WaitsForStage"
 FAILS = "StageFails"
 
 
-def stage_told(situation: Situation, verdict: Verdict) -> facts.ConditionChanged | None:
+def stage_told(situation: Situation, decision: Decision) -> facts.ConditionChanged | None:
     """The condition. Repairs and other waits in between change nothing about it while somebody is to go before."""
     held = held_by_stage(situation)
-    if held is not None and verdict.wait is not None and verdict.wait.reason == WaitReason.FLEET_ORDER:
+    if held is not None and decision.wait is not None and decision.wait.reason == WaitReason.FLEET_ORDER:
         go_on = f"kedge roll {situation.view.name} --now, to go on without waiting for them"
         fails = situation.order is not None and situation.order.fails
         next_command = f". Next: mend that, or take the change back there; or {go_on}" if fails else ""
         return facts.ConditionChanged(
             STAGE_WAITS, True, FAILS if fails else WaitReason.FLEET_ORDER, f"{held.words}{next_command}"
         )
-    return facts.ConditionChanged(STAGE_WAITS, False, "Free", "") if held is None or verdict.is_idle else None
+    return facts.ConditionChanged(STAGE_WAITS, False, "Free", "") if held is None or decision.is_idle else None

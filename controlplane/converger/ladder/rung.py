@@ -6,12 +6,12 @@ from enum import StrEnum
 
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.wait_reasons import WaitReason
-from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.decision import Decision
 from controlplane.converger.situation.effects import StartBalancing
 from controlplane.converger.situation.situation import Situation
 from events import facts, topic_facts
 
-Step = Callable[[Situation], Verdict | None]
+Step = Callable[[Situation], Decision | None]
 
 
 class Phase(StrEnum):
@@ -70,15 +70,15 @@ class Rung:
         """Where its step is, from the folder of the converger."""
         return f"{self.step.__module__.partition('.converger.')[2].replace('.', '/')}.py"
 
-    def is_put_off(self, verdict: Verdict, view: ClusterView) -> bool:
-        """Whether that verdict of its step begins, or asks the fleet for, what waits while windows are closed."""
+    def is_put_off(self, decision: Decision, view: ClusterView) -> bool:
+        """Whether that decision of its step begins, or asks the fleet for, what waits while windows are closed."""
         if self.begins is Begins.NOTHING or self.at_once(view):
             return False
-        if any(isinstance(e, BEGUN) for e in verdict.events):
+        if any(isinstance(e, BEGUN) for e in decision.events):
             return True
-        if any(isinstance(e, StartBalancing) for e in verdict.effects):
+        if any(isinstance(e, StartBalancing) for e in decision.effects):
             return True
-        return verdict.wait is not None and verdict.wait.reason.asks_for_place
+        return decision.wait is not None and decision.wait.reason.asks_for_place
 
 
 BEGUN = (

@@ -11,7 +11,7 @@ from datetime import datetime, time, timedelta
 
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.wait_reasons import WaitReason
-from controlplane.converger.situation.decision import Verdict, Wait
+from controlplane.converger.situation.decision import Decision, Wait
 from controlplane.converger.situation.situation import Situation
 from controlplane.runtime.quantities import moment_to_minute
 from events.spec.rollout import RolloutWindow
@@ -28,10 +28,10 @@ class Closed:
     words: str
     until: datetime | None
 
-    def verdict(self, held: Verdict, now: datetime) -> Verdict:
+    def decision(self, held: Decision, now: datetime) -> Decision:
         """The wait in place of what would have begun."""
         sentence = f"{self.sentence(now)}; then: {held.sentence}"
-        return Verdict(sentence, wait=Wait(self.reason, patience_s=_FOR_EVER_S))
+        return Decision(sentence, wait=Wait(self.reason, patience_s=_FOR_EVER_S))
 
     def sentence(self, now: datetime) -> str:
         """`waits for its window, which opens at 2026-01-03 02:00 UTC (in 3 h)`."""
@@ -107,9 +107,9 @@ def as_windows(declared: Iterable[RolloutWindow]) -> tuple[Window, ...]:
     )
 
 
-def waits_its_turn(verdict: Verdict) -> bool:
+def waits_its_turn(decision: Decision) -> bool:
     """Whether nothing but a closed window, a freeze or an earlier stage holds the cluster up: nobody has to act."""
-    return verdict.wait is not None and verdict.wait.reason.awaits_turn
+    return decision.wait is not None and decision.wait.reason.awaits_turn
 
 
 def is_waived(view: ClusterView) -> bool:

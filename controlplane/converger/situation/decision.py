@@ -30,7 +30,7 @@ class Wait:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Decision:
     """What one step decides. Events are recorded first; effects follow from what is recorded."""
 
     sentence: str
@@ -44,14 +44,14 @@ class Verdict:
         return self.wait is None and not self.events and not self.effects
 
 
-def record(sentence: str, *events: object) -> Verdict:
-    """A verdict that records events; the tick decides again on the view after them."""
-    return Verdict(sentence, events=events)
+def record(sentence: str, *events: object) -> Decision:
+    """A decision that records events; the tick decides again on the view after them."""
+    return Decision(sentence, events=events)
 
 
-def act(sentence: str, *effects: Effect) -> Verdict:
-    """A verdict that carries out effects."""
-    return Verdict(sentence, effects=effects)
+def act(sentence: str, *effects: Effect) -> Decision:
+    """A decision that carries out effects."""
+    return Decision(sentence, effects=effects)
 
 
 def wait(
@@ -61,6 +61,6 @@ def wait(
     next_command: str = "",
     patience_s: float = 20.0,
     until: datetime | None = None,
-) -> Verdict:
-    """A verdict that waits, perhaps with effects that keep things going."""
-    return Verdict(sentence, effects=effects, wait=Wait(reason, next_command, patience_s, until=until))
+) -> Decision:
+    """A decision that waits, perhaps with effects that keep things going."""
+    return Decision(sentence, effects=effects, wait=Wait(reason, next_command, patience_s, until=until))

@@ -4,7 +4,7 @@ from controlplane.cluster.places import by_place
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.services.service_reports import service_report
-from controlplane.converger.situation.decision import Verdict, record, wait
+from controlplane.converger.situation.decision import Decision, record, wait
 from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.clouds.intents import intent_step
 from events import facts
@@ -14,7 +14,7 @@ STOP_WITHIN_S = 90.0
 """How long services get to stop before their VMs are destroyed all the same: the data is going anyway."""
 
 
-def deletion_step(situation: Situation) -> Verdict | None:
+def deletion_step(situation: Situation) -> Decision | None:
     """Ends what is running, then destroys or lets go, as the spec's deletion policy says."""
     view = situation.view
     if not view.requests.tombstone or view.document is None:

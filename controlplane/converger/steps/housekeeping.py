@@ -8,13 +8,13 @@ from controlplane.cluster.view import ClusterView
 from controlplane.cluster.work_in_hand import has_work
 from controlplane.converger.questions.moves.leaders import displaced_leaders
 from controlplane.converger.questions.moves.placement_work import leaves_leaders
-from controlplane.converger.situation.decision import Verdict, act
+from controlplane.converger.situation.decision import Decision, act
 from controlplane.converger.situation.effects import ClearThrottles, ElectPreferred
 from controlplane.converger.situation.situation import Situation
 from controlplane.runtime.backoff import delay_s
 
 
-def housekeeping_step(situation: Situation) -> Verdict | None:
+def housekeeping_step(situation: Situation) -> Decision | None:
     """Clears left-over throttles and gives leadership back. Looks only at metadata that is at hand anyway."""
     kafka = situation.seen.fresh_kafka(situation.now)
     if kafka is None or (is_shared(situation.view) and not situation.view.moves.drains):
@@ -27,9 +27,9 @@ def housekeeping_step(situation: Situation) -> Verdict | None:
     return None
 
 
-def asks_leaders_back(verdict: Verdict) -> bool:
-    """Whether the verdict is an upkeep's election, which is counted. One that makes a source lead comes with moves."""
-    return any(isinstance(e, ElectPreferred) for e in verdict.effects) and len(verdict.effects) == 1
+def asks_leaders_back(decision: Decision) -> bool:
+    """Whether the decision is an upkeep's election, which is counted. One that makes a source lead comes with moves."""
+    return any(isinstance(e, ElectPreferred) for e in decision.effects) and len(decision.effects) == 1
 
 
 def _is_welcome(view: ClusterView) -> bool:

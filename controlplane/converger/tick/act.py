@@ -1,4 +1,4 @@
-"""Carries out the effects of a verdict. Each is idempotent, and each asks for the right to act just before it acts."""
+"""Carries out the effects of a decision. Each is idempotent, and each asks for the right to act just before it acts."""
 
 import math
 from datetime import datetime

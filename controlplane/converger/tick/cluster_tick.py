@@ -10,7 +10,7 @@ from controlplane.converger.conditions.converged import with_converged
 from controlplane.converger.conditions.ticks import tick_failing, tick_works
 from controlplane.converger.ladder.decide import decide
 from controlplane.converger.questions.windows import waits_its_turn
-from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.decision import Decision
 from controlplane.converger.situation.effects import CancelMoves, StartBalancing, StartPlanning, StartRun
 from controlplane.converger.situation.ports import Ports
 from controlplane.converger.situation.situation import Situation
@@ -96,30 +96,30 @@ class ClusterTick:
             image = self.images.offer(view, now)
             freezes, order = self.freezes.left(now), self.order.waits(view, now)
             situation = Situation(view, seen, now, allowance, self.loss_grace_s, freezes, image, order, self.cost_tags)
-            verdict = decide(situation)
-            if fleet_brake.is_counted(verdict):
-                verdict, view, events = self._take(situation)
+            decision = decide(situation)
+            if fleet_brake.is_counted(decision):
+                decision, view, events = self._take(situation)
             else:
-                view, events = self._record(view, verdict)
+                view, events = self._record(view, decision)
             report.events += events
-            if not verdict.events or verdict.effects or verdict.wait:
+            if not decision.events or decision.effects or decision.wait:
                 # Condition changes end the tick, with the effects they came with.
-                self.brake.hear(view, verdict.wait)
-                self.pacing.waits_its_turn(view, waits=waits_its_turn(verdict))
+                self.brake.hear(view, decision.wait)
+                self.pacing.waits_its_turn(view, waits=waits_its_turn(decision))
                 acting = situation if view is situation.view else replace(situation, view=view)
-                sentence = self._act(acting, verdict, report)
-                return Said(self.ports.clock(), sentence, verdict.wait.until if verdict.wait else None)
-        return Said(self.ports.clock(), verdict.sentence)
+                sentence = self._act(acting, decision, report)
+                return Said(self.ports.clock(), sentence, decision.wait.until if decision.wait else None)
+        return Said(self.ports.clock(), decision.sentence)
 
-    def _act(self, situation: Situation, verdict: Verdict, report: TickReport) -> str:
+    def _act(self, situation: Situation, decision: Decision, report: TickReport) -> str:
         refusals, uid = [], situation.view.uid
-        if verdict.effects:
+        if decision.effects:
             self.observer.look_again(uid)
-        if asks_leaders_back(verdict):
+        if asks_leaders_back(decision):
             self.observer.leaders_asked_back(uid)
-        if places_heartbeats(verdict):
+        if places_heartbeats(decision):
             self.observer.heartbeats_asked(uid)
-        for effect in verdict.effects:
+        for effect in decision.effects:
             report.effects += 1
             report.doing = f"carrying out {type(effect).__name__}"
             report.jobs += isinstance(effect, StartRun | StartPlanning | StartBalancing)
@@ -128,30 +128,30 @@ class ClusterTick:
                 refusals.append(refused)
             if isinstance(effect, CancelMoves):
                 self.observer.moves_taken_back(uid, effect.partitions, refused)
-        if refusals and asks_leaders_back(verdict):
+        if refusals and asks_leaders_back(decision):
             self.observer.election_refused(uid, refusals[0])
-        return "; ".join([verdict.sentence, *refusals])
+        return "; ".join([decision.sentence, *refusals])
 
-    def _take(self, situation: Situation) -> tuple[Verdict, ClusterView, int]:
+    def _take(self, situation: Situation) -> tuple[Decision, ClusterView, int]:
         """Decides again and records while no other cluster can take what the fleet's brake counts."""
         with self.brake.taking:
-            verdict = decide(replace(situation, allowance=self.brake.allowance(situation.view)))
-            view, events = self._record(situation.view, verdict)
+            decision = decide(replace(situation, allowance=self.brake.allowance(situation.view)))
+            view, events = self._record(situation.view, decision)
             self.brake.note(view)
-        return verdict, view, events
+        return decision, view, events
 
-    def _record(self, view: ClusterView, verdict: Verdict) -> tuple[ClusterView, int]:
-        """The view after the verdict's events, and how many they are."""
-        if not verdict.events:
+    def _record(self, view: ClusterView, decision: Decision) -> tuple[ClusterView, int]:
+        """The view after the decision's events, and how many they are."""
+        if not decision.events:
             return view, 0
-        recorded = self._append(view, verdict)
+        recorded = self._append(view, decision)
         return self.fold.advance(view, recorded), len(recorded)
 
-    def _append(self, view: ClusterView, verdict: Verdict) -> list[envelope.Recorded]:
+    def _append(self, view: ClusterView, decision: Decision) -> list[envelope.Recorded]:
         epoch = self.ports.epoch()
         stream = cluster_stream(view.uid)
         origin = envelope.Origin(actor="converger", epoch=epoch)
-        events = new_events(stream, view.version, verdict.events)
+        events = new_events(stream, view.version, decision.events)
         return self.ports.store.append(stream, events, expected_version=view.version, origin=origin)
 
     def _record_ticks(self, uid: ids.ClusterUid, told: Callable[[ClusterView], facts.ConditionChanged | None]) -> int:
@@ -160,7 +160,7 @@ class ClusterTick:
         changed = told(view) if view is not None else None
         if view is None or changed is None:
             return 0
-        return self._record(view, Verdict("", with_converged(view, changed)))[1]
+        return self._record(view, Decision("", with_converged(view, changed)))[1]
 
 
 def new_events(stream: str, version: int, facts: Iterable[object]) -> list[envelope.NewEvent]:

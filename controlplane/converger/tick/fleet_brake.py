@@ -23,7 +23,7 @@ from controlplane.cluster.view import ClusterView
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.cluster.work_in_hand import has_work
 from controlplane.converger.situation.cure_budget import NO_CURES, FleetCures
-from controlplane.converger.situation.decision import Verdict, Wait
+from controlplane.converger.situation.decision import Decision, Wait
 from controlplane.converger.situation.situation import Allowance
 from controlplane.converger.tick.surge_budget import SurgeBudget, surge_vms
 from controlplane.fleet.images.fold import urgency
@@ -42,9 +42,9 @@ MAX_ROLLING = 10
 MAX_SURGE_PER_ACCOUNT = 20
 
 
-def is_counted(verdict: Verdict) -> bool:
-    """Whether the verdict takes something the brake counts: a place among the rolling, surge VMs, or a cure."""
-    return any(isinstance(e, facts.RecycleStarted | facts.SurgeRequested) or is_a_cure(e) for e in verdict.events)
+def is_counted(decision: Decision) -> bool:
+    """Whether the decision takes something the brake counts: a place among the rolling, surge VMs, or a cure."""
+    return any(isinstance(e, facts.RecycleStarted | facts.SurgeRequested) or is_a_cure(e) for e in decision.events)
 
 
 def is_a_cure(event: object) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from controlplane.cluster.sized_nodes import UNSIZED_CLOUD, is_sized_by_machine
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.wait_reasons import WaitReason
-from controlplane.converger.situation.decision import Verdict, wait
+from controlplane.converger.situation.decision import Decision, wait
 from events import facts
 from planner.rollout.desired import DesiredNode
 
@@ -17,7 +17,7 @@ def planned_sizes(key: str, want: DesiredNode) -> Mapping[str, facts.PlannedSize
 
 def unsized_machine(
     view: ClusterView, planned: Sequence[facts.PlannedInstance], sizes: Mapping[str, facts.PlannedSize]
-) -> Verdict | None:
+) -> Decision | None:
     """A heap of a few MiB that nobody asked for is no answer to a machine nobody knows: figures can go missing after a
     spec was accepted, with the `catalog.yaml` that had them."""
     if not is_sized_by_machine(view):

@@ -12,13 +12,13 @@ from controlplane.cluster.views.intents import IntentView
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.clouds.machine_choices import machine_choices
 from controlplane.converger.questions.clouds.rendering import place_of_intent
-from controlplane.converger.situation.decision import Verdict, record, wait
+from controlplane.converger.situation.decision import Decision, record, wait
 from controlplane.converger.situation.situation import Situation
 from events import facts
 from providers.errors import NoCapacity
 
 
-def substitution_step(situation: Situation, intent: IntentView) -> Verdict | None:
+def substitution_step(situation: Situation, intent: IntentView) -> Decision | None:
     """After a try of an intent that found no capacity: who is made as what next. None where there is no alternative."""
     if intent.error.partition(":")[0] != NoCapacity.__name__ or intent.substituted:
         return None

@@ -13,7 +13,7 @@ from controlplane.cluster.views.intents import IntentView
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.clouds.missing_volumes import unlisted_volumes, was_given_up_since
 from controlplane.converger.questions.clouds.rendering import place_of_intent
-from controlplane.converger.situation.decision import Verdict, act, record, wait
+from controlplane.converger.situation.decision import Decision, act, record, wait
 from controlplane.converger.situation.effects import StartRun, TerminateInstance
 from controlplane.converger.situation.observation import InventorySeen
 from controlplane.converger.situation.situation import Situation
@@ -37,17 +37,17 @@ def job_id(intent: IntentView) -> str:
     return f"{intent.id}.{intent.tries}"
 
 
-def intent_step(situation: Situation) -> Verdict | None:
+def intent_step(situation: Situation) -> Decision | None:
     """Looks after the oldest open intent of each place: one that waits keeps no other place waiting."""
     oldest: dict[str, IntentView] = {}
     for intent in sorted(situation.view.intents.values(), key=lambda i: (i.requested_at, i.id)):
         oldest.setdefault(str(place_of_intent(situation.view, intent)), intent)
     told = [_follow(situation, intent) for intent in oldest.values()]
-    told.sort(key=lambda verdict: (verdict.wait is not None, not verdict.effects))
+    told.sort(key=lambda decision: (decision.wait is not None, not decision.effects))
     return told[0] if told else None
 
 
-def _follow(situation: Situation, intent: IntentView) -> Verdict:
+def _follow(situation: Situation, intent: IntentView) -> Decision:
     job = situation.seen.jobs.get(job_id(intent))
     what = f"{intent.kind} of {', '.join(intent.keys)}"
     if intent.kind == "tag" and (ended := tagged_step(intent, job, what)) is not None:
@@ -67,7 +67,7 @@ def _progress(job: JobSeen) -> str:
     return f", {job.message}" if job.message else ""
 
 
-def _died_unbound(situation: Situation, intent: IntentView) -> Verdict | None:
+def _died_unbound(situation: Situation, intent: IntentView) -> Decision | None:
     """A VM that died before it was given its node's disks is called bound: what it was to hold passes on to the next.
 
     No run could give it anything: its plan would want the dead VM back.
@@ -78,7 +78,7 @@ def _died_unbound(situation: Situation, intent: IntentView) -> Verdict | None:
     return record(f"{instance.key} died before it had the volumes of its node", facts.BindCompleted(intent.id))
 
 
-def _start(situation: Situation, intent: IntentView, what: str) -> Verdict:
+def _start(situation: Situation, intent: IntentView, what: str) -> Decision:
     if (dead := _died_unbound(situation, intent)) is not None:
         return dead
     if (forbidden := permission_step(situation, intent, what)) is not None:
@@ -119,7 +119,7 @@ def _is_let_in_again(situation: Situation, intent: IntentView) -> bool:
     return inventory is not None and inventory.at > intent.failed_at and not inventory.silence(place)
 
 
-def _refused(situation: Situation, intent: IntentView, what: str) -> Verdict:
+def _refused(situation: Situation, intent: IntentView, what: str) -> Decision:
     """A person has to look. Of a volume that a plan would make anew they are told how its node gets on without it."""
     view, sentence = situation.view, f"Terraform: {what} was refused: {intent.error}"
     unlisted = unlisted_volumes(view, situation.seen.fresh_inventory(situation.now))
@@ -136,7 +136,7 @@ def _resume(situation: Situation) -> str:
     return f"kedge resume {situation.view.name}"
 
 
-def _confirm(situation: Situation, intent: IntentView, job: JobSeen, what: str) -> Verdict:
+def _confirm(situation: Situation, intent: IntentView, job: JobSeen, what: str) -> Decision:
     inventory = situation.seen.fresh_inventory(situation.now)
     if inventory is None or (job.ended_at and inventory.at <= job.ended_at):
         return wait(WaitReason.INVENTORY_UNKNOWN, f"{what} ran; waiting for an inventory newer than it")
@@ -159,7 +159,7 @@ def _confirm(situation: Situation, intent: IntentView, job: JobSeen, what: str) 
             return _destroyed(situation, intent, inventory, what)
 
 
-def _surged(situation: Situation, intent: IntentView, inventory: InventorySeen, job: JobSeen, what: str) -> Verdict:
+def _surged(situation: Situation, intent: IntentView, inventory: InventorySeen, job: JobSeen, what: str) -> Decision:
     view = situation.view
     made = _made(job)
     running = [c for key in intent.keys if (c := _running(inventory, key, intent.id, made.get(key, ""))) is not None]
@@ -204,7 +204,7 @@ def _attached(situation: Situation, inventory: InventorySeen, key: str) -> Seque
     return [v.key for v in inventory.volumes.values() if v.key in volumes and v.attached_to == key]
 
 
-def _unbound(situation: Situation, intent: IntentView, inventory: InventorySeen, what: str) -> Verdict:
+def _unbound(situation: Situation, intent: IntentView, inventory: InventorySeen, what: str) -> Decision:
     key = intent.keys[0]
     left = _still_there(situation, intent, inventory, what) if intent.with_vm else None
     if left is not None:
@@ -216,12 +216,12 @@ def _unbound(situation: Situation, intent: IntentView, inventory: InventorySeen,
     return record(f"{key} has given up its volumes and address", facts.ReleaseCompleted(intent.id))
 
 
-def _bound(situation: Situation, intent: IntentView, inventory: InventorySeen, job: JobSeen, what: str) -> Verdict:
+def _bound(situation: Situation, intent: IntentView, inventory: InventorySeen, job: JobSeen, what: str) -> Decision:
     key = intent.keys[0]
     instance = situation.view.instances[key]
     wanted = instance.planned.volumes
-    if instance.awaits_bind and (verdict := _born(situation, intent, instance, inventory, job, what)) is not None:
-        return verdict
+    if instance.awaits_bind and (decision := _born(situation, intent, instance, inventory, job, what)) is not None:
+        return decision
     attached = _attached(situation, inventory, key)
     if len(attached) < len(wanted):
         return wait(
@@ -239,7 +239,7 @@ def _born(
     inventory: InventorySeen,
     job: JobSeen,
     what: str,
-) -> Verdict | None:
+) -> Decision | None:
     """None once the VM its bind has made runs. One that does not is called bound at the deadline: its arrival then
     fails like any other's, and what it holds passes on.
     """
@@ -258,14 +258,14 @@ def _launched(instance: InstanceView, inventory: InventorySeen, job: JobSeen) ->
     return (facts.LaunchedInstance(instance.key, seen.id if seen else "", (seen.address if seen else "") or ""),)
 
 
-def _retired(situation: Situation, intent: IntentView, inventory: InventorySeen, what: str) -> Verdict:
+def _retired(situation: Situation, intent: IntentView, inventory: InventorySeen, what: str) -> Decision:
     left = _still_there(situation, intent, inventory, what)
     if left is not None:
         return left
     return record(f"{', '.join(intent.keys)} gone", facts.RetireCompleted(intent.id), *_replacements(situation, intent))
 
 
-def _still_there(situation: Situation, intent: IntentView, inventory: InventorySeen, what: str) -> Verdict | None:
+def _still_there(situation: Situation, intent: IntentView, inventory: InventorySeen, what: str) -> Decision | None:
     """None once each VM that was to be deleted is proved gone."""
     left = _left(situation, intent, inventory)
     if left:
@@ -300,7 +300,7 @@ def _replacements(situation: Situation, intent: IntentView) -> list[facts.Replac
     return [facts.ReplacementCompleted(old.node, old.key, new.key) for old, new in pairs if new]
 
 
-def _destroyed(situation: Situation, intent: IntentView, inventory: InventorySeen, what: str) -> Verdict:
+def _destroyed(situation: Situation, intent: IntentView, inventory: InventorySeen, what: str) -> Decision:
     elsewhere = {i.key for i in situation.view.alive()} - set(intent.keys) if intent.keys else set()
     keys = set(intent.keys) if elsewhere else {*inventory.instances, *inventory.twins}
     left = [c for k in sorted(keys) for c in inventory.carrying(k) if c.state is not InstanceState.GONE]

@@ -7,14 +7,14 @@ is begun at once; the agent stops the broker in order before the date by itself,
 """
 
 from controlplane.converger.questions.clouds.announced import judged
-from controlplane.converger.situation.decision import Verdict, record
+from controlplane.converger.situation.decision import Decision, record
 from controlplane.converger.situation.situation import Situation
 from events import facts
 from planner.healing import Cure
 from planner.maintenance import FINDING
 
 
-def maintenance_step(situation: Situation) -> Verdict | None:
+def maintenance_step(situation: Situation) -> Decision | None:
     """Begins one replacement. None when nothing is announced, or nothing is to be done about it now."""
     chosen, _ = judged(situation)
     if chosen is None:

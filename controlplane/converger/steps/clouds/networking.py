@@ -2,12 +2,12 @@
 
 from controlplane.cluster.observed.networks import NetworkAwaited
 from controlplane.cluster.wait_reasons import WaitReason
-from controlplane.converger.situation.decision import Verdict, wait
+from controlplane.converger.situation.decision import Decision, wait
 from controlplane.converger.situation.situation import Situation
 from providers.errors import NotPermitted
 
 
-def network_step(situation: Situation) -> Verdict | None:
+def network_step(situation: Situation) -> Decision | None:
     """Begins nothing that needs a VM while a network is missing; `kedge networks` says how far it is."""
     view, missing = situation.view, situation.seen.networks
     wants_vms = (

@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from controlplane.cluster.holds import hold_on
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.questions.clouds.announced import dates_told, judged
-from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.decision import Decision
 from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.clouds.maintenance import maintenance_step
 from controlplane.converger.steps.rolls.replacements import made_beside
@@ -26,7 +26,7 @@ SOON = timedelta(minutes=30)
 """A later date can be kept by what is in hand, or is looked at again."""
 
 
-def noticed_first(situation: Situation) -> Verdict | None:
+def noticed_first(situation: Situation) -> Decision | None:
     """Asks for its successor, then makes it, then has it filled. None where no VM goes so soon, or a person holds the
     cluster."""
     told = _soon(situation, dates_told(situation))

@@ -11,7 +11,7 @@ from dataclasses import replace
 from controlplane.cluster.views.intents import IntentView
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.clouds.rendering import place_of_intent
-from controlplane.converger.situation.decision import Verdict, Wait, wait
+from controlplane.converger.situation.decision import Decision, Wait, wait
 from controlplane.converger.situation.situation import Situation
 from controlplane.runtime.backoff import refused_pause_s
 from providers.base import Place
@@ -23,7 +23,7 @@ def says_not_permitted(error: str) -> bool:
     return error.partition(":")[0] == NotPermitted.__name__
 
 
-def permission_step(situation: Situation, intent: IntentView, what: str) -> Verdict | None:
+def permission_step(situation: Situation, intent: IntentView, what: str) -> Decision | None:
     """None where the last try was allowed, or another one is due."""
     if not intent.refusals or intent.failed_at is None or not says_not_permitted(intent.error):
         return None
@@ -39,12 +39,12 @@ def permission_step(situation: Situation, intent: IntentView, what: str) -> Verd
     return wait(WaitReason.PERMISSION_MISSING, sentence, next_command=_resume(situation), patience_s=0)
 
 
-def still_lacking(situation: Situation, intent: IntentView, verdict: Verdict) -> Verdict:
+def still_lacking(situation: Situation, intent: IntentView, decision: Decision) -> Decision:
     """A try is no news: until one was allowed the condition stays."""
     if not intent.refusals or not says_not_permitted(intent.error):
-        return verdict
-    sentence = f"{verdict.sentence}; it was not permitted before: {intent.error.partition(': ')[2]}"
-    return replace(verdict, sentence=sentence, wait=Wait(WaitReason.PERMISSION_MISSING, _resume(situation), 0))
+        return decision
+    sentence = f"{decision.sentence}; it was not permitted before: {intent.error.partition(': ')[2]}"
+    return replace(decision, sentence=sentence, wait=Wait(WaitReason.PERMISSION_MISSING, _resume(situation), 0))
 
 
 def _resume(situation: Situation) -> str:

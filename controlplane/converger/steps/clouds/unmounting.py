@@ -10,7 +10,7 @@ from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.intents import IntentView
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.clouds.rendering import place_of_intent
-from controlplane.converger.situation.decision import Verdict, wait
+from controlplane.converger.situation.decision import Decision, wait
 from controlplane.converger.situation.effects import TerminateInstance
 from controlplane.converger.situation.observation import InventorySeen
 from controlplane.converger.situation.situation import Situation
@@ -23,7 +23,7 @@ closed its files: what is left is to write out the page cache."""
 _TAKES_DISKS = frozenset({"release", "retire", "destroy"})
 
 
-def unmounting_step(situation: Situation, intent: IntentView, what: str) -> Verdict | None:
+def unmounting_step(situation: Situation, intent: IntentView, what: str) -> Decision | None:
     """What is waited for before the run of this intent may take disks away, None where nothing is."""
     if intent.kind not in _TAKES_DISKS:
         return None
@@ -88,7 +88,7 @@ def _is_unmounted(situation: Situation, instance: InstanceView) -> bool:
     return seen is not None and seen.is_young(situation.now) and not _mounted(situation, instance)
 
 
-def _end(situation: Situation, unproved: list[InstanceView], inventory: InventorySeen, what: str) -> Verdict | None:
+def _end(situation: Situation, unproved: list[InstanceView], inventory: InventorySeen, what: str) -> Decision | None:
     """Has the cloud end those VMs: each is named by an intent that deletes it, so nothing goes that would have stayed.
     Not stopped: EC2 stops no pre-emptible VM, and a VM that hangs is asked in vain to stop in order."""
     listed = [c for i in unproved if (c := inventory.instances.get(i.key)) is not None]

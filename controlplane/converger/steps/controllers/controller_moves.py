@@ -21,7 +21,7 @@ from controlplane.converger.questions.quorum.controller_moves import why_no_cont
 from controlplane.converger.questions.quorum.seats import thin_list
 from controlplane.converger.questions.rolls.handover_pairs import is_orphaned
 from controlplane.converger.questions.services.service_reports import has_reported
-from controlplane.converger.situation.decision import Verdict, wait
+from controlplane.converger.situation.decision import Decision, wait
 from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.rolls.departures import request_retire
 from controlplane.converger.steps.rolls.handovers import stop_for
@@ -29,7 +29,7 @@ from controlplane.converger.steps.rolls.handovers import stop_for
 _OVER = (Phase.FENCED, Phase.RELEASED)
 
 
-def controller_move_step(situation: Situation) -> Verdict | None:
+def controller_move_step(situation: Situation) -> Decision | None:
     """Looks after controllers that are being moved; one whose VM is gone comes first. None while brokers are still
     to be told of the newcomer: `restart_step` tells them."""
     view = situation.view
@@ -40,17 +40,17 @@ def controller_move_step(situation: Situation) -> Verdict | None:
         (elders(there, successor), successor)
         for successor in {h.key: h for h in view.controller_moves().values()}.values()
     ]
-    waiting: Verdict | None = None
+    waiting: Decision | None = None
     for olds, successor in sorted(moves, key=lambda one: not any(i.lost for i in one[0])):
-        verdict = _look_after(situation, olds, successor)
-        if verdict is not None and verdict.wait is None:
-            return verdict
-        waiting = waiting or verdict
+        decision = _look_after(situation, olds, successor)
+        if decision is not None and decision.wait is None:
+            return decision
+        waiting = waiting or decision
     # A gate that waits for somebody dead waits for ever, unless that one gets its successor first.
     return None if waiting is None or is_orphaned(situation) else waiting
 
 
-def _look_after(situation: Situation, olds: Sequence[InstanceView], successor: InstanceView) -> Verdict | None:
+def _look_after(situation: Situation, olds: Sequence[InstanceView], successor: InstanceView) -> Decision | None:
     if successor.phase is Phase.JOINED and (over := [i for i in olds if i.phase in _OVER]):
         return request_retire(situation, over, f"{successor.key} has taken over controller {successor.service_id}")
     serving = next((i for i in olds if i.phase is Phase.JOINED), None)
@@ -59,7 +59,7 @@ def _look_after(situation: Situation, olds: Sequence[InstanceView], successor: I
     return _move_on(situation, serving, successor)
 
 
-def _move_on(situation: Situation, old: InstanceView, successor: InstanceView) -> Verdict | None:
+def _move_on(situation: Situation, old: InstanceView, successor: InstanceView) -> Decision | None:
     if not has_reported(situation, successor):
         return wait(
             WaitReason.SUCCESSOR_SILENT, f"{successor.key} runs; waiting for its agent before {old.key} is touched"

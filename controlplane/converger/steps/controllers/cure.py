@@ -8,11 +8,11 @@ from controlplane.cluster.holds import hold_on
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.wait_reasons import WaitReason
-from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.decision import Decision
 from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.rolls.replacements import lost_controllers_step
 
-Step = Callable[[Situation], Verdict | None]
+Step = Callable[[Situation], Decision | None]
 
 
 def is_lost(situation: Situation) -> bool:
@@ -20,19 +20,19 @@ def is_lost(situation: Situation) -> bool:
     return situation.seen.fresh_kafka(situation.now) is None and _lacks_vms(situation.view)
 
 
-def waits_for_metadata(verdict: Verdict) -> bool:
+def waits_for_metadata(decision: Decision) -> bool:
     """Whether it does nothing but wait until Kafka can be asked."""
-    idle = verdict.wait is not None and not verdict.events and not verdict.effects
-    return idle and verdict.wait is not None and verdict.wait.reason == WaitReason.KAFKA_UNKNOWN
+    idle = decision.wait is not None and not decision.events and not decision.effects
+    return idle and decision.wait is not None and decision.wait.reason == WaitReason.KAFKA_UNKNOWN
 
 
-def cure(situation: Situation, steps: Sequence[Step]) -> Verdict | None:
+def cure(situation: Situation, steps: Sequence[Step]) -> Decision | None:
     """What brings the quorum back: `steps` see through who is on the way, else the next one is made. None while a
     person holds the cluster, or where nobody has to be made."""
     for step in steps:
-        verdict = step(situation)
-        if verdict is not None and not waits_for_metadata(verdict):
-            return verdict
+        decision = step(situation)
+        if decision is not None and not waits_for_metadata(decision):
+            return decision
     held = hold_on(situation.view, situation.now)
     return lost_controllers_step(situation) if held is None else None
 

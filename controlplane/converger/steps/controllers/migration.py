@@ -22,7 +22,7 @@ from controlplane.converger.questions.quorum.quorum_ports import CONTROLLER_PORT
 from controlplane.converger.questions.running.restart_safety import restart_safety
 from controlplane.converger.questions.services.service_reports import has_reported, state_of
 from controlplane.converger.questions.windows import closed_for
-from controlplane.converger.situation.decision import Verdict, Wait, act, record, wait
+from controlplane.converger.situation.decision import Decision, Wait, act, record, wait
 from controlplane.converger.situation.effects import ForgetMigration, ReleaseRestartLock
 from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.quorum.voters import of_no_quorum
@@ -46,7 +46,7 @@ from planner.rollout.desired import desired_nodes
 _STANDING = (Phase.LAUNCHED, Phase.JOINED)
 
 
-def cut_step(situation: Situation) -> Verdict | None:
+def cut_step(situation: Situation) -> Decision | None:
     """What goes on though a person paused the cluster: a broker is stopped for the cut, and starts again."""
     migration = situation.view.quorum.migration
     if migration is None or not any(k is Knows.STOPPED for b, k in migration.knows.items() if _is_broker(situation, b)):
@@ -54,7 +54,7 @@ def cut_step(situation: Situation) -> Verdict | None:
     return _go_on(situation, migration)
 
 
-def migration_step(situation: Situation) -> Verdict | None:
+def migration_step(situation: Situation) -> Decision | None:
     """The next step of the migration in hand. None where there is none."""
     view = situation.view
     migration = view.quorum.migration
@@ -63,7 +63,7 @@ def migration_step(situation: Situation) -> Verdict | None:
     return _turn(view, migration) or _mend(situation) or _found(situation, migration) or _go_on(situation, migration)
 
 
-def migration_begin_step(situation: Situation) -> Verdict | None:
+def migration_begin_step(situation: Situation) -> Decision | None:
     """Begins it where the spec asks for it, once every VM is as the spec of before has it."""
     view = situation.view
     if view.quorum.migration is not None or not view.in_zookeeper_mode or view.document is None:
@@ -92,7 +92,7 @@ def migration_begin_step(situation: Situation) -> Verdict | None:
     )
 
 
-def _turn(view: ClusterView, migration: MigrationView) -> Verdict | None:
+def _turn(view: ClusterView, migration: MigrationView) -> Decision | None:
     """The spec in force asks for the other mode. Who has stopped the controllers goes all the way back first."""
     goal = view.document.spec.kafka.mode if view.document else migration.goal
     if goal == migration.goal or (goal == "kraft" and migration.has_stopped_controllers):
@@ -111,12 +111,12 @@ def _turn(view: ClusterView, migration: MigrationView) -> Verdict | None:
     return record(f"the migration turns to {where}: {reason}", turned)
 
 
-def _mend(situation: Situation) -> Verdict | None:
+def _mend(situation: Situation) -> Decision | None:
     """What is lost is replaced in place, and controllers that are still to be made are made."""
     return replacement_step(replace(situation, repairs_only=True))
 
 
-def _found(situation: Situation, migration: MigrationView) -> Verdict | None:
+def _found(situation: Situation, migration: MigrationView) -> Decision | None:
     """Fixes the quorum once each of its controllers has its address and an agent that speaks."""
     if migration.founding is not None:
         return None
@@ -145,7 +145,7 @@ def _is_ready(situation: Situation, instance: InstanceView) -> bool:
     return is_there and has_reported(situation, instance) and bool(situation.view.seat_address(instance))
 
 
-def _go_on(situation: Situation, migration: MigrationView) -> Verdict:
+def _go_on(situation: Situation, migration: MigrationView) -> Decision:
     running = unproved(situation, migration)
     if running:
         states = ", ".join(f"{i.key} ({state_of(situation, i)})" for i in running)
@@ -162,7 +162,7 @@ def _go_on(situation: Situation, migration: MigrationView) -> Verdict:
     return _taken(situation, migration, seen, steps.next_step(seen, migration.goal))
 
 
-def _taken(situation: Situation, migration: MigrationView, seen: MigrationSeen, step: Step) -> Verdict:
+def _taken(situation: Situation, migration: MigrationView, seen: MigrationSeen, step: Step) -> Decision:
     match step:
         case StartServices():
             return _start(situation, migration, seen, step)
@@ -184,18 +184,18 @@ def _taken(situation: Situation, migration: MigrationView, seen: MigrationSeen, 
             return _wait(situation, migration, seen, step.reason)
 
 
-def _start(situation: Situation, migration: MigrationView, seen: MigrationSeen, step: StartServices) -> Verdict:
+def _start(situation: Situation, migration: MigrationView, seen: MigrationSeen, step: StartServices) -> Decision:
     if step.service == "broker":
         held = _held(situation, migration, seen, step)
         if held is not None:
             return held
     started = facts.MigrationServiceStarted(step.service, step.ids, step.knows, step.ends_way_back, step.reason)
-    verdict = record(progress(situation, migration, seen, step.reason), started)
+    decision = record(progress(situation, migration, seen, step.reason), started)
     shut = closed_for(situation) if step.ends_way_back else None
-    return shut.verdict(verdict, situation.now) if shut is not None else verdict
+    return shut.decision(decision, situation.now) if shut is not None else decision
 
 
-def _stop(situation: Situation, migration: MigrationView, seen: MigrationSeen, step: Stop) -> Verdict:
+def _stop(situation: Situation, migration: MigrationView, seen: MigrationSeen, step: Stop) -> Decision:
     if step.service == "broker":
         held = _held(situation, migration, seen, step)
         if held is not None:
@@ -206,7 +206,7 @@ def _stop(situation: Situation, migration: MigrationView, seen: MigrationSeen, s
 
 def _held(
     situation: Situation, migration: MigrationView, seen: MigrationSeen, step: StartServices | Stop
-) -> Verdict | None:
+) -> Decision | None:
     """What a step that takes a serving broker away waits for: its gate, and the lock while a broker leads."""
     view, number = situation.view, step.ids[0]
     kafka = situation.seen.fresh_kafka(situation.now)
@@ -222,19 +222,19 @@ def _held(
     safety = restart_safety(situation, kafka, instance)
     if safety.waits is not None:
         sentence = progress(situation, migration, seen, f"{instance.key} is not started anew: {safety.gate.reason}")
-        return Verdict(sentence, wait=safety.waits)
+        return Decision(sentence, wait=safety.waits)
     shut = closed_for(situation) if migration.goal == "kraft" else None
     if shut is not None:
         # The way back is open, and a cluster half of the way serves as ever: it rests until others may be stopped.
         if situation.seen.zookeeper.restart_lock == "held":
             return act("giving the restart lock back until brokers may be started anew", ReleaseRestartLock())
-        return shut.verdict(Verdict(progress(situation, migration, seen, step.reason)), situation.now)
+        return shut.decision(Decision(progress(situation, migration, seen, step.reason)), situation.now)
     if seen.registry.kraft_epoch >= 0:
         return None
     return lock_first(situation, f"{view.name} migrates to KRaft: {step.reason}")
 
 
-def _wait(situation: Situation, migration: MigrationView, seen: MigrationSeen | None, reason: str) -> Verdict:
+def _wait(situation: Situation, migration: MigrationView, seen: MigrationSeen | None, reason: str) -> Decision:
     """Comes by itself. What takes longer than a service may take to come is for a person: nothing is undone."""
     view = situation.view
     document = view.document
@@ -244,7 +244,7 @@ def _wait(situation: Situation, migration: MigrationView, seen: MigrationSeen | 
     waited_s = situation.seconds_since(migration.since)
     sentence = progress(situation, migration, seen, reason)
     if waited_s <= situation.join_deadline_s + (soak_s if migration.krafts_since else 0.0):
-        return Verdict(sentence, wait=Wait(WaitReason.MIGRATION, patience_s=situation.join_deadline_s + soak_s + 30))
+        return Decision(sentence, wait=Wait(WaitReason.MIGRATION, patience_s=situation.join_deadline_s + soak_s + 30))
     help_of = f"kedge describe {view.name}"
     if migration.goal == "kraft" and not migration.has_no_way_back:
         help_of += ", or kedge apply with the spec of before, to go back"
@@ -252,7 +252,7 @@ def _wait(situation: Situation, migration: MigrationView, seen: MigrationSeen | 
     return wait(WaitReason.MIGRATION_STUCK, stuck, next_command=help_of, patience_s=0)
 
 
-def _left_behind(situation: Situation) -> Verdict | None:
+def _left_behind(situation: Situation) -> Decision | None:
     """Who a migration has left without work: controllers at once, since they are stopped; ZooKeeper's servers once the
     roll to the spec takes them out. They are stopped for certain, then retired."""
     there = situation.view.beside_quorum()

@@ -17,7 +17,7 @@ from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.quorum import seats
 from controlplane.converger.questions.running.restart_safety import restart_safety
-from controlplane.converger.situation.decision import Verdict, record, wait
+from controlplane.converger.situation.decision import Decision, record, wait
 from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.quorum.voters import begin_voter_change
 from controlplane.converger.steps.rolls.replacements import replacement_step
@@ -26,7 +26,7 @@ from events import facts
 from events.quantities import counted
 
 
-def server_list_step(situation: Situation) -> Verdict | None:
+def server_list_step(situation: Situation) -> Decision | None:
     """The next broker to tell; where none can be started anew now, what keeps it from that is mended first, and
     nothing else begins. None when all know enough."""
     view = situation.view
@@ -39,7 +39,7 @@ def server_list_step(situation: Situation) -> Verdict | None:
     return replacement_step(replace(situation, repairs_only=True)) or told
 
 
-def server_move_step(situation: Situation) -> Verdict | None:
+def server_move_step(situation: Situation) -> Decision | None:
     """Servers beside brokers leave, one at a time, where the spec has them in a pool of their own and those vote. None
     when none is to leave; `restart_step` has told every broker of the others before."""
     view, kafka = situation.view, situation.seen.fresh_kafka(situation.now)
@@ -61,7 +61,7 @@ def server_move_step(situation: Situation) -> Verdict | None:
     )
 
 
-def _tell(situation: Situation, brokers: tuple[InstanceView, ...]) -> Verdict:
+def _tell(situation: Situation, brokers: tuple[InstanceView, ...]) -> Decision:
     view, kafka = situation.view, situation.seen.fresh_kafka(situation.now)
     first, why = brokers[0], _why(view, len(brokers))
     if view.settings.restart_refusal is not None:
@@ -74,7 +74,7 @@ def _tell(situation: Situation, brokers: tuple[InstanceView, ...]) -> Verdict:
     first = min(brokers, key=lambda i: (i.service_id == kafka.controller, i.planned.rack, i.key))
     safety = restart_safety(situation, kafka, first)
     if safety.waits is not None:
-        return Verdict(f"restart of {first.key}: {safety.gate.reason}; {why}", wait=safety.waits)
+        return Decision(f"restart of {first.key}: {safety.gate.reason}; {why}", wait=safety.waits)
     locked = lock_first(situation, f"{counted(len(brokers), 'broker')} of {view.name} to restart: {why}")
     if locked is not None:
         return locked

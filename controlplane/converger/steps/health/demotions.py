@@ -10,7 +10,7 @@ from itertools import islice
 
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
-from controlplane.converger.situation.decision import Verdict, act, record
+from controlplane.converger.situation.decision import Decision, act, record
 from controlplane.converger.situation.effects import Reassign
 from controlplane.converger.situation.situation import Situation
 from events import facts
@@ -21,7 +21,7 @@ AT_A_TIME = 200
 """Lists reordered in one step: each is a record in the metadata log, and an election after it."""
 
 
-def demotion_step(situation: Situation) -> Verdict | None:
+def demotion_step(situation: Situation) -> Decision | None:
     """The next lists to reorder, or the end of it. None where nobody is demoted or Kafka cannot be read."""
     view = situation.view
     if not view.requests.demotions:
@@ -41,7 +41,7 @@ def _is_gone(view: ClusterView, key: str) -> bool:
     return instance is None or instance.lost or instance.phase is not Phase.JOINED
 
 
-def _taken_off(view: ClusterView, kafka: KafkaSnapshot, slow: dict[int, str]) -> Verdict | None:
+def _taken_off(view: ClusterView, kafka: KafkaSnapshot, slow: dict[int, str]) -> Decision | None:
     if not slow:
         return None
     orders, left = demoted_orders(kafka, slow)
@@ -55,7 +55,7 @@ def _taken_off(view: ClusterView, kafka: KafkaSnapshot, slow: dict[int, str]) ->
     return record(f"{', '.join(fresh)} leads nothing any more", *(facts.BrokerDemoted(k, left) for k in fresh))
 
 
-def _given_back(view: ClusterView, kafka: KafkaSnapshot, slow: dict[int, str]) -> Verdict | None:
+def _given_back(view: ClusterView, kafka: KafkaSnapshot, slow: dict[int, str]) -> Decision | None:
     ended = sorted(k for k, d in view.requests.demotions.items() if d.ended)
     if not ended:
         return None
@@ -66,6 +66,6 @@ def _given_back(view: ClusterView, kafka: KafkaSnapshot, slow: dict[int, str]) -
     return record(f"{key} has its share of leaders again", facts.BrokerPromoted(key))
 
 
-def _reordered(sentence: str, orders: Orders) -> Verdict:
+def _reordered(sentence: str, orders: Orders) -> Decision:
     batch = dict(islice(sorted(orders.items()), AT_A_TIME))
     return act(sentence, Reassign(batch))

@@ -8,7 +8,7 @@ from controlplane.cluster.places import place_of, places_of
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.wait_reasons import WaitReason
-from controlplane.converger.situation.decision import Verdict, record, wait
+from controlplane.converger.situation.decision import Decision, record, wait
 from controlplane.converger.situation.observation import InventorySeen
 from controlplane.converger.situation.situation import Situation
 from events import facts
@@ -47,7 +47,7 @@ def doubt_of(situation: Situation, vanished: Sequence[InstanceView], inventory: 
     return Doubt(still, view.vms.losses.racks) if still else _NONE
 
 
-def doubt_step(situation: Situation, vanished: Sequence[InstanceView], doubt: Doubt) -> Verdict | None:
+def doubt_step(situation: Situation, vanished: Sequence[InstanceView], doubt: Doubt) -> Decision | None:
     """Keeps what is in doubt recorded, so that a person can say of these very VMs that they are gone, and waits. None
     where nothing is in doubt."""
     view = situation.view
@@ -99,7 +99,7 @@ def _is_told(there: Sequence[InstanceView], confirmed: Collection[str]) -> bool:
     return all(i.lost and i.key in confirmed for i in there)
 
 
-def _distrust(view: ClusterView, doubt: Doubt) -> Verdict:
+def _distrust(view: ClusterView, doubt: Doubt) -> Decision:
     """One rack may burn down. Two at once are far likelier a wrong account or a broken API: touch nothing."""
     racks = f"rack{'s' if len(doubt.racks) > 1 else ''} {' and '.join(doubt.racks)}"
     sentence = (

@@ -14,7 +14,7 @@ from controlplane.converger.questions.health.cure_gates import cure_gate
 from controlplane.converger.questions.health.node_replacements import DISK_FAILED, healing_of, replacing_unhealthy
 from controlplane.converger.questions.health.prescriptions import health_of
 from controlplane.converger.questions.moves.other_controller import is_unsettled
-from controlplane.converger.situation.decision import Verdict, record, wait
+from controlplane.converger.situation.decision import Decision, record, wait
 from controlplane.converger.situation.situation import Situation
 from events import facts
 from planner.breakdown import BreakdownKind
@@ -22,14 +22,14 @@ from planner.cure_table import CONTROLLER_STUCK
 from planner.healing import Cure, Prescription
 
 
-def healing_step(situation: Situation) -> Verdict | None:
+def healing_step(situation: Situation) -> Decision | None:
     """Begins one cure: the first whose gate is open. None when nobody is unhealthy, nothing is to be done about it, or
     all gates are closed: what keeps them closed may well be mended by the steps after this one."""
     begun = (_begin(situation, prescription) for prescription in health_of(situation).prescriptions)
-    return next((verdict for verdict in begun if verdict is not None), None)
+    return next((decision for decision in begun if decision is not None), None)
 
 
-def _begin(situation: Situation, prescription: Prescription) -> Verdict | None:
+def _begin(situation: Situation, prescription: Prescription) -> Decision | None:
     ailment, words = prescription.ailment, _words(prescription)
     event = facts.HealingRequested(
         ailment.key, ailment.node, ailment.finding, str(prescription.cure), words, ailment.service
@@ -54,7 +54,7 @@ def _begin(situation: Situation, prescription: Prescription) -> Verdict | None:
     return record(f"restarting {ailment.whose} ({words}): {gate.reason}", event, request)
 
 
-def unstuck(situation: Situation) -> Verdict | None:
+def unstuck(situation: Situation) -> Decision | None:
     """The restart of an active controller that decides nothing: what waits for metadata waits for that, too. None where
     none is known to, its gate is closed, anything comes, goes or restarts, or a person holds the cluster."""
     stuck = (p for p in health_of(situation).prescriptions if p.ailment.finding == CONTROLLER_STUCK)
@@ -64,7 +64,7 @@ def unstuck(situation: Situation) -> Verdict | None:
     return _begin(situation, due)
 
 
-def lost_disk_first(situation: Situation) -> Verdict | None:
+def lost_disk_first(situation: Situation) -> Decision | None:
     """Asks for what stands in for a disk that failed, so that nodes that are handed over need not wait for ever for a
     broker that cannot start, or cannot be in sync. None where none did, or a person holds the cluster."""
     replacing = (p for p in health_of(situation).prescriptions if p.cure is Cure.REPLACE)
@@ -72,7 +72,7 @@ def lost_disk_first(situation: Situation) -> Verdict | None:
     return None if due is None or hold_on(situation.view, situation.now) is not None else _begin(situation, due)
 
 
-def restart_first(situation: Situation) -> Verdict | None:
+def restart_first(situation: Situation) -> Decision | None:
     """Begins the restart of a broker that is there and that Kafka is without, so that what is in hand need not wait for
     ever until it serves. None where none is due, its gate is closed, or a person holds the cluster."""
     kafka = situation.seen.fresh_kafka(situation.now)
@@ -85,7 +85,7 @@ def restart_first(situation: Situation) -> Verdict | None:
     return None if due is None else _begin(situation, due)
 
 
-def healing_left_step(situation: Situation) -> Verdict | None:
+def healing_left_step(situation: Situation) -> Decision | None:
     """Says what a cure waits for, once nothing else is to be done."""
     prescription = next(iter(health_of(situation).prescriptions), None)
     if prescription is None:

@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from controlplane.cluster.holds import hold_on
 from controlplane.converger.questions.services.heartbeats import has_heartbeats
-from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.decision import Decision
 from controlplane.converger.situation.effects import ChangeTopics, Effect, Reassign
 from controlplane.converger.situation.situation import Situation
 from planner.heartbeats import HEARTBEAT_TOPIC, heartbeat_work
@@ -21,20 +21,20 @@ JUST_READ = timedelta(seconds=5)
 """Placement is looked at when metadata has been read, not at every tick in between."""
 
 
-def with_heartbeats(situation: Situation, verdict: Verdict) -> Verdict:
-    """The verdict, with what brings every broker a partition of the heartbeats beside it."""
-    if not has_heartbeats(situation.view) or verdict.events or verdict.effects:
-        return verdict
+def with_heartbeats(situation: Situation, decision: Decision) -> Decision:
+    """The decision, with what brings every broker a partition of the heartbeats beside it."""
+    if not has_heartbeats(situation.view) or decision.events or decision.effects:
+        return decision
     effects, words = _placing(situation)
-    return Verdict(f"{verdict.sentence}; {words}", (), effects, verdict.wait) if effects else verdict
+    return Decision(f"{decision.sentence}; {words}", (), effects, decision.wait) if effects else decision
 
 
-def places_heartbeats(verdict: Verdict) -> bool:
-    """Whether the verdict asks for partitions of heartbeats."""
+def places_heartbeats(decision: Decision) -> bool:
+    """Whether the decision asks for partitions of heartbeats."""
     return any(
         (isinstance(e, ChangeTopics) and HEARTBEAT_TOPIC in e.step.names)
         or (isinstance(e, Reassign) and any(name.topic == HEARTBEAT_TOPIC for name in e.targets))
-        for e in verdict.effects
+        for e in decision.effects
     )
 
 

@@ -6,13 +6,13 @@ leaders asked back, less and less often (`housekeeping`) -> in vain for healing.
 from controlplane.cluster.work_in_hand import has_work
 from controlplane.converger.questions.moves.elections import IN_VAIN, elections_in_vain, prescribed_election
 from controlplane.converger.questions.moves.other_controller import other_controller
-from controlplane.converger.situation.decision import Verdict, record
+from controlplane.converger.situation.decision import Decision, record
 from controlplane.converger.situation.situation import Situation
 from events import facts
 from planner.elections import ElectionTrouble
 
 
-def election_step(situation: Situation) -> Verdict | None:
+def election_step(situation: Situation) -> Decision | None:
     """Begins the cure. None while elections succeed, while anything else is in hand, or while the gate is closed."""
     kafka = situation.seen.fresh_kafka(situation.now)
     if kafka is None or situation.seen.moves.elections.asked < IN_VAIN or has_work(situation.view):

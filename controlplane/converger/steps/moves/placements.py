@@ -21,7 +21,7 @@ from controlplane.converger.questions.moves.leaders import displaced_leaders
 from controlplane.converger.questions.moves.placement_waits import unrest, why_apart_waits, why_no_repair, within_budget
 from controlplane.converger.questions.moves.placement_work import leaves_leaders
 from controlplane.converger.questions.topics.work import as_fact
-from controlplane.converger.situation.decision import Verdict, record
+from controlplane.converger.situation.decision import Decision, record
 from controlplane.converger.situation.placement import PlacementSeen
 from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.moves.replication import WORDS, followed
@@ -37,7 +37,7 @@ KEPT = timedelta(hours=24)
 """How long leaders that were taken off a hot broker are not counted against those who lead them now."""
 
 
-def lost_replicas_step(situation: Situation) -> Verdict | None:
+def lost_replicas_step(situation: Situation) -> Decision | None:
     """Follows the batch of replicas made anew, or begins the next one. Above whatever waits until every replica is in
     sync, and above drains, whose moves Kafka refuses where such a broker is in the list: else they wait for ever."""
     view, batch = situation.view, situation.view.topics.replication
@@ -51,7 +51,7 @@ def lost_replicas_step(situation: Situation) -> Verdict | None:
     return _begin(view, "gone", seen.repair.moves, seen)
 
 
-def placement_step(situation: Situation) -> Verdict | None:
+def placement_step(situation: Situation) -> Decision | None:
     """Begins the next batch of replicas moved apart, at rest. None when all is in place, or nothing may be done now."""
     seen, kafka = situation.seen.placement, situation.seen.fresh_kafka(situation.now)
     if seen is None or not seen.spread.moves or kafka is None or has_work(situation.view):
@@ -61,7 +61,7 @@ def placement_step(situation: Situation) -> Verdict | None:
     return _begin(situation.view, "zones", within_budget(situation, seen.spread.moves), seen)
 
 
-def leader_order_step(situation: Situation) -> Verdict | None:
+def leader_order_step(situation: Situation) -> Decision | None:
     """Begins the next batch of lists in another order, at rest. Leaders follow by `housekeeping_step`, which comes
     first here: while elections are in vain no list is changed. None when leaders are as even as the spec asks."""
     view, seen = situation.view, situation.seen.placement
@@ -82,7 +82,7 @@ def leader_order_step(situation: Situation) -> Verdict | None:
     return _request(view, "leaders", moves, reason)
 
 
-def hot_broker_step(situation: Situation) -> Verdict | None:
+def hot_broker_step(situation: Situation) -> Decision | None:
     """Begins the next batch of lists by which others lead what a hot broker does. None without young advice."""
     view, seen, hot = situation.view, situation.seen.placement, situation.seen.background.hot
     kafka = situation.seen.fresh_kafka(situation.now)
@@ -109,7 +109,7 @@ def _still_fits(wanted: ListNoted, kafka: KafkaSnapshot) -> bool:
     return wanted.after[0] in p.isr and wanted.after[0] in kafka.live_brokers()
 
 
-def _begin(view: ClusterView, cause: str, moves: tuple[Move, ...], seen: PlacementSeen) -> Verdict:
+def _begin(view: ClusterView, cause: str, moves: tuple[Move, ...], seen: PlacementSeen) -> Decision:
     copied = sum(m.bytes for m in moves)
     rule = Rule.GONE if cause == "gone" else Rule.ZONES
     names = {m.name for m in moves}
@@ -120,7 +120,7 @@ def _begin(view: ClusterView, cause: str, moves: tuple[Move, ...], seen: Placeme
     return _request(view, cause, moves, reason, counted=copied if cause == "zones" else 0)
 
 
-def _request(view: ClusterView, cause: str, moves: tuple[Move, ...], reason: str, *, counted: int = 0) -> Verdict:
+def _request(view: ClusterView, cause: str, moves: tuple[Move, ...], reason: str, *, counted: int = 0) -> Decision:
     request = facts.ReplicationRequested(
         batch=derived_id("replication", view.uid, str(view.topics.batches + 1)),
         moves=tuple(as_fact(m) for m in moves),

@@ -21,7 +21,7 @@ from controlplane.converger.questions.moves.rebalance_requests import asked_by_h
 from controlplane.converger.questions.rolls.batch import hand_over, starting_now, stretch_of, throttle_effects
 from controlplane.converger.questions.rolls.drain_progress import gone_for_good, held_up, kept_waiting, progress_of
 from controlplane.converger.questions.services.cluster_healthy import cluster_is_whole
-from controlplane.converger.situation.decision import Verdict, act, record, wait
+from controlplane.converger.situation.decision import Decision, act, record, wait
 from controlplane.converger.situation.effects import CancelMoves, ClearThrottles, StartBalancing
 from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.moves.placements import is_young
@@ -48,7 +48,7 @@ SETTLE_S = 30.0
 """A move that just ended may be missing in the metadata: for so long that is waited for."""
 
 
-def rebalance_in_hand_step(situation: Situation) -> Verdict | None:
+def rebalance_in_hand_step(situation: Situation) -> Decision | None:
     """Sees the batch through that has begun. None when none runs, or all that does waits for a broker that does not
     serve, to copy to or from: then whatever else there is to do goes first, that broker's cure too."""
     rebalance, plan = situation.view.moves.rebalance, _plan_seen(situation)
@@ -81,7 +81,7 @@ def rebalance_in_hand_step(situation: Situation) -> Verdict | None:
     return None
 
 
-def rebalance_step(situation: Situation) -> Verdict | None:
+def rebalance_step(situation: Situation) -> Decision | None:
     """The next batch of the rebalance in hand, or its plan, or its end. None when none is in hand and none is due."""
     rebalance = situation.view.moves.rebalance
     if rebalance is None:
@@ -113,7 +113,7 @@ def _plan_seen(situation: Situation) -> DrainPlan | None:
     return seen.plans.rebalance.copies
 
 
-def _plan(situation: Situation, rebalance: RebalanceView, kafka: observed.KafkaSnapshot) -> Verdict:
+def _plan(situation: Situation, rebalance: RebalanceView, kafka: observed.KafkaSnapshot) -> Decision:
     if rebalance.planning.failures >= MAX_FAILURES or rebalance.round > MAX_ROUNDS:
         why = rebalance.planning.failed or f"the cluster still changes after {MAX_ROUNDS} plans"
         given_up = facts.RebalanceAbandoned(
@@ -150,7 +150,7 @@ def _plan(situation: Situation, rebalance: RebalanceView, kafka: observed.KafkaS
     return record(f"{_name(rebalance)}: {size}, {change}, {engines.planned_by(planned.engine)}", planned)
 
 
-def _ask_for_plan(situation: Situation, rebalance: RebalanceView, kafka: observed.KafkaSnapshot) -> Verdict:
+def _ask_for_plan(situation: Situation, rebalance: RebalanceView, kafka: observed.KafkaSnapshot) -> Decision:
     if rebalance.planning.failed_at is not None:
         left = delay_s(rebalance.planning.failures) - situation.seconds_since(rebalance.planning.failed_at)
         if left > 0:
@@ -183,7 +183,7 @@ def _ask_for_plan(situation: Situation, rebalance: RebalanceView, kafka: observe
 
 def _next_batch(
     situation: Situation, rebalance: RebalanceView, plan: DrainPlan, kafka: observed.KafkaSnapshot
-) -> Verdict | None:
+) -> Decision | None:
     left = residual(plan, kafka, ())
     if left.running:
         return wait(
@@ -221,7 +221,7 @@ def _next_batch(
 
 def _day_is_spent(
     situation: Situation, rebalance: RebalanceView, plan: DrainPlan, left: Residual, spent: int
-) -> Verdict:
+) -> Decision:
     """Not a fault, however long it takes."""
     oldest = min(s.at for s in situation.view.moves.rebalance_spent if situation.now - s.at < DAY)
     hours = (oldest + DAY - situation.now).total_seconds() / 3600
@@ -234,7 +234,7 @@ def _day_is_spent(
 
 def _end(
     situation: Situation, rebalance: RebalanceView, plan: DrainPlan, left: Residual, kafka: observed.KafkaSnapshot
-) -> Verdict:
+) -> Decision:
     settling = [m for m in plan.moves if _is_settling(m, kafka)]
     if settling and situation.seconds_since(situation.view.history.progressed_at or situation.now) < SETTLE_S:
         return wait(WaitReason.METADATA_SETTLES, f"{_name(rebalance)}: {settling[0].name} has moved, the metadata lags")
@@ -252,21 +252,21 @@ def _end(
     return _completed(rebalance, len(left.finished), moved, remains, sentence)
 
 
-def _put_off(rebalance: RebalanceView, left: Residual, why: str) -> Verdict:
+def _put_off(rebalance: RebalanceView, left: Residual, why: str) -> Decision:
     put_off = facts.RebalancePutOff(
         rebalance.id, why, done_moves=len(left.finished), done_bytes=sum(m.bytes for m in left.finished)
     )
     return record(f"{_name(rebalance)}: planning again, {why}", put_off)
 
 
-def _completed(rebalance: RebalanceView, moves: int, size: int, imbalance: float, said: str) -> Verdict:
+def _completed(rebalance: RebalanceView, moves: int, size: int, imbalance: float, said: str) -> Decision:
     completed = facts.RebalanceCompleted(
         rebalance.id, rebalance.progress.done_moves + moves, rebalance.progress.done_bytes + size, imbalance
     )
     return record(f"{_name(rebalance)} is over: {said}", completed)
 
 
-def _dropped(rebalance: RebalanceView, kafka: observed.KafkaSnapshot, moves: int, size: int) -> Verdict:
+def _dropped(rebalance: RebalanceView, kafka: observed.KafkaSnapshot, moves: int, size: int) -> Decision:
     """A person wants no more of it: throttles first, then the word."""
     if kafka.throttles.any and not kafka.moving():
         return act(f"{_name(rebalance)}: {rebalance.cancelled}, clearing the throttles", ClearThrottles())
@@ -302,7 +302,7 @@ def _whole(situation: Situation, kafka: observed.KafkaSnapshot) -> Gate:
 
 def _report(
     situation: Situation, rebalance: RebalanceView, plan: DrainPlan, left: Residual, kafka: observed.KafkaSnapshot
-) -> Verdict:
+) -> Decision:
     pace = paced(situation, plan, kafka, left.running, (), batch=rebalance.id)
     steady = pace.throttle.seen == kafka.throttles
     sentence = _with(_sentence(situation, rebalance, plan, left, kafka), pace.said)
@@ -333,7 +333,7 @@ def _is_settling(move: Move, kafka: observed.KafkaSnapshot) -> bool:
     return set(now.replicas) == {*move.before, *move.after}
 
 
-def _by_policy(situation: Situation) -> Verdict | None:
+def _by_policy(situation: Situation) -> Decision | None:
     """The spec's own policy, for a cluster at rest: well above the threshold, and above what the last one left."""
     view = situation.view
     policy = view.document.spec.balance if view.document else None

@@ -14,7 +14,7 @@ from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.moves.replication import others_are_whole
 from controlplane.converger.questions.rolls.batch import throttle_effects
 from controlplane.converger.questions.topics.work import as_fact, as_move, topic_work
-from controlplane.converger.situation.decision import Verdict, act, record, wait
+from controlplane.converger.situation.decision import Decision, act, record, wait
 from controlplane.converger.situation.effects import CancelMoves, ClearThrottles, Reassign
 from controlplane.converger.situation.situation import Situation
 from controlplane.kafka.gates import may_move
@@ -38,13 +38,13 @@ WORDS = {
 """What a batch is called, by its cause."""
 
 
-def replication_in_hand_step(situation: Situation) -> Verdict | None:
+def replication_in_hand_step(situation: Situation) -> Decision | None:
     """Follows the batch in hand to its end. None when there is none, or a lost VM is to be mended first."""
     batch = situation.view.topics.replication
     return None if batch is None or batch.cause == "gone" else followed(situation, batch)
 
 
-def followed(situation: Situation, batch: ReplicationView) -> Verdict | None:
+def followed(situation: Situation, batch: ReplicationView) -> Decision | None:
     """What the batch needs now. Replicas made anew give way to nothing that is below their rung."""
     view, kafka = situation.view, situation.seen.fresh_kafka(situation.now)
     if kafka is None:
@@ -82,7 +82,7 @@ def followed(situation: Situation, batch: ReplicationView) -> Verdict | None:
     return record(f"{words}: {reason}", facts.ReplicationEnded(batch.id, done, reason))
 
 
-def replication_step(situation: Situation) -> Verdict | None:
+def replication_step(situation: Situation) -> Decision | None:
     """Begins the next batch, at rest. None when replicas are as declared, or somebody moves something."""
     view, seen = situation.view, situation.seen
     kafka = seen.fresh_kafka(situation.now)
@@ -107,7 +107,7 @@ def _taken_back(
     running: Sequence[Move],
     done: int,
     missing: list[int],
-) -> Verdict | None:
+) -> Decision | None:
     """Only where the original replicas keep min ISR; else it is waited for, and what mends the broker goes on."""
     seen = kafka.by_name
     stuck = [m for m in running if set(m.added) & set(missing)]

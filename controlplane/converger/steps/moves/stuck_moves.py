@@ -15,7 +15,7 @@ from controlplane.cluster.holds import hold_on
 from controlplane.converger.questions.moves.batches import MoveBatch, Of, batches_in_hand, repair_in_hand
 from controlplane.converger.questions.moves.other_controller import other_controller
 from controlplane.converger.questions.moves.stuck_moves import OTHER_CONTROLLER, hanging, judged_batch
-from controlplane.converger.situation.decision import Verdict, act, record
+from controlplane.converger.situation.decision import Decision, act, record
 from controlplane.converger.situation.effects import CancelMoves
 from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.moves.taking_back import due_to_be_taken_back, take_back
@@ -31,7 +31,7 @@ from planner.stuck_moves import (
 )
 
 
-def stuck_moves_step(situation: Situation) -> Verdict | None:
+def stuck_moves_step(situation: Situation) -> Decision | None:
     """Begins one cure, or sees one through. None when nothing hangs or nothing is to be done about it now."""
     view, kafka = situation.view, situation.seen.fresh_kafka(situation.now)
     if kafka is None:
@@ -49,7 +49,7 @@ def stuck_moves_step(situation: Situation) -> Verdict | None:
     return _cured(situation, kafka, batches_in_hand(situation, kafka))
 
 
-def stuck_moves_repair_step(situation: Situation) -> Verdict | None:
+def stuck_moves_repair_step(situation: Situation) -> Decision | None:
     """The same of replicas that are made anew: whatever is below them waits for them."""
     view, kafka = situation.view, situation.seen.fresh_kafka(situation.now)
     batch = repair_in_hand(view, kafka) if kafka is not None else None
@@ -60,7 +60,7 @@ def stuck_moves_repair_step(situation: Situation) -> Verdict | None:
     return _cured(situation, kafka, (batch,))
 
 
-def _cured(situation: Situation, kafka: KafkaSnapshot, batches: Sequence[MoveBatch]) -> Verdict | None:
+def _cured(situation: Situation, kafka: KafkaSnapshot, batches: Sequence[MoveBatch]) -> Decision | None:
     """Sees the cure in hand of one of these through, or begins the first that is due."""
     for batch in batches:
         if batch.is_taken_back(situation.view):
@@ -68,13 +68,13 @@ def _cured(situation: Situation, kafka: KafkaSnapshot, batches: Sequence[MoveBat
     found = hanging(situation, kafka)
     for batch in batches if found else ():
         cure, _ = judged_batch(situation, kafka, batch, found)
-        verdict = _begin(situation, batch, kafka, cure) if cure is not None else None
-        if verdict is not None:
-            return verdict
+        decision = _begin(situation, batch, kafka, cure) if cure is not None else None
+        if decision is not None:
+            return decision
     return None
 
 
-def _asked_of_others(situation: Situation, kafka: KafkaSnapshot) -> Verdict | None:
+def _asked_of_others(situation: Situation, kafka: KafkaSnapshot) -> Decision | None:
     """What people asked about moves of others: taken back where that is safe, forgotten once they have ended. What
     Kafka does not take back at once is asked again later, and nothing else waits for it."""
     view = situation.view
@@ -92,7 +92,7 @@ def _asked_of_others(situation: Situation, kafka: KafkaSnapshot) -> Verdict | No
     return None
 
 
-def _begin(situation: Situation, batch: MoveBatch, kafka: KafkaSnapshot, cure: MovePrescription) -> Verdict | None:
+def _begin(situation: Situation, batch: MoveBatch, kafka: KafkaSnapshot, cure: MovePrescription) -> Decision | None:
     why = f"{cure.moves[0].sentence}; {cure.reason}"
     key, beside = "", tuple[object, ...]()
     if cure.cure in OTHER_CONTROLLER:

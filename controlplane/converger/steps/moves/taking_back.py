@@ -12,7 +12,7 @@ from controlplane.converger.questions.moves.batches import MoveBatch, Of
 from controlplane.converger.questions.moves.blocked_moves import detours
 from controlplane.converger.questions.moves.dead_targets import dead_target, new_vm_for
 from controlplane.converger.questions.topics.work import as_move
-from controlplane.converger.situation.decision import Verdict, act, record, wait
+from controlplane.converger.situation.decision import Decision, act, record, wait
 from controlplane.converger.situation.effects import CancelMoves, Reassign
 from controlplane.converger.situation.situation import Situation
 from controlplane.runtime.backoff import delay_s
@@ -24,7 +24,7 @@ from planner.quantities import named
 from planner.stuck_moves import Diagnosis
 
 
-def take_back(situation: Situation, batch: MoveBatch, kafka: KafkaSnapshot) -> Verdict | None:
+def take_back(situation: Situation, batch: MoveBatch, kafka: KafkaSnapshot) -> Decision | None:
     """Cancels what hangs; then the batch is over as it was. None where what may not be cancelled holds nobody up."""
     hung = situation.view.moves.stuck
     running = [p for p in kafka.moving() if str(p.name) in hung.taking_back or _shares_the_dead(situation, batch, p)]
@@ -47,7 +47,7 @@ def due_to_be_taken_back(situation: Situation, names: Sequence[TopicPartition]) 
     return tuple(n for n in names if n not in waits)
 
 
-def _not_yet(situation: Situation, names: Sequence[TopicPartition]) -> Verdict:
+def _not_yet(situation: Situation, names: Sequence[TopicPartition]) -> Decision:
     tried = situation.seen.moves.taken_back
     said = next((tried[n].refused for n in names if tried[n].refused), "")
     why = f": {said}" if said else ""
@@ -59,7 +59,7 @@ def _not_yet(situation: Situation, names: Sequence[TopicPartition]) -> Verdict:
 
 def _go_elsewhere(
     situation: Situation, batch: MoveBatch, kafka: KafkaSnapshot, left: Sequence[PartitionSeen]
-) -> Verdict:
+) -> Decision:
     """Of moves that may not be taken back: a broker that serves gets what one that does not was to have."""
     live = kafka.live_brokers()
     dead = {b for p in left for b in p.target if b not in live and b not in p.isr}
@@ -75,7 +75,7 @@ def _go_elsewhere(
     return wait(WaitReason.REASSIGNMENT_STUCK, sentence, patience_s=0)
 
 
-def _over(situation: Situation, batch: MoveBatch, kafka: KafkaSnapshot) -> Verdict | None:
+def _over(situation: Situation, batch: MoveBatch, kafka: KafkaSnapshot) -> Decision | None:
     hung, rebalance = situation.view.moves.stuck, situation.view.moves.rebalance
     if batch.of is Of.REBALANCE and rebalance is not None and rebalance.cancelled:
         return None  # a person wants no more of it: it ends by itself, now that nothing of it runs

@@ -9,7 +9,7 @@ Never while a VM comes, goes or is handed over, and never in a cluster whose con
 from datetime import timedelta
 
 from controlplane.converger.questions.moves.other_controller import may_reelect
-from controlplane.converger.situation.decision import Verdict, act
+from controlplane.converger.situation.decision import Decision, act
 from controlplane.converger.situation.effects import ReelectController
 from controlplane.converger.situation.situation import Situation
 from planner.observed import KafkaSnapshot
@@ -18,7 +18,7 @@ STANDS = timedelta(minutes=2)
 """How long an election that was asked for is tried: later it is another trouble, and another cure of the day."""
 
 
-def reelection_due(situation: Situation, kafka: KafkaSnapshot) -> Verdict | None:
+def reelection_due(situation: Situation, kafka: KafkaSnapshot) -> Decision | None:
     """The election that was asked for, until another one has been held. Safe to repeat: it names an epoch."""
     asked = situation.view.moves.stuck.deposed
     if asked is None or (asked.broker, asked.epoch) != (kafka.controller, kafka.controller_epoch):

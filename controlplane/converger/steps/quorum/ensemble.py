@@ -12,14 +12,14 @@ from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.quorum.protocol import target_of
 from controlplane.converger.questions.quorum.quorum_ports import CLIENT_PORT
 from controlplane.converger.questions.rolls.founding import founders, founders_wanted
-from controlplane.converger.situation.decision import Verdict, act, record, wait
+from controlplane.converger.situation.decision import Decision, act, record, wait
 from controlplane.converger.situation.effects import FixClusterId
 from controlplane.converger.situation.situation import Situation
 from events import facts
 from events.ids import kafka_uuid
 
 
-def ensemble_step(situation: Situation) -> Verdict | None:
+def ensemble_step(situation: Situation) -> Decision | None:
     """Founds the ensemble once each of its servers has an address, then has the cluster id fixed in it."""
     view = situation.view
     if view.quorum.founding is None:
@@ -46,7 +46,7 @@ def _is_late(situation: Situation) -> bool:
     return any(i.lost or situation.seconds_since(i.since) > situation.join_deadline_s for i in arriving)
 
 
-def _found(view: ClusterView) -> Verdict | None:
+def _found(view: ClusterView) -> Decision | None:
     if view.document is None:
         return None
     ready = founders(view)

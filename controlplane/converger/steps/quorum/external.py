@@ -12,7 +12,7 @@ from controlplane.cluster.external_brokers import declared_external, expected_br
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.services.cluster_healthy import cluster_is_whole
-from controlplane.converger.situation.decision import Verdict, act, record, wait
+from controlplane.converger.situation.decision import Decision, act, record, wait
 from controlplane.converger.situation.effects import RaiseFeature
 from controlplane.converger.situation.situation import Situation
 from controlplane.kafka.features import KRAFT, METADATA, is_static, metadata_level_of
@@ -31,7 +31,7 @@ are (KAFKA-18979)."""
 _LEVEL = (KRAFT, DYNAMIC)
 
 
-def external_quorum_step(situation: Situation) -> Verdict | None:
+def external_quorum_step(situation: Situation) -> Decision | None:
     """Raises the level where the spec asks; holds up the first VM of ours until the quorum is dynamic."""
     view, external = situation.view, declared_external(situation.view)
     if external is None or view.external is None or is_dynamic(view):
@@ -84,7 +84,7 @@ def _stays(joins: bool, why: str) -> str:
     return f"no broker is added: {why}" if joins else f"the quorum stays static: {why}"
 
 
-def _held_up(view: ClusterView, external: External, kafka: KafkaSnapshot) -> Verdict | None:
+def _held_up(view: ClusterView, external: External, kafka: KafkaSnapshot) -> Decision | None:
     """What has to be mended before the level is raised: there is no way back, so nothing may be missing then."""
     wrong = other_voters(external, kafka)
     if wrong:
@@ -119,7 +119,7 @@ def quorum_is_whole(kafka: KafkaSnapshot) -> Gate:
     return Gate(True, f"all {len(voters)} voters keep up")
 
 
-def _raise(view: ClusterView, kafka: KafkaSnapshot) -> Verdict:
+def _raise(view: ClusterView, kafka: KafkaSnapshot) -> Decision:
     if view.roll.finalising == _LEVEL:
         return act(f"raising {KRAFT} to {DYNAMIC}: the quorum becomes dynamic", RaiseFeature(*_LEVEL))
     reason = f"asked for in the spec; {quorum_is_whole(kafka).reason}, {len(kafka.live_brokers())} brokers serve"
@@ -127,7 +127,7 @@ def _raise(view: ClusterView, kafka: KafkaSnapshot) -> Verdict:
     return record(f"the quorum of others is made dynamic, for good: {reason}", asked)
 
 
-def _told(kafka: KafkaSnapshot) -> Verdict:
+def _told(kafka: KafkaSnapshot) -> Decision:
     """Recorded once Kafka names the directory of each voter: from then on its voters may change."""
     untold = sorted(m.id for m in kafka.quorum.members if m.is_voter and not set(m.directory_id) - {"A"})
     if untold:

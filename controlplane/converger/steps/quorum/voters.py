@@ -27,7 +27,7 @@ from controlplane.converger.questions.quorum.seats import (
     voter_change_due,
 )
 from controlplane.converger.questions.services.service_reports import service_report, start_id
-from controlplane.converger.situation.decision import Verdict, act, record, wait
+from controlplane.converger.situation.decision import Decision, act, record, wait
 from controlplane.converger.situation.effects import AddVoter, RemoveVoter
 from controlplane.converger.situation.situation import Situation
 from controlplane.kafka.gates import Gate, is_following
@@ -43,7 +43,7 @@ _KEPT_OUT_S = 60.0
 """Longer than an agent takes to start a server that ended again, or a VM to boot."""
 
 
-def volume_step(situation: Situation) -> Verdict | None:
+def volume_step(situation: Situation) -> Decision | None:
     """Believes an agent that looked: the volume is there, and empty or another one's. Silence proves nothing.
 
     A quorum that has no majority without it is left to people: what it held may be the only copy.
@@ -68,7 +68,7 @@ def volume_step(situation: Situation) -> Verdict | None:
     return None
 
 
-def voter_step(situation: Situation) -> Verdict | None:
+def voter_step(situation: Situation) -> Decision | None:
     """Sees the change in hand through, gives votes to those who arrive, and stops those without one.
 
     None where a gate is closed: what closes it may be mended by the steps below, which say what is waited for.
@@ -116,7 +116,7 @@ def _is_kept_out(situation: Situation, seat: Seat) -> bool:
     return any(situation.seconds_since(at) > _KEPT_OUT_S for at in since)
 
 
-def dismiss_members(situation: Situation, brokers: Sequence[InstanceView]) -> Verdict | None:
+def dismiss_members(situation: Situation, brokers: Sequence[InstanceView]) -> Decision | None:
     """Takes the servers on the VMs of these brokers out of the ensemble, one after the other; None once none of them
     votes. A broker is stopped, and its VM deleted, after that."""
     view, kafka = situation.view, situation.seen.fresh_kafka(situation.now)
@@ -162,7 +162,7 @@ def _is_between(situation: Situation) -> bool:
     return kafka is None or kafka.mode != "zookeeper"
 
 
-def voters_left_step(situation: Situation) -> Verdict | None:
+def voters_left_step(situation: Situation) -> Decision | None:
     """Nothing else begins while a change of the voters is in hand, but for what mends a loss; and it says why."""
     view = situation.view
     change = view.quorum.change
@@ -174,7 +174,7 @@ def voters_left_step(situation: Situation) -> Verdict | None:
     return wait(WaitReason.QUORUM_GATE, f"{verb} controller {change.voter.id} waits: {reason}")
 
 
-def begin_voter_change(view: ClusterView, step: VoterStep) -> Verdict:
+def begin_voter_change(view: ClusterView, step: VoterStep) -> Decision:
     """The intent to make this change."""
     seat, number = step.seat, view.quorum.changes + 1
     if step.adds:
@@ -190,7 +190,7 @@ def begin_voter_change(view: ClusterView, step: VoterStep) -> Verdict:
     return record(f"{what} leaves the quorum: {step.gate.reason}", asked)
 
 
-def leave_step(situation: Situation, instance: InstanceView) -> Verdict:
+def leave_step(situation: Situation, instance: InstanceView) -> Decision:
     """A controller whose node is not wanted any more: its vote goes first, then its process, then its VM."""
     view, kafka = situation.view, situation.seen.fresh_kafka(situation.now)
     if instance.planned.service != view.quorum_service:
@@ -215,7 +215,7 @@ def of_no_quorum(instance: InstanceView) -> facts.VoterRemoved:
     return facts.VoterRemoved("", instance.node, instance.service_id, directory, leaves=True)
 
 
-def _follow(situation: Situation, kafka: KafkaSnapshot, change: VoterChangeView) -> Verdict | None:
+def _follow(situation: Situation, kafka: KafkaSnapshot, change: VoterChangeView) -> Decision | None:
     voter = change.voter
     votes = any(m.is_voter and (m.id, m.directory_id) == (voter.id, voter.directory_id) for m in kafka.quorum.members)
     if change.adds and votes:

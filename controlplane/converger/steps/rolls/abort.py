@@ -20,7 +20,7 @@ from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.rolls.drain_requests import request_drain
 from controlplane.converger.questions.services.cluster_healthy import cluster_is_whole
-from controlplane.converger.situation.decision import Verdict, record, wait
+from controlplane.converger.situation.decision import Decision, record, wait
 from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.quorum.voters import dismiss_members
 from controlplane.converger.steps.rolls.departures import request_retire
@@ -32,7 +32,7 @@ Pair = tuple[InstanceView, InstanceView]
 """(predecessor that serves on, successor to be taken back)"""
 
 
-def abort_step(situation: Situation) -> Verdict | None:
+def abort_step(situation: Situation) -> Decision | None:
     """Takes successors back whose predecessors serve unharmed. None when nobody aborted, or nothing is left to do."""
     if not situation.view.requests.aborting:
         return None
@@ -62,7 +62,7 @@ def revertible(view: ClusterView) -> list[Pair]:
     return [*pairs, *((o, h) for o, h in moved if o.phase is Phase.JOINED and not o.lost and not h.bound)]
 
 
-def _take_back(situation: Situation, pairs: Sequence[Pair]) -> Verdict:
+def _take_back(situation: Situation, pairs: Sequence[Pair]) -> Decision:
     keys = ", ".join(new.key for _, new in pairs)
     kafka = situation.seen.fresh_kafka(situation.now)
     if kafka is None:
@@ -80,7 +80,7 @@ def _take_back(situation: Situation, pairs: Sequence[Pair]) -> Verdict:
     return record(f"aborted: {keys} holds nothing and goes again", fence)
 
 
-def _drain_back(situation: Situation, pairs: Sequence[Pair], kafka: KafkaSnapshot) -> Verdict:
+def _drain_back(situation: Situation, pairs: Sequence[Pair], kafka: KafkaSnapshot) -> Decision:
     leaving = {new.service_id for _, new in pairs}
     serving = expected_brokers(situation.view)
     gate = cluster_is_whole(kafka, [b for b in serving if b not in leaving], excepted=frozenset(leaving))

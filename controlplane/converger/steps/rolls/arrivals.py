@@ -19,7 +19,7 @@ from controlplane.converger.questions.services.service_reports import (
     was_seen_started,
 )
 from controlplane.converger.questions.services.serving import follows_without_vote, serves
-from controlplane.converger.situation.decision import Verdict, record, wait
+from controlplane.converger.situation.decision import Decision, record, wait
 from controlplane.converger.situation.effects import ReadConsole, StartPlanning
 from controlplane.converger.situation.observation import InventorySeen
 from controlplane.converger.situation.situation import Situation
@@ -30,7 +30,7 @@ from events import facts
 from events.ids import kafka_uuid
 
 
-def loss_step(situation: Situation) -> Verdict | None:
+def loss_step(situation: Situation) -> Decision | None:
     """Records VMs the cloud itself declared gone, though nobody of us asked."""
     inventory = situation.seen.inventory
     if inventory is None:
@@ -58,7 +58,7 @@ def _vanished(instance: InstanceView, inventory: InventorySeen) -> bool:
     return instance.key in inventory.gone
 
 
-def founding_step(situation: Situation) -> Verdict | None:
+def founding_step(situation: Situation) -> Decision | None:
     """Fixes the first quorum once every founding controller's address is known."""
     view = situation.view
     if is_unfounded(view) and _nobody_spoke_of_one(situation):
@@ -91,7 +91,7 @@ def _nobody_spoke_of_one(situation: Situation) -> bool:
     )
 
 
-def arrival_step(situation: Situation) -> Verdict | None:
+def arrival_step(situation: Situation) -> Decision | None:
     """Sees new instances in: joined, still on the way, or given up at their deadline."""
     arriving = [i for i in situation.view.in_phase(Phase.LAUNCHED) if not i.lost and not _stands_by(situation, i)]
     if not arriving:
@@ -104,7 +104,7 @@ def arrival_step(situation: Situation) -> Verdict | None:
     if late:
         failed = [facts.JoinFailed(i.key, _why_late(situation, i)) for i in late]
         sentence = f"{', '.join(i.key for i in late)} did not join in time"
-        return Verdict(sentence, tuple(failed), tuple(ReadConsole(i.key) for i in late))
+        return Decision(sentence, tuple(failed), tuple(ReadConsole(i.key) for i in late))
     if lacks_founders(situation.view):
         return None  # nobody can join before the quorum is founded: who is to be made for that is not waited for
     refused = [i for i in arriving if refusal_of(situation, i)]

@@ -17,7 +17,7 @@ from collections.abc import Collection
 
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
-from controlplane.converger.situation.decision import Verdict, act
+from controlplane.converger.situation.decision import Decision, act
 from controlplane.converger.situation.effects import SetCordons
 from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.rolls.departures import linger_left_s
@@ -30,7 +30,7 @@ CORDON_LEVEL = 30
 """metadata.version 4.3-IV0: below it controllers place replicas on cordoned brokers as on any."""
 
 
-def cordon_step(situation: Situation) -> Verdict | None:
+def cordon_step(situation: Situation) -> Decision | None:
     """Sets what is missing before anything is moved, and lifts what nobody needs."""
     wanted = brokers_to_cordon(situation.view)
     kafka = situation.seen.fresh_kafka(situation.now)

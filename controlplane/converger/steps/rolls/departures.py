@@ -19,7 +19,7 @@ from controlplane.converger.questions.services.service_reports import (
     start_id,
     was_seen_started,
 )
-from controlplane.converger.situation.decision import Verdict, act, record, wait
+from controlplane.converger.situation.decision import Decision, act, record, wait
 from controlplane.converger.situation.effects import Unregister
 from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.quorum.voters import dismiss_members
@@ -30,16 +30,16 @@ from events.ids import intent_id
 from planner.observed import KafkaSnapshot
 
 
-def departure_step(situation: Situation) -> Verdict | None:
+def departure_step(situation: Situation) -> Decision | None:
     """Looks after instances that linger, are being fenced, or wait to be retired."""
     for step in (_fence_proofs, _linger, _fencing, _leave, _failed):
-        verdict = step(situation)
-        if verdict is not None:
-            return verdict
+        decision = step(situation)
+        if decision is not None:
+            return decision
     return None
 
 
-def request_retire(situation: Situation, instances: Sequence[InstanceView], reason: str) -> Verdict:
+def request_retire(situation: Situation, instances: Sequence[InstanceView], reason: str) -> Decision:
     """The intent to delete exactly these VMs, and the volumes that nobody takes over."""
     places = by_place(situation.view, instances)
     asked = (_retire(situation.view, there, reason) for there in places.values())
@@ -70,7 +70,7 @@ def _retire(view: ClusterView, instances: Sequence[InstanceView], reason: str) -
     return facts.RetireRequested(intent_id(view.uid, "retire", ",".join(keys), 1), keys, volumes, reason)
 
 
-def _fence_proofs(situation: Situation) -> Verdict | None:
+def _fence_proofs(situation: Situation) -> Decision | None:
     proofs: list[facts.NodeFenced] = []
     for instance in situation.view.in_phase(Phase.FENCING):
         if instance.lost:
@@ -110,7 +110,7 @@ def _never_spoke(situation: Situation, instance: InstanceView) -> bool:
     return not any(m.id == instance.service_id and is_following(m) for m in kafka.quorum.members)
 
 
-def _linger(situation: Situation) -> Verdict | None:
+def _linger(situation: Situation) -> Decision | None:
     lingering = situation.view.in_phase(Phase.LINGERING)
     document = situation.view.document
     if not lingering or document is None:
@@ -155,7 +155,7 @@ def _two_racks_lost(view: ClusterView) -> bool:
     return len({i.planned.rack for i in there if i.lost}) > 1
 
 
-def _fencing(situation: Situation) -> Verdict | None:
+def _fencing(situation: Situation) -> Decision | None:
     fencing = situation.view.in_phase(Phase.FENCING)
     if not fencing:
         return None
@@ -168,7 +168,7 @@ def _fencing(situation: Situation) -> Verdict | None:
     return wait(WaitReason.FENCING, f"waiting for proof that {', '.join(states)} stopped", patience_s=90)
 
 
-def _leave(situation: Situation) -> Verdict | None:
+def _leave(situation: Situation) -> Decision | None:
     dismissed = [
         i for i in situation.view.in_phase(Phase.FENCED, Phase.RELEASED) if i.departure.drained and not i.is_broker
     ]
@@ -193,13 +193,13 @@ def _leave(situation: Situation) -> Verdict | None:
     return request_retire(situation, fenced, "empty, stopped and unregistered")
 
 
-def _take_back(named: Sequence[InstanceView], kafka: KafkaSnapshot, why: str) -> Verdict:
+def _take_back(named: Sequence[InstanceView], kafka: KafkaSnapshot, why: str) -> Decision:
     """The word to stop: partitions came to a broker that was empty. Whoever hears it late would stop them with it."""
     reason = f"{why} {len(kafka.hosted_by(named[0].service_id))} partitions"
     return record(f"{_keys(named)}: {reason}", *(facts.FenceReverted(i.key, reason) for i in named))
 
 
-def _unregister(registered: Sequence[InstanceView], kafka: KafkaSnapshot) -> Verdict:
+def _unregister(registered: Sequence[InstanceView], kafka: KafkaSnapshot) -> Decision:
     fenced = [i for i in registered if kafka.brokers[i.service_id].fenced]
     if not fenced:
         ids = ", ".join(str(i.service_id) for i in registered)
@@ -210,7 +210,7 @@ def _unregister(registered: Sequence[InstanceView], kafka: KafkaSnapshot) -> Ver
     )
 
 
-def _failed(situation: Situation) -> Verdict | None:
+def _failed(situation: Situation) -> Decision | None:
     failed = situation.view.in_phase(Phase.FAILED)
     if not failed:
         return None
@@ -239,7 +239,7 @@ def _failed(situation: Situation) -> Verdict | None:
     return request_retire(situation, brokers, "never joined and is not registered")
 
 
-def _dismiss_one(situation: Situation, failed: Sequence[InstanceView], kafka: KafkaSnapshot) -> Verdict | None:
+def _dismiss_one(situation: Situation, failed: Sequence[InstanceView], kafka: KafkaSnapshot) -> Decision | None:
     """Takes a server on the VM of a broker that did not join out of the ensemble. It runs until then. One that is well
     stays until the next VMs' servers vote, while there are no more than the spec asks for: with two voters of three
     the next VM that dies would take the majority along. So do the last ones of a majority, well or not. None leaves

@@ -17,7 +17,7 @@ from controlplane.converger.questions.moves.leaders import displaced_leaders
 from controlplane.converger.questions.moves.pacing import paced
 from controlplane.converger.questions.quorum.seats import wanted_nodes
 from controlplane.converger.questions.rolls import batch, drain_progress, drain_requests, plan_ahead
-from controlplane.converger.situation.decision import Verdict, act, record, wait
+from controlplane.converger.situation.decision import Decision, act, record, wait
 from controlplane.converger.situation.effects import (
     CancelMoves,
     ClearThrottles,
@@ -46,7 +46,7 @@ SETTLE_S = 30.0
 began that is waited for; later it is a new round."""
 
 
-def drain_step(situation: Situation) -> Verdict | None:
+def drain_step(situation: Situation) -> Decision | None:
     """Looks after the drain in hand, if there is one."""
     drain = situation.view.moves.drain
     if drain is None:
@@ -91,7 +91,7 @@ def _unwanted(view: ClusterView, drain: DrainView) -> str:
     return ""
 
 
-def _taken_back(drain: DrainView, kafka: KafkaSnapshot, why: str) -> Verdict:
+def _taken_back(drain: DrainView, kafka: KafkaSnapshot, why: str) -> Decision:
     """Nobody wants the brokers empty any more: what runs ends, nothing else begins, finished moves stay."""
     running = [p for p in kafka.moving() if set(p.replicas) & set(drain.outgoing)]
     if running:
@@ -105,7 +105,7 @@ def _taken_back(drain: DrainView, kafka: KafkaSnapshot, why: str) -> Verdict:
     return record(f"drain of {_names(drain)} ends here: {taken_back.reason}", taken_back)
 
 
-def _plan(situation: Situation, drain: DrainView) -> Verdict:
+def _plan(situation: Situation, drain: DrainView) -> Decision:
     job = situation.seen.jobs.get(plan_ahead.plan_job_id(drain))
     if job is None:
         return _ask_for_plan(situation, drain)
@@ -128,7 +128,7 @@ def _plan(situation: Situation, drain: DrainView) -> Verdict:
     return record(sentence, planned)
 
 
-def _ask_for_plan(situation: Situation, drain: DrainView) -> Verdict:
+def _ask_for_plan(situation: Situation, drain: DrainView) -> Decision:
     if drain.planning.failed_at is not None:
         left = delay_s(drain.planning.failures) - situation.seconds_since(drain.planning.failed_at)
         if left > 0:
@@ -139,7 +139,7 @@ def _ask_for_plan(situation: Situation, drain: DrainView) -> Verdict:
     )
 
 
-def _move(situation: Situation, drain: DrainView, plan: DrainPlan, kafka: KafkaSnapshot) -> Verdict:
+def _move(situation: Situation, drain: DrainView, plan: DrainPlan, kafka: KafkaSnapshot) -> Decision:
     """Entries start in the plan's order as slots come free. The stretch up to a checkpoint is recorded before its
     first entry starts; none is begun while the cluster is paused, and what is open ends.
     """
@@ -179,7 +179,7 @@ def _move(situation: Situation, drain: DrainView, plan: DrainPlan, kafka: KafkaS
     return _end_round(situation, drain, plan, left, kafka)
 
 
-def _no_room(drain: DrainView, moves: Sequence[Move], kafka: KafkaSnapshot) -> Verdict | None:
+def _no_room(drain: DrainView, moves: Sequence[Move], kafka: KafkaSnapshot) -> Decision | None:
     """Targets may have turned out smaller or fuller than the plan took them for: then it is planned again. One that is
     down tells nothing, and is handed nothing."""
     untold = [b for b in untold_disks(kafka, moves) if b in kafka.live_brokers()]
@@ -193,7 +193,7 @@ def _no_room(drain: DrainView, moves: Sequence[Move], kafka: KafkaSnapshot) -> V
     return record(f"drain of {_names(drain)}: planning again, {overfull}", outdated)
 
 
-def _begin_stretch(drain: DrainView, plan: DrainPlan, number: int) -> Verdict:
+def _begin_stretch(drain: DrainView, plan: DrainPlan, number: int) -> Decision:
     moves = plan.stretch(number)
     started = facts.BatchStarted(drain.id, number, len(moves), sum(m.bytes for m in moves))
     return record(f"drain of {_names(drain)}: stretch {number + 1} of {len(plan.checkpoints)}", started)
@@ -213,7 +213,7 @@ def _hand_over(
     kafka: KafkaSnapshot,
     starting: Sequence[Move],
     left: Residual,
-) -> Verdict:
+) -> Decision:
     pace = paced(situation, plan, kafka, left.running, starting)
     sentence = (
         f"drain of {_names(drain)}: handing {len(starting)} moves to Kafka, {len(left.running)} running, "
@@ -222,7 +222,7 @@ def _hand_over(
     return act(_with(sentence, pace.said), *batch.hand_over(pace.throttle, kafka, starting))
 
 
-def _report(situation: Situation, drain: DrainView, plan: DrainPlan, kafka: KafkaSnapshot, left: Residual) -> Verdict:
+def _report(situation: Situation, drain: DrainView, plan: DrainPlan, kafka: KafkaSnapshot, left: Residual) -> Decision:
     pace = paced(situation, plan, kafka, left.running, ())
     gone = drain_progress.gone_for_good(situation)
     sentence = (
@@ -248,7 +248,7 @@ def _progress(
 
 def _end_round(
     situation: Situation, drain: DrainView, plan: DrainPlan, left: Residual, kafka: KafkaSnapshot
-) -> Verdict:
+) -> Decision:
     live = [b for b in drain.outgoing if b in kafka.live_brokers()]
     closed = [g for g in (broker_is_empty(kafka, b) for b in live) if not g.open]
     hosted = [p for b in drain.outgoing for p in kafka.hosted_by(b)]
@@ -293,7 +293,7 @@ def _end_round(
 
 def _for_foreign_moves(
     situation: Situation, drain: DrainView, kafka: KafkaSnapshot, running: Sequence[TopicPartition]
-) -> Verdict:
+) -> Decision:
     """Moves that are not of the plan are waited for. One that aims at a broker to be emptied whose VM is gone would
     never end, and the drain wait for ever: of a drain that was put off, or a person's, it goes elsewhere. The rebalance
     in hand gives way."""
@@ -328,7 +328,7 @@ def _tidied(plan: DrainPlan, kafka: KafkaSnapshot) -> tuple[Effect, ...]:
     return (ClearThrottles(), ElectPreferred(displaced)) if displaced else (ClearThrottles(),)
 
 
-def _without_copy(situation: Situation, drain: DrainView, hosted: Sequence[PartitionSeen]) -> Verdict | None:
+def _without_copy(situation: Situation, drain: DrainView, hosted: Sequence[PartitionSeen]) -> Decision | None:
     """All that is left had every copy on VMs that are gone, so no plan will ever move it: a person decides what becomes
     of those topics. None where something else is left, too. Nothing is made anew here: that would hide a loss."""
     gone = {i.service_id for i in situation.view.brokers() if i.lost}
@@ -344,7 +344,7 @@ def _without_copy(situation: Situation, drain: DrainView, hosted: Sequence[Parti
     return wait(WaitReason.COPIES_GONE, sentence, next_command=f"kedge describe {situation.view.name}", patience_s=0)
 
 
-def _deferred(situation: Situation, drain: DrainView, plan: DrainPlan, kafka: KafkaSnapshot) -> Verdict:
+def _deferred(situation: Situation, drain: DrainView, plan: DrainPlan, kafka: KafkaSnapshot) -> Decision:
     """Nothing can be moved now, by the plan's own word: it is asked again in a while, and no round is spent on it."""
     first = plan.deferred[0]
     sentence = (
@@ -358,7 +358,7 @@ def _deferred(situation: Situation, drain: DrainView, plan: DrainPlan, kafka: Ka
     )
 
 
-def _give_up(situation: Situation, drain: DrainView, kafka: KafkaSnapshot, dead: list[int]) -> Verdict:
+def _give_up(situation: Situation, drain: DrainView, kafka: KafkaSnapshot, dead: list[int]) -> Decision:
     """Rule F10: a stuck move is taken back only where the original replicas keep min ISR; else it moves on, to a broker
     that lives."""
     stuck = [p for p in kafka.moving() if set(p.replicas) & {*drain.outgoing} and set(p.target) & set(dead)]

@@ -17,13 +17,13 @@ from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.rolls.drain_requests import request_drain
 from controlplane.converger.questions.rolls.handover_pairs import is_to_be_replaced_first
 from controlplane.converger.questions.services.cluster_healthy import cluster_is_whole
-from controlplane.converger.situation.decision import Verdict, record, wait
+from controlplane.converger.situation.decision import Decision, record, wait
 from controlplane.converger.situation.situation import Situation
 from events import facts
 from planner.observed import KafkaSnapshot
 
 
-def evacuation_step(situation: Situation) -> Verdict | None:
+def evacuation_step(situation: Situation) -> Decision | None:
     """Begins to empty what is to be empty and is not. None when nothing is to be done, or what is lost goes first."""
     view = situation.view
     there = [
@@ -44,7 +44,7 @@ def evacuation_step(situation: Situation) -> Verdict | None:
     return record(f"{', '.join(fresh)} held no replica anyway", facts.EvacuationCompleted("", fresh, 0, 0))
 
 
-def _empty(situation: Situation, kafka: KafkaSnapshot, filled: Sequence[InstanceView]) -> Verdict | None:
+def _empty(situation: Situation, kafka: KafkaSnapshot, filled: Sequence[InstanceView]) -> Decision | None:
     """None where somebody down gets a new VM first: nobody would make it while this waits for him."""
     view, ids = situation.view, frozenset(i.service_id for i in filled)
     if not situation.allowance.may_roll:

@@ -23,7 +23,7 @@ from controlplane.cluster.views.external import ExternalBrokerView
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.rolls.drain_requests import request_external_drain
 from controlplane.converger.questions.services.cluster_healthy import cluster_is_whole
-from controlplane.converger.situation.decision import Verdict, act, record, wait
+from controlplane.converger.situation.decision import Decision, act, record, wait
 from controlplane.converger.situation.effects import Unregister
 from controlplane.converger.situation.situation import Situation
 from events import facts
@@ -37,7 +37,7 @@ _LEVELS = {25: "4.0", 27: "4.1", 29: "4.2", 30: "4.3"}
 """Releases by their metadata.version (`StorageTool version-mapping`)."""
 
 
-def import_step(situation: Situation) -> Verdict | None:
+def import_step(situation: Situation) -> Decision | None:
     """Takes on what the spec says that others run, once Kafka shows the very same; brokers they add later too."""
     external = declared_external(situation.view)
     if external is None:
@@ -63,7 +63,7 @@ def import_step(situation: Situation) -> Verdict | None:
     return record(f"cluster {kafka.cluster_id} is there, with {counts}", imported)
 
 
-def external_departure_step(situation: Situation) -> Verdict | None:
+def external_departure_step(situation: Situation) -> Decision | None:
     """Follows brokers of others that were emptied: taken back by the spec, filled again, stopped, gone."""
     empty = [b for b in external_brokers(situation.view).values() if b.empty_at is not None]
     if not empty:
@@ -77,13 +77,13 @@ def external_departure_step(situation: Situation) -> Verdict | None:
     if kafka is None:
         return None  # they stay as they are, and keep nobody waiting
     for broker in empty:
-        verdict = _departs(situation, kafka, broker)
-        if verdict is not None:
-            return verdict
+        decision = _departs(situation, kafka, broker)
+        if decision is not None:
+            return decision
     return None
 
 
-def external_drain_step(situation: Situation) -> Verdict | None:
+def external_drain_step(situation: Situation) -> Decision | None:
     """Empties brokers of others that the spec names no more, all in one drain, once ours are there to take over."""
     view, ids = situation.view, frozenset(leaving_externals(situation.view))
     if not ids:
@@ -138,7 +138,7 @@ def _voters(external: External) -> tuple[facts.FoundingVoter, ...]:
     )
 
 
-def _other_quorum(view: ClusterView, external: External, kafka: KafkaSnapshot | None) -> Verdict | None:
+def _other_quorum(view: ClusterView, external: External, kafka: KafkaSnapshot | None) -> Decision | None:
     """The spec names other voters than new starts are told: they are, once Kafka has them, too."""
     voters = _voters(external)
     if {v.id: v for v in voters} == view.quorum.voters:
@@ -152,7 +152,7 @@ def _other_quorum(view: ClusterView, external: External, kafka: KafkaSnapshot | 
     return record(f"new brokers are told the voters {ids}", facts.ExternalQuorumChanged(voters))
 
 
-def _found_more(situation: Situation, external: External, kafka: KafkaSnapshot | None) -> Verdict | None:
+def _found_more(situation: Situation, external: External, kafka: KafkaSnapshot | None) -> Decision | None:
     known = external_brokers(situation.view)
     new = [b.id for b in external.brokers if b.id not in known]
     if not new:
@@ -174,7 +174,7 @@ def _found(seen: BrokerSeen) -> facts.ExternalBrokerFound:
     return facts.ExternalBrokerFound(seen.id, seen.rack, seen.host, seen.port)
 
 
-def _departs(situation: Situation, kafka: KafkaSnapshot, broker: ExternalBrokerView) -> Verdict | None:
+def _departs(situation: Situation, kafka: KafkaSnapshot, broker: ExternalBrokerView) -> Decision | None:
     held, live = len(kafka.hosted_by(broker.id)), broker.id in kafka.live_brokers()
     if held:
         words = f"{held} partitions came to it after it was empty"

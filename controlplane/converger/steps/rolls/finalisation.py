@@ -11,7 +11,7 @@ from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.moves.rebalance_requests import asked_by_scale_up
 from controlplane.converger.questions.quorum.protocol import target_of
 from controlplane.converger.questions.quorum.seats import remembered, size_to_bring_back
-from controlplane.converger.situation.decision import Verdict, act, record, wait
+from controlplane.converger.situation.decision import Decision, act, record, wait
 from controlplane.converger.situation.effects import RaiseFeature, Unregister
 from controlplane.converger.situation.situation import Situation
 from controlplane.kafka.features import METADATA, Blocked, FeatureStep, metadata_level_of, next_feature_step
@@ -21,7 +21,7 @@ from events.spec.releases import as_numbers
 from planner.observed import KafkaSnapshot
 
 
-def finalisation_step(situation: Situation) -> Verdict | None:
+def finalisation_step(situation: Situation) -> Decision | None:
     """Works only once every node is as the spec wants it. None when the generation is reached."""
     view = situation.view
     if view.document is None or (
@@ -61,7 +61,7 @@ def finalisation_step(situation: Situation) -> Verdict | None:
     return _raise(situation, kafka, step, target)
 
 
-def _reached(view: ClusterView) -> Verdict:
+def _reached(view: ClusterView) -> Decision:
     """Brokers that were added are due their share; in the same breath, so that no crash forgets it."""
     reached, due = facts.RecycleCompleted(view.generation), asked_by_scale_up(view)
     if due is None:
@@ -69,7 +69,7 @@ def _reached(view: ClusterView) -> Verdict:
     return record(f"generation {view.generation} reached; rebalancing: {due.reason}", reached, due)
 
 
-def _raise(situation: Situation, kafka: KafkaSnapshot, step: FeatureStep, target: str) -> Verdict:
+def _raise(situation: Situation, kafka: KafkaSnapshot, step: FeatureStep, target: str) -> Decision:
     view = situation.view
     vetoes = _vetoes(view, step) if step.name == METADATA else []
     if vetoes:
@@ -92,7 +92,7 @@ def _raise(situation: Situation, kafka: KafkaSnapshot, step: FeatureStep, target
     return record(f"finalising {step.name} at {step.level}", requested)
 
 
-def _ask_kafka(view: ClusterView, kafka: KafkaSnapshot, step: FeatureStep) -> Verdict:
+def _ask_kafka(view: ClusterView, kafka: KafkaSnapshot, step: FeatureStep) -> Decision:
     """Kafka asks whoever is registered, alive or not. Who is dead and stays registered may be why it says no: that is
     told with it, and asked again all the same, as nobody else knows what such a broker supports."""
     raising = RaiseFeature(step.name, step.level)
@@ -138,7 +138,7 @@ def _level(version: str) -> int:
         return sys.maxsize
 
 
-def raise_step(situation: Situation) -> Verdict | None:
+def raise_step(situation: Situation) -> Decision | None:
     """Raises the protocol version once every binary is new and the soak is over. None when it is where it should be.
 
     Asked only while every VM is as declared. The brokers' restarts follow, by the same gates as any other.

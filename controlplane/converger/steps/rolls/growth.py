@@ -13,7 +13,7 @@ from controlplane.cluster.views.intents import IntentView
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.rolls.pending_changes import pending_changes
 from controlplane.converger.questions.services.service_reports import service_report
-from controlplane.converger.situation.decision import Verdict, record, wait
+from controlplane.converger.situation.decision import Decision, record, wait
 from controlplane.converger.situation.observation import InventorySeen
 from controlplane.converger.situation.situation import Situation
 from controlplane.runtime.once import once
@@ -26,7 +26,7 @@ SMALLEST_FILESYSTEM = 0.9
 """Of its disk: clouds that count in GB give 7 % less than GiB, and a file system needs some for itself."""
 
 
-def growth_step(situation: Situation) -> Verdict | None:
+def growth_step(situation: Situation) -> Decision | None:
     """Asks for the next node's disks to grow. None when none is to, or the only ones are of VMs on their way."""
     view = situation.view
     for change in _to_grow(view):
@@ -50,7 +50,7 @@ def _to_grow(view: ClusterView) -> tuple[NodeChange, ...]:
     return tuple(change for change in pending_changes(view) if change.change is Change.GROW)
 
 
-def grown_step(situation: Situation, intent: IntentView, inventory: InventorySeen, what: str) -> Verdict:
+def grown_step(situation: Situation, intent: IntentView, inventory: InventorySeen, what: str) -> Decision:
     """The run has ended well: is it so by the cloud's word and by the agent's?"""
     instance, sizes = situation.view.instances[intent.keys[0]], situation.view.vms.volume_sizes
     for volume in intent.volumes:

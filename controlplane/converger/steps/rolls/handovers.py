@@ -19,7 +19,7 @@ from controlplane.converger.questions.rolls import handover_pairs, stale_stops, 
 from controlplane.converger.questions.services.agent_evidence import lost_directories
 from controlplane.converger.questions.services.service_reports import has_reported
 from controlplane.converger.questions.unavailability import may_go_away
-from controlplane.converger.situation.decision import Verdict, record, wait
+from controlplane.converger.situation.decision import Decision, record, wait
 from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.rolls.departures import request_retire
 from controlplane.converger.steps.rolls.levels import successor_is_beyond_its_reach
@@ -33,25 +33,25 @@ _COPYING_S = 6 * 3600.0
 """A new disk is filled at the speed of replication that nobody throttles; longer than this is told as stuck."""
 
 
-def handover_step(situation: Situation) -> Verdict | None:
+def handover_step(situation: Situation) -> Decision | None:
     """Looks after nodes that are being handed over; a node whose holder is gone comes first."""
     handovers = [
         h
         for node in sorted({i.node for i in situation.view.alive()})
         if (h := handover_pairs.handover_pair(situation, node))
     ]
-    waiting: Verdict | None = None
+    waiting: Decision | None = None
     arrives = False
     for olds, new in sorted(handovers, key=lambda h: not any(handover_pairs.is_gone(situation, i) for i in h[0])):
         if arrives and any(i.phase is Phase.JOINED for i in olds):
             continue
-        verdict = _hand_over(situation, olds, new)
-        if verdict is None and new.phase is Phase.LAUNCHED:
+        decision = _hand_over(situation, olds, new)
+        if decision is None and new.phase is Phase.LAUNCHED:
             arrives = True  # it may need those to join whose predecessors have stopped; nobody else is stopped for it
             continue
-        if verdict is None or verdict.wait is None:
-            return verdict
-        waiting = waiting or verdict
+        if decision is None or decision.wait is None:
+            return decision
+        waiting = waiting or decision
     if arrives:
         return None
     if (kept := _kept_for_nobody(situation)) is not None:
@@ -61,7 +61,7 @@ def handover_step(situation: Situation) -> Verdict | None:
     return None if lost or handover_pairs.is_to_be_replaced_first(situation) else waiting
 
 
-def _hand_over(situation: Situation, olds: list[InstanceView], new: InstanceView) -> Verdict | None:
+def _hand_over(situation: Situation, olds: list[InstanceView], new: InstanceView) -> Decision | None:
     """`olds` are all earlier instances of the node: one that failed to join may hold the volume now."""
     if not new.awaits_bind and not has_reported(situation, new):
         return wait(
@@ -117,7 +117,7 @@ def _not_elsewhere(situation: Situation, broker: InstanceView) -> str:
     return f"{len(only)} of {len(hosted)} partitions have no copy in sync elsewhere" if only else ""
 
 
-def _kept_for_nobody(situation: Situation) -> Verdict | None:
+def _kept_for_nobody(situation: Situation) -> Decision | None:
     """A VM that was let go of and kept as long as its failed disk might have been needed, beside a broker of another id
     by now: it goes once all it held is elsewhere."""
     for old in situation.view.in_phase(Phase.RELEASED):
@@ -129,7 +129,7 @@ def _kept_for_nobody(situation: Situation) -> Verdict | None:
     return None
 
 
-def _take_from(situation: Situation, holder: InstanceView, new: InstanceView) -> Verdict | None:
+def _take_from(situation: Situation, holder: InstanceView, new: InstanceView) -> Decision | None:
     if holder.phase is Phase.JOINED and not _gets_what_is_there(situation.view, holder, new):
         return request_retire(
             situation, [new], "a disk it was to take over was lost meanwhile: the next VM gets a new one"
@@ -170,7 +170,7 @@ def _between_two_vms(situation: Situation, old: InstanceView) -> InstanceView | 
     return next((i for i in others if handover_pairs.handover_pair(situation, i.node) is not None), None)
 
 
-def _nothing_to_pass(situation: Situation, old: InstanceView, successor: InstanceView) -> Verdict | None:
+def _nothing_to_pass(situation: Situation, old: InstanceView, successor: InstanceView) -> Decision | None:
     """Its successor could start on empty disks no better. Their cure asks for one that begins them anew."""
     lost = lost_directories(situation, old) - set(successor.planned.new_dirs)
     if successor.planned.new_disk or not lost:
@@ -183,7 +183,7 @@ def _nothing_to_pass(situation: Situation, old: InstanceView, successor: Instanc
     )
 
 
-def _let_go(situation: Situation, successor: InstanceView) -> Verdict | None:
+def _let_go(situation: Situation, successor: InstanceView) -> Decision | None:
     """One that cannot read what is in force is not waited for once the spec asks for another release. Nothing has
     passed to it."""
     document = situation.view.working_spec()
@@ -209,7 +209,7 @@ def _gate_for_its_successor(situation: Situation, kafka: KafkaSnapshot, old: Ins
     )
 
 
-def stop_for(situation: Situation, old: InstanceView, new: InstanceView) -> Verdict:
+def stop_for(situation: Situation, old: InstanceView, new: InstanceView) -> Decision:
     """Stops who serves so that its successor can, once its gate is open; the reason where it is not."""
     if old.lost:
         return record(f"{old.key} is gone already", facts.FenceRequested((old.key,), "its VM is gone"))

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.quorum.protocol import PROTOCOL, brokers_after, knows_protocol
-from controlplane.converger.situation.decision import Verdict, wait
+from controlplane.converger.situation.decision import Decision, wait
 from controlplane.converger.situation.situation import Situation
 from controlplane.kafka.features import METADATA, metadata_level_of
 from events.spec.releases import metadata_level_of as protocol_of
 from planner.rollout.order import Work
 
 
-def beyond_its_reach(situation: Situation, work: Work) -> Verdict | None:
+def beyond_its_reach(situation: Situation, work: Work) -> Decision | None:
     """Nobody makes a VM whose Kafka reads only up to a level below the one in force: it would not start, and a disk
     that was handed to it would be away until a person acts. `admission` asks the same of a spec; somebody may have
     raised the level after that (`kafka-features.sh upgrade`), or before a roll that waited for its window.
@@ -21,11 +21,11 @@ def beyond_its_reach(situation: Situation, work: Work) -> Verdict | None:
     An old look at Kafka counts, too: nobody can lower a level unseen but by giving up what was written.
     """
     wanted = ((c.node, c.service, c.desired.kafka_version) for c in work.nodes if c.desired is not None)
-    verdicts = (_beyond(situation, f"not making {node}", service, version) for node, service, version in wanted)
-    return next((verdict for verdict in verdicts if verdict is not None), None)
+    decisions = (_beyond(situation, f"not making {node}", service, version) for node, service, version in wanted)
+    return next((decision for decision in decisions if decision is not None), None)
 
 
-def successor_is_beyond_its_reach(situation: Situation, successor: InstanceView) -> Verdict | None:
+def successor_is_beyond_its_reach(situation: Situation, successor: InstanceView) -> Decision | None:
     """The same of a VM that is there, before who it stands by for is stopped: it was made while it could have read it.
     Until then nothing is lost, and its predecessor serves."""
     return _beyond(
@@ -33,7 +33,7 @@ def successor_is_beyond_its_reach(situation: Situation, successor: InstanceView)
     )
 
 
-def _beyond(situation: Situation, refused: str, service: str, version: str) -> Verdict | None:
+def _beyond(situation: Situation, refused: str, service: str, version: str) -> Decision | None:
     if not version:
         return None
     if situation.view.in_zookeeper_mode:
@@ -46,7 +46,7 @@ def _beyond(situation: Situation, refused: str, service: str, version: str) -> V
     return _blocked(situation, f"{refused} with Kafka {version}, {reads}: {seen.finalised} is finalised", "finalised")
 
 
-def _beyond_protocol(situation: Situation, refused: str, service: str, version: str) -> Verdict | None:
+def _beyond_protocol(situation: Situation, refused: str, service: str, version: str) -> Decision | None:
     """Asked anew before each broker of an older release than others: the protocol is in a file of each of them, which
     somebody may have changed, and started it anew, since the last one."""
     if service != "broker" or not brokers_after(situation.view, version):
@@ -80,6 +80,6 @@ def _spoken(situation: Situation, version: str) -> Mapping[int, str] | str:
     return {**told, **seen.zookeeper.protocols}
 
 
-def _blocked(situation: Situation, sentence: str, how: str) -> Verdict:
+def _blocked(situation: Situation, sentence: str, how: str) -> Decision:
     again = f"kedge apply, with the release that was {how} or a later one (cluster {situation.view.name})"
     return wait(WaitReason.DOWNGRADE_BLOCKED, sentence, next_command=again, patience_s=0)

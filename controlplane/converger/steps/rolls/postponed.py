@@ -7,7 +7,7 @@ thousand events a day.
 from datetime import timedelta
 
 from controlplane.cluster.wait_reasons import WaitReason
-from controlplane.converger.situation.decision import Verdict, wait
+from controlplane.converger.situation.decision import Decision, wait
 from controlplane.converger.situation.situation import Situation
 from controlplane.runtime.backoff import delay_s
 from events import facts
@@ -16,17 +16,17 @@ AT_ONCE = 3
 """So many in a row may be put off before the next one waits: who stands in the way of one may change under it."""
 
 
-def paced(situation: Situation, verdict: Verdict) -> Verdict:
-    """The verdict; or a pause, doubled each time up to 5 min, where it begins a drain after too many that were put off
+def paced(situation: Situation, decision: Decision) -> Decision:
+    """The decision; or a pause, doubled each time up to 5 min, where it begins a drain after too many that were put off
     with nothing done between them."""
     last = situation.view.moves.postponed
     if last is None or last.times < AT_ONCE or situation.view.moves.drain is not None:
-        return verdict
-    if not any(isinstance(e, facts.DrainRequested) for e in verdict.events):
-        return verdict
+        return decision
+    if not any(isinstance(e, facts.DrainRequested) for e in decision.events):
+        return decision
     until = last.at + timedelta(seconds=delay_s(last.times - AT_ONCE + 1))
     if situation.now >= until:
-        return verdict
+        return decision
     left_s = (until - situation.now).total_seconds()
     sentence = (
         f"{last.times} drains in a row were put off, the last one as {last.reason}; the next one in {left_s:.0f} s"

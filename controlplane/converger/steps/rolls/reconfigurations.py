@@ -16,14 +16,14 @@ from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.questions.rolls.pending_changes import pending_changes
 from controlplane.converger.questions.rolls.refusals import refused_arrivals
 from controlplane.converger.questions.services.applied_settings import config_to_make, settings_to_make
-from controlplane.converger.situation.decision import Verdict, record
+from controlplane.converger.situation.decision import Decision, record
 from controlplane.converger.situation.situation import Situation
 from events import facts
 from planner.rollout.desired import DesiredNode
 from planner.rollout.diff import Change
 
 
-def reconfiguration_step(situation: Situation) -> Verdict | None:
+def reconfiguration_step(situation: Situation) -> Decision | None:
     """Tells VMs that refuse what they were told what the spec says by now, and gives up those that a roll that was
     aborted, or another spec, does not want. None where nobody refuses anything, or there is nothing new to tell."""
     view, refused = situation.view, refused_arrivals(situation)

@@ -10,12 +10,12 @@ that are in force where those that are refused are new.
 
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.rolls.refusals import refused_arrivals
-from controlplane.converger.situation.decision import Verdict, wait
+from controlplane.converger.situation.decision import Decision, wait
 from controlplane.converger.situation.situation import Situation
 from events.quantities import counted
 
 
-def refusal_left_step(situation: Situation) -> Verdict | None:
+def refusal_left_step(situation: Situation) -> Decision | None:
     """Says that the spec in force is refused, by whom, and what next. None where it is not."""
     refused = refused_arrivals(situation)
     if not refused:

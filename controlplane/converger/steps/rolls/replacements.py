@@ -9,7 +9,7 @@ from controlplane.converger.questions.evacuation_room import room_without, succe
 from controlplane.converger.questions.quorum import controller_moves
 from controlplane.converger.questions.rolls import drain_requests
 from controlplane.converger.questions.rolls.pending_changes import pending_changes
-from controlplane.converger.situation.decision import SurgeAsk, Verdict, Wait, record, wait
+from controlplane.converger.situation.decision import Decision, SurgeAsk, Wait, record, wait
 from controlplane.converger.situation.situation import Situation, SurgeShare
 from controlplane.converger.steps.quorum.voters import leave_step
 from controlplane.converger.steps.rolls import levels, succession
@@ -25,7 +25,7 @@ MAX_JOIN_FAILURES = 2
 """New VMs in a row that may fail to join before the cluster waits for a person."""
 
 
-def replacement_step(situation: Situation) -> Verdict | None:
+def replacement_step(situation: Situation) -> Decision | None:
     """The next piece of work, what is lost before what is merely outdated. None when every node is as it should be."""
     changes = controller_moves.beside_controller_moves(situation.view, pending_changes(situation.view))
     if situation.repairs_only:
@@ -42,19 +42,19 @@ def replacement_step(situation: Situation) -> Verdict | None:
     return _work_on(situation, work, changes, mends=mends, unhealthy=bool(unhealthy)) if work is not None else None
 
 
-def lost_controllers_step(situation: Situation) -> Verdict | None:
+def lost_controllers_step(situation: Situation) -> Decision | None:
     """Those of the quorum whose VM is gone, and nobody else. None when none has to be made."""
     keys = {i.key for i in situation.view.controllers() if i.lost and i.phase is Phase.JOINED}
     return _mend(situation, lambda c: c.incumbent is not None and c.incumbent.key in keys)
 
 
-def made_beside(situation: Situation, nodes: Collection[str]) -> Verdict | None:
+def made_beside(situation: Situation, nodes: Collection[str]) -> Decision | None:
     """Makes the successors of these nodes beside what is in hand, as those of lost ones: who they succeed goes any
     moment, whoever else is away. None when none has to be made."""
     return _mend(situation, lambda c: c.node in nodes)
 
 
-def _mend(situation: Situation, is_asked: Callable[[NodeChange], bool]) -> Verdict | None:
+def _mend(situation: Situation, is_asked: Callable[[NodeChange], bool]) -> Decision | None:
     changes = controller_moves.beside_controller_moves(situation.view, pending_changes(situation.view))
     work = _next(situation, [c for c in changes if c.change is Change.REPLACE and is_asked(c)])
     return _work_on(situation, work, changes, mends=True) if work is not None else None
@@ -62,7 +62,7 @@ def _mend(situation: Situation, is_asked: Callable[[NodeChange], bool]) -> Verdi
 
 def _work_on(
     situation: Situation, work: Work, changes: Sequence[NodeChange], *, mends: bool, unhealthy: bool = False
-) -> Verdict:
+) -> Decision:
     held = _held_back(situation, work, mends=mends, unhealthy=unhealthy)
     if held is not None:
         return held
@@ -107,7 +107,7 @@ def _is_repair(situation: Situation, change: NodeChange) -> bool:
     return is_down and change.change is Change.REPLACE
 
 
-def _held_back(situation: Situation, work: Work, *, mends: bool, unhealthy: bool) -> Verdict | None:
+def _held_back(situation: Situation, work: Work, *, mends: bool, unhealthy: bool) -> Decision | None:
     """Why nothing is begun yet. A successor that arrives may wait for one who is `unhealthy`, so that one waits for no
     successor."""
     view = situation.view
@@ -136,16 +136,16 @@ def _held_back(situation: Situation, work: Work, *, mends: bool, unhealthy: bool
     return _not_whole(situation, work)
 
 
-def _ask_for_surge(work: Work, share: SurgeShare, *, mends: bool) -> Verdict:
+def _ask_for_surge(work: Work, share: SurgeShare, *, mends: bool) -> Decision:
     """The account's budget is spent: the cluster waits its turn, and says who has the VMs."""
     nodes = ", ".join(c.node for c in work.nodes)
     sentence = f"waiting to {'repair' if mends else 'surge'} {nodes}: {share.reason}"
     looks = f"kedge describe {share.holders[0]}" if share.holders else ""
     waiting = Wait(WaitReason.SURGE_BUDGET, looks, ask=SurgeAsk(len(work.nodes), mends))
-    return Verdict(sentence, wait=waiting)
+    return Decision(sentence, wait=waiting)
 
 
-def _grace(situation: Situation, work: Work) -> Verdict | None:
+def _grace(situation: Situation, work: Work) -> Decision | None:
     """A lost VM gets some time to be found again, unless it was to get a successor anyway. Making that destroys
     nothing, so nothing else is asked."""
     view = situation.view
@@ -160,7 +160,7 @@ def _grace(situation: Situation, work: Work) -> Verdict | None:
     return wait(WaitReason.LOSS_GRACE, sentence, patience_s=0)
 
 
-def _not_healed(situation: Situation, work: Work) -> Verdict | None:
+def _not_healed(situation: Situation, work: Work) -> Decision | None:
     """A person switched it off: a lost VM gets its successor once it is on again, or somebody asks for that one."""
     view, kind = situation.view, Kind.BROKER_FAILURE
     why = why_not(view, kind, situation.now)
@@ -174,7 +174,7 @@ def _not_healed(situation: Situation, work: Work) -> Verdict | None:
     return wait(WaitReason.HEALING_OFF, sentence, next_command=next_command, patience_s=0)
 
 
-def _not_whole(situation: Situation, work: Work) -> Verdict | None:
+def _not_whole(situation: Situation, work: Work) -> Decision | None:
     kafka = situation.seen.fresh_kafka(situation.now)
     if kafka is None:
         return wait(WaitReason.KAFKA_UNKNOWN, f"not starting on {work.nodes[0].node}: {situation.seen.why_no_kafka}")
@@ -187,7 +187,7 @@ def _not_whole(situation: Situation, work: Work) -> Verdict | None:
     return wait(WaitReason.BROKER_DOWN, f"not starting on {work.nodes[0].node}: {gate.reason}")
 
 
-def _begin(situation: Situation, changes: Sequence[NodeChange], work: Work) -> Verdict:
+def _begin(situation: Situation, changes: Sequence[NodeChange], work: Work) -> Decision:
     named = {c: tuple(n.node for n in changes if n.change is c) for c in Change}
     started = facts.RecycleStarted(
         generation=situation.view.generation,
@@ -200,7 +200,7 @@ def _begin(situation: Situation, changes: Sequence[NodeChange], work: Work) -> V
     return record(f"working towards generation {started.generation}: {counts}", started)
 
 
-def _remove(situation: Situation, work: Work) -> Verdict:
+def _remove(situation: Situation, work: Work) -> Decision:
     first = next(c.incumbent for c in work.nodes if c.incumbent)
     if first.service != "broker":
         return leave_step(situation, situation.view.instances[first.key])
@@ -212,7 +212,7 @@ def _remove(situation: Situation, work: Work) -> Verdict:
     return record(f"draining {', '.join(keys)}: {work.reason}", drain)
 
 
-def _small_disks(situation: Situation, work: Work) -> Verdict | None:
+def _small_disks(situation: Situation, work: Work) -> Decision | None:
     """Clients may have written since the spec was applied: nobody is copied to a disk that cannot take it."""
     kafka = situation.seen.fresh_kafka(situation.now)
     room = successors_have_room(kafka, work.nodes) if kafka is not None else None
@@ -223,7 +223,7 @@ def _small_disks(situation: Situation, work: Work) -> Verdict | None:
     return wait(WaitReason.NO_ROOM, sentence, next_command=next_command, patience_s=0)
 
 
-def _no_room_for(situation: Situation, keys: Sequence[str]) -> Verdict | None:
+def _no_room_for(situation: Situation, keys: Sequence[str]) -> Decision | None:
     """A drain that cannot end is not begun: it would fill the others' disks first."""
     kafka, view = situation.seen.fresh_kafka(situation.now), situation.view
     leaving = {view.instances[k].service_id for k in keys}

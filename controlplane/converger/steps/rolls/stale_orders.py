@@ -12,7 +12,7 @@ from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.questions.health.cure_gates import healing_gate
 from controlplane.converger.questions.rolls.stale_stops import late_orders, on_its_way
 from controlplane.converger.questions.rolls.stop_gates import controller_gate, others_are_whole, service_down
-from controlplane.converger.situation.decision import Verdict, record
+from controlplane.converger.situation.decision import Decision, record
 from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.rolls.departures import may_stop_empty
 from controlplane.converger.steps.rolls.handovers import handover_step
@@ -26,7 +26,7 @@ TOLD_FOR_S = 120.0
 history with an order each half minute."""
 
 
-def late_order_step(situation: Situation) -> Verdict | None:
+def late_order_step(situation: Situation) -> Decision | None:
     """Gives an order again that was not heard in time. None where none can be given now."""
     late = late_orders(situation)
     kafka = situation.seen.fresh_kafka(situation.now) if late else None
@@ -40,12 +40,12 @@ def late_order_step(situation: Situation) -> Verdict | None:
     return None
 
 
-def beside_late_orders(situation: Situation, verdict: Verdict) -> Verdict:
+def beside_late_orders(situation: Situation, decision: Decision) -> Decision:
     """What waits for a service to obey says why it is not told now, and gives way: its gate may wait for somebody
     dead, who gets a successor first."""
-    late = late_orders(situation) if verdict.wait is not None else ()
+    late = late_orders(situation) if decision.wait is not None else ()
     if not late:
-        return verdict
+        return decision
     for mended in (handover_step(situation), replacement_step(replace(situation, repairs_only=True))):
         if mended is not None and mended.wait is None:
             return mended
@@ -56,7 +56,7 @@ def beside_late_orders(situation: Situation, verdict: Verdict) -> Verdict:
         f"safe: {'another order is on its way' if g.open else g.reason}"
         for s, g in zip(late, gates, strict=True)
     )
-    return replace(verdict, sentence=f"{verdict.sentence}; {why}")
+    return replace(decision, sentence=f"{decision.sentence}; {why}")
 
 
 def cure_gate(situation: Situation, kafka: KafkaSnapshot, service: InstanceView) -> Gate:

@@ -12,7 +12,7 @@ from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.moves.blocked_moves import in_the_way
 from controlplane.converger.questions.rolls.drain_requests import request_drain
 from controlplane.converger.questions.services.cluster_healthy import cluster_is_whole
-from controlplane.converger.situation.decision import Verdict, record, wait
+from controlplane.converger.situation.decision import Decision, record, wait
 from controlplane.converger.situation.situation import Situation
 from controlplane.kafka.gates import Gate
 from planner.observed import KafkaSnapshot
@@ -42,7 +42,7 @@ def superseded(view: ClusterView) -> list[Pair]:
     return list(pairs.values())
 
 
-def drain_lost(situation: Situation, pairs: Sequence[Pair], changes: Sequence[NodeChange]) -> Verdict | None:
+def drain_lost(situation: Situation, pairs: Sequence[Pair], changes: Sequence[NodeChange]) -> Decision | None:
     """What lost brokers had goes to their successors. Another one that is lost and shares partitions with them gets its
     own successor first, or goes in the same drain where it is to get none."""
     view, kafka = situation.view, situation.seen.fresh_kafka(situation.now)
@@ -73,7 +73,7 @@ def drain_replaced(
     *,
     beside: Sequence[InstanceView] = (),
     excepted: Sequence[int] = (),
-) -> Verdict | None:
+) -> Decision | None:
     """What was replaced is emptied, and those `beside` in the same drain; brokers `excepted` may be away meanwhile."""
     if not pairs:
         return None
@@ -87,7 +87,7 @@ def drain_replaced(
     return record(f"draining {', '.join(drain.keys)}: {reason}", drain)
 
 
-def drain_beside(situation: Situation, keys: Collection[str]) -> Verdict | None:
+def drain_beside(situation: Situation, keys: Collection[str]) -> Decision | None:
     """Those of them that were replaced are emptied, whoever was lost: each copy more is one that is there when they go.
     None where nobody was lost, a drain is in hand, or who is lost has a copy of all they have: no such move would end.
     """

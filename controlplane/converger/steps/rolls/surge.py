@@ -16,7 +16,7 @@ from controlplane.converger.questions.quorum.seats import id_for
 from controlplane.converger.questions.rolls import founding, images, node_volumes, refusals
 from controlplane.converger.questions.rolls.sizes import planned_sizes, unsized_machine
 from controlplane.converger.questions.services.applied_settings import config_to_make, settings_to_make
-from controlplane.converger.situation.decision import Verdict, record, wait
+from controlplane.converger.situation.decision import Decision, record, wait
 from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.rolls import tagging
 from events import facts
@@ -30,7 +30,7 @@ from providers.handover import Handover
 _HANDED_OVER = frozenset({Phase.FENCING, Phase.FENCED, Phase.RELEASED})
 
 
-def surge(situation: Situation, work: Work) -> Verdict:
+def surge(situation: Situation, work: Work) -> Decision:
     """Asks for the VMs of this work, with all that is to stay of who they follow."""
     view = situation.view
     next_broker = view.vms.next_broker_id
@@ -76,7 +76,7 @@ def surge(situation: Situation, work: Work) -> Verdict:
     return record(f"creating {keys}: {work.reason}", *_surges(view, planned, work.reason, sizes))
 
 
-def _relief_refused(situation: Situation, planned: Sequence[facts.PlannedInstance]) -> Verdict | None:
+def _relief_refused(situation: Situation, planned: Sequence[facts.PlannedInstance]) -> Decision | None:
     """Why a controller cannot be relieved as things are, before anything is made for it."""
     successor = next((p for p in planned if p.relieves), None)
     if successor is None or not (reason := controller_moves.why_no_controller_move(situation)):

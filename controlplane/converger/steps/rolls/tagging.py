@@ -17,7 +17,7 @@ from controlplane.cluster.views.cost_tags import CostTagsView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.intents import IntentView
 from controlplane.cluster.wait_reasons import WaitReason
-from controlplane.converger.situation.decision import Verdict, record, wait
+from controlplane.converger.situation.decision import Decision, record, wait
 from controlplane.converger.situation.situation import Situation
 from events import facts
 from events.ids import intent_id
@@ -41,7 +41,7 @@ def tags_to_make(situation: Situation, predecessor: InstanceView | None, cloud: 
     return tags_on(situation.view, predecessor).tags or None
 
 
-def tagging_step(situation: Situation) -> Verdict | None:
+def tagging_step(situation: Situation) -> Decision | None:
     """Asks for the tags of the next node. None where all carry theirs, or those that do not failed just now."""
     view = situation.view
     for instance, has, wanted in _differing(situation):
@@ -55,7 +55,7 @@ def tagging_step(situation: Situation) -> Verdict | None:
     return None
 
 
-def tagged_step(intent: IntentView, job: JobSeen | None, what: str) -> Verdict | None:
+def tagged_step(intent: IntentView, job: JobSeen | None, what: str) -> Decision | None:
     """What becomes of a tag run that has ended; None while it has not."""
     if intent.failed_at is not None and (not intent.retryable or intent.refusals or intent.failures > 1):
         return record(
@@ -66,7 +66,7 @@ def tagged_step(intent: IntentView, job: JobSeen | None, what: str) -> Verdict |
     return record(f"{intent.keys[0]} carries its cost tags", facts.TaggingCompleted(intent.id))
 
 
-def tags_left_step(situation: Situation) -> Verdict | None:
+def tags_left_step(situation: Situation) -> Decision | None:
     """Says which tags are missing, and why: the last rung, so that nothing else waits."""
     told = [*_unfit(situation), *_failed(situation)]
     if not told:

@@ -25,7 +25,7 @@ from controlplane.converger.questions.running.setting_work import (
     setting_work,
 )
 from controlplane.converger.questions.unavailability import brokers_away
-from controlplane.converger.situation.decision import Verdict, record, wait
+from controlplane.converger.situation.decision import Decision, record, wait
 from controlplane.converger.situation.effects import SetSettings
 from controlplane.converger.situation.observation import SettingsObserved
 from controlplane.converger.situation.situation import Situation
@@ -36,7 +36,7 @@ from events.spec.settings import DEFAULT_MIN_ISR, as_integer
 from planner.rollout.setting_class import GUARDED
 
 
-def settings_in_hand_step(situation: Situation) -> Verdict | None:
+def settings_in_hand_step(situation: Situation) -> Decision | None:
     """Follows the change in hand to its end. None when there is none, or not every broker can be asked now."""
     work = setting_work(situation.view)
     if work is None or not work.change:
@@ -60,7 +60,7 @@ def settings_in_hand_step(situation: Situation) -> Verdict | None:
     return wait(WaitReason.SETTING_NOT_TAKEN, sentence, SetSettings(seen.step), patience_s=READ_BACK_S)
 
 
-def settings_step(situation: Situation) -> Verdict | None:
+def settings_step(situation: Situation) -> Decision | None:
     """Begins what can be set live now, between the steps of a roll too. None when nothing can."""
     view = situation.view
     if view.settings.refusal is not None:
@@ -84,7 +84,7 @@ def settings_step(situation: Situation) -> Verdict | None:
     return _refusal(situation, seen, work) or record(f"setting live: {request.reason}", request)
 
 
-def settings_left_step(situation: Situation) -> Verdict | None:
+def settings_left_step(situation: Situation) -> Decision | None:
     """The generation is not reached while settings are left: says what they wait for."""
     if situation.view.settings.refusal is not None:
         return _refused(situation)
@@ -96,7 +96,7 @@ def settings_left_step(situation: Situation) -> Verdict | None:
     return wait(WaitReason.SETTINGS_PENDING, f"{words(left)} not set yet: {_why_not(situation)}")
 
 
-def _put_right(situation: Situation) -> Verdict | None:
+def _put_right(situation: Situation) -> Decision | None:
     """A value the spec names, or one that was set live, is another one on a broker: somebody set it by hand."""
     found = situation.seen.settings
     work = drift_work(situation.view) if found is not None and found.is_drift else None
@@ -151,7 +151,7 @@ def _tried_first(
     return replace(request, reason=reason, canary=broker, behind=out_of_sync(kafka, broker))
 
 
-def _refusal(situation: Situation, seen: SettingsObserved, work: SettingWork) -> Verdict | None:
+def _refusal(situation: Situation, seen: SettingsObserved, work: SettingWork) -> Decision | None:
     said = next(((b, said) for b, said in sorted(seen.refusals.items()) if said is not None), None)
     if said is None:
         return None
@@ -160,7 +160,7 @@ def _refusal(situation: Situation, seen: SettingsObserved, work: SettingWork) ->
     return record(f"broker {broker} refuses {words(seen.offered)}: {answer}", refused)
 
 
-def _refused(situation: Situation) -> Verdict | None:
+def _refused(situation: Situation) -> Decision | None:
     refusal, name = situation.view.settings.refusal, situation.view.name
     if refusal is None:
         return None

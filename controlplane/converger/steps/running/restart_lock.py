@@ -11,14 +11,14 @@ from controlplane.converger.questions.quorum.seats import brokers_to_tell
 from controlplane.converger.questions.rolls.pending_changes import pending_changes
 from controlplane.converger.questions.stages import held_by_stage
 from controlplane.converger.questions.windows import closed_for
-from controlplane.converger.situation.decision import Verdict, act, wait
+from controlplane.converger.situation.decision import Decision, act, wait
 from controlplane.converger.situation.effects import ReleaseRestartLock, TakeRestartLock
 from controlplane.converger.situation.situation import Situation
 from controlplane.kafka.zookeeper.locks import may_begin
 from planner.rollout.diff import Change
 
 
-def lock_first(situation: Situation, why: str) -> Verdict | None:
+def lock_first(situation: Situation, why: str) -> Decision | None:
     """Takes the lock before a restart. None where one may begin: it is held, or the cluster has no ZooKeeper."""
     standing = situation.seen.zookeeper.restart_lock
     if not situation.view.in_zookeeper_mode or standing == "held":
@@ -28,7 +28,7 @@ def lock_first(situation: Situation, why: str) -> Verdict | None:
     return wait(WaitReason.RESTART_LOCK, "taking the restart lock", TakeRestartLock(why), patience_s=60)
 
 
-def give_back(situation: Situation) -> Verdict | None:
+def give_back(situation: Situation) -> Decision | None:
     """Frees the lock once no restart is left, or none is to begin for a while: the cluster is paused, or what is left
     waits for a window, the end of a freeze or an earlier stage. None where there is none to free."""
     view = situation.view

@@ -32,7 +32,7 @@ from controlplane.converger.questions.running.restart_safety import restart_safe
 from controlplane.converger.questions.services.applied_settings import all_told, needs_restart, where_silent
 from controlplane.converger.questions.services.service_reports import service_report, start_id, state_of
 from controlplane.converger.questions.services.serving import serves
-from controlplane.converger.situation.decision import Verdict, record, wait
+from controlplane.converger.situation.decision import Decision, record, wait
 from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.running.restart_lock import give_back, lock_first
 from controlplane.runtime.once import once
@@ -52,7 +52,7 @@ _USUAL_STOP_S = 15.0
 """A stop of so few seconds is part of any restart."""
 
 
-def restart_in_hand_step(situation: Situation) -> Verdict | None:
+def restart_in_hand_step(situation: Situation) -> Decision | None:
     """Sees a restart through: back, or given what it had before once its deadline is over."""
     view = situation.view
     # The service is there: its restart ends when it leaves (`settingfold.left`).
@@ -96,16 +96,16 @@ def _new_vm(
     return cure if isinstance(cure, HealingRefusal) else (facts.RestartReverted(restart.key, given_up=True), *cure)
 
 
-def _of_all(verdicts: Sequence[Verdict]) -> Verdict:
+def _of_all(decisions: Sequence[Decision]) -> Decision:
     """Of several that are not back yet: what is to be done about any comes first, then what only a person ends."""
-    acting = [v for v in verdicts if v.events]
+    acting = [v for v in decisions if v.events]
     if acting:
         return record("; ".join(v.sentence for v in acting), *(event for v in acting for event in v.events))
-    worst = min(verdicts, key=lambda v: (v.wait.patience_s, v.wait.until is not None) if v.wait else (0.0, False))
-    return replace(worst, sentence="; ".join(v.sentence for v in verdicts))
+    worst = min(decisions, key=lambda v: (v.wait.patience_s, v.wait.until is not None) if v.wait else (0.0, False))
+    return replace(worst, sentence="; ".join(v.sentence for v in decisions))
 
 
-def _not_back(situation: Situation, instance: InstanceView, restart: RestartView) -> Verdict:
+def _not_back(situation: Situation, instance: InstanceView, restart: RestartView) -> Decision:
     state = state_of(situation, instance)
     waited_s, deadline_s = situation.seconds_since(restart.since), _deadline_s(situation, instance, restart)
     if waited_s <= deadline_s:
@@ -134,7 +134,7 @@ def _not_back(situation: Situation, instance: InstanceView, restart: RestartView
     return _revert(situation, instance, f"not back in sync after {deadline_s:.0f} s: {trouble(situation, instance)}")
 
 
-def _failed(situation: Situation, sentence: str, refusal: HealingRefusal | None) -> Verdict:
+def _failed(situation: Situation, sentence: str, refusal: HealingRefusal | None) -> Decision:
     """A person's, unless a new VM is only put off."""
     until = refusal.until if refusal is not None else None
     said = f"{sentence}; no new VM: {refusal.reason}" if refusal is not None else sentence
@@ -142,7 +142,7 @@ def _failed(situation: Situation, sentence: str, refusal: HealingRefusal | None)
     return wait(WaitReason.RESTART_FAILED, said, next_command=look, patience_s=0, until=until)
 
 
-def restart_step(situation: Situation) -> Verdict | None:
+def restart_step(situation: Situation) -> Decision | None:
     """Begins the next restart, once the canary has been watched and the gate is open. None when none is left."""
     view = situation.view
     if _all_run_as_told(view) and view.requests.rolling_restart is None:
@@ -184,12 +184,12 @@ def _has_other_heap(view: ClusterView) -> bool:
     return any(c.heap_mib for c in pending_changes(view))
 
 
-def _all_restarted(rolling: RollingRestartView) -> Verdict:
+def _all_restarted(rolling: RollingRestartView) -> Decision:
     sentence = f"all {len(rolling.keys)} services were started anew, {rolling.reason}"
     return record(sentence, facts.RollingRestartCompleted(rolling.id))
 
 
-def _refused(view: ClusterView, refusal: tuple[str, str], left: Sequence[NodeChange]) -> Verdict:
+def _refused(view: ClusterView, refusal: tuple[str, str], left: Sequence[NodeChange]) -> Decision:
     key, reason = refusal
     settings = any(c.is_new_to_it for c in left)
     now = "has its old settings back" if settings else "was started once more"
@@ -201,14 +201,14 @@ def _refused(view: ClusterView, refusal: tuple[str, str], left: Sequence[NodeCha
     return wait(WaitReason.RESTART_REVERTED, sentence, next_command=again, patience_s=0)
 
 
-def _begin(situation: Situation, left: Sequence[NodeChange]) -> Verdict:
+def _begin(situation: Situation, left: Sequence[NodeChange]) -> Decision:
     generation = situation.view.generation
     reason = f"{len(left)} services to restart in place: {left[0].reason.removeprefix(f'{left[0].node}: ')}"
     started = facts.RecycleStarted(generation=generation, create=(), replace=(), remove=(), reason=reason)
     return record(f"working towards generation {generation}: {reason}", started)
 
 
-def _watch(situation: Situation, kafka: KafkaSnapshot, service: str) -> Verdict | None:
+def _watch(situation: Situation, kafka: KafkaSnapshot, service: str) -> Decision | None:
     """The canary of this kind of service while its soak lasts. None when there is none yet, or it has stood it."""
     canary = situation.view.settings.canaries.get(service)
     document = situation.view.document
@@ -226,12 +226,12 @@ def _watch(situation: Situation, kafka: KafkaSnapshot, service: str) -> Verdict 
     return wait(WaitReason.SOAK, sentence, patience_s=document.spec.rollout.soak_s + 30)
 
 
-def _restart(situation: Situation, kafka: KafkaSnapshot, order: Sequence[NodeChange]) -> Verdict:
+def _restart(situation: Situation, kafka: KafkaSnapshot, order: Sequence[NodeChange]) -> Decision:
     """Whose turn it is, with those that may be away together with it."""
     first = _instance(situation.view, order[0])
     safety = restart_safety(situation, kafka, first)
     if safety.waits is not None:
-        return Verdict(f"restart of {first.service_key}: {safety.gate.reason}", wait=safety.waits)
+        return Decision(f"restart of {first.service_key}: {safety.gate.reason}", wait=safety.waits)
     batch = restart_batch(situation, kafka, order)
     requests: list[facts.RestartRequested] = []
     for change in batch.changes:
@@ -284,14 +284,14 @@ def _asked(view: ClusterView, key: str, *, after: int) -> str:
     return f"{rolling.reason}, {len(rolling.keys) - len(rolling.left) + 1 + after} of {len(rolling.keys)}"
 
 
-def _revert(situation: Situation, instance: InstanceView, why: str) -> Verdict:
+def _revert(situation: Situation, instance: InstanceView, why: str) -> Decision:
     request = facts.RestartRevertRequested(instance.key, instance.start.count + 1, why, instance.beside)
     restart = situation.view.settings.restarts.get(instance.key)
     what = "gets its old settings back" if restart is None or restart.new_settings else "is started once more"
     return record(f"{instance.service_key} {what}: {why}", request)
 
 
-def _ended(instance: InstanceView, restart: RestartView) -> Verdict:
+def _ended(instance: InstanceView, restart: RestartView) -> Decision:
     who = instance.service_key
     if restart.reverting:
         return record(f"{who} serves{_as_before(restart.new_settings)}", facts.RestartReverted(restart.key))

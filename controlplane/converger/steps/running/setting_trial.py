@@ -17,7 +17,7 @@ from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.rolls.canaries import first_to_try, has_fallen, out_of_sync, trouble
 from controlplane.converger.questions.running.setting_text import READ_BACK_S, words
 from controlplane.converger.questions.running.setting_work import SettingWork, setting_work
-from controlplane.converger.situation.decision import Verdict, record, wait
+from controlplane.converger.situation.decision import Decision, record, wait
 from controlplane.converger.situation.effects import SetSettings
 from controlplane.converger.situation.observation import SettingsObserved
 from controlplane.converger.situation.situation import Situation
@@ -40,7 +40,7 @@ def canary_for(situation: Situation, seen: SettingsObserved) -> InstanceView | N
     return first_to_try(there, who_leads(kafka))
 
 
-def trial_in_hand_step(situation: Situation, work: SettingWork) -> Verdict | None:
+def trial_in_hand_step(situation: Situation, work: SettingWork) -> Decision | None:
     """Sees a trial through. None while it is watched, or its broker cannot be asked."""
     change = situation.view.settings.change
     if change is None:
@@ -58,7 +58,7 @@ def trial_in_hand_step(situation: Situation, work: SettingWork) -> Verdict | Non
     return _judge(situation, change, kafka, situation.seconds_since(since))
 
 
-def settings_watch_step(situation: Situation) -> Verdict | None:
+def settings_watch_step(situation: Situation) -> Decision | None:
     """Nothing else that can wait begins while one broker has other values than the rest. None when none has."""
     view, change = situation.view, situation.view.settings.change
     if change is None or change.canary is None:
@@ -87,7 +87,7 @@ def _is_new(situation: Situation) -> bool:
     return not was_asked and not {"kafka", "settings"} & seen.missing.keys()
 
 
-def _watched(situation: Situation, change: SettingChangeView, what: str) -> Verdict:
+def _watched(situation: Situation, change: SettingChangeView, what: str) -> Decision:
     left_s = _soak_s(situation) - situation.seconds_since(_since(situation, change))
     if left_s > 0:
         sentence = f"{what}; watching it {left_s:.0f} s more before the others"
@@ -98,7 +98,7 @@ def _watched(situation: Situation, change: SettingChangeView, what: str) -> Verd
     return wait(WaitReason.SOAK, sentence, patience_s=_soak_s(situation) + situation.join_deadline_s + 30)
 
 
-def _judge(situation: Situation, change: SettingChangeView, kafka: KafkaSnapshot, waited_s: float) -> Verdict | None:
+def _judge(situation: Situation, change: SettingChangeView, kafka: KafkaSnapshot, waited_s: float) -> Decision | None:
     broker, soak_s = change.canary if change.canary is not None else -1, _soak_s(situation)
     if waited_s < soak_s:
         return None
@@ -111,7 +111,7 @@ def _judge(situation: Situation, change: SettingChangeView, kafka: KafkaSnapshot
     return _revert(change, f"out of sync in {behind} partitions after {waited_s:.0f} s, {change.behind} before")
 
 
-def _set(situation: Situation, work: SettingWork, change: SettingChangeView) -> Verdict | None:
+def _set(situation: Situation, work: SettingWork, change: SettingChangeView) -> Decision | None:
     seen, broker = _answer(situation, work), change.canary
     if seen is None or broker is None or broker not in seen.running:
         return None
@@ -127,12 +127,12 @@ def _set(situation: Situation, work: SettingWork, change: SettingChangeView) -> 
     return wait(WaitReason.SETTING_NOT_TAKEN, sentence, SetSettings(seen.step), patience_s=READ_BACK_S)
 
 
-def _revert(change: SettingChangeView, why: str) -> Verdict:
+def _revert(change: SettingChangeView, why: str) -> Decision:
     request = facts.SettingsRevertRequested(change.id, why)
     return record(f"broker {change.canary} gets what it had before: {why}", request)
 
 
-def _take_back(situation: Situation, work: SettingWork, change: SettingChangeView) -> Verdict | None:
+def _take_back(situation: Situation, work: SettingWork, change: SettingChangeView) -> Decision | None:
     """An id that is gone for good has nothing any more; one that does not answer, or comes back on the next VM with its
     disk, is waited for."""
     there = {i.service_id for i in situation.view.brokers()} & set(change.tried)

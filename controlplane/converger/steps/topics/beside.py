@@ -12,7 +12,7 @@ from controlplane.cluster.healing_switches import heals
 from controlplane.cluster.holds import hold_on
 from controlplane.converger.questions.topics.work import TopicWork, topic_work
 from controlplane.converger.questions.unavailability import brokers_away
-from controlplane.converger.situation.decision import Verdict, record
+from controlplane.converger.situation.decision import Decision, record
 from controlplane.converger.situation.effects import ChangeTopics
 from controlplane.converger.situation.situation import Situation
 from events import topic_facts as facts
@@ -24,19 +24,19 @@ from planner.topics.step import TopicStep
 _NAMED = 3
 
 
-def with_topics(situation: Situation, verdict: Verdict) -> Verdict:
-    """The verdict, with what is done about topics beside it. What it has to record comes first."""
-    if verdict.events:
-        return verdict
-    found = topics_verdict(situation)
+def with_topics(situation: Situation, decision: Decision) -> Decision:
+    """The decision, with what is done about topics beside it. What it has to record comes first."""
+    if decision.events:
+        return decision
+    found = topics_decision(situation)
     if found is None:
-        return verdict
+        return decision
     if found.events:
         return found
-    return Verdict(f"{verdict.sentence}; {found.sentence}", (), (*verdict.effects, *found.effects), verdict.wait)
+    return Decision(f"{decision.sentence}; {found.sentence}", (), (*decision.effects, *found.effects), decision.wait)
 
 
-def topics_verdict(situation: Situation) -> Verdict | None:
+def topics_decision(situation: Situation) -> Decision | None:
     """What is to be recorded or changed now. None where there is nothing, or it cannot be told."""
     view, seen = situation.view, situation.seen
     if (
@@ -63,14 +63,14 @@ def topics_verdict(situation: Situation) -> Verdict | None:
     return _news(situation, work, refused) or _request(situation, work, refused)
 
 
-def _in_hand(situation: Situation, work: TopicWork, refused: dict[str, str]) -> Verdict:
+def _in_hand(situation: Situation, work: TopicWork, refused: dict[str, str]) -> Decision:
     """What was asked for is there, or is sent (again): the world tells, never memory."""
     change = situation.view.topics.change
     if change is None:
         raise ValueError("no change of topics is in hand")
     left = work.step.without(frozenset(refused))
     if left:
-        return Verdict(_words(left), effects=(ChangeTopics(left),))
+        return Decision(_words(left), effects=(ChangeTopics(left),))
     ended = facts.TopicsChanged(
         change.id,
         created=tuple(sorted(set(change.create) & work.there)),
@@ -81,7 +81,7 @@ def _in_hand(situation: Situation, work: TopicWork, refused: dict[str, str]) -> 
     return record("topics are as was asked for" if not refused else f"topics: {len(refused)} refused", ended)
 
 
-def _news(situation: Situation, work: TopicWork, refused: dict[str, str]) -> Verdict | None:
+def _news(situation: Situation, work: TopicWork, refused: dict[str, str]) -> Decision | None:
     """What this look tells that is not recorded yet."""
     topics = situation.view.topics
     events: list[object] = [facts.TopicReleased(name) for name in sorted(work.released)]
@@ -102,7 +102,7 @@ def _news(situation: Situation, work: TopicWork, refused: dict[str, str]) -> Ver
     return record(f"topics: {_told(settled, news)}", *events) if events else None
 
 
-def _request(situation: Situation, work: TopicWork, refused: dict[str, str]) -> Verdict | None:
+def _request(situation: Situation, work: TopicWork, refused: dict[str, str]) -> Decision | None:
     """What Kafka has said it would take is to be done."""
     view, seen = situation.view, situation.seen.topics
     offered = seen.offered if seen is not None else frozenset[str]()

@@ -128,9 +128,9 @@ def test_no_sequence_of_facts_makes_it_raise(history: list[object]) -> None:
 
 
 def _frozen(view: ClusterView) -> bool:
-    verdict = decide(a_situation(view))
-    told = all(isinstance(e, facts.ConditionChanged) for e in verdict.events)
-    return told and not verdict.effects and verdict.wait is not None and verdict.wait.reason == "HistoryUnreadable"
+    decision = decide(a_situation(view))
+    told = all(isinstance(e, facts.ConditionChanged) for e in decision.events)
+    return told and not decision.effects and decision.wait is not None and decision.wait.reason == "HistoryUnreadable"
 
 
 # --- what cannot be placed ------------------------------------------------------------------------------------------

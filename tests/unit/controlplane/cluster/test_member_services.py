@@ -21,7 +21,7 @@ from controlplane.converger.questions.quorum.seats import seats
 from controlplane.converger.questions.rolls.pending_changes import pending_changes
 from controlplane.converger.questions.running.restart_safety import restart_safety
 from controlplane.converger.questions.unavailability import brokers_away
-from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.decision import Decision
 from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.health.healing import healing_left_step, healing_step
 from controlplane.converger.steps.quorum.voters import volume_step
@@ -79,9 +79,9 @@ def _situation(view: ClusterView, *, of_server: dict[str, Any] | None = None, **
     return a_situation(view, reports=reports, kafka=kafka, **about)
 
 
-def _events(verdict: Verdict | None) -> tuple[object, ...]:
-    assert verdict is not None
-    return verdict.events
+def _events(decision: Decision | None) -> tuple[object, ...]:
+    assert decision is not None
+    return decision.events
 
 
 def _restarting(**about: Any) -> ClusterView:
@@ -174,9 +174,9 @@ def test_the_first_server_with_another_heap_is_watched_and_taken_back_where_it_f
 
 def test_one_that_has_left_is_watched_no_more() -> None:
     view = after(_watched(), facts.VoterRemoved("", "brokers-b-0", 101, "zookeeper-101", leaves=True), NOW)
-    verdict = restart_step(_situation(view))
-    assert verdict is not None
-    assert "watching" not in verdict.sentence
+    decision = restart_step(_situation(view))
+    assert decision is not None
+    assert "watching" not in decision.sentence
 
 
 @pytest.mark.parametrize(

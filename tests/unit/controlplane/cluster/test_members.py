@@ -162,9 +162,9 @@ def test_a_lost_vms_server_is_to_go_once_its_successor_is_there() -> None:
 def test_a_newcomer_gets_its_vote_while_the_elder_has_one() -> None:
     view = a_sharing_view(a_host(NODES[1], 103, 2, Phase.LAUNCHED))
     quorum = _quorum(100, 101, 102, 103)
-    verdict = voter_step(a_situation(view, kafka=a_snapshot(quorum=quorum, mode="zookeeper")))
-    assert verdict is not None
-    [asked] = verdict.events
+    decision = voter_step(a_situation(view, kafka=a_snapshot(quorum=quorum, mode="zookeeper")))
+    assert decision is not None
+    [asked] = decision.events
     assert isinstance(asked, facts.VoterAddRequested)
     assert (asked.id, asked.address, asked.port) == (103, f"address-of-{B2}", 2181)
 
@@ -173,9 +173,9 @@ def test_a_dead_servers_vote_goes_before_the_newcomer_gets_its_own() -> None:
     lost = replace(a_sharing_view().instances[B1], lost_at=BEFORE)
     view = a_sharing_view(lost, a_host(NODES[1], 103, 2, Phase.LAUNCHED))
     quorum = _quorum(100, 102, 103)
-    verdict = voter_step(a_situation(view, kafka=a_snapshot(quorum=quorum, mode="zookeeper")))
-    assert verdict is not None
-    [asked] = verdict.events
+    decision = voter_step(a_situation(view, kafka=a_snapshot(quorum=quorum, mode="zookeeper")))
+    assert decision is not None
+    [asked] = decision.events
     assert isinstance(asked, facts.VoterRemoveRequested)
     assert asked.id == 101
 
@@ -201,9 +201,9 @@ def test_the_elder_servers_vote_goes_before_its_empty_broker_is_stopped() -> Non
     view = a_sharing_view(old, new, voters=voters)
     quorum = _quorum(100, 101, 102, 103, voters=(100, 101, 102, 103))
     kafka = a_snapshot(quorum=quorum, mode="zookeeper", brokers=(1000, 1001, 1002, 1011))
-    verdict = departure_step(a_situation(view, kafka=kafka))
-    assert verdict is not None
-    [asked] = verdict.events
+    decision = departure_step(a_situation(view, kafka=kafka))
+    assert decision is not None
+    [asked] = decision.events
     assert isinstance(asked, facts.VoterRemoveRequested)
     assert asked.id == 101
 
@@ -222,12 +222,12 @@ def test_a_broker_whose_server_is_needed_is_not_stopped() -> None:
     view = a_sharing_view(old, new, voters=voters)
     quorum = _quorum(100, 101, 103, voters=(100, 101, 102, 103))
     kafka = a_snapshot(quorum=quorum, mode="zookeeper", brokers=(1000, 1001, 1002, 1011))
-    verdict = departure_step(a_situation(view, kafka=kafka))
-    assert verdict is not None
-    assert verdict.events == ()
-    assert verdict.wait is not None
-    assert verdict.wait.reason == "QuorumGate"
-    assert "102 is 0 records behind, silent for 60.0 s" in verdict.sentence
+    decision = departure_step(a_situation(view, kafka=kafka))
+    assert decision is not None
+    assert decision.events == ()
+    assert decision.wait is not None
+    assert decision.wait.reason == "QuorumGate"
+    assert "102 is 0 records behind, silent for 60.0 s" in decision.sentence
 
 
 def test_a_vote_that_is_taken_marks_that_server_alone() -> None:
@@ -256,18 +256,18 @@ def test_a_broker_that_serves_has_not_joined_before_its_server_votes() -> None:
     report = seen.report.model_copy(update={"services": (*seen.report.services, server)})
     quorum = _quorum(100, 101, 102, 103)
     kafka = a_snapshot(quorum=quorum, mode="zookeeper", brokers=(1000, 1001, 1002, 1011))
-    verdict = arrival_step(a_situation(view, kafka=kafka, reports={B2: replace(seen, report=report)}))
-    assert verdict is not None
-    assert verdict.events == ()
-    assert verdict.sentence == (
+    decision = arrival_step(a_situation(view, kafka=kafka, reports={B2: replace(seen, report=report)}))
+    assert decision is not None
+    assert decision.events == ()
+    assert decision.sentence == (
         f"waiting for {B2} (running; its ZooKeeper server: running, no vote yet: 3 of 3 voters keep up, controller 103 "
         "is 0 records behind) to join"
     )
     voting = _quorum(100, 101, 102, 103, voters=(100, 101, 102, 103))
     kafka = replace(kafka, quorum=voting)
-    verdict = arrival_step(a_situation(view, kafka=kafka, reports={B2: replace(seen, report=report)}))
-    assert verdict is not None
-    assert verdict.events == (facts.InstanceJoined(B2, 1011),)
+    decision = arrival_step(a_situation(view, kafka=kafka, reports={B2: replace(seen, report=report)}))
+    assert decision is not None
+    assert decision.events == (facts.InstanceJoined(B2, 1011),)
 
 
 @pytest.mark.parametrize(("others", "given_up"), [(Phase.LAUNCHED, 3), (Phase.REQUESTED, 0), (Phase.JOINED, 1)])
@@ -278,9 +278,9 @@ def test_a_founder_whose_broker_does_not_come_is_given_up_where_another_broker_s
     young = {k: replace(i, phase=others) for k, i in view.instances.items()}
     young[B1] = replace(young[B1], phase=Phase.LAUNCHED)
     late = replace(view, instances=young)
-    verdict = arrival_step(a_situation(late, now=NOW + timedelta(seconds=60), reports={}))
-    assert verdict is not None
-    assert [type(e) for e in verdict.events] == [facts.JoinFailed] * given_up
+    decision = arrival_step(a_situation(late, now=NOW + timedelta(seconds=60), reports={}))
+    assert decision is not None
+    assert [type(e) for e in decision.events] == [facts.JoinFailed] * given_up
 
 
 # --- ids, and who is told of them ---------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from controlplane.cluster.places import places_of
 from controlplane.cluster.view import ConditionView
 from controlplane.converger.conditions.changes import condition_changes
 from controlplane.converger.conditions.drift import NETWORK_DRIFT, drift_told, network_drift_told
-from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.decision import Decision
 from controlplane.converger.situation.situation import Situation
 from providers.audits import Drift
 from tests.builders import BEFORE, NOW, a_situation, a_view
@@ -50,7 +50,7 @@ def test_a_place_the_cluster_has_left_says_nothing() -> None:
 
 
 def changes(situation: Situation) -> list[str]:
-    return [c.type for c in condition_changes(situation, Verdict("at rest")) if c.type == "CloudDrift"]
+    return [c.type for c in condition_changes(situation, Decision("at rest")) if c.type == "CloudDrift"]
 
 
 def test_only_changes_are_recorded_other_things_among_them() -> None:

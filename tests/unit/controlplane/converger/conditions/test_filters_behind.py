@@ -18,7 +18,7 @@ from controlplane.converger.conditions.packet_filters import (
     FilterWatch,
     filters_told,
 )
-from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.decision import Decision
 from tests.builders import BEFORE, NOW, a_report, a_situation, a_view, an_instance
 
 VIEW = a_view()
@@ -113,7 +113,7 @@ def test_the_condition_names_the_vm_why_and_what_to_do_and_ends_when_it_has_foll
 
     known = ConditionView(told.status, told.reason, told.message, BEFORE)
     had = replace(VIEW, conditions={**VIEW.conditions, FILTER_BEHIND: known})
-    changes = condition_changes(a_situation(had, filters_behind={}), Verdict("at rest"))
+    changes = condition_changes(a_situation(had, filters_behind={}), Decision("at rest"))
     assert [(c.type, c.status) for c in changes if c.type == FILTER_BEHIND] == [(FILTER_BEHIND, False)]
 
 

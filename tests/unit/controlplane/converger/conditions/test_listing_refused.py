@@ -8,7 +8,7 @@ from controlplane.cluster.view import ConditionView
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.conditions.changes import condition_changes
 from controlplane.converger.conditions.listing_refused import LISTING_REFUSED
-from controlplane.converger.situation.decision import Verdict, Wait
+from controlplane.converger.situation.decision import Decision, Wait
 from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.clouds.networking import network_step
 from events import facts
@@ -19,7 +19,7 @@ WORDS = "ec2:DescribeInstances is not allowed: {place}: listing: no (Unauthorize
 
 
 def told(situation: Situation) -> list[facts.ConditionChanged]:
-    return [c for c in condition_changes(situation, Verdict("at rest")) if c.type == LISTING_REFUSED]
+    return [c for c in condition_changes(situation, Decision("at rest")) if c.type == LISTING_REFUSED]
 
 
 def refused(request: int = 1, **seen: object) -> Situation:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ConditionView
 from controlplane.converger.conditions.changes import ORPHANS, condition_changes
-from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.decision import Decision
 from controlplane.converger.situation.situation import Situation
 from events import facts
 from providers.base import CloudInstance
@@ -16,7 +16,7 @@ THERE = an_inventory(VIEW).instances
 
 
 def told(situation: Situation) -> list[facts.ConditionChanged]:
-    return [c for c in condition_changes(situation, Verdict("at rest")) if c.type == ORPHANS]
+    return [c for c in condition_changes(situation, Decision("at rest")) if c.type == ORPHANS]
 
 
 def carrying(node: str, vm_id: str) -> CloudInstance:

@@ -7,7 +7,7 @@ from controlplane.cluster.view import ConditionView
 from controlplane.cluster.views.topics import TopicsView, TopicView
 from controlplane.converger.conditions.changes import condition_changes
 from controlplane.converger.conditions.single_copies import single_copies
-from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.decision import Decision
 from events import facts
 from tests.builders import BEFORE, a_document, a_partition, a_situation, a_snapshot, a_view
 
@@ -76,5 +76,5 @@ def test_another_topic_is_a_change_and_the_same_is_none() -> None:
         known = replace(
             view, conditions={**view.conditions, first.type: ConditionView(True, first.reason, first.message, BEFORE)}
         )
-        told = condition_changes(a_situation(known, kafka=a_snapshot(*partitions)), Verdict("at rest"))
+        told = condition_changes(a_situation(known, kafka=a_snapshot(*partitions)), Decision("at rest"))
         assert len([one for one in told if one.type == "SingleCopies"]) == changes

@@ -14,7 +14,7 @@ from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.conditions.changes import condition_changes
 from controlplane.converger.ladder.decide import decide
 from controlplane.converger.questions.services.cluster_healthy import cluster_is_whole
-from controlplane.converger.situation.decision import Verdict, Wait
+from controlplane.converger.situation.decision import Decision, Wait
 from controlplane.converger.situation.effects import ClearThrottles, ElectPreferred, RaiseFeature, StartRun, Unregister
 from controlplane.converger.steps.deletion import STOP_WITHIN_S, deletion_step
 from controlplane.converger.steps.housekeeping import housekeeping_step
@@ -28,10 +28,10 @@ OLD_LEVEL = {"metadata.version": FeatureSeen(27, 7, 29)}
 NEW_LEVEL = {"metadata.version": FeatureSeen(29, 7, 29)}
 
 
-def _reason(verdict: Verdict | None) -> str:
-    assert verdict is not None
-    assert not verdict.events
-    return verdict.wait.reason if verdict.wait else ""
+def _reason(decision: Decision | None) -> str:
+    assert decision is not None
+    assert not decision.events
+    return decision.wait.reason if decision.wait else ""
 
 
 # --- finalisation -----------------------------------------------------------------------------------------------------
@@ -43,7 +43,7 @@ def _rolled(**overrides: Any) -> ClusterView:
     return a_view(**{"generation": 2, "recycling": 2, "document": newer, "replaced_at": BEFORE, **overrides})
 
 
-def _finalise(view: ClusterView, **seen: Any) -> Verdict | None:
+def _finalise(view: ClusterView, **seen: Any) -> Decision | None:
     return finalisation_step(a_situation(view, **{"kafka": a_snapshot(features=OLD_LEVEL), **seen}))
 
 
@@ -52,18 +52,18 @@ def test_a_generation_that_is_reached_is_not_reached_again() -> None:
 
 
 def test_a_new_level_is_an_intent_before_it_is_raised() -> None:
-    verdict = _finalise(_rolled())
-    assert verdict is not None
-    requested = verdict.events[0]
+    decision = _finalise(_rolled())
+    assert decision is not None
+    requested = decision.events[0]
     assert isinstance(requested, facts.FinalisationRequested)
     assert (requested.feature, requested.level) == ("metadata.version", 29)
-    assert not verdict.effects
+    assert not decision.effects
 
 
 def test_a_recorded_intent_raises_the_level() -> None:
-    verdict = _finalise(_rolled(finalising=("metadata.version", 29)))
-    assert verdict is not None
-    assert verdict.effects == (RaiseFeature("metadata.version", 29),)
+    decision = _finalise(_rolled(finalising=("metadata.version", 29)))
+    assert decision is not None
+    assert decision.effects == (RaiseFeature("metadata.version", 29),)
 
 
 GHOST = an_instance("brokers-a-0", 1, Phase.RETIRED, service_id=990)
@@ -74,9 +74,9 @@ def test_a_broker_that_left_unseen_is_unregistered_before_a_level_is_raised() ->
     """A cluster that had come from ZooKeeper never reached 4.1: Kafka asked a retired broker of 3.9.1, for ever."""
     view = _rolled(finalising=("metadata.version", 29))
     there = replace(view, instances={**view.instances, "brokers-a-0.g0": GHOST})
-    verdict = _finalise(there, kafka=a_snapshot(brokers=(1000, 1001, 1002), fenced=(990,), features=OLD_LEVEL))
-    assert verdict is not None
-    assert verdict.effects == (Unregister(990),)
+    decision = _finalise(there, kafka=a_snapshot(brokers=(1000, 1001, 1002), fenced=(990,), features=OLD_LEVEL))
+    assert decision is not None
+    assert decision.effects == (Unregister(990),)
 
 
 def test_who_is_fenced_and_not_retired_or_holds_replicas_stays_registered() -> None:
@@ -87,18 +87,18 @@ def test_who_is_fenced_and_not_retired_or_holds_replicas_stays_registered() -> N
     )
     strange = a_snapshot(brokers=(1000, 1001, 1002), fenced=(991,), features=OLD_LEVEL)
     for kafka in (hosting, strange):
-        verdict = _finalise(ghost, kafka=kafka)
-        assert verdict is not None
-        assert not any(isinstance(e, Unregister) for e in verdict.effects)
+        decision = _finalise(ghost, kafka=kafka)
+        assert decision is not None
+        assert not any(isinstance(e, Unregister) for e in decision.effects)
 
 
 def test_a_retired_broker_that_kafka_calls_live_is_not_unregistered() -> None:
     """Something runs under its id: Kafka would take the call for a live broker, which then hangs."""
     view = _rolled(finalising=("metadata.version", 29))
     ghost = replace(view, instances={**view.instances, "brokers-a-0.g0": GHOST})
-    verdict = _finalise(ghost, kafka=a_snapshot(brokers=(990, 1000, 1001, 1002), features=OLD_LEVEL))
-    assert verdict is not None
-    assert verdict.effects == (RaiseFeature("metadata.version", 29),)
+    decision = _finalise(ghost, kafka=a_snapshot(brokers=(990, 1000, 1001, 1002), features=OLD_LEVEL))
+    assert decision is not None
+    assert decision.effects == (RaiseFeature("metadata.version", 29),)
 
 
 def test_who_is_dead_and_stays_registered_is_named_where_kafka_may_say_no_for_it() -> None:
@@ -107,24 +107,24 @@ def test_who_is_dead_and_stays_registered_is_named_where_kafka_may_say_no_for_it
     kafka = a_snapshot(
         a_partition("orders-0", (1000, 990)), brokers=(1000, 1001, 1002), fenced=(990, 991), features=OLD_LEVEL
     )
-    verdict = _finalise(ghost, kafka=kafka)
-    assert verdict is not None
-    assert verdict.effects == (RaiseFeature("metadata.version", 29),), "only Kafka knows what they supported"
-    assert _reason(verdict) == "FinalisationBlocked"
-    assert "broker 990 (brokers-a-0.g1, retired) is fenced and stays registered: 1 partition" in verdict.sentence
-    assert verdict.sentence.endswith("broker 991, which is none of this cluster's VMs, is fenced and stays registered")
+    decision = _finalise(ghost, kafka=kafka)
+    assert decision is not None
+    assert decision.effects == (RaiseFeature("metadata.version", 29),), "only Kafka knows what they supported"
+    assert _reason(decision) == "FinalisationBlocked"
+    assert "broker 990 (brokers-a-0.g1, retired) is fenced and stays registered: 1 partition" in decision.sentence
+    assert decision.sentence.endswith("broker 991, which is none of this cluster's VMs, is fenced and stays registered")
 
 
 def test_a_level_that_kafka_shows_is_recorded() -> None:
-    verdict = _finalise(_rolled(finalising=("metadata.version", 29)), kafka=a_snapshot(features=NEW_LEVEL))
-    assert verdict is not None
-    assert verdict.events == (facts.FeatureFinalised("metadata.version", 29),)
+    decision = _finalise(_rolled(finalising=("metadata.version", 29)), kafka=a_snapshot(features=NEW_LEVEL))
+    assert decision is not None
+    assert decision.events == (facts.FeatureFinalised("metadata.version", 29),)
 
 
 def test_with_all_levels_raised_the_generation_is_reached() -> None:
-    verdict = _finalise(_rolled(), kafka=a_snapshot(features=NEW_LEVEL))
-    assert verdict is not None
-    assert verdict.events == (facts.RecycleCompleted(2),)
+    decision = _finalise(_rolled(), kafka=a_snapshot(features=NEW_LEVEL))
+    assert decision is not None
+    assert decision.events == (facts.RecycleCompleted(2),)
 
 
 @pytest.mark.parametrize(
@@ -156,9 +156,9 @@ def test_nothing_is_finalised_while_a_vm_is_unsettled(instance: Any) -> None:
 
 def test_a_pinned_metadata_version_stays() -> None:
     pinned = a_document(version="4.2.0", config=', metadataVersion: "4.1"')
-    verdict = _finalise(_rolled(document=pinned))
-    assert verdict is not None
-    assert verdict.events == (facts.RecycleCompleted(2),)
+    decision = _finalise(_rolled(document=pinned))
+    assert decision is not None
+    assert decision.events == (facts.RecycleCompleted(2),)
 
 
 # --- upkeep -----------------------------------------------------------------------------------------------------------
@@ -166,14 +166,14 @@ def test_a_pinned_metadata_version_stays() -> None:
 LEFT_OVER = ThrottlesSeen(leader_rate={1000: 1})
 
 
-def _upkeep(*partitions: Any, **overrides: Any) -> Verdict | None:
+def _upkeep(*partitions: Any, **overrides: Any) -> Decision | None:
     return housekeeping_step(a_situation(a_view(), kafka=a_snapshot(*partitions, **overrides)))
 
 
 def test_a_throttle_nobody_needs_is_cleared() -> None:
-    verdict = _upkeep(throttles=LEFT_OVER)
-    assert verdict is not None
-    assert verdict.effects == (ClearThrottles(),)
+    decision = _upkeep(throttles=LEFT_OVER)
+    assert decision is not None
+    assert decision.effects == (ClearThrottles(),)
 
 
 def test_a_throttle_beside_a_running_move_is_left_alone() -> None:
@@ -181,9 +181,9 @@ def test_a_throttle_beside_a_running_move_is_left_alone() -> None:
 
 
 def test_leadership_goes_back_to_the_first_replica() -> None:
-    verdict = _upkeep(a_partition("orders-0", leader=1001), a_partition("orders-1"))
-    assert verdict is not None
-    assert verdict.effects == (ElectPreferred((TopicPartition("orders", 0),)),)
+    decision = _upkeep(a_partition("orders-0", leader=1001), a_partition("orders-1"))
+    assert decision is not None
+    assert decision.effects == (ElectPreferred((TopicPartition("orders", 0),)),)
 
 
 @pytest.mark.parametrize(
@@ -253,53 +253,53 @@ def test_who_holds_the_cluster(overrides: dict[str, Any], sentence: str) -> None
 
 
 def test_a_paused_cluster_begins_nothing_and_says_so() -> None:
-    verdict = decide(a_situation(a_view(paused="lunch", generation=2, document=a_document(version="4.2.0"))))
-    assert (verdict.wait and verdict.wait.reason, verdict.effects) == ("Paused", ())
-    assert facts.ConditionChanged("Paused", True, "Paused", "paused: lunch") in verdict.events
+    decision = decide(a_situation(a_view(paused="lunch", generation=2, document=a_document(version="4.2.0"))))
+    assert (decision.wait and decision.wait.reason, decision.effects) == ("Paused", ())
+    assert facts.ConditionChanged("Paused", True, "Paused", "paused: lunch") in decision.events
 
 
 def test_a_pause_that_is_over_shows_as_over() -> None:
     held = {"Paused": ConditionView(True, "Paused", "", BEFORE), **a_view().conditions}
-    verdict = decide(a_situation(a_view(paused="lunch", paused_until=PAST, conditions=held)))
-    assert facts.ConditionChanged("Paused", False, "Free", "") in verdict.events
+    decision = decide(a_situation(a_view(paused="lunch", paused_until=PAST, conditions=held)))
+    assert facts.ConditionChanged("Paused", False, "Free", "") in decision.events
 
 
 # --- conditions -------------------------------------------------------------------------------------------------------
 
 
-def _conditions(verdict: Verdict, **view: Any) -> dict[str, tuple[bool, str]]:
-    changes = condition_changes(a_situation(a_view(**view)), verdict)
+def _conditions(decision: Decision, **view: Any) -> dict[str, tuple[bool, str]]:
+    changes = condition_changes(a_situation(a_view(**view)), decision)
     return {c.type: (c.status, c.reason) for c in changes}
 
 
 def test_a_cluster_at_rest_changes_no_condition() -> None:
-    assert _conditions(Verdict("converged")) == {}
+    assert _conditions(Decision("converged")) == {}
 
 
 @pytest.mark.parametrize(("since_s", "shown"), [(19, False), (20, True)])
 def test_a_wait_is_shown_once_its_patience_is_over(since_s: int, shown: bool) -> None:
-    waiting = Verdict("waiting for it", wait=Wait(WaitReason.LOG_DIRS_NOT_EMPTY, "kedge describe orders", 20))
+    waiting = Decision("waiting for it", wait=Wait(WaitReason.LOG_DIRS_NOT_EMPTY, "kedge describe orders", 20))
     changes = _conditions(waiting, progressed_at=NOW - timedelta(seconds=since_s))
     assert changes == ({"Blocked": (True, "LogDirsNotEmpty")} if shown else {})
 
 
 def test_the_condition_names_the_next_command() -> None:
-    waiting = Verdict("waiting", wait=Wait(WaitReason.SOAK, "kedge describe orders", 0))
+    waiting = Decision("waiting", wait=Wait(WaitReason.SOAK, "kedge describe orders", 0))
     change = condition_changes(a_situation(a_view()), waiting)[0]
     assert change.message == "waiting. Next: kedge describe orders"
 
 
 def test_another_number_in_the_message_is_no_change() -> None:
     known = {**a_view().conditions, "Blocked": ConditionView(True, "Soak", "5 s more", BEFORE)}
-    assert _conditions(Verdict("4 s more", wait=Wait(WaitReason.SOAK, "", 0)), conditions=known) == {}
-    assert _conditions(Verdict("x", wait=Wait(WaitReason.LINGER, "", 0)), conditions=known) == {
+    assert _conditions(Decision("4 s more", wait=Wait(WaitReason.SOAK, "", 0)), conditions=known) == {}
+    assert _conditions(Decision("x", wait=Wait(WaitReason.LINGER, "", 0)), conditions=known) == {
         "Blocked": (True, "Linger")
     }
-    assert _conditions(Verdict("free"), conditions=known) == {"Blocked": (False, "Free")}
+    assert _conditions(Decision("free"), conditions=known) == {"Blocked": (False, "Free")}
 
 
 def test_a_new_generation_is_not_converged() -> None:
-    assert _conditions(Verdict("working"), generation=2) == {"Converged": (False, "Working")}
+    assert _conditions(Decision("working"), generation=2) == {"Converged": (False, "Working")}
 
 
 # --- deletion ---------------------------------------------------------------------------------------------------------
@@ -310,7 +310,7 @@ def _doomed(policy: str = "destroy", **overrides: Any) -> ClusterView:
     return a_view(**{**told, **overrides})
 
 
-def _delete(view: ClusterView, **seen: Any) -> Verdict | None:
+def _delete(view: ClusterView, **seen: Any) -> Decision | None:
     return deletion_step(a_situation(view, **seen))
 
 
@@ -326,43 +326,43 @@ def test_services_stop_before_their_vms_go() -> None:
 @pytest.mark.parametrize("state", ["stopped", "failed"])
 def test_once_all_have_stopped_the_destroy_is_an_intent(state: str) -> None:
     view = _doomed()
-    verdict = _delete(view, reports={i.key: a_report(i, state) for i in view.alive()})
-    assert verdict is not None
-    assert [type(e) for e in verdict.events] == [facts.DestroyRequested]
+    decision = _delete(view, reports={i.key: a_report(i, state) for i in view.alive()})
+    assert decision is not None
+    assert [type(e) for e in decision.events] == [facts.DestroyRequested]
 
 
 def test_one_that_will_not_stop_does_not_keep_the_rest() -> None:
     late = _doomed(tombstone_at=NOW - timedelta(seconds=STOP_WITHIN_S))
-    verdict = _delete(late)
-    assert verdict is not None
-    assert [type(e) for e in verdict.events] == [facts.DestroyRequested]
+    decision = _delete(late)
+    assert decision is not None
+    assert [type(e) for e in decision.events] == [facts.DestroyRequested]
 
 
 def test_retained_resources_are_let_go_of_and_not_touched() -> None:
-    verdict = _delete(_doomed("retain"))
-    assert verdict is not None
-    assert (verdict.events, verdict.effects) == ((facts.ClusterDeleted(True),), ())
+    decision = _delete(_doomed("retain"))
+    assert decision is not None
+    assert (decision.events, decision.effects) == ((facts.ClusterDeleted(True),), ())
 
 
 def test_a_cluster_without_vms_is_deleted_at_once() -> None:
-    verdict = _delete(_doomed(instances={}))
-    assert verdict is not None
-    assert verdict.events == (facts.ClusterDeleted(False),)
+    decision = _delete(_doomed(instances={}))
+    assert decision is not None
+    assert decision.events == (facts.ClusterDeleted(False),)
 
 
 def test_a_run_in_hand_ends_before_the_destroy() -> None:
     view = _doomed(intents={"i": IntentView("i", "surge", ("brokers-a-0.g1",), BEFORE)})
-    verdict = _delete(view)
-    assert verdict is not None
-    assert verdict.effects == (StartRun("i", "i.0"),)
+    decision = _delete(view)
+    assert decision is not None
+    assert decision.effects == (StartRun("i", "i.0"),)
 
 
 # --- decide -----------------------------------------------------------------------------------------------------------
 
 
 def test_at_rest_there_is_no_event_no_effect_and_a_sentence() -> None:
-    verdict = decide(a_situation(a_view()))
-    assert verdict == Verdict("converged at generation 1: 6 VMs")
+    decision = decide(a_situation(a_view()))
+    assert decision == Decision("converged at generation 1: 6 VMs")
 
 
 @pytest.mark.parametrize(
@@ -375,9 +375,9 @@ def test_at_rest_there_is_no_event_no_effect_and_a_sentence() -> None:
     ids=["a missing document", "an empty view", "deleted"],
 )
 def test_a_missing_or_empty_spec_does_nothing(view: ClusterView, sentence: str) -> None:
-    verdict = decide(a_situation(view))
-    assert (verdict.sentence, verdict.effects) == (sentence, ())
-    assert all(isinstance(e, facts.ConditionChanged) for e in verdict.events)
+    decision = decide(a_situation(view))
+    assert (decision.sentence, decision.effects) == (sentence, ())
+    assert all(isinstance(e, facts.ConditionChanged) for e in decision.events)
 
 
 EVERY_PHASE = [
@@ -396,12 +396,12 @@ def test_blindness_never_destroys(instance: Any, blind: str) -> None:
     seen: dict[str, Any] = {"inventory": None, "kafka": None, "reports": {}}
     if blind == "everything is stale":
         seen = {"kafka": a_snapshot(brokers=(1000, 1001, 1002, 1010), at=STALE), "reports": {}}
-    verdict = decide(a_situation(view, **seen))
+    decision = decide(a_situation(view, **seen))
     controllers_of_a_dead_start = instance.phase is Phase.FAILED and not instance.is_broker
     destroys = (facts.FenceRequested, facts.RetireRequested, facts.DestroyRequested, facts.RetireCompleted)
     if not controllers_of_a_dead_start:
-        assert not any(isinstance(e, destroys) for e in verdict.events)
-    assert not any(type(e).__name__ in ("TerminateInstance", "Unregister") for e in verdict.effects)
+        assert not any(isinstance(e, destroys) for e in decision.events)
+    assert not any(type(e).__name__ in ("TerminateInstance", "Unregister") for e in decision.effects)
 
 
 def test_who_is_only_about_to_get_a_copy_does_not_keep_the_one_that_has_it_from_its_cure() -> None:

@@ -8,7 +8,7 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.views.running_settings import Before, RestartView
 from controlplane.cluster.wait_reasons import is_for_a_person
 from controlplane.converger.ladder.decide import decide
-from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.decision import Decision
 from events import facts
 from planner.healing import Cure, PastCure
 from tests.builders import (
@@ -29,7 +29,7 @@ AWAY = a_snapshot(a_partition("orders-0", isr=(1001, 1002)), brokers=(1001, 1002
 CURED_AT = NOW - timedelta(minutes=9)
 
 
-def _decide(*cures: PastCure, since_s: float = 190, **restart: Any) -> Verdict:
+def _decide(*cures: PastCure, since_s: float = 190, **restart: Any) -> Decision:
     """A broker is not back from the second start of a restart, and its neighbour is to be handed over."""
     values: dict[str, Any] = {"new_settings": False, "reverting": "not back in sync after 120 s: starting", **restart}
     view = a_view(
@@ -49,15 +49,15 @@ def _decide(*cures: PastCure, since_s: float = 190, **restart: Any) -> Verdict:
 
 def test_a_handover_that_waits_does_not_hide_that_the_restart_of_another_failed() -> None:
     """`kedge describe` told only that the handover waits for a broker that is being restarted."""
-    verdict = _decide(PastCure("brokers-a-0", "wrong_identity", Cure.RESTART, CURED_AT))
-    (told,) = (e for e in verdict.events if isinstance(e, facts.ConditionChanged) and e.type == "Blocked")
+    decision = _decide(PastCure("brokers-a-0", "wrong_identity", Cure.RESTART, CURED_AT))
+    (told,) = (e for e in decision.events if isinstance(e, facts.ConditionChanged) and e.type == "Blocked")
     assert told.reason == "RestartFailed"
     assert told.message == (
         "brokers-a-0.g1 is not back after another start either (starting after 190 s); no new VM: brokers-a-0 had its "
         "restart at 11:51 UTC: the next cure at 12:01 UTC at the earliest"
     )
-    assert verdict.wait is not None
-    assert verdict.wait.until == CURED_AT + timedelta(minutes=10)
+    assert decision.wait is not None
+    assert decision.wait.until == CURED_AT + timedelta(minutes=10)
 
 
 def test_a_failed_restart_that_is_tried_again_by_itself_is_nobodys_to_end_and_another_one_is() -> None:
@@ -69,5 +69,5 @@ def test_a_failed_restart_that_is_tried_again_by_itself_is_nobodys_to_end_and_an
 
 
 def test_one_that_may_yet_come_back_is_waited_for_in_the_words_of_the_handover() -> None:
-    verdict = _decide(since_s=60)
-    assert verdict.sentence.startswith("handover of brokers-c-0: broker 1000 (brokers-a-0.g1, rack a) is away since")
+    decision = _decide(since_s=60)
+    assert decision.sentence.startswith("handover of brokers-c-0: broker 1000 (brokers-a-0.g1, rack a) is away since")

@@ -12,7 +12,7 @@ from controlplane.converger.ladder.decide import decide
 from controlplane.converger.ladder.rung import Begins
 from controlplane.converger.ladder.rungs import LADDER
 from controlplane.converger.questions.stages import stage_words
-from controlplane.converger.situation.decision import Verdict, Wait
+from controlplane.converger.situation.decision import Decision, Wait
 from controlplane.converger.situation.situation import Allowance
 from controlplane.converger.tick.fleet_brake import FleetBrake
 from controlplane.fleet.spec_order import StageWait
@@ -29,21 +29,21 @@ def _outdated(windows: str = "", **overrides: Any) -> ClusterView:
     return a_view(*instances, generation=2, document=a_document(version="4.2.0", windows=windows), **overrides)
 
 
-def _decided(view: ClusterView, order: StageWait | None = ROLLS, **situation: Any) -> Verdict:
+def _decided(view: ClusterView, order: StageWait | None = ROLLS, **situation: Any) -> Decision:
     return decide(a_situation(view, order=order, **situation))
 
 
-def _told(verdict: Verdict) -> facts.ConditionChanged | None:
-    found = (e for e in verdict.events if isinstance(e, facts.ConditionChanged) and e.type == STAGE_WAITS)
+def _told(decision: Decision) -> facts.ConditionChanged | None:
+    found = (e for e in decision.events if isinstance(e, facts.ConditionChanged) and e.type == STAGE_WAITS)
     return next(found, None)
 
 
 def test_a_roll_waits_for_the_stage_before_it_and_says_for_whom() -> None:
     assert any(isinstance(e, facts.RecycleStarted) for e in _decided(_outdated(), None).events)
-    verdict = _decided(_outdated())
-    assert verdict.wait is not None
-    assert verdict.wait.reason == WaitReason.FLEET_ORDER
-    assert verdict.sentence.startswith(f"{ROLLS.words}; then: working towards generation 2")
+    decision = _decided(_outdated())
+    assert decision.wait is not None
+    assert decision.wait.reason == WaitReason.FLEET_ORDER
+    assert decision.sentence.startswith(f"{ROLLS.words}; then: working towards generation 2")
 
 
 def test_the_steps_that_wait_are_those_that_bring_a_changed_spec_about() -> None:
@@ -73,8 +73,8 @@ def test_the_condition_says_who_is_waited_for_and_what_a_person_may_do_where_one
 def test_it_blames_nobody_for_the_time_in_which_it_waited() -> None:
     waited = {STAGE_WAITS: ConditionView(True, WaitReason.FLEET_ORDER, "", BEFORE)}
     braked = Allowance(may_roll=False, reason="10 clusters are rolling")
-    verdict = _decided(_outdated(progressed_at=BEFORE, conditions=waited), None, allowance=braked)
-    changed = {c.type: c for c in verdict.events if isinstance(c, facts.ConditionChanged)}
+    decision = _decided(_outdated(progressed_at=BEFORE, conditions=waited), None, allowance=braked)
+    changed = {c.type: c for c in decision.events if isinstance(c, facts.ConditionChanged)}
     assert not changed[STAGE_WAITS].status
     assert "Blocked" not in changed
 
@@ -83,9 +83,9 @@ def test_a_vm_that_is_lost_is_replaced_at_any_time() -> None:
     view = _outdated()
     lost = replace(view.instances["brokers-b-0.g1"], lost_at=BEFORE)
     mending = changed_view(view, instances={**view.instances, lost.key: lost}, recycling=2)
-    verdict = _decided(mending, loss_grace_s=0.0)
-    asked = [e for e in verdict.events if isinstance(e, facts.SurgeRequested)]
-    assert [i.node for e in asked for i in e.instances] == ["brokers-b-0"], verdict.sentence
+    decision = _decided(mending, loss_grace_s=0.0)
+    asked = [e for e in decision.events if isinstance(e, facts.SurgeRequested)]
+    assert [i.node for e in asked for i in e.instances] == ["brokers-b-0"], decision.sentence
 
 
 @pytest.mark.parametrize("waived", [(2, "asked by anna: a fix"), (1, "asked by anna: another fix")])
@@ -97,10 +97,10 @@ def test_a_permission_lets_its_own_generation_go_first(waived: tuple[int, str]) 
 
 
 def test_a_window_is_told_before_the_stage() -> None:
-    verdict = _decided(_outdated(SHUT))
-    assert verdict.wait is not None
-    assert verdict.wait.reason == WaitReason.WINDOW
-    assert _told(verdict) is None
+    decision = _decided(_outdated(SHUT))
+    assert decision.wait is not None
+    assert decision.wait.reason == WaitReason.WINDOW
+    assert _told(decision) is None
 
 
 def test_who_waits_keeps_no_place_among_those_that_roll() -> None:

@@ -97,11 +97,11 @@ def test_every_event_of_a_voluntary_step_begins_something_or_is_known_not_to() -
 
 def test_a_roll_begins_in_its_window_and_not_outside() -> None:
     assert _begins(_outdated(OPEN))
-    verdict = decide(a_situation(_outdated()))
-    assert verdict.wait is not None
-    assert verdict.wait.reason == WaitReason.WINDOW
+    decision = decide(a_situation(_outdated()))
+    assert decision.wait is not None
+    assert decision.wait.reason == WaitReason.WINDOW
     expected = "waits for its window, which opens at 2026-01-01 15:00 UTC (in 3 h); then: working towards generation 2"
-    assert verdict.sentence.startswith(expected)
+    assert decision.sentence.startswith(expected)
 
 
 def test_a_cluster_without_windows_begins_at_any_time() -> None:
@@ -117,9 +117,9 @@ def test_what_waits_for_its_window_asks_the_fleet_for_no_place_and_no_vm() -> No
     braked = Allowance(may_roll=False, reason="10 clusters are rolling")
     spent = Allowance(upgrade=SurgeShare(0, "all 20 surge VMs are taken", ("payments",)))
     for allowance in (braked, spent):
-        verdict = decide(a_situation(_outdated(), allowance=allowance))
-        assert verdict.wait is not None
-        assert (verdict.wait.reason, verdict.wait.ask) == (WaitReason.WINDOW, None)
+        decision = decide(a_situation(_outdated(), allowance=allowance))
+        assert decision.wait is not None
+        assert (decision.wait.reason, decision.wait.ask) == (WaitReason.WINDOW, None)
 
 
 def test_a_freeze_holds_inside_the_window_and_only_who_it_names() -> None:
@@ -152,8 +152,8 @@ def test_a_zone_this_server_does_not_know_keeps_the_window_closed_and_says_so() 
     rollout = view.document.spec.rollout
     window = rollout.windows[0].model_copy(update={"zone": "Mars/Olympus"})
     spec = view.document.spec.model_copy(update={"rollout": rollout.model_copy(update={"windows": (window,)})})
-    verdict = decide(a_situation(replace(view, document=view.document.model_copy(update={"spec": spec}))))
-    assert "time zone 'Mars/Olympus' is unknown to this server; nobody can say when it opens" in verdict.sentence
+    decision = decide(a_situation(replace(view, document=view.document.model_copy(update={"spec": spec}))))
+    assert "time zone 'Mars/Olympus' is unknown to this server; nobody can say when it opens" in decision.sentence
 
 
 def test_a_vm_that_a_cure_wants_replaced_is_replaced_outside_the_window_and_one_a_person_wants_is_not() -> None:

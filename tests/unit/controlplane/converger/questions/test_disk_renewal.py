@@ -19,7 +19,7 @@ from controlplane.converger.questions.clouds.rendering import terraform_run
 from controlplane.converger.questions.disk_renewal import failed_disks
 from controlplane.converger.questions.documents import document_for
 from controlplane.converger.questions.rolls.stop_gates import broker_gate
-from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.decision import Decision
 from controlplane.converger.steps.health.healing import healing_step
 from controlplane.converger.steps.rolls.handovers import handover_step
 from controlplane.kafka.deadline import Deadline
@@ -133,9 +133,9 @@ def test_only_the_new_disk_may_be_formatted() -> None:
 def _hand_over(isr: tuple[int, ...]) -> str:
     old, successor = a_broker(NODE, phase=Phase.RELEASED, bound=False), _successor(Phase.JOINED, bound=True)
     kafka = a_snapshot(a_partition("orders-0", (1000, 1001, 1002), isr=isr))
-    verdict = decide(a_situation(a_view_of_two(old, successor), kafka=kafka))
-    retired = [e for e in verdict.events if isinstance(e, facts.RetireRequested)]
-    return str(retired[0].volumes) if retired else verdict.sentence
+    decision = decide(a_situation(a_view_of_two(old, successor), kafka=kafka))
+    retired = [e for e in decision.events if isinstance(e, facts.RetireRequested)]
+    return str(retired[0].volumes) if retired else decision.sentence
 
 
 def test_the_old_disk_is_kept_until_every_copy_is_whole_and_then_goes_alone() -> None:
@@ -222,9 +222,9 @@ def _cure(**more: Any) -> object:
     finding = {"name": "log_dir_failed", "since": BEFORE, "message": "1 log directories are offline"}
     reports = {**an_observation(view).reports, KEY: a_report(view.instances[KEY], findings=[finding])}
     kafka = a_snapshot(log_dirs={}, failed_dirs={1000: FailedDirsSeen(("/r/volumes/data2/kafka",), 3, 30)})
-    verdict = healing_step(a_situation(view, reports=reports, kafka=kafka))
-    assert verdict is not None
-    return verdict.events[1]
+    decision = healing_step(a_situation(view, reports=reports, kafka=kafka))
+    assert decision is not None
+    return decision.events[1]
 
 
 def test_a_failed_disk_is_replaced_alone_where_that_can_be_and_never_handed_over() -> None:
@@ -239,8 +239,8 @@ def _cure_of_lost(*findings: str, key: str = KEY, **more: Any) -> object | None:
     told = [{"name": name, "since": BEFORE, "message": "it is empty"} for name in findings]
     reports = {**an_observation(view).reports, key: a_report(view.instances[key], "failed", findings=told)}
     kafka = a_snapshot(brokers=(1001, 1002), fenced=(1000,))
-    verdict = healing_step(a_situation(view, reports=reports, kafka=kafka))
-    return verdict.events[1] if verdict is not None else None
+    decision = healing_step(a_situation(view, reports=reports, kafka=kafka))
+    return decision.events[1] if decision is not None else None
 
 
 def test_a_broker_that_does_not_start_for_a_lost_directory_gets_that_one_anew() -> None:
@@ -263,7 +263,7 @@ def _successor_lost_while_it_filled_its_disk() -> ClusterView:
     )
 
 
-def _handed_over(view: ClusterView, *partitions: PartitionSeen, **kafka: Any) -> Verdict | None:
+def _handed_over(view: ClusterView, *partitions: PartitionSeen, **kafka: Any) -> Decision | None:
     successors = (i for i in view.of_node(NODE) if i.planned.handover)
     reports = {i.key: a_report(i, "running") for i in successors}
     return handover_step(a_situation(view, kafka=a_snapshot(*partitions, **kafka), reports=reports))

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from controlplane.converger.questions.disk_room import overfull_disk, untold_disks
-from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.decision import Decision
 from controlplane.converger.steps.rolls.drains import drain_step
 from events import facts
 from events.quantities import MIB
@@ -101,12 +101,12 @@ def test_what_others_copy_takes_room_in_the_directory_it_is_in_or_in_each() -> N
 # --- what the drain makes of it ---------------------------------------------------------------------------------------
 
 
-def _step(kafka: KafkaSnapshot, **drain: Any) -> Verdict:
+def _step(kafka: KafkaSnapshot, **drain: Any) -> Decision:
     successor = an_instance("brokers-a-0", 2, service_id=1010)
     view = a_view(successor, drain=a_drain(**drain))
-    verdict = drain_step(a_situation(view, kafka=kafka, plan=PLAN, plan_sha256="sha"))
-    assert verdict is not None
-    return verdict
+    decision = drain_step(a_situation(view, kafka=kafka, plan=PLAN, plan_sha256="sha"))
+    assert decision is not None
+    return decision
 
 
 def test_the_first_batch_begins_where_there_is_room() -> None:
@@ -114,9 +114,9 @@ def test_the_first_batch_begins_where_there_is_room() -> None:
 
 
 def test_a_disk_fuller_than_foreseen_has_the_drain_planned_again_before_the_first_batch() -> None:
-    verdict = _step(_kafka(_disk(750)), batch=-1)
-    assert not verdict.effects
-    (failed,) = verdict.events
+    decision = _step(_kafka(_disk(750)), batch=-1)
+    assert not decision.effects
+    (failed,) = decision.events
     assert isinstance(failed, facts.DrainPlanFailed)
     assert not failed.infeasible
     assert "broker 1010 has 750 of 1000 MiB in use" in failed.reason
@@ -129,8 +129,8 @@ def test_a_disk_that_filled_up_since_is_noticed_before_the_next_batch() -> None:
 
 
 def test_nothing_is_sent_to_a_disk_nobody_told_of() -> None:
-    verdict = _step(_kafka(None), batch=-1)
-    assert (verdict.events, verdict.effects) == ((), ())
-    assert verdict.wait is not None
-    assert verdict.wait.reason == "KafkaUnknown"
-    assert "broker 1010 has not told" in verdict.sentence
+    decision = _step(_kafka(None), batch=-1)
+    assert (decision.events, decision.effects) == ((), ())
+    assert decision.wait is not None
+    assert decision.wait.reason == "KafkaUnknown"
+    assert "broker 1010 has not told" in decision.sentence

@@ -17,7 +17,7 @@ from controlplane.commands.deciders.chaos import Fault
 from controlplane.converger.questions.health.cure_gates import healing_gate
 from controlplane.converger.questions.running.restart_safety import restart_safety
 from controlplane.converger.questions.unavailability import brokers_away, may_go_away, most_away
-from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.decision import Decision
 from controlplane.converger.steps.rolls.handovers import handover_step
 from controlplane.converger.steps.running.restarts import restart_step
 from controlplane.kafka.gates import Gate
@@ -182,32 +182,32 @@ def test_a_cure_by_restart_counts_no_copy_on_a_vm_that_is_gone_though_kafka_has_
 # --- what asks ----------------------------------------------------------------------------------------------------
 
 
-def _restart(**view: Any) -> Verdict:
+def _restart(**view: Any) -> Decision:
     rolling = RollingRestartView("r", (A,), (A,), "asked by anna", BEFORE)
-    verdict = restart_step(a_situation(a_view(recycling=1, rolling_restart=rolling, **view), kafka=ALL))
-    assert verdict is not None
-    return verdict
+    decision = restart_step(a_situation(a_view(recycling=1, rolling_restart=rolling, **view), kafka=ALL))
+    assert decision is not None
+    return decision
 
 
 def test_a_restart_waits_with_the_name_of_the_one_that_is_away() -> None:
     paused = ChaosView("x", Fault.PAUSE, (C,), "game day", BEFORE, 60.0)
-    verdict = _restart(chaos={"x": paused})
-    assert (verdict.events, verdict.wait and verdict.wait.reason) == ((), "MaxUnavailable")
-    assert verdict.sentence.startswith(f"restart of {A}: {SINCE}chaos: pause")
+    decision = _restart(chaos={"x": paused})
+    assert (decision.events, decision.wait and decision.wait.reason) == ((), "MaxUnavailable")
+    assert decision.sentence.startswith(f"restart of {A}: {SINCE}chaos: pause")
     assert [type(e) for e in _restart().events] == [facts.RestartRequested]
 
 
-def _hand_over(*instances: InstanceView, **view: Any) -> Verdict | None:
+def _hand_over(*instances: InstanceView, **view: Any) -> Decision | None:
     there = a_view(SUCCESSOR_OF_A, *instances, document=a_document(**REATTACH), **view)
     reports = {i.key: a_report(i, "") for i in (SUCCESSOR_OF_A, SUCCESSOR_OF_C)}
     return handover_step(a_situation(there, kafka=ALL, reports=reports))
 
 
 def test_a_handover_waits_while_another_broker_is_being_restarted() -> None:
-    verdict = _hand_over(restarts={C: _restarting(C)})
-    assert verdict is not None
-    assert (verdict.events, verdict.wait and verdict.wait.reason) == ((), "MaxUnavailable")
-    assert verdict.sentence.startswith(f"handover of brokers-a-0: {SINCE}it is being restarted")
+    decision = _hand_over(restarts={C: _restarting(C)})
+    assert decision is not None
+    assert (decision.events, decision.wait and decision.wait.reason) == ((), "MaxUnavailable")
+    assert decision.sentence.startswith(f"handover of brokers-a-0: {SINCE}it is being restarted")
     free = _hand_over()
     assert free is not None
     assert free.events == (facts.FenceRequested((A,), "handover to brokers-a-0.g2"),)
@@ -238,9 +238,9 @@ def test_the_cure_of_a_sick_broker_does_not_wait_for_others() -> None:
     asked = ReplaceView("healing of disk-slow", new_disk=False, requested_at=BEFORE)
     cure = PastCure("brokers-a-0", "disk-slow", Cure.REPLACE, BEFORE)
     paused = {"x": ChaosView("x", Fault.PAUSE, (C,), "game day", BEFORE, 60.0)}
-    verdict = _hand_over(to_replace={A: asked}, cures=(cure,), chaos=paused)
-    assert verdict is not None
-    assert [type(e) for e in verdict.events] == [facts.FenceRequested]
+    decision = _hand_over(to_replace={A: asked}, cures=(cure,), chaos=paused)
+    assert decision is not None
+    assert [type(e) for e in decision.events] == [facts.FenceRequested]
     by_a_person = _hand_over(to_replace={A: asked}, chaos=paused)
     assert by_a_person is not None
     assert by_a_person.events == ()

@@ -9,7 +9,7 @@ import pytest
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
-from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.decision import Decision
 from controlplane.converger.steps.deletion import STOP_WITHIN_S, deletion_step
 from controlplane.converger.steps.rolls.abort import abort_step, revertible
 from events import facts
@@ -25,13 +25,13 @@ def _condemned(*instances: InstanceView, since_s: float = 0.0, **overrides: Any)
     return a_view(*instances, **{"tombstone": "orders", "tombstone_at": at, **overrides})
 
 
-def _deleted(view: ClusterView, **states: str) -> Verdict:
+def _deleted(view: ClusterView, **states: str) -> Decision:
     """`states`: what the agents last said of the service, by node with dashes as underlines."""
     said = ((i, states.get(i.node.replace("-", "_"))) for i in view.alive())
     reports = {i.key: a_report(i, state) for i, state in said if state is not None}
-    verdict = deletion_step(a_situation(view, reports=reports))
-    assert verdict is not None
-    return verdict
+    decision = deletion_step(a_situation(view, reports=reports))
+    assert decision is not None
+    return decision
 
 
 def test_services_get_a_minute_and_a_half_to_stop() -> None:
@@ -48,9 +48,9 @@ def test_who_has_no_disk_yet_or_is_gone_is_not_waited_for() -> None:
     gone = an_instance("brokers-b-0", lost_at=BEFORE)
     view = _condemned(young, gone)
     reports = {i.key: a_report(i, "running") for i in (young, gone)}
-    verdict = deletion_step(a_situation(view, reports=reports))
-    assert verdict is not None
-    assert [type(e) for e in verdict.events] == [facts.DestroyRequested]
+    decision = deletion_step(a_situation(view, reports=reports))
+    assert decision is not None
+    assert [type(e) for e in decision.events] == [facts.DestroyRequested]
 
 
 def test_one_place_is_destroyed_whole_by_one_intent() -> None:
@@ -68,12 +68,12 @@ def _aborted(*instances: InstanceView, **overrides: Any) -> ClusterView:
     return a_view(*instances, **{"aborting": "second thoughts", "paused": "second thoughts", **overrides})
 
 
-def _step(*instances: InstanceView, **kafka: Any) -> Verdict:
+def _step(*instances: InstanceView, **kafka: Any) -> Decision:
     partitions = kafka.pop("partitions", ())
     seen = a_snapshot(*partitions, **{"brokers": LIVE, **kafka})
-    verdict = abort_step(a_situation(_aborted(*instances), kafka=seen))
-    assert verdict is not None
-    return verdict
+    decision = abort_step(a_situation(_aborted(*instances), kafka=seen))
+    assert decision is not None
+    return decision
 
 
 def test_a_node_whose_broker_is_gone_hides_no_other_one_that_is_taken_back() -> None:
@@ -84,8 +84,8 @@ def test_a_node_whose_broker_is_gone_hides_no_other_one_that_is_taken_back() -> 
 
 def test_the_first_of_several_whose_disks_are_not_empty_says_so() -> None:
     filled = {1010: LogDirsSeen(1, 5, 100, 50), 1011: LogDirsSeen(2, 6, 100, 50)}
-    verdict = _step(*SUCCESSORS, log_dirs=filled)
-    assert verdict.sentence == "aborted: broker 1010 still has 1 replicas with 5 bytes on its disks"
+    decision = _step(*SUCCESSORS, log_dirs=filled)
+    assert decision.sentence == "aborted: broker 1010 still has 1 replicas with 5 bytes on its disks"
 
 
 def test_all_that_hold_something_are_drained_back_in_a_first_round_once_all_is_whole() -> None:

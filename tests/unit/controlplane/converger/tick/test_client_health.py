@@ -12,7 +12,7 @@ from controlplane.cluster.views.running_settings import Before, RestartView
 from controlplane.converger.conditions.changes import condition_changes
 from controlplane.converger.conditions.isr import GRACE as ISR_GRACE, at_min_isr
 from controlplane.converger.questions.services.registrations import GRACE, registration_wrong
-from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.decision import Decision
 from controlplane.converger.situation.situation import Situation
 from controlplane.converger.tick.health_watch import HealthWatch
 from planner.observed import BrokerSeen, KafkaSnapshot, TopicPartition
@@ -202,4 +202,4 @@ def test_seed_7731_a_broker_that_was_down_for_minutes_is_not_told_while_it_is_co
 
 def test_a_cluster_at_rest_and_well_has_none_of_these_conditions() -> None:
     situation: Situation = a_situation(a_view())
-    assert condition_changes(situation, Verdict("converged")) == ()
+    assert condition_changes(situation, Decision("converged")) == ()

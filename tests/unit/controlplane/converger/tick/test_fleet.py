@@ -9,7 +9,7 @@ import pytest
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.situation.cure_budget import FleetCures
-from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.decision import Decision
 from controlplane.converger.tick.fleet_brake import MAX_IMAGE_FAILURES, FleetBrake, is_counted
 from controlplane.runtime.backoff import CAP_S, delay_s
 from controlplane.storage.streams import cluster_stream, cluster_uid_of
@@ -196,11 +196,11 @@ def test_a_resume_of_a_cluster_that_was_cured_lets_the_fleet_cure_again() -> Non
 
 
 def test_a_cure_is_counted_while_nobody_else_can_take_the_last_one() -> None:
-    assert is_counted(Verdict("", events=(SICK,)))
-    assert is_counted(Verdict("", events=(PASSED_OVER,)))
-    assert not is_counted(Verdict("", events=(SLOW,)))
+    assert is_counted(Decision("", events=(SICK,)))
+    assert is_counted(Decision("", events=(PASSED_OVER,)))
+    assert not is_counted(Decision("", events=(SLOW,)))
     announced = facts.HealingRequested("brokers-a-0.g1", "brokers-a-0", MAINTENANCE, "replace", "its host goes down")
-    assert not is_counted(Verdict("", events=(announced,)))
+    assert not is_counted(Decision("", events=(announced,)))
 
 
 def test_other_events_are_not_even_decoded() -> None:

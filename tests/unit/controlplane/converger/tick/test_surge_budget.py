@@ -191,11 +191,11 @@ SPENT = SurgeShare(0, "1 of 1 surge VMs of account local/default are in use (bil
 
 
 def test_a_spent_budget_is_waited_for_with_a_condition_that_names_who_has_it() -> None:
-    verdict = _step(_cluster("orders"), upgrade=SPENT)
-    assert not verdict.events
-    assert verdict.sentence == f"waiting to surge brokers-a-0: {SPENT.reason}"
-    assert (verdict.wait.reason, verdict.wait.next_command) == ("SurgeBudget", "kedge describe billing")
-    assert verdict.wait.ask == UPGRADE
+    decision = _step(_cluster("orders"), upgrade=SPENT)
+    assert not decision.events
+    assert decision.sentence == f"waiting to surge brokers-a-0: {SPENT.reason}"
+    assert (decision.wait.reason, decision.wait.next_command) == ("SurgeBudget", "kedge describe billing")
+    assert decision.wait.ask == UPGRADE
 
 
 def test_a_roll_does_not_even_begin_while_the_budget_is_spent() -> None:

@@ -17,7 +17,7 @@ from controlplane.commands.deciders.lookups import NOTHING
 from controlplane.commands.deciders.nodes import replacement_asked
 from controlplane.converger.questions.clouds.missing_volumes import given_up
 from controlplane.converger.questions.clouds.rendering import terraform_run
-from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.decision import Decision
 from controlplane.converger.situation.effects import StartRun
 from controlplane.converger.situation.observation import InventorySeen
 from controlplane.converger.steps.clouds.intents import intent_step
@@ -48,10 +48,10 @@ def _without(view: ClusterView) -> InventorySeen:
     return replace(seen, volumes={k: v for k, v in seen.volumes.items() if k != VOLUME})
 
 
-def _step(view: ClusterView, inventory: InventorySeen) -> Verdict:
-    verdict = intent_step(a_situation(view, inventory=inventory))
-    assert verdict is not None
-    return verdict
+def _step(view: ClusterView, inventory: InventorySeen) -> Decision:
+    decision = intent_step(a_situation(view, inventory=inventory))
+    assert decision is not None
+    return decision
 
 
 def test_a_disk_that_is_given_up_and_not_listed_is_what_no_run_looks_for() -> None:

@@ -91,9 +91,9 @@ def found(situation: Situation) -> list[tuple[str, str]]:
 
 
 def begun(situation: Situation) -> dict[str, Any]:
-    verdict = healing_step(situation)
-    assert verdict is not None
-    return {type(e).__name__: e for e in verdict.events}
+    decision = healing_step(situation)
+    assert decision is not None
+    return {type(e).__name__: e for e in decision.events}
 
 
 # --- the three ----------------------------------------------------------------------------------------------------
@@ -297,8 +297,8 @@ def test_it_is_over_once_the_broker_serves_and_says_nothing_of_a_well_cluster() 
     told = broker_away(a_situation(a_view(), kafka=SERVES))
     assert told is not None
     assert not told.status
-    verdict = decide(a_situation(a_view(), kafka=SERVES))
-    assert not [e for e in verdict.events if isinstance(e, facts.ConditionChanged) and e.type == "BrokerAway"]
+    decision = decide(a_situation(a_view(), kafka=SERVES))
+    assert not [e for e in decision.events if isinstance(e, facts.ConditionChanged) and e.type == "BrokerAway"]
 
 
 # --- what is remembered -------------------------------------------------------------------------------------------

@@ -97,9 +97,9 @@ def test_while_another_lost_broker_is_in_the_way_its_successor_comes_before_the_
         an_instance("brokers-b-0", lost_at=LONG_AGO),
     )
     kafka = a_snapshot(a_partition("orders-0", (1000, 1001, 1002)), brokers=(1002, 1010))
-    verdict = replacement_step(a_situation(a_view(*lost), kafka=kafka))
-    assert verdict is not None
-    (started,) = (e for e in verdict.events if isinstance(e, facts.RecycleStarted))
+    decision = replacement_step(a_situation(a_view(*lost), kafka=kafka))
+    assert decision is not None
+    (started,) = (e for e in decision.events if isinstance(e, facts.RecycleStarted))
     assert started.replace == ("brokers-b-0",)
 
 
@@ -113,18 +113,18 @@ def test_a_lost_broker_whose_successor_is_lost_too_gets_its_next_successor_befor
         an_instance("brokers-b-0", 2, lost_at=LONG_AGO),
     )
     kafka = a_snapshot(a_partition("orders-0", (1000, 1001, 1002)), brokers=(1002, 1010))
-    verdict = replacement_step(a_situation(a_view(*lost), kafka=kafka))
-    assert verdict is not None
-    (started,) = (e for e in verdict.events if isinstance(e, facts.RecycleStarted))
+    decision = replacement_step(a_situation(a_view(*lost), kafka=kafka))
+    assert decision is not None
+    (started,) = (e for e in decision.events if isinstance(e, facts.RecycleStarted))
     assert started.replace == ("brokers-b-0",)
 
 
 def test_a_lost_broker_that_gets_no_successor_is_emptied_in_the_same_drain() -> None:
     """Else each of the two drains would wait for the end of the other."""
     kafka = a_snapshot(a_partition("orders-0", (1000, 1001, 1003)), brokers=(1001, 1002, 1010))
-    verdict = replacement_step(a_situation(a_view(*rack_a_lost()), kafka=kafka))
-    assert verdict is not None
-    (drain,) = (e for e in verdict.events if isinstance(e, facts.DrainRequested))
+    decision = replacement_step(a_situation(a_view(*rack_a_lost()), kafka=kafka))
+    assert decision is not None
+    (drain,) = (e for e in decision.events if isinstance(e, facts.DrainRequested))
     assert (drain.keys, drain.successors) == (("brokers-a-0.g1", "brokers-a-1.g1"), {"1000": 1010})
 
 
@@ -141,9 +141,9 @@ def test_the_next_successor_of_a_lost_broker_comes_before_others_are_emptied() -
     asked = {key: ReplaceView("its host goes down", False, NOW) for key in ("brokers-a-0.g2", "brokers-b-0.g1")}
     cures = tuple(PastCure(node, "maintenance", Cure.REPLACE, NOW) for node in ("brokers-a-0", "brokers-b-0"))
     kafka = a_snapshot(a_partition("orders-0", (1003, 1001, 1002)), brokers=(1001, 1002, 1007, 1008))
-    verdict = replacement_step(a_situation(a_view(*instances, to_replace=asked, cures=cures), kafka=kafka))
-    assert verdict is not None
-    (started,) = (e for e in verdict.events if isinstance(e, facts.RecycleStarted))
+    decision = replacement_step(a_situation(a_view(*instances, to_replace=asked, cures=cures), kafka=kafka))
+    assert decision is not None
+    (started,) = (e for e in decision.events if isinstance(e, facts.RecycleStarted))
     assert "brokers-a-0" in started.replace
 
 
@@ -163,9 +163,9 @@ def test_who_is_in_the_way_of_one_that_is_in_the_way_is_emptied_in_the_same_drai
     )
     situation = seen(*chain, instances=instances, live=(1002, 1005, 1010))
     situation = replace(situation, view=changed_view(situation.view, drain=None))
-    verdict = drain_lost(situation, superseded(situation.view), ())
-    assert verdict is not None
-    (drain,) = verdict.events
+    decision = drain_lost(situation, superseded(situation.view), ())
+    assert decision is not None
+    (drain,) = decision.events
     assert isinstance(drain, facts.DrainRequested)
     assert set(drain.outgoing) == {1000, 1003, 1004}
 
@@ -188,35 +188,35 @@ def fleet(*, spare_rack: str = "b") -> tuple[InstanceView, ...]:
 
 def test_a_move_that_may_not_be_taken_back_goes_on_to_a_live_broker_of_the_dead_ones_rack() -> None:
     situation = seen(IN_FLIGHT, instances=fleet(), live=(1002, 1005, 1010))
-    verdict = drain_step(situation)
-    assert verdict is not None
-    assert verdict.effects == (Reassign({TopicPartition("orders", 0): (1010, 1005, 1002)}),)
+    decision = drain_step(situation)
+    assert decision is not None
+    assert decision.effects == (Reassign({TopicPartition("orders", 0): (1010, 1005, 1002)}),)
 
 
 @pytest.mark.parametrize("isr", [(1002, 1003), (1002, 1003, 1010)])
 def test_a_move_waits_for_kafka_to_miss_a_dead_target_before_it_goes_elsewhere(isr: tuple[int, ...]) -> None:
     """Seeds 39280, 39294: the ISR fell under the minimum by Kedge's call. Nor is the drain put off meanwhile."""
     counted = replace(IN_FLIGHT, isr=isr, min_isr=3)
-    verdict = drain_step(seen(counted, instances=fleet(), live=(1002, 1003, 1005, 1010)))
-    assert verdict is not None
-    assert (verdict.events, verdict.effects, verdict.wait and verdict.wait.reason) == ((), (), "ReassignmentStuck")
-    assert "broker 1003 died, and Kafka still counts it in for orders-0" in verdict.sentence
+    decision = drain_step(seen(counted, instances=fleet(), live=(1002, 1003, 1005, 1010)))
+    assert decision is not None
+    assert (decision.events, decision.effects, decision.wait and decision.wait.reason) == ((), (), "ReassignmentStuck")
+    assert "broker 1003 died, and Kafka still counts it in for orders-0" in decision.sentence
 
 
 def test_two_replicas_are_in_one_rack_for_a_while_where_no_broker_of_another_lives() -> None:
     situation = seen(IN_FLIGHT, instances=fleet(spare_rack="c"), live=(1002, 1005, 1010))
-    verdict = drain_step(situation)
-    assert verdict is not None
-    assert verdict.effects == (Reassign({TopicPartition("orders", 0): (1010, 1005, 1002)}),)
+    decision = drain_step(situation)
+    assert decision is not None
+    assert decision.effects == (Reassign({TopicPartition("orders", 0): (1010, 1005, 1002)}),)
 
 
 def test_who_is_gone_is_replaced_where_no_broker_without_a_replica_lives() -> None:
     """The drain waited for one that nobody made while it was in hand (seed 39104)."""
-    verdict = drain_step(seen(IN_FLIGHT, instances=fleet(), live=(1002, 1010)))
-    assert verdict is not None
-    assert verdict.effects == ()
-    assert [type(e) for e in verdict.events] == [facts.DrainAbandoned]
-    assert "broker 1003 died and is replaced first" in verdict.sentence
+    decision = drain_step(seen(IN_FLIGHT, instances=fleet(), live=(1002, 1010)))
+    assert decision is not None
+    assert decision.effects == ()
+    assert [type(e) for e in decision.events] == [facts.DrainAbandoned]
+    assert "broker 1003 died and is replaced first" in decision.sentence
 
 
 def test_it_waits_for_one_that_may_be_back_where_no_broker_without_a_replica_lives() -> None:
@@ -233,9 +233,9 @@ def test_it_waits_for_one_that_may_be_back_where_no_broker_without_a_replica_liv
             requests=replace(situation.view.requests, to_replace=asked),
         ),
     )
-    verdict = drain_step(situation)
-    assert verdict is not None
-    assert (verdict.events, verdict.wait and verdict.wait.reason) == ((), "ReassignmentStuck")
+    decision = drain_step(situation)
+    assert decision is not None
+    assert (decision.events, decision.wait and decision.wait.reason) == ((), "ReassignmentStuck")
 
 
 def test_a_move_of_a_partition_with_two_replicas_in_a_rack_that_died_goes_on_in_two_racks() -> None:
@@ -269,16 +269,16 @@ def test_no_place_is_taken_from_who_may_have_the_only_copy(isr: tuple[int, ...])
     assert detours(situation.view, kafka, [alone], [1010]) == {}
     named = replace(alone, leader=1010)
     assert detours(situation.view, kafka, [named], [1010]) == {}
-    verdict = drain_step(situation)
-    assert verdict is not None
-    assert not any(isinstance(e, Reassign | CancelMoves) for e in verdict.effects)
+    decision = drain_step(situation)
+    assert decision is not None
+    assert not any(isinstance(e, Reassign | CancelMoves) for e in decision.effects)
 
 
 def test_what_may_be_taken_back_is_taken_back_and_sent_nowhere_else() -> None:
     whole = replace(IN_FLIGHT, isr=(1010, 1002, 1000))
-    verdict = drain_step(seen(whole, instances=fleet(), live=(1000, 1002, 1005, 1010)))
-    assert verdict is not None
-    assert verdict.effects == (CancelMoves((TopicPartition("orders", 0),)),)
+    decision = drain_step(seen(whole, instances=fleet(), live=(1000, 1002, 1005, 1010)))
+    assert decision is not None
+    assert decision.effects == (CancelMoves((TopicPartition("orders", 0),)),)
 
 
 def test_a_move_that_was_sent_elsewhere_is_not_sent_again() -> None:
@@ -291,9 +291,9 @@ def test_a_move_that_was_sent_elsewhere_is_not_sent_again() -> None:
         leader=1002,
     )
     situation = seen(sent, instances=fleet(), live=(1002, 1005, 1010))
-    verdict = drain_step(situation)
-    assert verdict is not None
-    assert not any(isinstance(e, Reassign) for e in verdict.effects)
+    decision = drain_step(situation)
+    assert decision is not None
+    assert not any(isinstance(e, Reassign) for e in decision.effects)
 
 
 def test_the_emptiest_of_several_takes_the_place() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.observed.traffic import Traffic
 from controlplane.converger.questions.moves.pacing import Pace, paced
-from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.decision import Decision
 from controlplane.converger.situation.effects import SetThrottle
 from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.rolls.drains import drain_step
@@ -168,10 +168,10 @@ def test_many_corrections_are_told_short() -> None:
 # --- in the tick ------------------------------------------------------------------------------------------------------
 
 
-def _step(traffic: Traffic, kafka: KafkaSnapshot) -> Verdict:
-    verdict = drain_step(_situation(kafka, traffic))
-    assert verdict is not None
-    return verdict
+def _step(traffic: Traffic, kafka: KafkaSnapshot) -> Decision:
+    decision = drain_step(_situation(kafka, traffic))
+    assert decision is not None
+    return decision
 
 
 def test_a_tick_that_corrects_says_when_and_why_and_the_next_one_does_nothing() -> None:
@@ -188,11 +188,11 @@ def test_a_tick_that_corrects_says_when_and_why_and_the_next_one_does_nothing() 
 
 def test_a_move_is_handed_over_under_the_rate_that_is_due() -> None:
     home = (a_partition("orders-0"), a_partition("orders-1"))
-    verdict = _step(_writes(0, 0, read_bytes_per_s={1000: 40 * MIB}), _kafka(*home))
-    throttle = verdict.effects[0]
+    decision = _step(_writes(0, 0, read_bytes_per_s={1000: 40 * MIB}), _kafka(*home))
+    throttle = decision.effects[0]
     assert isinstance(throttle, SetThrottle)
     assert _copies_get(throttle.plan.leader_bytes_per_s[1000], 0) == 50
-    assert verdict.sentence.endswith("its own traffic of 40.0 MiB/s leaves copies 50.0 MiB/s")
+    assert decision.sentence.endswith("its own traffic of 40.0 MiB/s leaves copies 50.0 MiB/s")
 
 
 def test_who_takes_gives_and_is_written_to_shares_its_volumes() -> None:

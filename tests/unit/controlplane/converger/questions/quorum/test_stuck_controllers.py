@@ -44,11 +44,11 @@ def _cures(situation: Situation) -> list[type]:
 
 
 def test_it_is_started_anew_in_the_middle_of_a_drain_that_waits_for_metadata() -> None:
-    verdict = decide(_seen())
-    restart = verdict.events[1]
+    decision = decide(_seen())
+    restart = decision.events[1]
     assert isinstance(restart, facts.RestartRequested)
     assert (restart.key, restart.start) == (STUCK, 2)
-    assert "the 2 others follow it and have its log" in verdict.sentence
+    assert "the 2 others follow it and have its log" in decision.sentence
 
 
 def test_it_is_started_anew_in_a_cluster_at_rest() -> None:

@@ -134,14 +134,14 @@ def _asked() -> ClusterView:
 
 
 def test_each_request_names_those_before_it_and_says_its_number() -> None:
-    verdict = restart_step(a_situation(_asked(), kafka=a_snapshot(*SPREAD, brokers=BROKERS)))
-    assert verdict is not None
-    first, second = verdict.events
+    decision = restart_step(a_situation(_asked(), kafka=a_snapshot(*SPREAD, brokers=BROKERS)))
+    assert decision is not None
+    first, second = decision.events
     assert isinstance(first, facts.RestartRequested)
     assert isinstance(second, facts.RestartRequested)
     assert (first.key, first.beside, second.key, second.beside) == (A0, (), A1, (A0,))
     assert (first.reason[-6:], second.reason[-6:]) == ("1 of 2", "2 of 2")
-    assert verdict.sentence.startswith(
+    assert decision.sentence.startswith(
         f"restarting {A0}, {A1} together (rack a) (asked by anna: new certificates, 1 of"
     )
 
@@ -166,22 +166,22 @@ def _both_in_hand(since_s: float) -> ClusterView:
     return replace(view, instances={**view.instances, **{i.key: i for i in there}})
 
 
-def _verdict(view: ClusterView, a0: str, a1: str) -> Any:
+def _decision(view: ClusterView, a0: str, a1: str) -> Any:
     since = {k: view.settings.restarts[k].since for k in (A0, A1)}
     told = {k: a_report(view.instances[k], s, start_id=f"{k}-2", since=since[k]) for k, s in ((A0, a0), (A1, a1))}
     return restart_in_hand_step(a_situation(view, kafka=a_snapshot(*SPREAD, brokers=BROKERS), reports=told))
 
 
 def test_who_is_back_is_done_and_the_other_one_is_waited_for() -> None:
-    assert _verdict(_both_in_hand(10), "running", "running").events == (
+    assert _decision(_both_in_hand(10), "running", "running").events == (
         facts.RestartCompleted(A0),
         facts.RestartCompleted(A1),
     )
-    assert _verdict(_both_in_hand(10), "running", "starting").events == (facts.RestartCompleted(A0),)
-    waiting = _verdict(_both_in_hand(10), "starting", "starting")
+    assert _decision(_both_in_hand(10), "running", "starting").events == (facts.RestartCompleted(A0),)
+    waiting = _decision(_both_in_hand(10), "starting", "starting")
     assert (waiting.events, A0 in waiting.sentence, A1 in waiting.sentence) == ((), True, True)
 
 
 def test_each_that_is_overdue_is_started_once_more() -> None:
-    asked = _verdict(_both_in_hand(121), "failed", "starting").events
+    asked = _decision(_both_in_hand(121), "failed", "starting").events
     assert [(e.key, e.start) for e in asked] == [(A0, 3), (A1, 3)]

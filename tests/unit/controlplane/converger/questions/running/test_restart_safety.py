@@ -111,12 +111,12 @@ def test_a_controller_needs_a_majority_that_keeps_up() -> None:
 @pytest.mark.parametrize("partition", [ORDERS, BEHIND, THIN, BELOW, MOVING], ids=str)
 def test_the_restart_that_was_asked_for_gets_the_very_same_answer(partition: Any) -> None:
     kafka = a_snapshot(partition)
-    verdict = restart_step(a_situation(_cluster(A), kafka=kafka))
-    assert verdict is not None
+    decision = restart_step(a_situation(_cluster(A), kafka=kafka))
+    assert decision is not None
     safety = _safety(kafka)
-    assert bool(verdict.events) == safety.is_safe
-    assert safety.gate.reason in verdict.sentence
-    assert verdict.wait == safety.waits
+    assert bool(decision.events) == safety.is_safe
+    assert safety.gate.reason in decision.sentence
+    assert decision.wait == safety.waits
 
 
 TOLD = {REGISTRATION_WRONG: ConditionView(True, "Fenced", "one is not as it should be", BEFORE)}

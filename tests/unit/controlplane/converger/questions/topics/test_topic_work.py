@@ -213,21 +213,21 @@ def _decided(view: ClusterView, snapshot: KafkaSnapshot, refusals: dict[str, str
 
 def test_what_kafka_refuses_is_told_of_that_topic_and_the_others_go_on() -> None:
     view = with_topics(a_topic("a"), a_topic("b"))
-    verdict = _decided(view, a_snapshot(), {"a": "Topic 'a' collides"})
-    assert isinstance(verdict.events[0], TopicsTroubled)
-    assert [(t.name, t.reason) for t in verdict.events[0].troubles] == [("a", "Refused")]
-    troubles = MappingProxyType({"a": verdict.events[0].troubles[0]})
+    decision = _decided(view, a_snapshot(), {"a": "Topic 'a' collides"})
+    assert isinstance(decision.events[0], TopicsTroubled)
+    assert [(t.name, t.reason) for t in decision.events[0].troubles] == [("a", "Refused")]
+    troubles = MappingProxyType({"a": decision.events[0].troubles[0]})
     told = replace(view, topics=replace(view.topics, troubles=troubles, pending=frozenset({"b"})))
-    verdict = _decided(told, a_snapshot(), {"a": "Topic 'a' collides"})
-    assert isinstance(verdict.events[0], TopicsChangeRequested)
-    assert verdict.events[0].create == ("b",)
+    decision = _decided(told, a_snapshot(), {"a": "Topic 'a' collides"})
+    assert isinstance(decision.events[0], TopicsChangeRequested)
+    assert decision.events[0].create == ("b",)
 
 
 @pytest.mark.parametrize("state", [{"paused": "lunch"}, {"held": "adopted"}, {"tombstone": "gone"}, {"converged": 0}])
 def test_nothing_is_begun_while_the_cluster_is_paused_held_dying_or_not_born(state: dict[str, Any]) -> None:
-    verdict = _decided(with_topics(a_topic("a"), **state), a_snapshot())
-    assert not any(isinstance(e, TopicsChangeRequested) for e in verdict.events)
-    assert not any(isinstance(e, ChangeTopics) for e in verdict.effects)
+    decision = _decided(with_topics(a_topic("a"), **state), a_snapshot())
+    assert not any(isinstance(e, TopicsChangeRequested) for e in decision.events)
+    assert not any(isinstance(e, ChangeTopics) for e in decision.effects)
 
 
 def test_stale_metadata_changes_no_topic() -> None:

@@ -15,7 +15,7 @@ from controlplane.cluster.views.drains import DrainView
 from controlplane.cluster.views.intents import IntentView
 from controlplane.converger.conditions.changes import FALLBACK, TWINS, condition_changes
 from controlplane.converger.questions.clouds.machine_choices import fallen_back
-from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.decision import Decision
 from controlplane.converger.situation.observation import CloudsSeen
 from controlplane.converger.steps.clouds.intents import intent_step
 from controlplane.converger.tick.act import drain_request
@@ -56,10 +56,10 @@ def _view(*alternatives: str, error: str = "NoCapacity: none of it left", **inte
     return a_view(NEW, intents={"i": opened}, document=_document(*alternatives))
 
 
-def _step(view: ClusterView, **inventory: Any) -> Verdict:
-    verdict = intent_step(a_situation(view, inventory=an_inventory(view, **inventory)))
-    assert verdict is not None
-    return verdict
+def _step(view: ClusterView, **inventory: Any) -> Decision:
+    decision = intent_step(a_situation(view, inventory=an_inventory(view, **inventory)))
+    assert decision is not None
+    return decision
 
 
 def _after(view: ClusterView, *told: object) -> ClusterView:
@@ -74,8 +74,8 @@ def _after(view: ClusterView, *told: object) -> ClusterView:
 
 
 def test_the_next_machine_of_the_list_is_tried_where_there_is_no_capacity() -> None:
-    verdict = _step(_view("medium", "large"))
-    assert verdict.events == (facts.MachineSubstituted("i", {NEW.key: "medium"}, "NoCapacity: none of it left"),)
+    decision = _step(_view("medium", "large"))
+    assert decision.events == (facts.MachineSubstituted("i", {NEW.key: "medium"}, "NoCapacity: none of it left"),)
 
 
 def test_each_failure_moves_on_by_one_and_the_list_begins_again() -> None:
@@ -91,8 +91,8 @@ def test_each_failure_moves_on_by_one_and_the_list_begins_again() -> None:
 
 
 def test_without_alternatives_it_is_tried_again_later() -> None:
-    verdict = _step(_view())
-    assert (verdict.events, verdict.wait and verdict.wait.reason) == ((), "RunFailed")
+    decision = _step(_view())
+    assert (decision.events, decision.wait and decision.wait.reason) == ((), "RunFailed")
 
 
 @pytest.mark.parametrize("error", ["RateLimited: slow down", "TerraformFailed: NoCapacity is a word in it"])
@@ -107,8 +107,8 @@ def test_a_vm_that_was_made_stays_what_it_is() -> None:
 
 
 def test_nothing_is_substituted_on_an_inventory_older_than_the_failure() -> None:
-    verdict = _step(_view("medium"), at=FAILED_AT - timedelta(seconds=1))
-    assert (verdict.events, verdict.wait and verdict.wait.reason) == ((), "InventoryUnknown")
+    decision = _step(_view("medium"), at=FAILED_AT - timedelta(seconds=1))
+    assert (decision.events, decision.wait and decision.wait.reason) == ((), "InventoryUnknown")
 
 
 @pytest.mark.parametrize("late_s", [0.0, 30.0])
@@ -116,18 +116,18 @@ def test_nothing_is_substituted_on_a_listing_that_may_lack_what_the_failed_try_m
     """One VM of several found no capacity: those that were made are not in the listings of some clouds at once."""
     view = _view("medium")
     situation = a_situation(view, inventory=an_inventory(view, at=NOW))
-    verdict = intent_step(
+    decision = intent_step(
         replace(situation, seen=replace(situation.seen, clouds=CloudsSeen(unlisted_s={"local": late_s})))
     )
-    assert verdict is not None
-    assert bool(verdict.events) is (late_s == 0.0)
-    assert late_s == 0.0 or (verdict.wait is not None and verdict.wait.reason == "InventoryUnknown")
+    assert decision is not None
+    assert bool(decision.events) is (late_s == 0.0)
+    assert late_s == 0.0 or (decision.wait is not None and decision.wait.reason == "InventoryUnknown")
 
 
 def test_quota_changes_no_machine_and_waits_for_a_person() -> None:
-    verdict = _step(_view("medium", error="QuotaExceeded: 64 vCPUs", retryable=False))
-    assert verdict.wait is not None
-    assert (verdict.events, verdict.wait.reason, verdict.wait.patience_s) == ((), "RunRefused", 0)
+    decision = _step(_view("medium", error="QuotaExceeded: 64 vCPUs", retryable=False))
+    assert decision.wait is not None
+    assert (decision.events, decision.wait.reason, decision.wait.patience_s) == ((), "RunRefused", 0)
 
 
 def test_a_machine_that_was_not_the_first_choice_is_told_in_a_condition() -> None:
@@ -135,7 +135,7 @@ def test_a_machine_that_was_not_the_first_choice_is_told_in_a_condition() -> Non
     other = replace(other, planned=replace(other.planned, shape="medium"))
     view = a_view(other, document=_document("medium"))
     assert fallen_back(view) == {other.key: "medium"}
-    (told,) = [c for c in condition_changes(a_situation(view), Verdict("at rest")) if c.type == FALLBACK]
+    (told,) = [c for c in condition_changes(a_situation(view), Decision("at rest")) if c.type == FALLBACK]
     assert (told.status, told.reason) == (True, "NoCapacity")
     assert f"{other.key} is medium" in told.message
     assert fallen_back(a_view(other)) == {}, "a machine of an older spec is not a fallback"
@@ -145,7 +145,7 @@ def test_twins_are_told_in_a_condition_and_never_terminated_before_their_node() 
     view = a_view()
     twin = replace(a_cloud_instance(an_instance("brokers-a-0")), id="i-twin")
     situation = a_situation(view, inventory=an_inventory(view, twins={"brokers-a-0.g1": (twin,)}))
-    (told,) = [c for c in condition_changes(situation, Verdict("at rest")) if c.type == TWINS]
+    (told,) = [c for c in condition_changes(situation, Decision("at rest")) if c.type == TWINS]
     assert (told.status, told.reason) == (True, "TwinFound")
     assert "i-twin as brokers-a-0.g1" in told.message
     assert "terminated with theirs" in told.message

@@ -12,7 +12,7 @@ from controlplane.cluster.observed.jobs import JobSeen
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.intents import IntentView
 from controlplane.converger.questions.clouds.rendering import place_of_intent
-from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.decision import Decision
 from controlplane.converger.situation.effects import StartRun, TerminateInstance
 from controlplane.converger.situation.observation import InventorySeen
 from controlplane.converger.steps.clouds.intents import MAX_RUN_FAILURES, intent_step, job_id
@@ -35,11 +35,11 @@ def _surge(**overrides: Any) -> ClusterView:
     return a_view(SURGING, intents=_intent("surge", SURGING.key, **overrides))
 
 
-def _step(view: ClusterView, job: JobSeen | None = None, **seen: Any) -> Verdict:
+def _step(view: ClusterView, job: JobSeen | None = None, **seen: Any) -> Decision:
     jobs: Mapping[str, JobSeen] = {} if job is None else {job_id(view.intents["i"]): job}
-    verdict = intent_step(a_situation(view, jobs=jobs, **seen))
-    assert verdict is not None
-    return verdict
+    decision = intent_step(a_situation(view, jobs=jobs, **seen))
+    assert decision is not None
+    return decision
 
 
 def test_without_intents_there_is_nothing_to_do() -> None:
@@ -58,15 +58,15 @@ def test_the_oldest_intent_goes_first() -> None:
 
 @pytest.mark.parametrize("state", ["queued", "running"])
 def test_a_run_under_way_is_waited_for(state: str) -> None:
-    verdict = _step(_surge(), JobSeen(state, message="creating 2 of 3"))
-    assert (verdict.effects, verdict.wait and verdict.wait.reason) == ((), "TerraformRuns")
-    assert "creating 2 of 3" in verdict.sentence
+    decision = _step(_surge(), JobSeen(state, message="creating 2 of 3"))
+    assert (decision.effects, decision.wait and decision.wait.reason) == ((), "TerraformRuns")
+    assert "creating 2 of 3" in decision.sentence
 
 
 @pytest.mark.parametrize("retryable", [True, False])
 def test_a_failed_run_is_recorded(retryable: bool) -> None:
-    verdict = _step(_surge(), JobSeen("failed", "GuardRefused", "it wants more", retryable))
-    assert verdict.events == (facts.RunFailed("i", "GuardRefused", "it wants more", retryable),)
+    decision = _step(_surge(), JobSeen("failed", "GuardRefused", "it wants more", retryable))
+    assert decision.events == (facts.RunFailed("i", "GuardRefused", "it wants more", retryable),)
 
 
 @pytest.mark.parametrize(
@@ -84,8 +84,8 @@ def test_a_failed_run_is_recorded(retryable: bool) -> None:
 def test_a_failed_intent_is_tried_again_after_its_back_off_but_not_for_ever(
     overrides: dict[str, Any], expected: object
 ) -> None:
-    verdict = _step(_surge(**overrides))
-    assert (verdict.effects[0] if verdict.effects else verdict.wait and verdict.wait.reason) == expected
+    decision = _step(_surge(**overrides))
+    assert (decision.effects[0] if decision.effects else decision.wait and decision.wait.reason) == expected
 
 
 @pytest.mark.parametrize(
@@ -97,9 +97,9 @@ def test_what_a_failed_run_may_have_made_has_time_to_be_listed_before_it_is_trie
 ) -> None:
     """A run that only deletes makes nothing, and is tried again after its back-off."""
     failed = _intent(kind, SURGING.key, failures=1, tries=1, failed_at=NOW - timedelta(seconds=since_s), error="killed")
-    verdict = _step(a_view(SURGING, intents=failed), unlisted_s={"local": 30.0})
-    assert verdict.effects == ((StartRun("i", "i.1"),) if starts else ())
-    assert starts or "again in 1 s: what it may have made is not listed" in verdict.sentence
+    decision = _step(a_view(SURGING, intents=failed), unlisted_s={"local": 30.0})
+    assert decision.effects == ((StartRun("i", "i.1"),) if starts else ())
+    assert starts or "again in 1 s: what it may have made is not listed" in decision.sentence
 
 
 def test_a_person_who_resumes_does_not_have_it_made_twice() -> None:
@@ -131,11 +131,11 @@ def test_refused_credentials_are_tried_again_once_their_place_is_listed(
     view = _surge(failures=1, tries=1, failed_at=NOW - timedelta(seconds=20), error=error, retryable=False)
     inventory = an_inventory(a_view(), at=NOW - timedelta(seconds=listed_s_ago))
     silent = {str(place_of_intent(view, view.intents["i"])): AuthFailed("of another account")} if is_silent else {}
-    verdict = _step(view, inventory=replace(inventory, silent=silent))
-    assert bool(verdict.effects) is goes_on
+    decision = _step(view, inventory=replace(inventory, silent=silent))
+    assert bool(decision.effects) is goes_on
     if not goes_on:
-        assert verdict.wait is not None
-        assert verdict.wait.reason == "RunRefused"
+        assert decision.wait is not None
+        assert decision.wait.reason == "RunRefused"
 
 
 # --- not permitted ----------------------------------------------------------------------------------------------------
@@ -154,12 +154,12 @@ def _let_in_since(view: ClusterView, since_s: float) -> InventorySeen:
 
 
 def test_what_is_not_permitted_is_told_at_once_with_the_place_what_is_lacking_and_what_to_do() -> None:
-    verdict = _step(_refused(1, 1))
-    assert verdict.wait is not None
-    assert (verdict.effects, verdict.wait.reason, verdict.wait.patience_s) == ((), "PermissionMissing", 0)
-    assert verdict.wait.next_command == "kedge resume orders"
+    decision = _step(_refused(1, 1))
+    assert decision.wait is not None
+    assert (decision.effects, decision.wait.reason, decision.wait.patience_s) == ((), "PermissionMissing", 0)
+    assert decision.wait.next_command == "kedge resume orders"
     for words in ("in local/default/local-1: ec2:RunInstances is not allowed", "docs/clouds/policies", "try in 5 min"):
-        assert words in verdict.sentence
+        assert words in decision.sentence
 
 
 @pytest.mark.parametrize(
@@ -200,9 +200,9 @@ def test_vms_made_after_tries_that_failed_for_long_have_their_whole_time_to_run(
         SURGING, intents=_intent("surge", SURGING.key, requested_at=NOW - timedelta(hours=1), failed_at=BEFORE)
     )
     pending = an_inventory(a_view(), at=NOW)
-    verdict = _step(view, SUCCEEDED, inventory=pending)
-    assert verdict.wait is not None
-    assert verdict.wait.reason == "VmsBoot"
+    decision = _step(view, SUCCEEDED, inventory=pending)
+    assert decision.wait is not None
+    assert decision.wait.reason == "VmsBoot"
 
 
 # --- confirmed --------------------------------------------------------------------------------------------------------
@@ -220,10 +220,10 @@ def test_vms_made_after_tries_that_failed_for_long_have_their_whole_time_to_run(
 @pytest.mark.parametrize("kind", ["surge", "release", "bind", "retire", "destroy"])
 def test_no_run_is_an_outcome_before_a_newer_inventory_says_so(kind: str, inventory: Any) -> None:
     view = a_view(OLD, intents=_intent(kind, OLD.key))
-    verdict = _step(view, SUCCEEDED, inventory=inventory)
-    assert (verdict.events, verdict.effects) == ((), ())
-    assert verdict.wait is not None
-    assert verdict.wait.reason == "InventoryUnknown"
+    decision = _step(view, SUCCEEDED, inventory=inventory)
+    assert (decision.events, decision.effects) == ((), ())
+    assert decision.wait is not None
+    assert decision.wait.reason == "InventoryUnknown"
 
 
 def _with(view: ClusterView, **states: Any) -> Any:
@@ -234,9 +234,9 @@ def _with(view: ClusterView, **states: Any) -> Any:
 
 def test_a_surge_is_done_when_its_vms_run() -> None:
     view = _surge()
-    verdict = _step(view, SUCCEEDED, inventory=_with(view))
+    decision = _step(view, SUCCEEDED, inventory=_with(view))
     launched = facts.LaunchedInstance(SURGING.key, f"vm-{SURGING.key}", f"address-of-{SURGING.key}")
-    assert verdict.events == (facts.SurgeCompleted("i", (launched,), {}),)
+    assert decision.events == (facts.SurgeCompleted("i", (launched,), {}),)
 
 
 @pytest.mark.parametrize(
@@ -244,21 +244,21 @@ def test_a_surge_is_done_when_its_vms_run() -> None:
 )
 def test_a_vm_that_does_not_run_under_the_intents_tag_is_waited_for(states: dict[str, Any]) -> None:
     view = _surge(requested_at=NOW - timedelta(seconds=10))
-    verdict = _step(view, SUCCEEDED, inventory=_with(view, **states))
-    assert verdict.wait is not None
-    assert verdict.wait.reason == "VmsBoot"
+    decision = _step(view, SUCCEEDED, inventory=_with(view, **states))
+    assert decision.wait is not None
+    assert decision.wait.reason == "VmsBoot"
 
 
 def test_a_vm_that_does_not_boot_in_time_has_failed_to_join() -> None:
     view = _surge(requested_at=NOW - timedelta(seconds=121))
-    verdict = _step(view, SUCCEEDED, inventory=_with(view, state=InstanceState.PENDING))
-    assert [type(e) for e in verdict.events] == [facts.SurgeCompleted, facts.JoinFailed]
+    decision = _step(view, SUCCEEDED, inventory=_with(view, state=InstanceState.PENDING))
+    assert [type(e) for e in decision.events] == [facts.SurgeCompleted, facts.JoinFailed]
 
 
 def test_a_vm_that_died_on_its_way_is_lost_and_has_failed_to_join() -> None:
     view = _surge()
-    verdict = _step(view, SUCCEEDED, inventory=an_inventory(view, gone={SURGING.key}))
-    assert [type(e) for e in verdict.events] == [facts.SurgeCompleted, facts.InstanceLost, facts.JoinFailed]
+    decision = _step(view, SUCCEEDED, inventory=an_inventory(view, gone={SURGING.key}))
+    assert [type(e) for e in decision.events] == [facts.SurgeCompleted, facts.InstanceLost, facts.JoinFailed]
 
 
 def test_a_release_is_done_when_nothing_is_attached_any_more() -> None:
@@ -277,8 +277,8 @@ def test_a_dead_vm_holds_nothing_whatever_the_record_of_its_disks_says() -> None
     view = a_view(old, intents=_intent("release", old.key))
     recorded = an_inventory(view).volumes
     assert old.key in {v.attached_to for v in recorded.values()}
-    verdict = _step(view, SUCCEEDED, inventory=an_inventory(view, gone={old.key}, volumes=recorded))
-    assert verdict.events == (facts.ReleaseCompleted("i"),)
+    decision = _step(view, SUCCEEDED, inventory=an_inventory(view, gone={old.key}, volumes=recorded))
+    assert decision.events == (facts.ReleaseCompleted("i"),)
 
 
 @pytest.mark.parametrize("job", [None, SUCCEEDED])
@@ -309,8 +309,8 @@ def test_a_bind_is_done_when_every_volume_is_there() -> None:
 
 def test_a_retire_is_done_when_the_cloud_answers_gone() -> None:
     view = a_view(OLD, an_instance("brokers-a-0", 2), intents=_intent("retire", OLD.key))
-    verdict = _step(view, SUCCEEDED, inventory=an_inventory(view, gone={OLD.key}))
-    assert verdict.events == (
+    decision = _step(view, SUCCEEDED, inventory=an_inventory(view, gone={OLD.key}))
+    assert decision.events == (
         facts.RetireCompleted("i"),
         facts.ReplacementCompleted("brokers-a-0", OLD.key, "brokers-a-0.g2"),
     )
@@ -318,26 +318,26 @@ def test_a_retire_is_done_when_the_cloud_answers_gone() -> None:
 
 def test_a_retired_vm_that_is_still_listed_is_terminated_by_the_clouds_own_call() -> None:
     view = a_view(OLD, intents=_intent("retire", OLD.key))
-    verdict = _step(view, SUCCEEDED)
-    assert verdict.effects == (TerminateInstance(OLD.key, f"vm-{OLD.key}"),)
-    assert not verdict.events
+    decision = _step(view, SUCCEEDED)
+    assert decision.effects == (TerminateInstance(OLD.key, f"vm-{OLD.key}"),)
+    assert not decision.events
 
 
 def test_a_retired_vm_that_is_only_missing_from_the_list_is_not_proved_gone() -> None:
     view = a_view(OLD, intents=_intent("retire", OLD.key))
     listed = {k: v for k, v in an_inventory(view).instances.items() if k != OLD.key}
-    verdict = _step(view, SUCCEEDED, inventory=an_inventory(view, instances=listed))
-    assert (verdict.events, verdict.effects) == ((), ())
-    assert verdict.wait is not None
-    assert verdict.wait.reason == "InventoryUnknown"
+    decision = _step(view, SUCCEEDED, inventory=an_inventory(view, instances=listed))
+    assert (decision.events, decision.effects) == ((), ())
+    assert decision.wait is not None
+    assert decision.wait.reason == "InventoryUnknown"
 
 
 def test_a_vm_that_never_ran_needs_no_proof() -> None:
     never = an_instance("brokers-a-0", 2, Phase.RETIRING, cloud_id="")
     view = a_view(never, intents=_intent("retire", never.key))
     listed = {k: v for k, v in an_inventory(view).instances.items() if k != never.key}
-    verdict = _step(view, SUCCEEDED, inventory=an_inventory(view, instances=listed))
-    assert verdict.events == (facts.RetireCompleted("i"),)
+    decision = _step(view, SUCCEEDED, inventory=an_inventory(view, instances=listed))
+    assert decision.events == (facts.RetireCompleted("i"),)
 
 
 def test_a_destroy_is_done_when_no_vm_is_left() -> None:
@@ -351,10 +351,10 @@ def test_of_twins_the_vm_in_terraforms_state_is_the_instance() -> None:
     ours = replace(a_cloud_instance(SURGING), intent_id="i", id="z-ours")
     twin = replace(ours, id="a-twin")
     told = replace(SUCCEEDED, result={"instances": {SURGING.key: "z-ours"}})
-    verdict = _step(
+    decision = _step(
         _surge(), told, inventory=an_inventory(_surge(), instances={SURGING.key: twin}, twins={SURGING.key: (ours,)})
     )
-    (completed,) = [e for e in verdict.events if isinstance(e, facts.SurgeCompleted)]
+    (completed,) = [e for e in decision.events if isinstance(e, facts.SurgeCompleted)]
     assert [i.cloud_id for i in completed.instances] == ["z-ours"]
 
 
@@ -374,7 +374,7 @@ def test_a_destroy_leaves_no_twin() -> None:
 
 def test_quota_that_is_used_up_stops_at_once_and_waits_for_a_person() -> None:
     used_up = {"failures": 1, "tries": 1, "failed_at": NOW, "retryable": False, "error": "VcpuLimitExceeded"}
-    verdict = _step(_surge(**used_up))
-    assert verdict.wait is not None
-    assert (verdict.effects, verdict.wait.reason, verdict.wait.patience_s) == ((), "RunRefused", 0)
-    assert "VcpuLimitExceeded" in verdict.sentence
+    decision = _step(_surge(**used_up))
+    assert decision.wait is not None
+    assert (decision.effects, decision.wait.reason, decision.wait.patience_s) == ((), "RunRefused", 0)
+    assert "VcpuLimitExceeded" in decision.sentence

@@ -14,7 +14,7 @@ from controlplane.cluster.views.running_settings import ReplaceView
 from controlplane.converger.conditions.maintenance import MAINTENANCE, maintenance_told
 from controlplane.converger.ladder.decide import decide
 from controlplane.converger.questions.clouds.announced import preemptions
-from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.decision import Decision
 from controlplane.converger.steps.clouds.maintenance import maintenance_step
 from events import facts
 from tests.builders import (
@@ -50,11 +50,11 @@ def reports(view: ClusterView, *others: ReportSeen) -> dict[str, ReportSeen]:
 
 def test_the_successor_of_a_vm_that_is_taken_back_is_begun_at_once() -> None:
     view = a_view()
-    verdict = maintenance_step(a_situation(view, reports=reports(view, told(view, A))))
-    assert verdict is not None
-    asked = [e for e in verdict.events if isinstance(e, facts.NodeReplaceRequested)]
+    decision = maintenance_step(a_situation(view, reports=reports(view, told(view, A))))
+    assert decision is not None
+    asked = [e for e in decision.events if isinstance(e, facts.NodeReplaceRequested)]
     assert [e.key for e in asked] == [A]
-    assert "the VM was told: spot terminate" in verdict.sentence
+    assert "the VM was told: spot terminate" in decision.sentence
 
 
 def test_it_is_begun_though_the_cloud_itself_does_not_answer() -> None:
@@ -82,9 +82,9 @@ def test_a_vm_with_a_date_goes_before_one_that_may_go_some_day() -> None:
     situation = a_situation(
         view, reports=reports(view, told(view, A, in_s=None, kind="rebalance"), told(view, B, in_s=90))
     )
-    verdict = maintenance_step(situation)
-    assert verdict is not None
-    assert [e.key for e in verdict.events if isinstance(e, facts.NodeReplaceRequested)] == [B]
+    decision = maintenance_step(situation)
+    assert decision is not None
+    assert [e.key for e in decision.events if isinstance(e, facts.NodeReplaceRequested)] == [B]
     condition = maintenance_told(situation)
     assert condition is not None
     assert condition.reason == "Waiting"
@@ -120,7 +120,7 @@ DRAINED = an_instance("brokers-a-0", 1, Phase.DRAINING)
 SUCCESSOR = an_instance("brokers-a-0", 2, service_id=1010)
 
 
-def _beside_a_drain(in_s: float, **about: Any) -> Verdict:
+def _beside_a_drain(in_s: float, **about: Any) -> Decision:
     """A drain of A moves what it has, and B's VM was told that it goes."""
     moving = a_partition("orders-0", (1010, 1000, 1001, 1002), isr=(1000, 1001, 1002), adding=(1010,), removing=(1000,))
     values: dict[str, Any] = {"drain": a_drain(), "recycling": 1, **about}
@@ -140,7 +140,7 @@ def test_a_vm_that_goes_in_minutes_does_not_wait_for_the_drain_of_another_one() 
     assert [i.key for s in surges for i in s.instances] == ["brokers-b-0.g2"]
 
 
-def _with_somebody_lost(**about: Any) -> Verdict:
+def _with_somebody_lost(**about: Any) -> Decision:
     """A broker was lost a moment ago, and B's VM was told that it goes in two minutes."""
     gone = an_instance("brokers-c-0", lost_at=NOW - timedelta(seconds=10))
     view = a_view(gone, recycling=1, **about)
@@ -156,7 +156,7 @@ def test_a_vm_that_goes_in_minutes_does_not_wait_for_the_grace_of_a_lost_one() -
 
 def _with_a_successor(
     lost_s: float = 10, in_s: float = 120, has: tuple[int, ...] = (1000, 1001), **about: Any
-) -> Verdict:
+) -> Decision:
     """The same, and the successor of the one that goes is there."""
     gone = an_instance("brokers-c-0", lost_at=NOW - timedelta(seconds=lost_s))
     successor = an_instance("brokers-b-0", 2, service_id=1010)
@@ -202,8 +202,8 @@ def test_a_vm_that_goes_in_minutes_does_not_wait_for_a_handover_whose_gate_is_cl
         "brokers-a-0", 2, Phase.LAUNCHED, handover=True, service_id=1000, volumes=old.planned.volumes
     )
     view = a_view(old, successor, recycling=1, to_replace={old.key: ReplaceView("asked", False, NOW)})
-    verdict = decide(a_situation(view, reports=reports(view, told(view, B))))
-    assert [e.key for e in verdict.events if isinstance(e, facts.NodeReplaceRequested)] == [B]
+    decision = decide(a_situation(view, reports=reports(view, told(view, B))))
+    assert [e.key for e in decision.events if isinstance(e, facts.NodeReplaceRequested)] == [B]
 
 
 @pytest.mark.parametrize(
@@ -216,8 +216,8 @@ def test_a_vm_that_goes_in_minutes_does_not_wait_for_a_handover_whose_gate_is_cl
     ids=["it can wait", "too late", "a person holds the cluster"],
 )
 def test_nothing_is_made_beside_a_drain_without_need(in_s: float, about: dict[str, Any]) -> None:
-    verdict = _beside_a_drain(in_s, **about)
-    assert not [e for e in verdict.events if isinstance(e, facts.NodeReplaceRequested | facts.SurgeRequested)]
+    decision = _beside_a_drain(in_s, **about)
+    assert not [e for e in decision.events if isinstance(e, facts.NodeReplaceRequested | facts.SurgeRequested)]
 
 
 def test_what_the_spec_says_of_maintenance_counts_here_too() -> None:

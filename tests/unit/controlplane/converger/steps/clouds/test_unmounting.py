@@ -11,7 +11,7 @@ from controlplane.cluster.observed.agent_reports import ReportSeen
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.intents import IntentView
-from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.decision import Decision
 from controlplane.converger.situation.effects import StartRun, TerminateInstance
 from controlplane.converger.steps.clouds.intents import MAX_RUN_FAILURES, intent_step
 from controlplane.converger.steps.clouds.unmounting import UNMOUNT_WITHIN_S
@@ -38,20 +38,20 @@ def _said(instance: InstanceView, *mounted: str, **report: Any) -> ReportSeen:
     return replace(seen, report=seen.report.model_copy(update={"attachments": mounted}))
 
 
-def _step(view: ClusterView, *reports: ReportSeen, **seen: Any) -> Verdict:
+def _step(view: ClusterView, *reports: ReportSeen, **seen: Any) -> Decision:
     told = {f"{r.report.node}.g{r.report.generation}": r for r in reports}
-    verdict = intent_step(a_situation(view, reports=told, **seen))
-    assert verdict is not None
-    return verdict
+    decision = intent_step(a_situation(view, reports=told, **seen))
+    assert decision is not None
+    return decision
 
 
 @pytest.mark.parametrize(("kind", "instance"), [("retire", OLD), ("destroy", OLD), ("release", HOLDER)])
 def test_no_run_takes_a_disk_that_its_agent_says_is_mounted(kind: str, instance: InstanceView) -> None:
     """EC2 keeps such a disk, so a retire never ended; elsewhere what its filesystem had not written was lost."""
     view = _asked(kind, instance)
-    verdict = _step(view, _said(instance, DISK))
-    assert (verdict.effects, verdict.wait and verdict.wait.reason) == ((), "Unmounting")
-    assert verdict.sentence.endswith(f"waiting 60 s at most until agents have unmounted {DISK} on brokers-a-0.g1")
+    decision = _step(view, _said(instance, DISK))
+    assert (decision.effects, decision.wait and decision.wait.reason) == ((), "Unmounting")
+    assert decision.sentence.endswith(f"waiting 60 s at most until agents have unmounted {DISK} on brokers-a-0.g1")
     assert _step(view, _said(instance)).effects == RUN
 
 
@@ -96,8 +96,8 @@ def test_where_the_cloud_keeps_mounted_disks_a_vm_that_goes_and_does_not_unmount
     kind: str, reports: tuple[ReportSeen, ...]
 ) -> None:
     view = _asked(kind, requested_at=LATE)
-    verdict = _step(view, *reports, **KEPT)
-    assert (verdict.effects, verdict.wait and verdict.wait.reason) == (
+    decision = _step(view, *reports, **KEPT)
+    assert (decision.effects, decision.wait and decision.wait.reason) == (
         (TerminateInstance(OLD.key, "vm-brokers-a-0.g1"),),
         "VmHoldsDisks",
     )
@@ -105,8 +105,8 @@ def test_where_the_cloud_keeps_mounted_disks_a_vm_that_goes_and_does_not_unmount
 
 
 def test_it_is_ended_only_after_its_agent_had_its_time() -> None:
-    verdict = _step(_asked("retire"), _said(OLD, DISK, received_at=STALE), **KEPT)
-    assert (verdict.effects, verdict.wait and verdict.wait.reason) == ((), "Unmounting")
+    decision = _step(_asked("retire"), _said(OLD, DISK, received_at=STALE), **KEPT)
+    assert (decision.effects, decision.wait and decision.wait.reason) == ((), "Unmounting")
 
 
 def test_a_vm_whose_agent_has_unmounted_is_ended_by_its_run() -> None:
@@ -116,8 +116,8 @@ def test_a_vm_whose_agent_has_unmounted_is_ended_by_its_run() -> None:
 def test_one_that_was_stopped_by_hand_is_ended_too_and_one_that_is_in_no_listing_is_left_to_the_run() -> None:
     view = _asked("retire", requested_at=LATE)
     stopped = a_cloud_instance(OLD, state=InstanceState.STOPPING)
-    verdict = _step(view, inventory=an_inventory(view, instances={OLD.key: stopped}), **KEPT)
-    assert verdict.effects == (TerminateInstance(OLD.key, stopped.id),)
+    decision = _step(view, inventory=an_inventory(view, instances={OLD.key: stopped}), **KEPT)
+    assert decision.effects == (TerminateInstance(OLD.key, stopped.id),)
     assert _step(view, inventory=an_inventory(view, instances={}), **KEPT).effects == RUN
 
 
@@ -146,8 +146,8 @@ def test_of_a_release_that_cannot_take_its_disk_a_person_is_told_what_they_may_d
 
 def test_nobody_is_ended_on_an_old_inventory() -> None:
     view = _asked("retire", requested_at=LATE)
-    verdict = _step(view, inventory=an_inventory(view, at=STALE), **KEPT)
-    assert (verdict.effects, verdict.wait and verdict.wait.reason) == ((), "InventoryUnknown")
+    decision = _step(view, inventory=an_inventory(view, at=STALE), **KEPT)
+    assert (decision.effects, decision.wait and decision.wait.reason) == ((), "InventoryUnknown")
 
 
 def test_a_surge_and_a_bind_take_nothing_away() -> None:

@@ -74,10 +74,10 @@ def moving_on(view: ClusterView, **seen: Any) -> Any:
 
 
 def planned_by(view: ClusterView, **seen: Any) -> facts.PlannedInstance:
-    verdict = replacement_step(a_situation(view, **seen))
-    assert verdict is not None
-    (asked,) = verdict.events
-    assert isinstance(asked, facts.SurgeRequested), verdict.sentence
+    decision = replacement_step(a_situation(view, **seen))
+    assert decision is not None
+    (asked,) = decision.events
+    assert isinstance(asked, facts.SurgeRequested), decision.sentence
     (planned,) = asked.instances
     return planned
 
@@ -126,17 +126,17 @@ def test_where_addresses_stay_a_controller_moves_in_its_own_place() -> None:
 
 def test_a_static_quorum_stays_where_it_is() -> None:
     static = a_snapshot(features={"kraft.version": FeatureSeen(0, 0, 1), "metadata.version": FeatureSeen(27, 7, 27)})
-    verdict = replacement_step(a_situation(moving(), kafka=static))
-    assert verdict is not None
-    assert (verdict.events, verdict.wait and verdict.wait.reason) == ((), "ControllerStays")
-    assert "static" in verdict.sentence
+    decision = replacement_step(a_situation(moving(), kafka=static))
+    assert decision is not None
+    assert (decision.events, decision.wait and decision.wait.reason) == ((), "ControllerStays")
+    assert "static" in decision.sentence
 
 
 def test_a_quorum_of_one_stays_where_it_is() -> None:
     view = moving(voters={100: moving().quorum.voters[100]})
-    verdict = replacement_step(a_situation(view))
-    assert verdict is not None
-    assert (verdict.events, verdict.wait and verdict.wait.reason) == ((), "ControllerStays")
+    decision = replacement_step(a_situation(view))
+    assert decision is not None
+    assert (decision.events, decision.wait and decision.wait.reason) == ((), "ControllerStays")
 
 
 # --- never two of one id --------------------------------------------------------------------------------------------
@@ -176,21 +176,21 @@ def test_the_old_one_keeps_its_address_though_its_node_has_another_there() -> No
 
 
 def test_the_old_one_is_stopped_while_the_others_are_a_majority() -> None:
-    verdict = moving_on(moving(successor()))
-    assert verdict.events == (facts.FenceRequested((f"{A}.g1",), f"handover to {A}.g2"),)
+    decision = moving_on(moving(successor()))
+    assert decision.events == (facts.FenceRequested((f"{A}.g1",), f"handover to {A}.g2"),)
 
 
 @pytest.mark.parametrize("late", ["lags", "is silent"])
 def test_nobody_is_stopped_while_another_one_is_behind(late: str) -> None:
     members = [VoterSeen(100 + k, a_volume(n).directory_id, 0, True) for k, n in enumerate(NODES[3:])]
     members[1] = replace(members[1], **({"lag": 10**6} if late == "lags" else {"silent_s": 60.0}))
-    verdict = moving_on(moving(successor()), kafka=a_snapshot(quorum=QuorumSeen(102, 1, tuple(members))))
-    assert (verdict.events, verdict.wait.reason) == ((), "QuorumGate")
+    decision = moving_on(moving(successor()), kafka=a_snapshot(quorum=QuorumSeen(102, 1, tuple(members))))
+    assert (decision.events, decision.wait.reason) == ((), "QuorumGate")
 
 
 def test_nobody_is_stopped_before_the_new_vm_has_spoken() -> None:
-    verdict = moving_on(moving(successor()), reports={})
-    assert (verdict.events, verdict.wait.reason) == ((), "SuccessorSilent")
+    decision = moving_on(moving(successor()), reports={})
+    assert (decision.events, decision.wait.reason) == ((), "SuccessorSilent")
 
 
 def test_brokers_that_would_know_too_few_are_told_of_both_addresses_first() -> None:
@@ -202,9 +202,9 @@ def test_brokers_that_would_know_too_few_are_told_of_both_addresses_first() -> N
     }
     view = replace(view, instances=told)
     assert moving_on(view) is None
-    verdict = restart_step(a_situation(view))
-    assert verdict is not None
-    (restart,) = verdict.events
+    decision = restart_step(a_situation(view))
+    assert decision is not None
+    (restart,) = decision.events
     assert isinstance(restart, facts.RestartRequested)
     assert restart.reason == "once the next controller has moved it knows 1 of the 3, 2 are needed"
     broker = view.instances["brokers-a-0.g1"]
@@ -243,8 +243,8 @@ def test_the_old_directory_loses_its_vote_once_the_new_one_has_caught_up(lag: in
         VoterSeen(100, a_volume(A, 2).directory_id, lag, False),
     )
     kafka = a_snapshot(quorum=QuorumSeen(102, 1, members))
-    verdict = decide(a_situation(view, kafka=kafka, reports={successor().key: a_report(successor())}))
-    removals = [e for e in verdict.events if isinstance(e, facts.VoterRemoveRequested)]
+    decision = decide(a_situation(view, kafka=kafka, reports={successor().key: a_report(successor())}))
+    removals = [e for e in decision.events if isinstance(e, facts.VoterRemoveRequested)]
     assert [(e.id, e.directory_id, e.leaves) for e in removals] == ([(100, a_volume(A).directory_id, False)] * asked)
 
 

@@ -95,19 +95,19 @@ def seen_by(
 
 
 def started(situation: Situation) -> facts.MigrationServiceStarted:
-    verdict = migration_step(situation)
-    assert verdict is not None
-    [event] = verdict.events
-    assert isinstance(event, facts.MigrationServiceStarted), verdict
+    decision = migration_step(situation)
+    assert decision is not None
+    [event] = decision.events
+    assert isinstance(event, facts.MigrationServiceStarted), decision
     return event
 
 
 def waits(situation: Situation) -> tuple[str, str]:
-    verdict = migration_step(situation)
-    assert verdict is not None
-    assert verdict.wait is not None, verdict
-    assert verdict.events == ()
-    return verdict.wait.reason, verdict.sentence
+    decision = migration_step(situation)
+    assert decision is not None
+    assert decision.wait is not None, decision
+    assert decision.events == ()
+    return decision.wait.reason, decision.sentence
 
 
 def test_controllers_start_together_beside_the_ensemble() -> None:
@@ -117,19 +117,19 @@ def test_controllers_start_together_beside_the_ensemble() -> None:
 
 def test_the_next_broker_is_told_of_both_under_the_restart_lock() -> None:
     view = view_of({**TOLD_BOTH, 1000: Knows.BOTH})
-    verdict = migration_step(seen_by(view, restart_lock="lost"))
-    assert verdict is not None
-    assert isinstance(verdict.effects[0], TakeRestartLock)
-    assert verdict.events == ()
+    decision = migration_step(seen_by(view, restart_lock="lost"))
+    assert decision is not None
+    assert isinstance(decision.effects[0], TakeRestartLock)
+    assert decision.events == ()
     event = started(seen_by(view))
     assert (event.ids, event.knows, event.ends_way_back) == ((1001,), "both", False)
 
 
 def test_the_lock_is_given_back_once_the_quorum_leads() -> None:
     view = view_of({**TOLD_BOTH, **dict.fromkeys(BROKERS, Knows.BOTH)})
-    verdict = migration_step(seen_by(view, state=1, registry=registry(3)))
-    assert verdict is not None
-    assert verdict.effects == (ReleaseRestartLock(),)
+    decision = migration_step(seen_by(view, state=1, registry=registry(3)))
+    assert decision is not None
+    assert decision.effects == (ReleaseRestartLock(),)
     assert started(seen_by(view, state=1, registry=registry(3), restart_lock="lost")).knows == "the quorum"
 
 
@@ -158,11 +158,11 @@ def test_a_broker_out_of_sync_holds_the_next_step() -> None:
 
 def test_what_takes_longer_than_its_deadline_is_told_and_nothing_is_undone() -> None:
     view = view_of(TOLD_BOTH, since=NOW - timedelta(seconds=500))
-    verdict = migration_step(seen_by(view, leader=-1))
-    assert verdict is not None
-    assert verdict.wait is not None
-    assert (verdict.wait.reason, verdict.events, verdict.effects) == ("MigrationStuck", (), ())
-    assert "kedge apply with the spec of before" in verdict.wait.next_command
+    decision = migration_step(seen_by(view, leader=-1))
+    assert decision is not None
+    assert decision.wait is not None
+    assert (decision.wait.reason, decision.events, decision.effects) == ("MigrationStuck", (), ())
+    assert "kedge apply with the spec of before" in decision.wait.next_command
 
 
 def test_two_controllers_that_both_call_themselves_leader_are_believed_by_nobody() -> None:
@@ -196,9 +196,9 @@ def test_the_way_back_ends_in_an_event_that_says_so() -> None:
 
 def test_another_mode_of_the_spec_turns_it_around() -> None:
     view = replace(view_of(TOLD_BOTH), document=a_zookeeper_document(version="3.9.1"), generation=3)
-    verdict = migration_step(seen_by(view))
-    assert verdict is not None
-    assert verdict.events == (
+    decision = migration_step(seen_by(view))
+    assert decision is not None
+    assert decision.events == (
         facts.MigrationTurned("zookeeper", 3, "the spec of generation 3 asks for mode zookeeper"),
     )
 
@@ -206,12 +206,12 @@ def test_another_mode_of_the_spec_turns_it_around() -> None:
 def test_who_has_stopped_its_controllers_goes_all_the_way_back_first() -> None:
     knows = {**dict.fromkeys(CONTROLLERS, Knows.STOPPED), **dict.fromkeys(BROKERS, Knows.ENSEMBLE)}
     view = view_of(knows, goal="zookeeper", has_stopped_controllers=True)
-    verdict = migration_step(seen_by(view))
-    assert verdict is not None
-    assert verdict.effects == (ForgetMigration(),)
-    verdict = migration_step(seen_by(view, registry=registry(has_migration=False)))
-    assert verdict is not None
-    [event] = verdict.events
+    decision = migration_step(seen_by(view))
+    assert decision is not None
+    assert decision.effects == (ForgetMigration(),)
+    decision = migration_step(seen_by(view, registry=registry(has_migration=False)))
+    assert decision is not None
+    [event] = decision.events
     assert isinstance(event, facts.MigrationEnded)
     assert event.mode == "zookeeper"
 
@@ -220,12 +220,12 @@ def test_the_cut_goes_on_though_the_cluster_is_paused_and_nobody_can_be_asked() 
     """A broker is stopped, and no controller runs: nobody leads until it has started again."""
     knows = {**dict.fromkeys(CONTROLLERS, Knows.STOPPED), **dict.fromkeys(BROKERS, Knows.BOTH), 1000: Knows.STOPPED}
     view = changed_view(view_of(knows, goal="zookeeper", has_stopped_controllers=True), paused="lunch")
-    verdict = cut_step(seen_by(view, kafka=None, registry=registry(3), restart_lock="lost"))
-    assert verdict is not None
-    assert verdict.effects == (ForgetMigration(),)
-    verdict = cut_step(seen_by(view, kafka=None, restart_lock="lost"))
-    assert verdict is not None
-    [event] = verdict.events
+    decision = cut_step(seen_by(view, kafka=None, registry=registry(3), restart_lock="lost"))
+    assert decision is not None
+    assert decision.effects == (ForgetMigration(),)
+    decision = cut_step(seen_by(view, kafka=None, restart_lock="lost"))
+    assert decision is not None
+    [event] = decision.events
     assert isinstance(event, facts.MigrationServiceStarted)
     assert (event.ids, event.knows) == ((1000,), "the ensemble")
     assert cut_step(seen_by(view_of(TOLD_BOTH))) is None
@@ -246,17 +246,17 @@ def test_a_stop_that_nobody_has_proved_is_waited_for() -> None:
 
 def test_it_begins_once_every_vm_is_as_declared_and_speaks_the_protocol() -> None:
     view = in_zookeeper_mode()
-    verdict = migration_begin_step(a_situation(view))
-    assert verdict is not None
-    assert [type(e) for e in verdict.events] == [facts.MigrationBegun]
+    decision = migration_begin_step(a_situation(view))
+    assert decision is not None
+    assert [type(e) for e in decision.events] == [facts.MigrationBegun]
     for other, reason in (
         (replace(view, quorum=replace(view.quorum, protocol="3.8")), "MigrationBlocked"),
         (replace(view, instances={**view.instances, **_late(view)}), "NotSettled"),
     ):
-        verdict = migration_begin_step(a_situation(other))
-        assert verdict is not None
-        assert verdict.wait is not None
-        assert verdict.wait.reason == reason
+        decision = migration_begin_step(a_situation(other))
+        assert decision is not None
+        assert decision.wait is not None
+        assert decision.wait.reason == reason
     assert migration_begin_step(a_situation(migrating())) is None
     at_rest = in_zookeeper_mode(document=a_zookeeper_document(version="3.9.1"))
     assert migration_begin_step(a_situation(at_rest)) is None

@@ -14,7 +14,7 @@ from controlplane.commands.previews.plan import preview
 from controlplane.converger.ladder.decide import decide
 from controlplane.converger.questions.documents import document_for
 from controlplane.converger.questions.quorum.seats import brokers_to_tell, id_for, members_to_leave, thin_list
-from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.decision import Decision
 from controlplane.converger.situation.effects import ReleaseRestartLock, TakeRestartLock
 from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.controllers.server_lists import server_list_step, server_move_step
@@ -106,9 +106,9 @@ def test_one_that_knows_too_few_without_anybody_leaving_is_restarted_as_its_spec
 def test_the_emptied_vm_keeps_its_vote_until_all_are_told() -> None:
     assert departure_step(_situation(_rolling())) is None
     told = _rolling(*(_away(rack, 101, 102, 103, 104) for rack in "abc"))
-    verdict = departure_step(_situation(told))
-    assert verdict is not None
-    assert isinstance(verdict.events[0], facts.VoterRemoveRequested)
+    decision = departure_step(_situation(told))
+    assert decision is not None
+    assert isinstance(decision.events[0], facts.VoterRemoveRequested)
 
 
 def test_they_are_told_one_at_a_time_and_each_is_seen_through_before_the_vote_goes() -> None:
@@ -124,9 +124,9 @@ def test_they_are_told_one_at_a_time_and_each_is_seen_through_before_the_vote_go
 
 def test_the_active_controller_is_told_last() -> None:
     view = _rolling()
-    verdict = server_list_step(_situation(view, _kafka(view, controller=1020)))
-    assert verdict is not None
-    assert [e.key for e in verdict.events if isinstance(e, facts.RestartRequested)] == [AWAY[1]]
+    decision = server_list_step(_situation(view, _kafka(view, controller=1020)))
+    assert decision is not None
+    assert [e.key for e in decision.events if isinstance(e, facts.RestartRequested)] == [AWAY[1]]
 
 
 def test_the_restart_lock_is_taken_first_and_kept_until_the_last_is_told() -> None:
@@ -142,33 +142,33 @@ def test_the_restart_lock_is_taken_first_and_kept_until_the_last_is_told() -> No
 def test_while_somebody_is_down_nobody_is_stopped_and_nothing_else_begins() -> None:
     view = _rolling()
     kafka = _kafka(view, down=view.instances["brokers-c-0.g1"].service_id)
-    verdict = server_list_step(_situation(view, kafka))
-    assert verdict is not None
-    assert not verdict.events
-    assert verdict.wait is not None
-    assert verdict.wait.reason == "MaxUnavailable"
+    decision = server_list_step(_situation(view, kafka))
+    assert decision is not None
+    assert not decision.events
+    assert decision.wait is not None
+    assert decision.wait.reason == "MaxUnavailable"
 
 
 def test_what_is_lost_is_made_anew_before_anybody_is_told() -> None:
     gone = replace(_away("b", 100, 101, 102), lost_at=NOW - timedelta(hours=1))
     view = _rolling(_away("a", 100, 101, 102), gone, _away("c", 100, 101, 102))
-    verdict = server_list_step(_situation(view))
-    assert verdict is not None
-    [asked] = verdict.events
+    decision = server_list_step(_situation(view))
+    assert decision is not None
+    [asked] = decision.events
     assert isinstance(asked, facts.SurgeRequested)
     assert [p.node for p in asked.instances] == ["others-b-0"]
 
 
 def test_one_that_did_not_come_back_keeps_the_rest_from_being_told() -> None:
-    verdict = server_list_step(_situation(_rolling(restart_refusal=(AWAY[0], "not back in sync after 120 s"))))
-    assert verdict is not None
-    assert verdict.wait is not None
-    assert (verdict.wait.reason, verdict.wait.next_command) == ("RestartReverted", "kedge resume orders to try again")
+    decision = server_list_step(_situation(_rolling(restart_refusal=(AWAY[0], "not back in sync after 120 s"))))
+    assert decision is not None
+    assert decision.wait is not None
+    assert (decision.wait.reason, decision.wait.next_command) == ("RestartReverted", "kedge resume orders to try again")
 
 
 def _half_dead(
     view: ClusterView, *, coming_s: float = 0, partitions: tuple[PartitionSeen, ...] = (), state: str = "running"
-) -> Verdict | None:
+) -> Decision | None:
     """Server 101 is down, those who vote beside it have run for hours, and another VM's server has been in this state
     for so long without the vote it is to have; 0: there is none."""
     kafka = replace(_kafka(view, silent=101), partitions=partitions)
@@ -193,9 +193,9 @@ def test_a_server_whose_process_is_down_keeps_its_vote_while_brokers_elsewhere_c
     assert _half_dead(view, coming_s=60) is None
     assert _half_dead(view, coming_s=70, state="starting") is None
     assert _half_dead(view, coming_s=70, state="") is None, "nobody has heard of it"
-    verdict = _half_dead(view, coming_s=61)
-    assert verdict is not None
-    assert isinstance(verdict.events[0], facts.VoterRemoveRequested)
+    decision = _half_dead(view, coming_s=61)
+    assert decision is not None
+    assert isinstance(decision.events[0], facts.VoterRemoveRequested)
 
 
 def test_seed_7431_a_server_beside_an_emptied_broker_that_has_replicas_again_keeps_its_vote_while_it_is_down() -> None:
@@ -203,9 +203,9 @@ def test_seed_7431_a_server_beside_an_emptied_broker_that_has_replicas_again_kee
     view = _rolling(_away("a", 102, 103, 104))
     again = a_partition("t-0", (EMPTIED.service_id, 1002))
     assert _half_dead(view, partitions=(again,)) is None
-    verdict = _half_dead(view)
-    assert verdict is not None
-    assert isinstance(verdict.events[0], facts.VoterRemoveRequested)
+    decision = _half_dead(view)
+    assert decision is not None
+    assert isinstance(decision.events[0], facts.VoterRemoveRequested)
 
 
 def test_the_plan_says_that_brokers_elsewhere_are_started_anew() -> None:
@@ -259,9 +259,9 @@ def test_every_broker_is_to_know_a_majority_of_those_who_stay_before_the_first_o
 
 def test_they_leave_one_at_a_time_while_the_others_are_a_majority() -> None:
     view = _leaving(*range(100, 106))
-    verdict = server_move_step(_situation(view))
-    assert verdict is not None
-    [asked] = verdict.events
+    decision = server_move_step(_situation(view))
+    assert decision is not None
+    [asked] = decision.events
     assert isinstance(asked, facts.VoterRemoveRequested)
     assert (asked.id, asked.leaves) == (101, True)
     silent = server_move_step(_situation(view, _kafka(view, silent=104)))

@@ -13,7 +13,7 @@ from controlplane.cluster.views.running_settings import Before, RestartView
 from controlplane.converger.conditions.changes import condition_changes
 from controlplane.converger.questions.health.cure_evidence import evidence_of
 from controlplane.converger.questions.moves.dead_targets import new_vm_for
-from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.decision import Decision
 from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.health.healing import healing_left_step, healing_step
 from controlplane.converger.steps.rolls.arrivals import arrival_step
@@ -62,7 +62,7 @@ def situation(**lagging: tuple[ProgressReport, ...]) -> Situation:
 
 
 def unhealthy(here: Situation) -> facts.ConditionChanged:
-    return next(c for c in condition_changes(here, Verdict("at rest")) if c.type == "Ailing")
+    return next(c for c in condition_changes(here, Decision("at rest")) if c.type == "Ailing")
 
 
 @pytest.mark.parametrize(
@@ -94,9 +94,9 @@ def test_what_two_of_three_have_is_not_this_brokers() -> None:
 
 
 def test_one_that_stands_still_while_the_others_have_caught_up_is_restarted() -> None:
-    verdict = healing_step(situation(a=STANDS))
-    assert verdict is not None
-    assert [type(e) for e in verdict.events] == [facts.HealingRequested, facts.RestartRequested]
+    decision = healing_step(situation(a=STANDS))
+    assert decision is not None
+    assert [type(e) for e in decision.events] == [facts.HealingRequested, facts.RestartRequested]
 
 
 def test_while_a_peer_is_not_heard_nobody_knows_whether_it_has_it_too() -> None:
@@ -153,11 +153,11 @@ def restarting(progress: tuple[ProgressReport, ...], **restart: Any) -> Situatio
 @pytest.mark.parametrize("reverting", ["", "not back in sync after 120 s: starting"], ids=["first", "second start"])
 def test_a_start_that_opens_log_after_log_is_not_begun_anew_at_its_deadline(reverting: str) -> None:
     """Another start would read all of them again, and another VM copy all of them."""
-    verdict = restart_in_hand_step(restarting(STARTS, reverting=reverting))
-    assert verdict is not None
-    assert not verdict.events
-    assert verdict.sentence.endswith("after 900 s, and it opens 40 logs a minute, about 4 min left")
-    assert (verdict.wait and verdict.wait.reason) == "Restart"
+    decision = restart_in_hand_step(restarting(STARTS, reverting=reverting))
+    assert decision is not None
+    assert not decision.events
+    assert decision.sentence.endswith("after 900 s, and it opens 40 logs a minute, about 4 min left")
+    assert (decision.wait and decision.wait.reason) == "Restart"
     given_up = restart_in_hand_step(restarting((), reverting=reverting))
     assert given_up is not None
     assert given_up.events
@@ -181,6 +181,6 @@ def test_a_successor_that_opens_the_logs_of_a_disk_it_took_over_is_not_given_up_
     view = a_view(*(an_instance(n) for n in ("brokers-b-0", "brokers-c-0")), new, document=a_document())
     for progress, events in ((STARTS, 0), ((), 1)):
         reports = {new.key: a_report(new, "starting", progress=progress)}
-        verdict = arrival_step(a_situation(view, reports=reports))
-        assert verdict is not None
-        assert len(verdict.events) == events, verdict.sentence
+        decision = arrival_step(a_situation(view, reports=reports))
+        assert decision is not None
+        assert len(decision.events) == events, decision.sentence

@@ -33,9 +33,9 @@ def after_looks(view: ClusterView, gone: Collection[str], looks: int = 3) -> tup
     """The view after so many ticks with that listing, and why the last one waited ("" where it did not)."""
     waits = ""
     for _ in range(looks):
-        verdict = loss_step(a_situation(view, inventory=an_inventory(view, gone=gone)))
-        waits = verdict.wait.reason if verdict and verdict.wait else ""
-        view = told(view, *(verdict.events if verdict else ()))
+        decision = loss_step(a_situation(view, inventory=an_inventory(view, gone=gone)))
+        waits = decision.wait.reason if decision and decision.wait else ""
+        view = told(view, *(decision.events if decision else ()))
     return view, waits
 
 
@@ -68,13 +68,13 @@ def test_a_listing_that_loses_too_much_freezes_the_cluster(without: Collection[s
     view, waits = after_looks(view, gone)
     assert waits == "ListingLostRacks"
     assert (view.vms.losses.doubted, lost(view)) == (tuple(sorted(gone)), set())
-    verdict = decide(a_situation(view, inventory=an_inventory(view, gone=gone)))
-    assert words in verdict.sentence
-    assert [type(e) for e in verdict.events] == [facts.ConditionChanged]
-    assert verdict.wait is not None
+    decision = decide(a_situation(view, inventory=an_inventory(view, gone=gone)))
+    assert words in decision.sentence
+    assert [type(e) for e in decision.events] == [facts.ConditionChanged]
+    assert decision.wait is not None
     named = " ".join(f"--rack {rack}" for rack in racks)
-    assert verdict.wait.next_command == f"kedge confirm-loss orders {named}"
-    assert not verdict.effects
+    assert decision.wait.next_command == f"kedge confirm-loss orders {named}"
+    assert not decision.effects
 
 
 def test_a_second_rack_after_a_recorded_first_one_freezes_too() -> None:
@@ -106,9 +106,9 @@ def test_a_vm_whose_agent_reported_after_the_listing_is_not_lost() -> None:
     since = a_report(view.instances["brokers-a-0.g1"], received_at=NOW - timedelta(seconds=1))
     before = replace(since, received_at=listing.at)
     assert loss_step(a_situation(view, inventory=listing, reports={"brokers-a-0.g1": since})) is None
-    verdict = loss_step(a_situation(view, inventory=listing, reports={"brokers-a-0.g1": before}))
-    assert verdict is not None
-    assert [type(e) for e in verdict.events] == [facts.InstanceLost]
+    decision = loss_step(a_situation(view, inventory=listing, reports={"brokers-a-0.g1": before}))
+    assert decision is not None
+    assert [type(e) for e in decision.events] == [facts.InstanceLost]
 
 
 def test_a_listing_that_shows_them_again_ends_the_doubt() -> None:
@@ -163,9 +163,9 @@ def test_a_confirmed_vm_whose_agent_speaks_is_not_lost() -> None:
     view = confirmed(view, gone)
     listing = an_inventory(view, gone=gone, at=NOW - timedelta(seconds=2))
     since = {k: a_report(view.instances[k], received_at=NOW) for k in gone}
-    verdict = loss_step(a_situation(view, inventory=listing, reports=since))
-    assert verdict is not None
-    assert [type(e) for e in verdict.events] == [facts.LossesDoubted]
+    decision = loss_step(a_situation(view, inventory=listing, reports=since))
+    assert decision is not None
+    assert [type(e) for e in decision.events] == [facts.LossesDoubted]
 
 
 def test_all_of_two_racks_confirmed_and_shown_again_have_to_be_confirmed_anew() -> None:

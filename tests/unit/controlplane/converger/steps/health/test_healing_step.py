@@ -13,7 +13,7 @@ from controlplane.converger.conditions.changes import condition_changes
 from controlplane.converger.ladder.decide import IN_HAND, _in_hand
 from controlplane.converger.questions.health.cure_gates import healing_gate
 from controlplane.converger.situation.cure_budget import FleetCures
-from controlplane.converger.situation.decision import Verdict, wait
+from controlplane.converger.situation.decision import Decision, wait
 from controlplane.converger.situation.situation import Allowance, Situation
 from controlplane.converger.steps.health.healing import healing_left_step, healing_step, lost_disk_first
 from events import facts
@@ -47,9 +47,9 @@ def situation(finding: dict[str, Any] = STUCK, *, key: str = SICK, **about: Any)
 
 
 def test_a_finding_that_lasts_begins_a_restart_with_its_own_words() -> None:
-    verdict = healing_step(situation())
-    assert verdict is not None
-    healing, restart = verdict.events
+    decision = healing_step(situation())
+    assert decision is not None
+    healing, restart = decision.events
     assert healing == facts.HealingRequested(
         SICK,
         "brokers-a-0",
@@ -66,7 +66,7 @@ def test_nothing_is_cured_once_the_fleet_has_had_its_cures_of_the_day_and_that_i
     here = situation(allowance=Allowance(cures=begun))
     assert healing_step(here) is None
     assert healing_left_step(here) is None
-    told = next(c for c in condition_changes(here, Verdict("at rest")) if c.type == "Ailing")
+    told = next(c for c in condition_changes(here, Decision("at rest")) if c.type == "Ailing")
     assert (told.status, told.reason) == (True, "FleetBrake")
     assert "2 cures in 2 clusters within a day are the most the fleet begins by itself" in told.message
     past = replace(here, now=NOW, allowance=Allowance(cures=replace(begun, most=3)))
@@ -74,9 +74,9 @@ def test_nothing_is_cured_once_the_fleet_has_had_its_cures_of_the_day_and_that_i
 
 
 def test_a_controller_is_cured_like_a_broker() -> None:
-    verdict = healing_step(situation(key="controllers-b-0.g1"))
-    assert verdict is not None
-    assert [type(e) for e in verdict.events] == [facts.HealingRequested, facts.RestartRequested]
+    decision = healing_step(situation(key="controllers-b-0.g1"))
+    assert decision is not None
+    assert [type(e) for e in decision.events] == [facts.HealingRequested, facts.RestartRequested]
 
 
 @pytest.mark.parametrize(
@@ -146,19 +146,19 @@ FAILED = {"name": "log_dir_failed", "since": NOW - timedelta(seconds=70), "messa
 
 def test_a_cure_that_waits_for_what_another_cure_mends_lets_it_go_first() -> None:
     """The disk of 1001 failed while 1000 stood still: the gate of 1000 opens once 1001 has its successor."""
-    verdict = healing_step(two_unhealthy(STUCK, FAILED, a_partition(isr=(1000, 1002), leader=1002)))
-    assert verdict is not None
-    healing, replacing = verdict.events
+    decision = healing_step(two_unhealthy(STUCK, FAILED, a_partition(isr=(1000, 1002), leader=1002)))
+    assert decision is not None
+    healing, replacing = decision.events
     assert isinstance(healing, facts.HealingRequested)
     assert (healing.key, healing.cure) == ("brokers-b-0.g1", "replace")
     assert isinstance(replacing, facts.NodeReplaceRequested)
 
 
 def test_a_disk_that_failed_is_replaced_before_a_handover_though_another_service_is_unhealthy_longer() -> None:
-    verdict = lost_disk_first(two_unhealthy(STUCK, FAILED, a_partition()))
-    assert verdict is not None
-    assert isinstance(verdict.events[0], facts.HealingRequested)
-    assert verdict.events[0].key == "brokers-b-0.g1"
+    decision = lost_disk_first(two_unhealthy(STUCK, FAILED, a_partition()))
+    assert decision is not None
+    assert isinstance(decision.events[0], facts.HealingRequested)
+    assert decision.events[0].key == "brokers-b-0.g1"
 
 
 @pytest.mark.parametrize(
@@ -168,8 +168,8 @@ def test_a_disk_that_failed_is_replaced_before_a_handover_though_another_service
 def test_a_drain_that_waits_for_one_whose_disk_failed_lets_it_be_replaced(reason: WaitReason) -> None:
     """No plan could be had for it, and what would have cured its target was below it in the ladder: for ever."""
     here = two_unhealthy(STUCK, FAILED, a_partition())
-    verdict = _in_hand(here, DRAIN, wait(reason, "a drain waits"))
-    begun = [e for e in verdict.events if isinstance(e, facts.NodeReplaceRequested)]
+    decision = _in_hand(here, DRAIN, wait(reason, "a drain waits"))
+    begun = [e for e in decision.events if isinstance(e, facts.NodeReplaceRequested)]
     assert [e.key for e in begun] == ([] if reason is WaitReason.DRAIN_MOVES else ["brokers-b-0.g1"])
 
 
@@ -191,10 +191,10 @@ OUT_OF_SYNC = a_partition(isr=(1002,), leader=1002)
 
 def test_two_brokers_that_are_in_no_isr_do_not_close_each_others_gate() -> None:
     here = two_unhealthy(STUCK, STUCK, OUT_OF_SYNC)
-    verdict = healing_step(here)
-    assert verdict is not None
-    assert [type(e) for e in verdict.events] == [facts.HealingRequested, facts.RestartRequested]
-    assert verdict.sentence.endswith("none of the 1 replicas on broker 1000 is in sync: nobody counts on it")
+    decision = healing_step(here)
+    assert decision is not None
+    assert [type(e) for e in decision.events] == [facts.HealingRequested, facts.RestartRequested]
+    assert decision.sentence.endswith("none of the 1 replicas on broker 1000 is in sync: nobody counts on it")
     begun = {SICK: RestartView(SICK, 1, BEFORE, canary=False, before=Before({}, {}))}
     assert (
         healing_step(replace(here, view=replace(here.view, settings=replace(here.view.settings, restarts=begun))))
@@ -222,7 +222,7 @@ def test_a_finding_that_many_share_is_told_and_nobody_is_replaced_for_it() -> No
     )
     here = two_unhealthy(STUCK, STUCK, a_partition(), view={"cures": done})
     assert healing_step(here) is None
-    told = next(c for c in condition_changes(here, Verdict("at rest")) if c.type == "Ailing")
+    told = next(c for c in condition_changes(here, Decision("at rest")) if c.type == "Ailing")
     assert (told.status, told.reason) == (True, "GaveUp")
     assert "2 of 3 have it or were cured of it within 6 h: what they share" in told.message
 

@@ -114,12 +114,12 @@ def test_who_leaves_or_is_to_be_empty_is_not_looked_at() -> None:
 
 
 def test_partitions_are_made_beside_whatever_else_is_done() -> None:
-    verdict = decide(a_situation(beating()))
-    (made,) = verdict.effects
+    decision = decide(a_situation(beating()))
+    (made,) = decision.effects
     assert isinstance(made, ChangeTopics)
     assert [r[0] for r in made.step.create[HEARTBEAT_TOPIC].partitions] == [1000, 1001, 1002]
-    assert verdict.sentence == "converged at generation 1: 6 VMs; partitions of the heartbeats: 3 made"
-    assert places_heartbeats(verdict)
+    assert decision.sentence == "converged at generation 1: 6 VMs; partitions of the heartbeats: 3 made"
+    assert places_heartbeats(decision)
 
 
 def test_nothing_is_done_once_every_broker_leads_one_and_without_the_wish() -> None:

@@ -83,9 +83,9 @@ def failing(*partitions: PartitionSeen, elections: Elections = IN_VAIN, seen: An
 
 
 def test_elections_in_vain_get_another_controller_by_a_restart_of_the_active_one() -> None:
-    verdict = election_step(failing())
-    assert verdict is not None
-    cure, restart = verdict.events
+    decision = election_step(failing())
+    assert decision is not None
+    cure, restart = decision.events
     assert isinstance(cure, facts.ElectionCureRequested)
     assert (cure.cure, cure.diagnosis, cure.partitions) == ("restart_controller", "BrokerPassedOver", 1)
     assert isinstance(restart, facts.RestartRequested)
@@ -93,9 +93,9 @@ def test_elections_in_vain_get_another_controller_by_a_restart_of_the_active_one
 
 
 def test_elections_in_vain_in_zookeeper_mode_get_another_controller_by_an_election() -> None:
-    verdict = election_step(failing(seen=REIGN, **zookeeper_view()))
-    assert verdict is not None
-    cure, election = verdict.events
+    decision = election_step(failing(seen=REIGN, **zookeeper_view()))
+    assert decision is not None
+    cure, election = decision.events
     assert isinstance(cure, facts.ElectionCureRequested)
     assert (cure.cure, cure.key) == ("reelect_controller", "")
     assert election == facts.ControllerElectionRequested(1001, 7, cure.reason)

@@ -91,9 +91,9 @@ def test_leaders_taken_off_a_hot_broker_are_not_given_back_for_evenness_for_a_da
 
 def test_replicas_are_spread_where_leading_is_no_cure_and_the_spec_wants_it_continuous() -> None:
     spread = HotNoted(NOW, "broker 1000 is hot: a follower receives what a leader does", spread=True)
-    verdict = rebalance_step(at(a_cluster("continuous: true, perDayGib: 5"), hot=spread))
-    assert verdict is not None
-    (asked,) = verdict.events
+    decision = rebalance_step(at(a_cluster("continuous: true, perDayGib: 5"), hot=spread))
+    assert decision is not None
+    (asked,) = decision.events
     assert isinstance(asked, facts.RebalanceRequested)
     assert (asked.cause, asked.threshold_percent, asked.per_day_bytes) == ("policy", 0.0, 5 * 1024**3)
     assert asked.reason == f"{spread.reason} (spec.balance.continuous)"

@@ -104,9 +104,9 @@ def taking_back(batch: str, tries: int, diagnosis: str = "NoProgress") -> StuckM
 
 
 def cure_in(here: Situation) -> facts.MoveCureRequested:
-    verdict = stuck_moves_step(here)
-    assert verdict is not None
-    cure = verdict.events[0]
+    decision = stuck_moves_step(here)
+    assert decision is not None
+    cure = decision.events[0]
     assert isinstance(cure, facts.MoveCureRequested)
     return cure
 
@@ -201,9 +201,9 @@ def test_no_throttle_is_raised_above_what_a_person_asked_for_with_the_rebalance(
 
 
 def test_a_rebalance_gets_another_controller_where_none_ends_its_moves() -> None:
-    verdict = stuck_moves_step(rebalancing(moving(isr=ALL)))
-    assert verdict is not None
-    cure, restart = verdict.events
+    decision = stuck_moves_step(rebalancing(moving(isr=ALL)))
+    assert decision is not None
+    cure, restart = decision.events
     assert isinstance(cure, facts.MoveCureRequested)
     assert (cure.cure, cure.batch) == ("restart_controller", "rebalance-1")
     assert isinstance(restart, facts.RestartRequested)
@@ -227,9 +227,9 @@ def test_a_batch_of_replicas_that_hangs_is_taken_back_and_ends(cause: str) -> No
 
 def test_replicas_made_anew_are_cured_where_they_go_before_drains() -> None:
     assert stuck_moves_repair_step(replicating(moving(), cause="zones")) is None
-    verdict = stuck_moves_repair_step(replicating(moving(), cause="gone"))
-    assert verdict is not None
-    assert isinstance(verdict.events[0], facts.MoveCureRequested)
+    decision = stuck_moves_repair_step(replicating(moving(), cause="gone"))
+    assert decision is not None
+    assert isinstance(decision.events[0], facts.MoveCureRequested)
 
 
 def test_a_topic_that_gets_more_replicas_goes_back_to_the_few_it_had() -> None:

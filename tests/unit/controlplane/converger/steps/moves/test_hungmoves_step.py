@@ -56,9 +56,9 @@ from tests.unit.controlplane.converger.steps.moves.hungmoves_scene import (
 
 
 def test_a_move_whose_target_is_dead_is_to_be_taken_back() -> None:
-    verdict = stuck_moves_step(situation(moving(), brokers=(1000, 1001, 1002), fenced=(1010,)))
-    assert verdict is not None
-    (cure,) = verdict.events
+    decision = stuck_moves_step(situation(moving(), brokers=(1000, 1001, 1002), fenced=(1010,)))
+    assert decision is not None
+    (cure,) = decision.events
     assert isinstance(cure, facts.MoveCureRequested)
     assert (cure.cure, cure.diagnosis, cure.partitions) == ("take_back", "TargetDead", ("orders-0",))
     assert cure.brokers == (1010,)
@@ -93,9 +93,9 @@ def test_what_is_to_be_taken_back_is_cancelled_and_then_its_target_replaced() ->
 
 def replanned(here: Situation) -> str:
     """The reason with which the drain is planned again, and nobody replaced."""
-    verdict = stuck_moves_step(here)
-    assert verdict is not None
-    (again,) = verdict.events
+    decision = stuck_moves_step(here)
+    assert decision is not None
+    (again,) = decision.events
     assert isinstance(again, facts.DrainPlanFailed)
     return again.reason
 
@@ -141,9 +141,9 @@ def test_a_dead_target_gets_no_new_vm_once_the_fleet_has_had_its_cures_of_the_da
 
 
 def test_what_is_below_min_isr_without_the_new_replica_is_never_cancelled() -> None:
-    verdict = stuck_moves_step(situation(moving(isr=(1001,)), view=TAKEN, brokers=(1000, 1001, 1002), fenced=(1010,)))
-    assert verdict is not None
-    assert (verdict.effects, verdict.wait and verdict.wait.reason) == ((), "ReassignmentStuck")
+    decision = stuck_moves_step(situation(moving(isr=(1001,)), view=TAKEN, brokers=(1000, 1001, 1002), fenced=(1010,)))
+    assert decision is not None
+    assert (decision.effects, decision.wait and decision.wait.reason) == ((), "ReassignmentStuck")
 
 
 SPARE = an_instance("brokers-a-1", service_id=1003)
@@ -159,15 +159,15 @@ def test_a_target_whose_vm_is_gone_is_the_drains_affair_though_its_moves_may_not
     lost = an_instance("brokers-a-0", 2, service_id=1010, lost_at=NOW - timedelta(seconds=900))
     here = situation(moving(isr=(1001,)), view=with_spare(lost), **DEAD_SO_FAR)
     assert stuck_moves_step(here) is None
-    verdict = decide(here)
-    assert verdict.effects == (Reassign({MOVE.name: (1003, 1001, 1002)}),)
+    decision = decide(here)
+    assert decision.effects == (Reassign({MOVE.name: (1003, 1001, 1002)}),)
 
 
 def test_what_may_not_be_taken_back_goes_to_a_broker_that_serves_and_is_seen_through_there() -> None:
     here = situation(moving(isr=(1001,)), view=with_spare(), **DEAD_SO_FAR)
-    verdict = stuck_moves_step(here)
-    assert verdict is not None
-    assert verdict.effects == (Reassign({MOVE.name: (1003, 1001, 1002)}),)
+    decision = stuck_moves_step(here)
+    assert decision is not None
+    assert decision.effects == (Reassign({MOVE.name: (1003, 1001, 1002)}),)
     there = a_partition(
         "orders-0", (1003, 1001, 1002, 1000), isr=(1001,), adding=(1003,), removing=(1000,), leader=1001
     )
@@ -177,18 +177,18 @@ def test_what_may_not_be_taken_back_goes_to_a_broker_that_serves_and_is_seen_thr
 
 
 def test_a_controller_that_is_stuck_is_restarted_under_the_gate_of_the_quorum() -> None:
-    verdict = stuck_moves_step(situation(moving(isr=ALL)))
-    assert verdict is not None
-    cure, restart = verdict.events
+    decision = stuck_moves_step(situation(moving(isr=ALL)))
+    assert decision is not None
+    cure, restart = decision.events
     assert isinstance(cure, facts.MoveCureRequested)
     assert isinstance(restart, facts.RestartRequested)
     assert (cure.cure, cure.key, restart.key) == ("restart_controller", "controllers-a-0.g1", "controllers-a-0.g1")
 
 
 def test_in_zookeeper_mode_the_brokers_elect_another_controller_in_place_of_the_stuck_one() -> None:
-    verdict = stuck_moves_step(situation(moving(isr=ALL), view=zookeeper_view(), **REIGN))
-    assert verdict is not None
-    cure, election = verdict.events
+    decision = stuck_moves_step(situation(moving(isr=ALL), view=zookeeper_view(), **REIGN))
+    assert decision is not None
+    cure, election = decision.events
     assert isinstance(cure, facts.MoveCureRequested)
     assert (cure.cure, cure.diagnosis, cure.key) == ("reelect_controller", "ControllerStuck", "")
     assert isinstance(election, facts.ControllerElectionRequested)
@@ -299,10 +299,10 @@ def test_a_cancel_that_kafka_refuses_is_asked_for_less_and_less_and_holds_nothin
 
 
 def test_a_hung_move_that_kafka_does_not_take_back_is_waited_for_with_its_words() -> None:
-    verdict = stuck_moves_step(situation(moving(), view=TAKEN, **DEAD, **refused(20, 299)))
-    assert verdict is not None
-    assert (verdict.effects, verdict.wait and verdict.wait.reason) == ((), "TakingBack")
-    assert "Kafka refused to take moves back: denied" in verdict.sentence
+    decision = stuck_moves_step(situation(moving(), view=TAKEN, **DEAD, **refused(20, 299)))
+    assert decision is not None
+    assert (decision.effects, decision.wait and decision.wait.reason) == ((), "TakingBack")
+    assert "Kafka refused to take moves back: denied" in decision.sentence
 
 
 def test_how_often_a_move_was_to_be_taken_back_is_forgotten_once_it_has_ended() -> None:
@@ -357,11 +357,11 @@ def test_a_cluster_at_rest_writes_nothing_down() -> None:
 
 
 def test_a_topic_list_left_over_is_cleared_though_no_rate_is_set() -> None:
-    verdict = housekeeping_step(
+    decision = housekeeping_step(
         a_situation(a_view(), kafka=a_snapshot(a_partition(), throttles=ThrottlesSeen(topics=frozenset({"orders"}))))
     )
-    assert verdict is not None
-    assert verdict.effects == (ClearThrottles(),)
+    assert decision is not None
+    assert decision.effects == (ClearThrottles(),)
 
 
 def test_a_rate_left_on_a_dead_broker_is_found_and_cleared_once_it_is_back() -> None:

@@ -131,5 +131,5 @@ def test_a_batch_that_has_not_begun_is_put_off_when_a_replica_falls_behind() -> 
 def test_the_windows_of_rolls_hold_it_up() -> None:
     document = a_document(brokers=6, balance=EVEN, windows=", windows: [{start: '03:00', duration: 1h}]")
     view = replace(a_cluster(EVEN), document=document)
-    verdict = decide(situation(view, UNEVEN))
-    assert not [e for e in verdict.events if isinstance(e, ReplicationRequested)]
+    decision = decide(situation(view, UNEVEN))
+    assert not [e for e in decision.events if isinstance(e, ReplicationRequested)]

@@ -18,7 +18,7 @@ from controlplane.converger.conditions.changes import condition_changes
 from controlplane.converger.conditions.placement import misplaced_told
 from controlplane.converger.ladder.decide import decide
 from controlplane.converger.questions.moves.placement_work import names_unknown_brokers, placement_of
-from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.decision import Decision
 from controlplane.converger.situation.effects import ElectPreferred, Reassign, SetThrottle
 from controlplane.converger.situation.observation import Observation
 from controlplane.converger.situation.situation import Situation
@@ -66,9 +66,9 @@ def situation(view: ClusterView, kafka: KafkaSnapshot, **seen: Any) -> Situation
     return a_situation(view, kafka=kafka, placement=placement_of(view, kafka), **seen)
 
 
-def begun(verdict: Verdict | None) -> ReplicationRequested:
-    assert verdict is not None
-    (request,) = verdict.events
+def begun(decision: Decision | None) -> ReplicationRequested:
+    assert decision is not None
+    (request,) = decision.events
     assert isinstance(request, ReplicationRequested)
     return request
 
@@ -86,8 +86,8 @@ def test_a_batch_is_recorded_then_handed_over_under_throttles_then_ended() -> No
     assert asked.moves[0].after == (1000, 1005, 1001), "of zone c, who holds nothing yet"
     assert "orders-0 has 2 of 3 replicas [1000, 1003, 1001] in zone a" in asked.reason
     moving = after(view, asked)
-    verdict = decide(a_situation(moving, kafka=kafka))
-    throttle, move = verdict.effects
+    decision = decide(a_situation(moving, kafka=kafka))
+    throttle, move = decision.effects
     assert isinstance(throttle, SetThrottle)
     assert isinstance(move, Reassign)
     assert list(move.targets.values()) == [(1000, 1005, 1001)]
@@ -121,7 +121,7 @@ def test_all_in_place_says_nothing_and_asks_nothing() -> None:
     assert at.seen.placement is not None
     assert not at.seen.placement.found
     assert placement_step(at) is None
-    assert not [c for c in condition_changes(at, Verdict("at rest")) if c.type == "Misplaced"]
+    assert not [c for c in condition_changes(at, Decision("at rest")) if c.type == "Misplaced"]
 
 
 @pytest.mark.parametrize(
@@ -301,10 +301,10 @@ def _topics(tier: str) -> TopicsView:
 )
 def test_leaders_come_home_unless_the_spec_leaves_them(balance: str, asked: bool) -> None:
     away = a_look(a_partition("orders-0", (1000, 1001, 1002), leader=1001))
-    verdict = housekeeping_step(a_situation(a_cluster(balance), kafka=away))
-    assert (verdict is not None) is asked
-    if verdict is not None:
-        assert [type(e) for e in verdict.effects] == [ElectPreferred]
+    decision = housekeeping_step(a_situation(a_cluster(balance), kafka=away))
+    assert (decision is not None) is asked
+    if decision is not None:
+        assert [type(e) for e in decision.effects] == [ElectPreferred]
 
 
 def test_where_leaders_are_left_they_still_come_home_at_the_end_of_our_own_work() -> None:

@@ -127,9 +127,9 @@ def test_what_was_asked_is_tried_for_two_minutes_and_while_that_controller_leads
         asked = facts.ControllerElectionRequested(1000, epoch, "as tested")
         since = NOW - timedelta(seconds=seconds)
         stuck = replace(view.moves.stuck, deposed=_deposed(view, asked, since))
-        verdict = reelection_due(*_ensemble(changed_view(view, stuck=stuck)))
-        assert verdict is None or verdict.effects == (ReelectController(1000, 5),)
-        return verdict is not None
+        decision = reelection_due(*_ensemble(changed_view(view, stuck=stuck)))
+        assert decision is None or decision.effects == (ReelectController(1000, 5),)
+        return decision is not None
 
     assert timedelta(minutes=2) == STANDS
     assert tried(119)

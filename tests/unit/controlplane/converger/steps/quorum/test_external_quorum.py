@@ -13,7 +13,7 @@ from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.commands.previews.external import NO_WAY_BACK
 from controlplane.commands.previews.plan import preview
 from controlplane.converger.ladder.decide import decide
-from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.decision import Decision
 from controlplane.converger.situation.effects import RaiseFeature
 from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.quorum.external import why_it_stays_static
@@ -70,10 +70,10 @@ def after(situation: Situation, **recorded: Any) -> Situation:
     return replace(situation, view=changed_view(situation.view, **recorded))
 
 
-def waits_with(verdict: Verdict) -> str:
-    assert not verdict.effects
-    assert not any(isinstance(e, facts.FinalisationRequested | facts.RecycleStarted) for e in verdict.events)
-    return verdict.wait.reason if verdict.wait else ""
+def waits_with(decision: Decision) -> str:
+    assert not decision.effects
+    assert not any(isinstance(e, facts.FinalisationRequested | facts.RecycleStarted) for e in decision.events)
+    return decision.wait.reason if decision.wait else ""
 
 
 def test_it_is_asked_first_and_kafka_after_that() -> None:
@@ -90,8 +90,8 @@ def test_it_is_over_once_each_voter_is_told_with_its_directory() -> None:
     waiting = a_cluster(features=RAISED, ours=3)
     for known in ({}, two_known):
         kafka = replace(kafka_of(waiting), quorum=a_quorum(directories=known))
-        verdict = decide(replace(waiting, seen=replace(waiting.seen, kafka=kafka)))
-        assert waits_with(verdict) == "QuorumGate"
+        decision = decide(replace(waiting, seen=replace(waiting.seen, kafka=kafka)))
+        assert waits_with(decision) == "QuorumGate"
     kafka = replace(kafka_of(waiting), quorum=a_quorum(directories={**two_known, 11: "dir-11"}))
     situation = replace(waiting, seen=replace(waiting.seen, kafka=kafka))
     assert decide(situation).events == (facts.FeatureFinalised(KRAFT, 1),)
@@ -110,13 +110,13 @@ def test_what_somebody_else_raised_is_recorded_and_nothing_is_asked_of_kafka() -
 @pytest.mark.parametrize("ours", [0, 3])
 def test_nothing_is_raised_that_the_spec_does_not_ask_for(ours: int) -> None:
     situation = after(a_cluster(asks="as-found", ours=ours), finalising=(KRAFT, 1))
-    verdict = decide(situation)
+    decision = decide(situation)
     if ours:
-        assert waits_with(verdict) == "ExternalQuorumStatic"
-        assert verdict.wait is not None
-        assert "quorum: dynamic" in verdict.wait.next_command
+        assert waits_with(decision) == "ExternalQuorumStatic"
+        assert decision.wait is not None
+        assert "quorum: dynamic" in decision.wait.next_command
     else:
-        assert verdict.events == (facts.RecycleCompleted(2),), "watched as it is"
+        assert decision.events == (facts.RecycleCompleted(2),), "watched as it is"
 
 
 @pytest.mark.parametrize(
@@ -139,9 +139,9 @@ def test_nothing_is_raised_that_the_spec_does_not_ask_for(ours: int) -> None:
 )
 def test_nothing_may_be_missing_while_it_is_raised(seen: dict[str, Any], reason: str, words: str) -> None:
     for recorded in ({}, {"finalising": (KRAFT, 1)}):
-        verdict = decide(after(a_cluster(**seen), **recorded))
-        assert waits_with(verdict) == reason
-        assert words in verdict.sentence
+        decision = decide(after(a_cluster(**seen), **recorded))
+        assert waits_with(decision) == reason
+        assert words in decision.sentence
 
 
 def test_who_cannot_read_kafka_waits() -> None:
@@ -152,15 +152,15 @@ def test_who_cannot_read_kafka_waits() -> None:
 def test_it_waits_for_the_end_of_a_freeze() -> None:
     situation = after(a_cluster(), converged=1)
     frozen = replace(situation, freezes=(Freeze(begins=BEFORE, ends=NOW + timedelta(hours=1), reason="year's end"),))
-    verdict = decide(frozen)
-    assert waits_with(verdict) == "Freeze"
-    assert WaitReason.WINDOW not in verdict.sentence
+    decision = decide(frozen)
+    assert waits_with(decision) == "Freeze"
+    assert WaitReason.WINDOW not in decision.sentence
 
 
 def test_once_it_is_recorded_nothing_is_looked_at_any_more() -> None:
     view = changed_view(a_cluster().view, finalised={KRAFT: 1}, converged=2)
-    verdict = decide(a_situation(view, kafka=None))
-    assert (verdict.events, verdict.effects, verdict.wait) == ((), (), None)
+    decision = decide(a_situation(view, kafka=None))
+    assert (decision.events, decision.effects, decision.wait) == ((), (), None)
 
 
 def _plan(view: ClusterView, snapshot: KafkaSnapshot | None, **asked: Any) -> tuple[list[str], tuple[str, ...]]:

@@ -10,7 +10,7 @@ from agent.wire import DIRECTORY_LOST
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.quorum import VoterChangeView
-from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.decision import Decision
 from controlplane.converger.steps.quorum.voters import (
     begin_voter_change,
     dismiss_members,
@@ -54,16 +54,16 @@ def _change(*, adds: bool = True, requested_at: Any = BEFORE) -> VoterChangeView
     return VoterChangeView("change-1", adds, voter, not adds, "because", requested_at)
 
 
-def _said(verdict: Verdict | None) -> str:
-    assert verdict is not None
-    assert verdict.wait is not None
-    return verdict.sentence
+def _said(decision: Decision | None) -> str:
+    assert decision is not None
+    assert decision.wait is not None
+    return decision.sentence
 
 
 # --- a lost disk ------------------------------------------------------------------------------------------------------
 
 
-def _loses(view: ClusterView, key: str) -> Verdict | None:
+def _loses(view: ClusterView, key: str) -> Decision | None:
     instance = view.instances[key]
     found = {"name": DIRECTORY_LOST, "since": BEFORE, "message": "volume x has no meta.properties"}
     return volume_step(a_situation(view, reports={key: a_report(instance, "failed", findings=[found])}))
@@ -71,10 +71,10 @@ def _loses(view: ClusterView, key: str) -> Verdict | None:
 
 def test_a_disk_of_one_of_three_is_believed_to_be_lost_and_of_one_of_two_it_is_left_to_people_at_once() -> None:
     view = a_view()
-    verdict = _loses(view, f"{A}.g1")
-    assert verdict is not None
-    assert verdict.sentence == "controllers-a-0.g1 has lost its disk: volume x has no meta.properties"
-    assert [type(e) for e in verdict.events] == [facts.VolumeLost]
+    decision = _loses(view, f"{A}.g1")
+    assert decision is not None
+    assert decision.sentence == "controllers-a-0.g1 has lost its disk: volume x has no meta.properties"
+    assert [type(e) for e in decision.events] == [facts.VolumeLost]
     two = replace(view, quorum=replace(view.quorum, voters={v: view.quorum.voters[v] for v in (100, 101)}))
     left = _loses(two, f"{A}.g1")
     assert left is not None
@@ -118,8 +118,8 @@ def test_a_vote_for_a_directory_nobody_runs_on_is_dropped_once_kafka_has_forgott
     ago_s: float, dropped: bool
 ) -> None:
     view = _in_hand(requested_at=NOW - timedelta(seconds=ago_s))
-    verdict = voter_step(a_situation(view, kafka=a_snapshot()))
-    said = [type(e) for e in verdict.events] if verdict is not None else []
+    decision = voter_step(a_situation(view, kafka=a_snapshot()))
+    said = [type(e) for e in decision.events] if decision is not None else []
     assert (facts.VoterChangeDropped in said) == dropped
 
 
@@ -169,7 +169,7 @@ def _five(*late: int) -> KafkaSnapshot:
     return a_snapshot(quorum=QuorumSeen(100, 1, members))
 
 
-def _leaves(kafka: KafkaSnapshot | None, view: ClusterView | None = None) -> Verdict:
+def _leaves(kafka: KafkaSnapshot | None, view: ClusterView | None = None) -> Decision:
     view = view or _shrinking()
     return leave_step(a_situation(view, kafka=kafka), view.instances["controllers-b-1.g1"])
 
@@ -184,9 +184,9 @@ def test_a_controller_leaves_by_its_vote_first_and_waits_while_others_lag() -> N
 def test_a_voter_that_is_none_of_ours_is_for_people_at_once() -> None:
     kafka = _five()
     strange = replace(kafka.quorum, members=(*kafka.quorum.members, VoterSeen(150, "x", 0, True, 0.1)))
-    verdict = _leaves(replace(kafka, quorum=strange))
-    assert verdict.wait is not None
-    assert (verdict.wait.reason, verdict.wait.patience_s) == ("UnknownVoter", 0)
+    decision = _leaves(replace(kafka, quorum=strange))
+    assert decision.wait is not None
+    assert (decision.wait.reason, decision.wait.patience_s) == ("UnknownVoter", 0)
 
 
 def test_who_has_no_vote_is_marked_as_left_with_the_directory_it_has() -> None:
@@ -201,9 +201,9 @@ def test_with_an_odd_number_of_voters_left_who_lost_its_vote_stops_before_the_ne
     votes = {i.service_id: facts.FoundingVoter(i.node, i.service_id, "a", 9093, _directory(i.node)) for i in there[:5]}
     view = a_view(*there, document=a_document(controllers=3), generation=2, recycling=2, voters=votes)
     members = tuple(VoterSeen(i.service_id, _directory(i.node), 0, k < 5, 0.2) for k, i in enumerate(there))
-    verdict = voter_step(a_situation(view, kafka=a_snapshot(quorum=QuorumSeen(100, 1, members))))
-    assert verdict is not None
-    assert verdict.events == (facts.FenceRequested(tuple(i.key for i in there[5:]), "no voter any more"),)
+    decision = voter_step(a_situation(view, kafka=a_snapshot(quorum=QuorumSeen(100, 1, members))))
+    assert decision is not None
+    assert decision.events == (facts.FenceRequested(tuple(i.key for i in there[5:]), "no voter any more"),)
 
 
 # --- while a migration is in hand -------------------------------------------------------------------------------------
@@ -214,8 +214,8 @@ def test_nobodys_vote_is_changed_between_two_quorums(mode: str, changes: bool) -
     gone = an_instance("controllers-a-1", 1, drained=True, service="zookeeper")
     view = migrating()
     view = replace(view, instances={**view.instances, gone.key: gone})
-    verdict = voter_step(a_situation(view, kafka=a_snapshot(mode=mode)))
-    assert (verdict is not None) == changes
+    decision = voter_step(a_situation(view, kafka=a_snapshot(mode=mode)))
+    assert (decision is not None) == changes
     assert voter_step(a_situation(view, kafka=None)) is None
 
 
@@ -227,7 +227,7 @@ def _ensemble(*voters: int, silent: tuple[int, ...] = ()) -> KafkaSnapshot:
     return a_snapshot(mode="zookeeper", quorum=QuorumSeen(100, 1, seen))
 
 
-def _dismissed(kafka: KafkaSnapshot | None, *keys: str) -> Verdict | None:
+def _dismissed(kafka: KafkaSnapshot | None, *keys: str) -> Decision | None:
     view = a_sharing_view()
     return dismiss_members(a_situation(view, kafka=kafka), [view.instances[k] for k in keys])
 
@@ -240,9 +240,9 @@ def test_a_server_is_to_leave_before_its_broker_stops_and_the_first_of_several_i
 
 
 def test_a_server_that_has_no_vote_by_the_ensembles_word_leaves_though_others_have_theirs() -> None:
-    verdict = _dismissed(_ensemble(100, 102), B1)
-    assert verdict is not None
-    assert verdict.events == (facts.VoterRemoved("", "brokers-b-0", 101, "zookeeper-101", leaves=True),)
+    decision = _dismissed(_ensemble(100, 102), B1)
+    assert decision is not None
+    assert decision.events == (facts.VoterRemoved("", "brokers-b-0", 101, "zookeeper-101", leaves=True),)
 
 
 def test_a_broker_without_a_server_waits_for_nobody() -> None:

@@ -21,7 +21,7 @@ from controlplane.converger.questions.clouds.rendering import terraform_run
 from controlplane.converger.questions.documents import document_for
 from controlplane.converger.questions.quorum.seats import has_thin_list, remembered, seats, thin_list
 from controlplane.converger.questions.rolls.pending_changes import pending_changes
-from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.decision import Decision
 from controlplane.converger.situation.effects import AddVoter, RemoveVoter
 from controlplane.converger.steps.quorum.voters import volume_step, voter_step, voters_left_step
 from controlplane.converger.steps.rolls.finalisation import finalisation_step
@@ -80,9 +80,9 @@ def _change(*, adds: bool = True, node: str = NEW.node, controller: int = 103, l
     return VoterChangeView("change-1", adds, voter, leaves, "because", BEFORE)
 
 
-def _only(verdict: Verdict | None) -> Any:
-    assert verdict is not None
-    (event,) = verdict.events
+def _only(decision: Decision | None) -> Any:
+    assert decision is not None
+    (event,) = decision.events
     return event
 
 
@@ -90,10 +90,10 @@ def _only(verdict: Verdict | None) -> Any:
 
 
 def test_a_newcomer_that_has_caught_up_is_to_get_a_vote_and_that_is_recorded_first() -> None:
-    verdict = voter_step(a_situation(_growing(), kafka=_kafka(*THREE, *_newcomers())))
-    asked = _only(verdict)
-    assert verdict is not None
-    assert not verdict.effects
+    decision = voter_step(a_situation(_growing(), kafka=_kafka(*THREE, *_newcomers())))
+    asked = _only(decision)
+    assert decision is not None
+    assert not decision.effects
     assert isinstance(asked, facts.VoterAddRequested)
     assert (asked.node, asked.id, asked.address, asked.directory_id) == (
         NEW.node,
@@ -105,9 +105,9 @@ def test_a_newcomer_that_has_caught_up_is_to_get_a_vote_and_that_is_recorded_fir
 
 def test_the_change_in_hand_is_asked_of_kafka_until_kafka_shows_it() -> None:
     view = _growing(voter_change=_change())
-    verdict = voter_step(a_situation(view, kafka=_kafka(*THREE, *_newcomers())))
-    assert verdict is not None
-    assert verdict.effects == (AddVoter(103, _directory(NEW.node), f"node-address-{NEW.node}", 9093),)
+    decision = voter_step(a_situation(view, kafka=_kafka(*THREE, *_newcomers())))
+    assert decision is not None
+    assert decision.effects == (AddVoter(103, _directory(NEW.node), f"node-address-{NEW.node}", 9093),)
     shown = (*THREE, _voter(103, NEW.node), _newcomers()[1])
     assert _only(voter_step(a_situation(view, kafka=_kafka(*shown)))) == facts.VoterAdded(
         "change-1", NEW.node, 103, f"node-address-{NEW.node}", 9093, _directory(NEW.node)
@@ -191,11 +191,11 @@ def test_the_newest_surplus_controller_loses_its_vote_before_anything_is_stopped
 
 
 def test_a_voter_of_nobody_stops_the_shrinking_and_a_person_is_told() -> None:
-    verdict = replacement_step(a_situation(_five(), kafka=_kafka(*FIVE, VoterSeen(150, "x", 0, True, 0.1))))
-    assert verdict is not None
-    assert verdict.wait is not None
-    assert verdict.wait.reason == "UnknownVoter"
-    assert "voter 150" in verdict.sentence
+    decision = replacement_step(a_situation(_five(), kafka=_kafka(*FIVE, VoterSeen(150, "x", 0, True, 0.1))))
+    assert decision is not None
+    assert decision.wait is not None
+    assert decision.wait.reason == "UnknownVoter"
+    assert "voter 150" in decision.sentence
 
 
 def test_the_second_of_two_leaves_before_the_first_one_is_stopped() -> None:
@@ -214,9 +214,9 @@ def test_who_has_no_vote_any_more_is_stopped() -> None:
 
 def test_the_removal_in_hand_is_asked_of_kafka() -> None:
     view = _five(voter_change=_change(adds=False, node=NEW_TOO.node, controller=104, leaves=True))
-    verdict = voter_step(a_situation(view, kafka=_kafka(*FIVE)))
-    assert verdict is not None
-    assert verdict.effects == (RemoveVoter(104, _directory(NEW_TOO.node)),)
+    decision = voter_step(a_situation(view, kafka=_kafka(*FIVE)))
+    assert decision is not None
+    assert decision.effects == (RemoveVoter(104, _directory(NEW_TOO.node)),)
 
 
 # --- a lost disk ----------------------------------------------------------------------------------------------------
@@ -255,10 +255,10 @@ def test_the_only_copy_is_left_to_people() -> None:
     view = a_view()
     mine = view.instances[f"{B}.g1"]
     alone = replace(view, quorum=replace(view.quorum, voters={101: view.quorum.voters[101]}))
-    verdict = volume_step(a_situation(alone, reports={mine.key: _lost_report(mine)}))
-    assert verdict is not None
-    assert verdict.wait is not None
-    assert (verdict.wait.reason, verdict.events) == ("MetadataLost", ())
+    decision = volume_step(a_situation(alone, reports={mine.key: _lost_report(mine)}))
+    assert decision is not None
+    assert decision.wait is not None
+    assert (decision.wait.reason, decision.events) == ("MetadataLost", ())
 
 
 def test_its_successor_takes_over_id_and_address_and_brings_a_disk_of_its_own() -> None:
@@ -367,12 +367,12 @@ def test_a_controller_that_left_stands_in_the_way_of_a_level_and_a_person_is_tol
     view = a_view(left, *new, document=a_document(version="4.2.0"), generation=2, recycling=2)
     assert [i.key for i in remembered(view)] == [left.key]
     kafka = a_snapshot(features={"metadata.version": FeatureSeen(27, 7, 29)})
-    verdict = finalisation_step(a_situation(view, kafka=kafka))
-    assert verdict is not None
-    assert verdict.wait is not None
-    assert verdict.wait.reason == "ControllersRemembered"
-    assert "controller 103 (controllers-a-1) left the quorum with Kafka 4.1.1" in verdict.sentence
-    assert verdict.wait.next_command.startswith("kedge apply, with 5 controllers until 4.2.0 is finalised")
+    decision = finalisation_step(a_situation(view, kafka=kafka))
+    assert decision is not None
+    assert decision.wait is not None
+    assert decision.wait.reason == "ControllersRemembered"
+    assert "controller 103 (controllers-a-1) left the quorum with Kafka 4.1.1" in decision.sentence
+    assert decision.wait.next_command.startswith("kedge apply, with 5 controllers until 4.2.0 is finalised")
 
 
 def test_a_controller_that_left_with_a_release_that_knows_the_level_stands_in_nobodys_way() -> None:
@@ -380,9 +380,9 @@ def test_a_controller_that_left_with_a_release_that_knows_the_level_stands_in_no
     new = [an_instance(n, 1, kafka_version="4.2.0", digest="") for n in NODES]
     view = a_view(left, *new, document=a_document(version="4.2.0"), generation=2, recycling=2)
     kafka = a_snapshot(features={"metadata.version": FeatureSeen(27, 7, 29)})
-    verdict = finalisation_step(a_situation(view, kafka=kafka))
-    assert verdict is not None
-    assert verdict.wait is None or verdict.wait.reason != "ControllersRemembered"
+    decision = finalisation_step(a_situation(view, kafka=kafka))
+    assert decision is not None
+    assert decision.wait is None or decision.wait.reason != "ControllersRemembered"
 
 
 def test_a_seat_knows_the_directories_its_node_had() -> None:

@@ -48,9 +48,9 @@ def test_an_ensemble_is_founded_with_the_protocol_that_is_pinned() -> None:
     """Founded with that of 3.9 its brokers would have no way back to the one the pin names."""
     pinned = a_zookeeper_document(version="3.9.1", config=', metadataVersion: "3.8"')
     young = {k: replace(i, phase=Phase.LAUNCHED) for k, i in _view().instances.items()}
-    verdict = ensemble_step(a_situation(_view(founding=None, document=pinned, instances=young)))
-    assert verdict is not None
-    [founded] = verdict.events
+    decision = ensemble_step(a_situation(_view(founding=None, document=pinned, instances=young)))
+    assert decision is not None
+    [founded] = decision.events
     assert isinstance(founded, facts.EnsembleFounded)
     assert founded.protocol_version == "3.8"
 
@@ -95,11 +95,11 @@ def test_the_cluster_id_is_written_read_back_and_never_taken_from_another(
 ) -> None:
     situation = a_situation(_view(cluster_id_fixed=False))
     situation = replace(situation, seen=replace(situation.seen, zookeeper=ZooKeeperSeen(registered_id=registered)))
-    verdict = ensemble_step(situation)
-    assert verdict is not None
-    assert verdict.events == ((fact,) if fact else ())
-    assert verdict.effects == ((effect,) if effect else ())
-    assert (verdict.wait.reason if verdict.wait else "") == waits
+    decision = ensemble_step(situation)
+    assert decision is not None
+    assert decision.events == ((fact,) if fact else ())
+    assert decision.effects == ((effect,) if effect else ())
+    assert (decision.wait.reason if decision.wait else "") == waits
 
 
 def test_the_protocol_is_raised_after_the_soak_and_not_before() -> None:

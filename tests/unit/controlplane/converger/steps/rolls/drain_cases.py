@@ -4,7 +4,7 @@ from typing import Any
 
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.views.drains import DrainView
-from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.decision import Decision
 from controlplane.converger.steps.rolls.drains import drain_step
 from planner.drain.plan import DrainPlan
 from planner.observed import PartitionSeen, ThrottlesSeen
@@ -34,7 +34,7 @@ def moving(name: str) -> PartitionSeen:
     return a_partition(name, (1010, 1000, 1001, 1002), isr=(1000, 1001, 1002), adding=(1010,), removing=(1000,))
 
 
-def drain_verdict(
+def drain_decision(
     *partitions: PartitionSeen,
     drain: DrainView | None = None,
     plan: DrainPlan | None = PLAN,
@@ -42,15 +42,15 @@ def drain_verdict(
     view: dict[str, Any] | None = None,
     throttles: ThrottlesSeen | None = None,
     **seen: Any,
-) -> Verdict:
+) -> Decision:
     drain = drain or a_drain()
     there = (an_instance("brokers-a-0", 1, Phase.DRAINING), an_instance("brokers-a-0", 2), *instances)
     kafka = a_snapshot(*partitions, brokers=LIVE, throttles=throttles or ThrottlesSeen())
     values = {"kafka": kafka, "plan": plan, "plan_sha256": drain.plan.sha256, **seen}
-    verdict = drain_step(a_situation(a_view(*there, drain=drain, **(view or {})), **values))
-    assert verdict is not None
-    return verdict
+    decision = drain_step(a_situation(a_view(*there, drain=drain, **(view or {})), **values))
+    assert decision is not None
+    return decision
 
 
-def reason_of(verdict: Verdict) -> str:
-    return verdict.wait.reason if verdict.wait else ""
+def reason_of(decision: Decision) -> str:
+    return decision.wait.reason if decision.wait else ""

@@ -36,15 +36,15 @@ def _aborted(*instances: Any, **overrides: Any) -> ClusterView:
 
 
 def _events(view: ClusterView, **seen: Any) -> list[Any]:
-    verdict = abort_step(a_situation(view, **seen))
-    return list(verdict.events) if verdict else []
+    decision = abort_step(a_situation(view, **seen))
+    return list(decision.events) if decision else []
 
 
 def _reason(view: ClusterView, **seen: Any) -> str:
-    verdict = abort_step(a_situation(view, **seen))
-    assert verdict is not None
-    assert not verdict.events
-    return verdict.wait.reason if verdict.wait else ""
+    decision = abort_step(a_situation(view, **seen))
+    assert decision is not None
+    assert not decision.events
+    return decision.wait.reason if decision.wait else ""
 
 
 def test_without_an_abort_no_successor_is_taken_back() -> None:
@@ -124,20 +124,20 @@ def test_nothing_is_taken_back_on_a_guess(kafka: Any, reason: str) -> None:
 
 def test_an_aborted_cluster_begins_nothing_whatever_is_declared() -> None:
     view = _aborted(document=a_document(version="4.2.0"), generation=2, paused="", paused_until=None)
-    verdict = decide(a_situation(view))
-    assert verdict.wait is not None
-    assert (verdict.wait.reason, verdict.wait.next_command) == ("Paused", "kedge resume orders")
-    assert verdict.sentence == "aborted: second thoughts"
+    decision = decide(a_situation(view))
+    assert decision.wait is not None
+    assert (decision.wait.reason, decision.wait.next_command) == ("Paused", "kedge resume orders")
+    assert decision.sentence == "aborted: second thoughts"
 
 
 def test_a_drain_in_hand_goes_on_after_an_abort() -> None:
     view = _aborted(SUCCESSOR, an_instance("brokers-a-0", 1, Phase.DRAINING), drain=a_drain(plan_sha256="", batch=-1))
-    verdict = decide(a_situation(view, kafka=a_snapshot(AT_HOME, brokers=LIVE)))
-    assert "planning round 1" in verdict.sentence
-    assert verdict.effects
+    decision = decide(a_situation(view, kafka=a_snapshot(AT_HOME, brokers=LIVE)))
+    assert "planning round 1" in decision.sentence
+    assert decision.effects
 
 
 def test_a_handover_does_not_begin_after_an_abort() -> None:
     successor = an_instance("controllers-a-0", 2, Phase.LAUNCHED)
-    verdict = decide(a_situation(_aborted(successor), reports={successor.key: a_report(successor, "")}))
-    assert [type(e) for e in verdict.events] == [facts.RetireRequested]
+    decision = decide(a_situation(_aborted(successor), reports={successor.key: a_report(successor, "")}))
+    assert [type(e) for e in decision.events] == [facts.RetireRequested]

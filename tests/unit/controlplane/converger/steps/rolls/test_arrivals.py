@@ -1,4 +1,4 @@
-"""Instances that come and instances that vanish: situation -> verdict."""
+"""Instances that come and instances that vanish: situation -> decision."""
 
 from datetime import timedelta
 
@@ -34,9 +34,9 @@ ALL_BROKERS = (1000, 1001, 1002, NEW.service_id)
 
 def test_a_vm_the_cloud_declares_gone_is_lost() -> None:
     view = a_view()
-    verdict = loss_step(a_situation(view, inventory=an_inventory(view, gone={"brokers-a-0.g1"})))
-    assert verdict is not None
-    assert verdict.events == (facts.InstanceLost("brokers-a-0.g1", "the cloud says it is gone"),)
+    decision = loss_step(a_situation(view, inventory=an_inventory(view, gone={"brokers-a-0.g1"})))
+    assert decision is not None
+    assert decision.events == (facts.InstanceLost("brokers-a-0.g1", "the cloud says it is gone"),)
 
 
 def test_a_vm_that_is_only_missing_from_the_list_is_unknown_and_not_lost() -> None:
@@ -65,30 +65,32 @@ def test_without_an_inventory_nobody_is_lost() -> None:
 )
 def test_what_a_vanished_vm_means_depends_on_its_phase(instance: InstanceView, recorded: list[type]) -> None:
     view = a_view(instance)
-    verdict = loss_step(a_situation(view, inventory=an_inventory(view, gone={instance.key})))
-    assert [type(e) for e in (verdict.events if verdict else ())] == recorded
+    decision = loss_step(a_situation(view, inventory=an_inventory(view, gone={instance.key})))
+    assert [type(e) for e in (decision.events if decision else ())] == recorded
 
 
 def test_a_rack_that_burns_down_is_believed() -> None:
     view = a_view()
-    verdict = loss_step(a_situation(view, inventory=an_inventory(view, gone={"brokers-a-0.g1", "controllers-a-0.g1"})))
-    assert verdict is not None
-    assert [type(e) for e in verdict.events] == [facts.InstanceLost, facts.InstanceLost]
+    decision = loss_step(a_situation(view, inventory=an_inventory(view, gone={"brokers-a-0.g1", "controllers-a-0.g1"})))
+    assert decision is not None
+    assert [type(e) for e in decision.events] == [facts.InstanceLost, facts.InstanceLost]
 
 
 def test_vms_of_two_racks_with_one_left_in_each_are_lost_as_usual() -> None:
     view = a_view()
-    verdict = loss_step(a_situation(view, inventory=an_inventory(view, gone={"brokers-a-0.g1", "brokers-b-0.g1"})))
-    assert verdict is not None
-    assert len(verdict.events) == 2
+    decision = loss_step(a_situation(view, inventory=an_inventory(view, gone={"brokers-a-0.g1", "brokers-b-0.g1"})))
+    assert decision is not None
+    assert len(decision.events) == 2
 
 
 def test_vms_that_all_die_at_birth_are_believed() -> None:
     """A bad image: they have failed to join, which is counted; there is nothing yet that could be lost."""
     view = a_view(*(an_instance(n, 1, Phase.LAUNCHED) for n in NODES), founding=None, converged=0)
-    verdict = loss_step(a_situation(view, inventory=an_inventory(view, gone={i.key for i in view.alive()}), kafka=None))
-    assert verdict is not None
-    assert [type(e) for e in verdict.events] == [facts.InstanceLost, facts.JoinFailed] * 6
+    decision = loss_step(
+        a_situation(view, inventory=an_inventory(view, gone={i.key for i in view.alive()}), kafka=None)
+    )
+    assert decision is not None
+    assert [type(e) for e in decision.events] == [facts.InstanceLost, facts.JoinFailed] * 6
 
 
 # --- founding ---------------------------------------------------------------------------------------------------------
@@ -102,8 +104,8 @@ def _unfounded(*phases: Phase, addresses: int = 3) -> object:
 
 
 def test_the_quorum_is_founded_once_all_controllers_have_their_address() -> None:
-    verdict = _unfounded(Phase.LAUNCHED, Phase.LAUNCHED, Phase.LAUNCHED)
-    founded = verdict.events[0]  # type: ignore[attr-defined]
+    decision = _unfounded(Phase.LAUNCHED, Phase.LAUNCHED, Phase.LAUNCHED)
+    founded = decision.events[0]  # type: ignore[attr-defined]
     assert isinstance(founded, facts.QuorumFounded)
     assert [v.id for v in founded.voters] == [100, 101, 102]
     assert founded.metadata_level == "4.1"
@@ -117,9 +119,9 @@ def test_a_quorum_is_founded_at_the_level_that_is_pinned(level: str) -> None:
     known = {n: f"10.0.0.{k}" for k, n in enumerate(NODES[3:])}
     pinned = a_document(version="4.2.0", config=f', metadataVersion: "{level}"')
     view = a_view(*controllers, founding=None, node_addresses=known, document=pinned)
-    verdict = founding_step(a_situation(view))
-    assert verdict is not None
-    founded = verdict.events[0]
+    decision = founding_step(a_situation(view))
+    assert decision is not None
+    founded = decision.events[0]
     assert isinstance(founded, facts.QuorumFounded)
     assert founded.metadata_level == level
 
@@ -144,9 +146,9 @@ def test_a_founded_quorum_is_founded_for_ever() -> None:
 
 
 def test_a_broker_that_runs_and_is_unfenced_has_joined() -> None:
-    verdict = arrival_step(a_situation(a_view(NEW), kafka=a_snapshot(brokers=ALL_BROKERS)))
-    assert verdict is not None
-    assert verdict.events == (facts.InstanceJoined(NEW.key, NEW.service_id),)
+    decision = arrival_step(a_situation(a_view(NEW), kafka=a_snapshot(brokers=ALL_BROKERS)))
+    assert decision is not None
+    assert decision.events == (facts.InstanceJoined(NEW.key, NEW.service_id),)
 
 
 @pytest.mark.parametrize(
@@ -166,51 +168,51 @@ def test_a_broker_that_runs_and_is_unfenced_has_joined() -> None:
     ids=lambda x: x if isinstance(x, str) else "",
 )
 def test_until_everything_says_so_it_has_not_joined(seen: dict[str, object], why: str) -> None:
-    verdict = arrival_step(a_situation(a_view(NEW), **seen))
-    assert verdict is not None
-    assert (verdict.events, verdict.wait and verdict.wait.reason) == ((), "InstanceJoins")
+    decision = arrival_step(a_situation(a_view(NEW), **seen))
+    assert decision is not None
+    assert (decision.events, decision.wait and decision.wait.reason) == ((), "InstanceJoins")
 
 
 def test_a_controller_joins_as_a_caught_up_voter_of_its_own_directory() -> None:
     successor = an_instance("controllers-a-0", 2, Phase.LAUNCHED, bound=True)
     view = a_view(successor, an_instance("controllers-a-0", 1, Phase.RELEASED))
-    verdict = arrival_step(a_situation(view, reports={successor.key: a_report(successor)}))
-    assert verdict is not None
-    assert verdict.events == (facts.InstanceJoined(successor.key, 100),)
+    decision = arrival_step(a_situation(view, reports={successor.key: a_report(successor)}))
+    assert decision is not None
+    assert decision.events == (facts.InstanceJoined(successor.key, 100),)
     for broken in (
         VoterSeen(100, "another", 0, True),
         VoterSeen(100, successor.planned.volumes[0].directory_id, 9999, True),
     ):
         members = (broken, *a_snapshot().quorum.members[1:])
         lagging = a_snapshot(quorum=QuorumSeen(101, 1, members))
-        verdict = arrival_step(a_situation(view, kafka=lagging, reports={successor.key: a_report(successor)}))
-        assert verdict is not None
-        assert not verdict.events
+        decision = arrival_step(a_situation(view, kafka=lagging, reports={successor.key: a_report(successor)}))
+        assert decision is not None
+        assert not decision.events
 
 
 def test_after_its_deadline_it_has_failed_to_join_and_the_agent_says_why() -> None:
     late = an_instance("brokers-a-0", 2, Phase.LAUNCHED, since=NOW - timedelta(seconds=121))
     report = a_report(late, "failed", message="no space left")
-    verdict = arrival_step(a_situation(a_view(late), reports={late.key: report}))
-    assert verdict is not None
-    assert verdict.events == (facts.JoinFailed(late.key, "failed: no space left after 120 s"),)
-    assert verdict.effects == (ReadConsole(late.key),)
+    decision = arrival_step(a_situation(a_view(late), reports={late.key: report}))
+    assert decision is not None
+    assert decision.events == (facts.JoinFailed(late.key, "failed: no space left after 120 s"),)
+    assert decision.effects == (ReadConsole(late.key),)
 
 
 def test_a_successor_that_reports_and_waits_for_its_volume_is_never_late() -> None:
     waiting = an_instance("controllers-a-0", 2, Phase.LAUNCHED, since=NOW - timedelta(hours=2))
     assert arrival_step(a_situation(a_view(waiting), reports={waiting.key: a_report(waiting, "")})) is None
-    verdict = arrival_step(a_situation(a_view(waiting), reports={}))
-    assert verdict is not None
-    assert verdict.events == (facts.JoinFailed(waiting.key, "its agent has not reported after 120 s"),)
+    decision = arrival_step(a_situation(a_view(waiting), reports={}))
+    assert decision is not None
+    assert decision.events == (facts.JoinFailed(waiting.key, "its agent has not reported after 120 s"),)
 
 
 def test_a_report_from_before_the_launch_is_another_vms() -> None:
     late = an_instance("brokers-a-0", 2, Phase.LAUNCHED, since=NOW - timedelta(seconds=121), launched_at=NOW)
     report = a_report(late, "starting", received_at=BEFORE)
-    verdict = arrival_step(a_situation(a_view(late), reports={late.key: report}))
-    assert verdict is not None
-    assert verdict.events == (facts.JoinFailed(late.key, "its agent has not reported after 120 s"),)
+    decision = arrival_step(a_situation(a_view(late), reports={late.key: report}))
+    assert decision is not None
+    assert decision.events == (facts.JoinFailed(late.key, "its agent has not reported after 120 s"),)
 
 
 def test_lost_ones_and_settled_ones_are_not_waited_for() -> None:

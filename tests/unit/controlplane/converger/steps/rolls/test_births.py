@@ -47,18 +47,18 @@ def _unfounded(*phases: Phase, **overrides: Any) -> ClusterView:
 
 
 def test_a_founder_that_failed_is_retired_with_its_disk() -> None:
-    verdict = departure_step(a_situation(_unfounded(Phase.FAILED, Phase.LAUNCHED, Phase.LAUNCHED), kafka=None))
-    assert verdict is not None
-    (asked,) = verdict.events
+    decision = departure_step(a_situation(_unfounded(Phase.FAILED, Phase.LAUNCHED, Phase.LAUNCHED), kafka=None))
+    assert decision is not None
+    (asked,) = decision.events
     assert isinstance(asked, facts.RetireRequested)
     assert (asked.keys, asked.volumes) == ((KEY,), ("controllers-a-0.data.v1",))
 
 
 def test_a_member_that_failed_after_the_founding_is_stopped_first() -> None:
     view = a_view(an_instance("controllers-a-0", 1, Phase.FAILED))
-    verdict = departure_step(a_situation(view, kafka=None))
-    assert verdict is not None
-    assert verdict.events == (facts.FenceRequested((KEY,), "did not join"),)
+    decision = departure_step(a_situation(view, kafka=None))
+    assert decision is not None
+    assert decision.events == (facts.FenceRequested((KEY,), "did not join"),)
 
 
 def test_who_has_reported_is_not_late_while_another_founder_keeps_it_waiting() -> None:
@@ -68,9 +68,9 @@ def test_who_has_reported_is_not_late_while_another_founder_keeps_it_waiting() -
 
 def test_who_has_not_reported_is_late_before_the_founding_too() -> None:
     view = _unfounded(Phase.LAUNCHED, Phase.LAUNCHED, Phase.LAUNCHED)
-    verdict = arrival_step(a_situation(view, kafka=None, reports={}))
-    assert verdict is not None
-    assert {type(e) for e in verdict.events} == {facts.JoinFailed}
+    decision = arrival_step(a_situation(view, kafka=None, reports={}))
+    assert decision is not None
+    assert {type(e) for e in decision.events} == {facts.JoinFailed}
 
 
 def test_a_founder_that_is_gone_gets_a_successor_with_a_disk_and_an_address_of_its_own() -> None:
@@ -94,9 +94,9 @@ def test_a_quorum_is_founded_with_whoever_stands_in_for_a_founder() -> None:
     )
     view = _unfounded(Phase.RETIRED, Phase.LAUNCHED, Phase.LAUNCHED)
     view = replace(view, instances={**view.instances, successor.key: successor})
-    verdict = founding_step(a_situation(view, kafka=None))
-    assert verdict is not None
-    (founded,) = verdict.events
+    decision = founding_step(a_situation(view, kafka=None))
+    assert decision is not None
+    (founded,) = decision.events
     assert isinstance(founded, facts.QuorumFounded)
     assert founded.voters[0].directory_id == successor.planned.volumes[0].directory_id
     assert quorum_told(replace(view, quorum=replace(view.quorum, founding=founded)), successor).founder
@@ -120,9 +120,9 @@ def test_a_quorum_of_one_is_founded_with_an_agent_that_has_spoken(heard: bool, f
 def test_what_the_others_have_to_join_counts_from_the_founding() -> None:
     view = _unfounded(Phase.LAUNCHED, Phase.LAUNCHED, Phase.LAUNCHED)
     assert not lacks_founders(view)
-    verdict = founding_step(a_situation(view, kafka=None))
-    assert verdict is not None
-    (founded,) = verdict.events
+    decision = founding_step(a_situation(view, kafka=None))
+    assert decision is not None
+    (founded,) = decision.events
     new, at = encode(founded, "e21"), NOW + timedelta(seconds=3)
     after = evolve(view, Recorded(21, "c", 21, "e21", new.type, new.schema, new.data, "t", None, None, 1, at))
     assert {i.since for i in after.alive()} == {at}
@@ -151,14 +151,14 @@ def test_a_member_nobody_ever_heard_of_is_held_for_stopped(
 ) -> None:
     view = a_view(an_instance("controllers-a-0", 1, Phase.FENCING))
     kafka = a_snapshot(quorum=_following(*following), at=NOW)
-    verdict = departure_step(a_situation(view, kafka=kafka, reports=reports))
-    assert verdict is not None
-    assert verdict.events == ((facts.NodeFenced(KEY, proof),) if proof else ())
+    decision = departure_step(a_situation(view, kafka=kafka, reports=reports))
+    assert decision is not None
+    assert decision.events == ((facts.NodeFenced(KEY, proof),) if proof else ())
 
 
 def test_it_is_not_held_for_stopped_while_nobody_tells_who_leads() -> None:
     view = a_view(an_instance("controllers-a-0", 1, Phase.FENCING))
-    verdict = departure_step(a_situation(view, kafka=None, reports={}))
-    assert verdict is not None
-    assert verdict.wait is not None
-    assert verdict.wait.reason == "Fencing"
+    decision = departure_step(a_situation(view, kafka=None, reports={}))
+    assert decision is not None
+    assert decision.wait is not None
+    assert decision.wait.reason == "Fencing"

@@ -27,8 +27,8 @@ def _kafka(*cordoned: int, level: int = CORDON_LEVEL, **overrides: Any) -> Kafka
 
 
 def _effects(view: ClusterView, kafka: KafkaSnapshot | None) -> tuple[object, ...]:
-    verdict = cordon_step(a_situation(view, kafka=kafka))
-    return verdict.effects if verdict else ()
+    decision = cordon_step(a_situation(view, kafka=kafka))
+    return decision.effects if decision else ()
 
 
 def _lingers(seconds: float) -> ClusterView:
@@ -45,9 +45,9 @@ def test_a_broker_on_its_way_out_is_cordoned(view: ClusterView) -> None:
 
 
 def test_the_cordon_is_lifted_before_the_word_to_stop_since_nobody_else_can_once_the_broker_is_gone() -> None:
-    verdict = cordon_step(a_situation(_lingers(5), kafka=_kafka(1000)))
-    assert verdict is not None
-    assert (verdict.sentence, verdict.effects) == (
+    decision = cordon_step(a_situation(_lingers(5), kafka=_kafka(1000)))
+    assert decision is not None
+    assert (decision.sentence, decision.effects) == (
         "lifting the cordon of broker 1000, about to stop",
         (SetCordons((), (1000,)),),
     )

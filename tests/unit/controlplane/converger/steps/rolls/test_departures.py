@@ -8,7 +8,7 @@ import pytest
 
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.views.instances import InstanceView
-from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.decision import Decision
 from controlplane.converger.situation.effects import Unregister
 from controlplane.converger.steps.rolls.departures import departure_step
 from events import facts
@@ -27,15 +27,15 @@ def _old(phase: Phase, **overrides: Any) -> InstanceView:
     return an_instance("brokers-a-0", 1, phase, **overrides)
 
 
-def _step(old: InstanceView, kafka: KafkaSnapshot | None, **seen: Any) -> Verdict:
-    verdict = departure_step(a_situation(a_view(old, SUCCESSOR), kafka=kafka, **seen))
-    assert verdict is not None
-    return verdict
+def _step(old: InstanceView, kafka: KafkaSnapshot | None, **seen: Any) -> Decision:
+    decision = departure_step(a_situation(a_view(old, SUCCESSOR), kafka=kafka, **seen))
+    assert decision is not None
+    return decision
 
 
-def _reason(verdict: Verdict) -> str:
-    assert not verdict.events
-    return verdict.wait.reason if verdict.wait else ""
+def _reason(decision: Decision) -> str:
+    assert not decision.events
+    return decision.wait.reason if decision.wait else ""
 
 
 def test_with_nobody_leaving_there_is_nothing_to_do() -> None:
@@ -53,8 +53,8 @@ def test_nothing_goes_on_unknown_or_stale_metadata(phase: Phase, kafka: KafkaSna
 
 @pytest.mark.parametrize(("seconds", "fences"), [(4, False), (5, True)])
 def test_an_empty_broker_lingers_as_long_as_the_spec_says(seconds: int, fences: bool) -> None:
-    verdict = _step(_old(Phase.LINGERING, since=NOW - timedelta(seconds=seconds)), a_snapshot(WITHOUT, brokers=LIVE))
-    assert verdict.events == ((facts.FenceRequested((KEY,), "drained"),) if fences else ())
+    decision = _step(_old(Phase.LINGERING, since=NOW - timedelta(seconds=seconds)), a_snapshot(WITHOUT, brokers=LIVE))
+    assert decision.events == ((facts.FenceRequested((KEY,), "drained"),) if fences else ())
 
 
 def _among_lost(old: InstanceView, *lost: str) -> Any:
@@ -106,9 +106,9 @@ def test_a_dead_broker_that_nothing_names_is_fenced() -> None:
     ids=["stopped", "vm gone", "runs", "failed is not a proof", "an earlier stop", "silent"],
 )
 def test_a_stop_counts_only_when_it_is_proved(old: InstanceView, report: Any, proof: str) -> None:
-    verdict = _step(old, a_snapshot(WITHOUT, brokers=LIVE), reports={KEY: report} if report else {})
-    assert verdict.events == ((facts.NodeFenced(KEY, proof),) if proof else ())
-    assert proof or _reason(verdict) == "Fencing"
+    decision = _step(old, a_snapshot(WITHOUT, brokers=LIVE), reports={KEY: report} if report else {})
+    assert decision.events == ((facts.NodeFenced(KEY, proof),) if proof else ())
+    assert proof or _reason(decision) == "Fencing"
 
 
 # --- leave ------------------------------------------------------------------------------------------------------------
@@ -122,8 +122,8 @@ def test_metadata_from_before_the_stop_is_read_once_more() -> None:
 
 
 def test_a_replica_in_metadata_newer_than_the_stop_starts_it_again() -> None:
-    verdict = _step(FENCED, a_snapshot(NAMED, brokers=LIVE[1:], fenced=(1000,)))
-    assert [type(e) for e in verdict.events] == [facts.FenceReverted]
+    decision = _step(FENCED, a_snapshot(NAMED, brokers=LIVE[1:], fenced=(1000,)))
+    assert [type(e) for e in decision.events] == [facts.FenceReverted]
 
 
 def test_a_broker_the_controller_still_calls_live_is_not_unregistered() -> None:
@@ -132,18 +132,18 @@ def test_a_broker_the_controller_still_calls_live_is_not_unregistered() -> None:
 
 
 def test_a_fenced_empty_broker_is_unregistered() -> None:
-    verdict = _step(FENCED, a_snapshot(WITHOUT, brokers=LIVE[1:], fenced=(1000,)))
-    assert verdict.effects == (Unregister(1000),)
+    decision = _step(FENCED, a_snapshot(WITHOUT, brokers=LIVE[1:], fenced=(1000,)))
+    assert decision.effects == (Unregister(1000),)
 
 
 def test_a_registration_that_is_gone_is_recorded() -> None:
-    verdict = _step(FENCED, a_snapshot(WITHOUT, brokers=LIVE[1:]))
-    assert verdict.events == (facts.BrokerUnregistered(KEY, 1000),)
+    decision = _step(FENCED, a_snapshot(WITHOUT, brokers=LIVE[1:]))
+    assert decision.events == (facts.BrokerUnregistered(KEY, 1000),)
 
 
 def test_an_unregistered_broker_is_retired_with_its_volume() -> None:
-    verdict = _step(_old(Phase.FENCED, unregistered=True), a_snapshot(WITHOUT, brokers=LIVE[1:]))
-    retire = verdict.events[0]
+    decision = _step(_old(Phase.FENCED, unregistered=True), a_snapshot(WITHOUT, brokers=LIVE[1:]))
+    retire = decision.events[0]
     assert isinstance(retire, facts.RetireRequested)
     assert (retire.keys, retire.volumes) == ((KEY,), ("brokers-a-0.data.v1",))
 
@@ -152,9 +152,9 @@ def test_one_of_several_that_is_still_named_holds_the_others_back() -> None:
     other = an_instance("brokers-b-0", 1, Phase.FENCED, unregistered=True)
     view = a_view(_old(Phase.FENCED, unregistered=True), other, SUCCESSOR)
     kafka = a_snapshot(a_partition("late-0", (1001, 1010)), brokers=(1002, 1010))
-    verdict = departure_step(a_situation(view, kafka=kafka))
-    assert verdict is not None
-    assert [type(e) for e in verdict.events] == [facts.FenceReverted]
+    decision = departure_step(a_situation(view, kafka=kafka))
+    assert decision is not None
+    assert [type(e) for e in decision.events] == [facts.FenceReverted]
 
 
 # --- never joined -----------------------------------------------------------------------------------------------------
@@ -164,10 +164,10 @@ def _failed(node: str = "brokers-a-0", **overrides: Any) -> InstanceView:
     return an_instance(node, 2, Phase.FAILED, **overrides)
 
 
-def _step_failed(failed: InstanceView, kafka: KafkaSnapshot | None, **view: Any) -> Verdict:
-    verdict = departure_step(a_situation(a_view(failed, **view), kafka=kafka))
-    assert verdict is not None
-    return verdict
+def _step_failed(failed: InstanceView, kafka: KafkaSnapshot | None, **view: Any) -> Decision:
+    decision = departure_step(a_situation(a_view(failed, **view), kafka=kafka))
+    assert decision is not None
+    return decision
 
 
 def test_a_broker_that_never_registered_is_retired() -> None:
@@ -202,5 +202,5 @@ def test_a_controllers_successor_that_failed_leaves_the_nodes_volume_alone() -> 
 
 
 def test_a_controller_that_failed_with_the_volume_is_stopped_first() -> None:
-    verdict = _step_failed(_failed("controllers-a-0", bound=True), a_snapshot())
-    assert [type(e) for e in verdict.events] == [facts.FenceRequested]
+    decision = _step_failed(_failed("controllers-a-0", bound=True), a_snapshot())
+    assert [type(e) for e in decision.events] == [facts.FenceRequested]

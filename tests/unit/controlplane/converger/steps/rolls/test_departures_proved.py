@@ -10,7 +10,7 @@ from agent.wire import ServiceReport
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.observed.agent_reports import ReportSeen
 from controlplane.cluster.views.instances import InstanceView
-from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.decision import Decision
 from controlplane.converger.situation.effects import Unregister
 from controlplane.converger.steps.rolls.departures import departure_step, linger_left_s, request_retire
 from events import facts
@@ -27,14 +27,14 @@ def _leaving(node: str, phase: Phase, **overrides: Any) -> InstanceView:
     return an_instance(node, 1, phase, **overrides)
 
 
-def _verdict(*instances: InstanceView, kafka: Any = EMPTY, **seen: Any) -> Verdict | None:
+def _decision(*instances: InstanceView, kafka: Any = EMPTY, **seen: Any) -> Decision | None:
     return departure_step(a_situation(a_view(*instances), kafka=kafka, **seen))
 
 
-def _reason(verdict: Verdict | None) -> str:
-    assert verdict is not None
-    assert verdict.wait is not None
-    return verdict.wait.reason
+def _reason(decision: Decision | None) -> str:
+    assert decision is not None
+    assert decision.wait is not None
+    return decision.wait.reason
 
 
 # --- proofs -----------------------------------------------------------------------------------------------------------
@@ -44,9 +44,9 @@ def test_of_several_that_stop_each_is_told_by_its_own_proof() -> None:
     gone = _leaving("brokers-a-0", Phase.FENCING, lost_at=BEFORE)
     silent = _leaving("brokers-b-0", Phase.FENCING)
     stopped = _leaving("brokers-c-0", Phase.FENCING)
-    verdict = _verdict(gone, silent, stopped, reports={stopped.key: a_report(stopped, "stopped")})
-    assert verdict is not None
-    assert verdict.events == (facts.NodeFenced(gone.key, "inventory"), facts.NodeFenced(stopped.key, "agent"))
+    decision = _decision(gone, silent, stopped, reports={stopped.key: a_report(stopped, "stopped")})
+    assert decision is not None
+    assert decision.events == (facts.NodeFenced(gone.key, "inventory"), facts.NodeFenced(stopped.key, "agent"))
 
 
 def _with_server(host: InstanceView, state: str) -> ReportSeen:
@@ -63,33 +63,33 @@ def test_a_vm_with_a_zookeeper_server_has_stopped_when_that_has_too(state: str, 
     after_it = a_host("brokers-c-0", 102, phase=Phase.FENCING)
     reports = {host.key: _with_server(host, state), after_it.key: _with_server(after_it, "stopped")}
     kafka = a_snapshot(mode="zookeeper")
-    verdict = departure_step(a_situation(a_sharing_view(host, after_it), kafka=kafka, reports=reports))
-    assert verdict is not None
+    decision = departure_step(a_situation(a_sharing_view(host, after_it), kafka=kafka, reports=reports))
+    assert decision is not None
     stopped = [host.key] if proved else []
-    assert verdict.events == tuple(facts.NodeFenced(k, "agent") for k in (*stopped, after_it.key))
+    assert decision.events == tuple(facts.NodeFenced(k, "agent") for k in (*stopped, after_it.key))
 
 
 def test_a_server_that_an_agent_tells_of_beside_a_broker_alone_is_no_part_of_it() -> None:
     old = _leaving("brokers-a-0", Phase.FENCING)
-    verdict = _verdict(old, reports={old.key: _with_server(old, "running")})
-    assert verdict is not None
-    assert verdict.events == (facts.NodeFenced(old.key, "agent"),)
+    decision = _decision(old, reports={old.key: _with_server(old, "running")})
+    assert decision is not None
+    assert decision.events == (facts.NodeFenced(old.key, "agent"),)
 
 
 @pytest.mark.parametrize(("live", "proved"), [(LIVE, False), (LIVE[1:], True)])
 def test_a_vm_that_never_spoke_has_stopped_unless_kafka_counts_on_it(live: tuple[int, ...], proved: bool) -> None:
     silent = _leaving("brokers-a-0", Phase.FENCING, deferred=True)
-    verdict = _verdict(silent, kafka=a_snapshot(brokers=live))
-    assert verdict is not None
-    assert verdict.events == ((facts.NodeFenced(silent.key, "silence"),) if proved else ())
+    decision = _decision(silent, kafka=a_snapshot(brokers=live))
+    assert decision is not None
+    assert decision.events == ((facts.NodeFenced(silent.key, "silence"),) if proved else ())
 
 
 def test_silence_proves_nothing_of_a_vm_that_was_heard_of_or_was_made_at_once_or_without_metadata() -> None:
     kafka = a_snapshot(brokers=LIVE[1:])
     silent = _leaving("brokers-a-0", Phase.FENCING, deferred=True)
-    assert _reason(_verdict(silent, kafka=None)) == "Fencing"
-    assert _reason(_verdict(silent, kafka=kafka, reports={silent.key: a_report(silent, "running")})) == "Fencing"
-    assert _reason(_verdict(_leaving("brokers-a-0", Phase.FENCING), kafka=kafka)) == "Fencing"
+    assert _reason(_decision(silent, kafka=None)) == "Fencing"
+    assert _reason(_decision(silent, kafka=kafka, reports={silent.key: a_report(silent, "running")})) == "Fencing"
+    assert _reason(_decision(_leaving("brokers-a-0", Phase.FENCING), kafka=kafka)) == "Fencing"
 
 
 @pytest.mark.parametrize(("lag", "proved"), [(0, False), (500, True)])
@@ -98,14 +98,14 @@ def test_a_first_controller_that_never_spoke_has_stopped_unless_it_follows(lag: 
     kafka = a_snapshot()
     members = (VoterSeen(100, "d", lag, True), *kafka.quorum.members[1:])
     seen = replace(kafka, quorum=replace(kafka.quorum, members=members))
-    verdict = _verdict(silent, kafka=seen)
-    assert verdict is not None
-    assert verdict.events == ((facts.NodeFenced(silent.key, "silence"),) if proved else ())
+    decision = _decision(silent, kafka=seen)
+    assert decision is not None
+    assert decision.events == ((facts.NodeFenced(silent.key, "silence"),) if proved else ())
 
 
 def test_silence_proves_nothing_of_a_controller_that_takes_over_a_disk() -> None:
     successor = an_instance("controllers-a-0", 2, Phase.FENCING, handover=True)
-    assert _reason(_verdict(successor, kafka=a_snapshot(quorum=replace(a_snapshot().quorum, members=())))) == "Fencing"
+    assert _reason(_decision(successor, kafka=a_snapshot(quorum=replace(a_snapshot().quorum, members=())))) == "Fencing"
 
 
 # --- while it is stopped ----------------------------------------------------------------------------------------------
@@ -113,24 +113,24 @@ def test_silence_proves_nothing_of_a_controller_that_takes_over_a_disk() -> None
 
 def test_a_broker_that_was_emptied_and_has_partitions_again_is_told_not_to_stop() -> None:
     old = _leaving("brokers-a-0", Phase.FENCING, drained=True)
-    verdict = _verdict(old, kafka=a_snapshot(a_partition("late-0"), brokers=LIVE))
-    assert verdict is not None
-    (told,) = verdict.events
+    decision = _decision(old, kafka=a_snapshot(a_partition("late-0"), brokers=LIVE))
+    assert decision is not None
+    (told,) = decision.events
     assert isinstance(told, facts.FenceReverted)
     assert "it was not heard to have stopped, and has 1 partitions" in told.reason
 
 
 def test_one_that_never_was_emptied_goes_on_stopping_with_what_it_has() -> None:
     failed = _leaving("brokers-a-0", Phase.FENCING, drained=False)
-    verdict = _verdict(failed, kafka=a_snapshot(a_partition("late-0"), brokers=LIVE))
-    assert _reason(verdict) == "Fencing"
-    assert verdict is not None
-    assert verdict.wait is not None
-    assert verdict.wait.patience_s == 90
+    decision = _decision(failed, kafka=a_snapshot(a_partition("late-0"), brokers=LIVE))
+    assert _reason(decision) == "Fencing"
+    assert decision is not None
+    assert decision.wait is not None
+    assert decision.wait.patience_s == 90
 
 
 def test_empty_it_goes_on_stopping() -> None:
-    assert _reason(_verdict(_leaving("brokers-a-0", Phase.FENCING, drained=True))) == "Fencing"
+    assert _reason(_decision(_leaving("brokers-a-0", Phase.FENCING, drained=True))) == "Fencing"
 
 
 # --- lingering --------------------------------------------------------------------------------------------------------
@@ -148,30 +148,30 @@ def test_where_none_lingers_nobody_waits() -> None:
 
 
 def test_lingering_is_waited_for_as_long_as_the_spec_says_and_half_a_minute() -> None:
-    verdict = _verdict(_leaving("brokers-a-0", Phase.LINGERING, since=NOW))
-    assert _reason(verdict) == "Linger"
-    assert verdict is not None
-    assert verdict.wait is not None
-    assert verdict.wait.patience_s == 5 + 30
+    decision = _decision(_leaving("brokers-a-0", Phase.LINGERING, since=NOW))
+    assert _reason(decision) == "Linger"
+    assert decision is not None
+    assert decision.wait is not None
+    assert decision.wait.patience_s == 5 + 30
 
 
 def test_the_first_that_may_not_stop_says_why() -> None:
     first = _leaving("brokers-a-0", Phase.LINGERING)
     second = _leaving("brokers-b-0", Phase.LINGERING)
     kafka = a_snapshot(brokers=LIVE, log_dirs={})
-    verdict = _verdict(first, second, kafka=kafka)
-    assert _reason(verdict) == "MinIsrGate"
-    assert verdict is not None
-    assert "broker 1000 did not answer for its log dirs" in verdict.sentence
+    decision = _decision(first, second, kafka=kafka)
+    assert _reason(decision) == "MinIsrGate"
+    assert decision is not None
+    assert "broker 1000 did not answer for its log dirs" in decision.sentence
 
 
 def test_one_of_those_that_linger_alive_is_not_stopped_while_two_racks_are_gone() -> None:
     old, other = _leaving("brokers-a-0", Phase.LINGERING), _leaving("brokers-a-1", Phase.LINGERING, service_id=1005)
     lost = [an_instance(n, lost_at=BEFORE) for n in ("brokers-b-0", "brokers-c-0")]
     kafka = a_snapshot(brokers=(*LIVE, 1005))
-    assert _verdict(old, other, *lost, kafka=kafka) is None
-    assert _verdict(old, replace(other, lost_at=BEFORE), *lost, kafka=kafka) is None
-    both = _verdict(replace(old, lost_at=BEFORE), replace(other, lost_at=BEFORE), *lost, kafka=kafka)
+    assert _decision(old, other, *lost, kafka=kafka) is None
+    assert _decision(old, replace(other, lost_at=BEFORE), *lost, kafka=kafka) is None
+    both = _decision(replace(old, lost_at=BEFORE), replace(other, lost_at=BEFORE), *lost, kafka=kafka)
     assert both is not None
     assert [type(e) for e in both.events] == [facts.FenceRequested]
 
@@ -179,8 +179,8 @@ def test_one_of_those_that_linger_alive_is_not_stopped_while_two_racks_are_gone(
 def test_a_broker_that_filled_again_waits_for_one_in_its_way_that_is_gone_for_good() -> None:
     old, successor = _leaving("brokers-a-0", Phase.LINGERING), an_instance("brokers-a-0", 2)
     kafka = a_snapshot(a_partition("late-0", (1000, 1001, 1002)), brokers=(1000, 1001, 1010), fenced=(1002,))
-    assert _verdict(old, successor, an_instance("brokers-c-0", lost_at=BEFORE), kafka=kafka, loss_grace_s=0.0) is None
-    again = _verdict(old, successor, kafka=kafka)
+    assert _decision(old, successor, an_instance("brokers-c-0", lost_at=BEFORE), kafka=kafka, loss_grace_s=0.0) is None
+    again = _decision(old, successor, kafka=kafka)
     assert again is not None
     (drain,) = again.events
     assert isinstance(drain, facts.DrainRequested)
@@ -191,16 +191,16 @@ def test_a_broker_that_filled_again_is_drained_though_one_that_it_does_not_need_
     old, successor = _leaving("brokers-a-0", Phase.LINGERING), an_instance("brokers-a-0", 2)
     kafka = a_snapshot(a_partition("late-0", (1000, 1001)), brokers=(1000, 1001, 1010), fenced=(1002,))
     lost = an_instance("brokers-c-0", lost_at=BEFORE)
-    verdict = _verdict(old, successor, lost, kafka=kafka, loss_grace_s=0.0)
-    assert verdict is not None
-    assert [type(e) for e in verdict.events] == [facts.DrainRequested]
+    decision = _decision(old, successor, lost, kafka=kafka, loss_grace_s=0.0)
+    assert decision is not None
+    assert [type(e) for e in decision.events] == [facts.DrainRequested]
 
 
 def _successors_of_one_that_filled_again(*instances: InstanceView) -> dict[str, int]:
     kafka = a_snapshot(a_partition("late-0", (1000, 1001)), brokers=LIVE)
-    verdict = _verdict(_leaving("brokers-a-0", Phase.LINGERING), *instances, kafka=kafka)
-    assert verdict is not None
-    (drain,) = verdict.events
+    decision = _decision(_leaving("brokers-a-0", Phase.LINGERING), *instances, kafka=kafka)
+    assert decision is not None
+    (drain,) = decision.events
     assert isinstance(drain, facts.DrainRequested)
     assert drain.round == 1
     return dict(drain.successors)
@@ -237,18 +237,18 @@ def test_the_same_vms_are_retired_by_the_same_intent_and_volumes_that_others_tak
 def test_a_broker_that_was_emptied_and_stopped_is_unregistered_before_it_is_retired() -> None:
     old = _leaving("brokers-a-0", Phase.FENCED, drained=True)
     kafka = a_snapshot(a_partition("orders-0", (1010, 1001, 1002)), brokers=LIVE[1:], fenced=(1000,))
-    verdict = _verdict(old, kafka=kafka)
-    assert verdict is not None
-    assert verdict.events == ()
-    assert verdict.effects == (Unregister(1000),)
+    decision = _decision(old, kafka=kafka)
+    assert decision is not None
+    assert decision.events == ()
+    assert decision.effects == (Unregister(1000),)
 
 
 @pytest.mark.parametrize("phase", [Phase.FENCED, Phase.RELEASED])
 def test_a_controller_that_stopped_and_has_no_vote_is_retired(phase: Phase) -> None:
     old = _leaving("controllers-a-0", phase, drained=True)
-    verdict = _verdict(old, kafka=None)
-    assert verdict is not None
-    (asked,) = verdict.events
+    decision = _decision(old, kafka=None)
+    assert decision is not None
+    (asked,) = decision.events
     assert isinstance(asked, facts.RetireRequested)
     assert (asked.keys, asked.reason) == ((old.key,), "stopped, and no voter any more")
 
@@ -256,11 +256,11 @@ def test_a_controller_that_stopped_and_has_no_vote_is_retired(phase: Phase) -> N
 def test_metadata_has_to_be_newer_than_the_last_of_several_stops() -> None:
     before = _leaving("brokers-a-0", Phase.FENCED, unregistered=True)
     just_now = _leaving("brokers-b-0", Phase.FENCED, unregistered=True, fenced_at=NOW)
-    assert _reason(_verdict(before, just_now, kafka=a_snapshot(brokers=(1002,)))) == "KafkaUnknown"
+    assert _reason(_decision(before, just_now, kafka=a_snapshot(brokers=(1002,)))) == "KafkaUnknown"
 
 
 def test_a_broker_that_failed_with_the_disks_of_its_node_is_stopped_and_never_retired_with_them() -> None:
     successor = an_instance("brokers-a-0", 2, Phase.FAILED, handover=True, bound=True)
-    verdict = _verdict(successor, kafka=a_snapshot(brokers=(1001, 1002)))
-    assert verdict is not None
-    assert verdict.events == (facts.FenceRequested((successor.key,), "did not join"),)
+    decision = _decision(successor, kafka=a_snapshot(brokers=(1001, 1002)))
+    assert decision is not None
+    assert decision.events == (facts.FenceRequested((successor.key,), "did not join"),)

@@ -9,7 +9,7 @@ from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.running_settings import ReplaceView
 from controlplane.converger.ladder.decide import decide
 from controlplane.converger.questions.rolls.stop_gates import sick_broker_gate
-from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.decision import Decision
 from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.rolls.handovers import handover_step
 from controlplane.converger.steps.rolls.replacements import replacement_step
@@ -34,7 +34,7 @@ def _situation(*instances: InstanceView, kafka: Any = WITHOUT, **view: Any) -> S
     return a_situation(there, kafka=kafka, reports=told)
 
 
-def _handed(to_replace: Mapping[str, ReplaceView]) -> Verdict | None:
+def _handed(to_replace: Mapping[str, ReplaceView]) -> Decision | None:
     return handover_step(_situation(SUCCESSOR, to_replace=to_replace))
 
 
@@ -45,16 +45,16 @@ def test_a_handover_that_waits_for_it_lets_its_replacement_begin() -> None:
     assert waits is not None
     assert waits.wait is not None
     assert _handed({DOWN.key: _asked()}) is None
-    verdict = replacement_step(_situation(SUCCESSOR, to_replace={DOWN.key: _asked(disks=("data",))}))
-    assert verdict is not None
-    (surge,) = verdict.events
+    decision = replacement_step(_situation(SUCCESSOR, to_replace={DOWN.key: _asked(disks=("data",))}))
+    assert decision is not None
+    (surge,) = decision.events
     assert isinstance(surge, facts.SurgeRequested)
     assert [(p.node, p.new_dirs) for p in surge.instances] == [("brokers-a-0", ("data",))]
 
 
 def test_it_is_asked_for_though_a_handover_waits_for_it() -> None:
-    verdict = decide(_situation(SUCCESSOR))
-    kinds = [type(e) for e in verdict.events]
+    decision = decide(_situation(SUCCESSOR))
+    kinds = [type(e) for e in decision.events]
     assert kinds[:2] == [facts.HealingRequested, facts.NodeReplaceRequested]
 
 
@@ -68,8 +68,8 @@ def test_moves_onto_it_do_not_keep_it_from_its_successor() -> None:
 
 def test_a_successor_made_before_the_disk_was_lost_goes_again() -> None:
     """Seed 24049: it was given the empty disk, could not start, and so could not its successors."""
-    verdict = _handed({OTHER.key: _asked(disks=("data",))})
-    assert verdict is not None
-    (retire,) = verdict.events
+    decision = _handed({OTHER.key: _asked(disks=("data",))})
+    assert decision is not None
+    (retire,) = decision.events
     assert isinstance(retire, facts.RetireRequested)
     assert retire.keys == (SUCCESSOR.key,)

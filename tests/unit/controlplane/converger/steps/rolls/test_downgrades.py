@@ -9,7 +9,7 @@ import pytest
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.questions.quorum.protocol import brokers_after, goes_back, knows_protocol
-from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.decision import Decision
 from controlplane.converger.steps.rolls.replacements import replacement_step
 from events import facts
 from tests.builders import (
@@ -48,15 +48,15 @@ def _newer(node: str, **fields: Any) -> InstanceView:
     return an_instance(node, kafka_version="3.9.1", protocol="3.8", **fields)
 
 
-def _step(view: ClusterView, protocols: Mapping[int, str] | None, **seen: Any) -> Verdict:
-    verdict = replacement_step(a_situation(view, protocols=protocols, **seen))
-    assert verdict is not None
-    return verdict
+def _step(view: ClusterView, protocols: Mapping[int, str] | None, **seen: Any) -> Decision:
+    decision = replacement_step(a_situation(view, protocols=protocols, **seen))
+    assert decision is not None
+    return decision
 
 
-def _reason(verdict: Verdict) -> str:
-    assert not verdict.events, verdict
-    return verdict.wait.reason if verdict.wait else ""
+def _reason(decision: Decision) -> str:
+    assert not decision.events, decision
+    return decision.wait.reason if decision.wait else ""
 
 
 def test_the_way_back_is_taken_where_every_broker_runs_with_what_the_older_release_knows() -> None:
@@ -68,20 +68,20 @@ def test_the_way_back_is_taken_where_every_broker_runs_with_what_the_older_relea
 @pytest.mark.parametrize("protocol", ["3.9", "3.9-IV0", "4.0-IV3", "unheard of"])
 def test_no_older_broker_is_made_beside_one_with_a_protocol_it_does_not_know(protocol: str) -> None:
     """It was asked once, when the spec was admitted; somebody may have raised the protocol by hand since."""
-    verdict = _step(_going_back(), {**PINNED, 1001: protocol})
-    assert _reason(verdict) == "DowngradeBlocked"
+    decision = _step(_going_back(), {**PINNED, 1001: protocol})
+    assert _reason(decision) == "DowngradeBlocked"
     assert f"Kafka 3.8.1, which knows inter.broker.protocol.version up to 3.8: broker 1001 runs with {protocol}" in (
-        verdict.sentence
+        decision.sentence
     )
-    assert verdict.wait is not None
-    assert "kedge apply, with the release that was reached or a later one" in verdict.wait.next_command
+    assert decision.wait is not None
+    assert "kedge apply, with the release that was reached or a later one" in decision.wait.next_command
 
 
 def test_a_broker_that_was_not_rolled_on_counts_too() -> None:
     view = _going_back()
     old = an_instance("brokers-a-0", kafka_version="3.8.1", protocol="3.8")
-    verdict = _step(replace(view, instances={**view.instances, old.key: old}), {**PINNED, 1000: "3.9"})
-    assert _reason(verdict) == "DowngradeBlocked"
+    decision = _step(replace(view, instances={**view.instances, old.key: old}), {**PINNED, 1000: "3.9"})
+    assert _reason(decision) == "DowngradeBlocked"
 
 
 def test_a_lost_vm_is_not_made_anew_of_the_older_release_either() -> None:
@@ -114,10 +114,10 @@ def test_what_a_broker_that_does_not_serve_was_started_with_counts() -> None:
     ],
 )
 def test_an_unknown_protocol_is_waited_for(protocols: Mapping[int, str], seen: Any, words: str) -> None:
-    verdict = _step(_going_back(), protocols, **seen)
-    assert _reason(verdict) == "KafkaUnknown"
-    assert "which protocol the brokers run with is unknown" in verdict.sentence
-    assert words in verdict.sentence
+    decision = _step(_going_back(), protocols, **seen)
+    assert _reason(decision) == "KafkaUnknown"
+    assert "which protocol the brokers run with is unknown" in decision.sentence
+    assert words in decision.sentence
 
 
 def test_nobody_is_asked_where_no_broker_is_of_a_later_release() -> None:

@@ -12,7 +12,7 @@ from controlplane.cluster.views.drains import DrainView
 from controlplane.cluster.views.plans import PlanningView
 from controlplane.cluster.views.running_settings import ReplaceView
 from controlplane.converger.questions.rolls.plan_ahead import plan_job_id
-from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.decision import Decision
 from controlplane.converger.situation.effects import CancelMoves, ClearThrottles, Reassign, SetThrottle, StartPlanning
 from controlplane.converger.steps.rolls.drains import MAX_ROUNDS, drain_step
 from events import facts
@@ -38,7 +38,7 @@ from tests.unit.controlplane.converger.steps.rolls.drain_cases import (
     PLAN,
     TWO,
     UNPLANNED,
-    drain_verdict,
+    drain_decision,
     moved,
     moving,
     reason_of,
@@ -51,59 +51,59 @@ def test_without_a_drain_there_is_nothing_to_do() -> None:
 
 @pytest.mark.parametrize("kafka", [None, a_snapshot(at=NOW - timedelta(seconds=31))], ids=["unknown", "stale"])
 def test_nothing_moves_on_unknown_metadata(kafka: Any) -> None:
-    verdict = drain_verdict(kafka=kafka)
-    assert (verdict.events, verdict.effects, reason_of(verdict)) == ((), (), "KafkaUnknown")
+    decision = drain_decision(kafka=kafka)
+    assert (decision.events, decision.effects, reason_of(decision)) == ((), (), "KafkaUnknown")
 
 
 # --- planning ---------------------------------------------------------------------------------------------------------
 
 
 def test_a_drain_without_a_plan_asks_for_one() -> None:
-    assert drain_verdict(drain=UNPLANNED, plan=None).effects == (StartPlanning(UNPLANNED, plan_job_id(UNPLANNED)),)
+    assert drain_decision(drain=UNPLANNED, plan=None).effects == (StartPlanning(UNPLANNED, plan_job_id(UNPLANNED)),)
 
 
 def test_a_plan_under_way_is_waited_for() -> None:
-    verdict = drain_verdict(drain=UNPLANNED, jobs={plan_job_id(UNPLANNED): JobSeen("running")})
-    assert (verdict.effects, reason_of(verdict)) == ((), "DrainPlanning")
+    decision = drain_decision(drain=UNPLANNED, jobs={plan_job_id(UNPLANNED): JobSeen("running")})
+    assert (decision.effects, reason_of(decision)) == ((), "DrainPlanning")
 
 
 def test_a_plan_that_came_is_recorded_with_its_certificate() -> None:
     result = {"sha256": "s", "engine": "spark", "moves": 3, "bytes": 9, "batches": 2, "certificate": {"moves": 3}}
-    verdict = drain_verdict(drain=UNPLANNED, jobs={plan_job_id(UNPLANNED): JobSeen("succeeded", result=result)})
-    assert verdict.events == (facts.DrainPlanned("drain-1", "s", "spark", 3, 9, 2, {"moves": 3}),)
+    decision = drain_decision(drain=UNPLANNED, jobs={plan_job_id(UNPLANNED): JobSeen("succeeded", result=result)})
+    assert decision.events == (facts.DrainPlanned("drain-1", "s", "spark", 3, 9, 2, {"moves": 3}),)
 
 
 @pytest.mark.parametrize("retryable", [True, False])
 def test_no_plan_is_recorded_with_its_reason(retryable: bool) -> None:
     job = JobSeen("failed", "Infeasible", "rack a is full", retryable)
-    verdict = drain_verdict(drain=UNPLANNED, jobs={plan_job_id(UNPLANNED): job})
-    assert verdict.events == (facts.DrainPlanFailed("drain-1", "rack a is full", not retryable),)
+    decision = drain_decision(drain=UNPLANNED, jobs={plan_job_id(UNPLANNED): job})
+    assert decision.events == (facts.DrainPlanFailed("drain-1", "rack a is full", not retryable),)
 
 
 @pytest.mark.parametrize(("seconds", "asks"), [(1, False), (2, True)])
 def test_planning_again_backs_off(seconds: int, asks: bool) -> None:
     planning = PlanningView(failures=1, failed="rack a is full", failed_at=NOW - timedelta(seconds=seconds))
     failed = replace(UNPLANNED, planning=planning)
-    verdict = drain_verdict(drain=failed)
-    assert (bool(verdict.effects), reason_of(verdict)) == (asks, "" if asks else "DrainInfeasible")
+    decision = drain_decision(drain=failed)
+    assert (bool(decision.effects), reason_of(decision)) == (asks, "" if asks else "DrainInfeasible")
 
 
 def test_a_plan_that_cannot_be_read_is_made_again() -> None:
-    verdict = drain_verdict(plan=None)
-    assert [type(e) for e in verdict.events] == [facts.DrainPlanFailed]
+    decision = drain_decision(plan=None)
+    assert [type(e) for e in decision.events] == [facts.DrainPlanFailed]
 
 
 # --- moving -----------------------------------------------------------------------------------------------------------
 
 
 def test_the_first_stretch_is_recorded_before_it_is_handed_over() -> None:
-    verdict = drain_verdict(*AT_HOME, drain=a_drain(batch=-1))
-    assert verdict.events == (facts.BatchStarted("drain-1", 0, 2, 2000),)
-    assert not verdict.effects
+    decision = drain_decision(*AT_HOME, drain=a_drain(batch=-1))
+    assert decision.events == (facts.BatchStarted("drain-1", 0, 2, 2000),)
+    assert not decision.effects
 
 
 def test_a_recorded_stretch_is_throttled_and_handed_over() -> None:
-    throttle, reassign = drain_verdict(*AT_HOME, plan=a_plan([ONE, OTHER, TWO])).effects
+    throttle, reassign = drain_decision(*AT_HOME, plan=a_plan([ONE, OTHER, TWO])).effects
     assert isinstance(throttle, SetThrottle)
     assert reassign == Reassign({m.name: m.after for m in (ONE, OTHER, TWO)})
 
@@ -111,15 +111,15 @@ def test_a_recorded_stretch_is_throttled_and_handed_over() -> None:
 def test_entries_start_in_order_as_slots_come_free() -> None:
     plan = a_plan([ONE, OTHER, TWO], slots=1)
     big = replace(plan, moves=tuple(replace(m, bytes=10**6) for m in plan.moves))
-    assert drain_verdict(*AT_HOME, plan=big).effects[-1] == Reassign({ONE.name: ONE.after})
-    running = drain_verdict(moving("orders-0"), *AT_HOME[1:], plan=big)
+    assert drain_decision(*AT_HOME, plan=big).effects[-1] == Reassign({ONE.name: ONE.after})
+    running = drain_decision(moving("orders-0"), *AT_HOME[1:], plan=big)
     assert reason_of(running) == "DrainMoves"
-    assert drain_verdict(moved("orders-0"), *AT_HOME[1:], plan=big).effects[-1] == Reassign({OTHER.name: OTHER.after})
+    assert drain_decision(moved("orders-0"), *AT_HOME[1:], plan=big).effects[-1] == Reassign({OTHER.name: OTHER.after})
 
 
 def test_only_open_moves_are_in_the_throttled_lists() -> None:
     """The rates are sized for them: a listed partition in sync is charged against the same quota."""
-    throttle = drain_verdict(moved("orders-0"), *AT_HOME[1:], plan=a_plan([ONE, OTHER])).effects[0]
+    throttle = drain_decision(moved("orders-0"), *AT_HOME[1:], plan=a_plan([ONE, OTHER])).effects[0]
     assert isinstance(throttle, SetThrottle)
     assert throttle.plan.topics == {"payments": (("0:1000", "0:1001", "0:1002"), ("0:1010",))}
 
@@ -127,50 +127,52 @@ def test_only_open_moves_are_in_the_throttled_lists() -> None:
 def test_an_entry_of_the_same_topic_gets_a_throttle_of_its_own() -> None:
     """A snapshot shows which topics are throttled, not which partitions: the lists are set with every hand-over."""
     plan = a_plan([ONE], [TWO])
-    first = drain_verdict(AT_HOME[0], plan=plan).effects[0]
+    first = drain_decision(AT_HOME[0], plan=plan).effects[0]
     assert isinstance(first, SetThrottle)
-    later = drain_verdict(moved("orders-0"), *AT_HOME[1:], plan=plan, drain=a_drain(batch=1), throttles=first.plan.seen)
+    later = drain_decision(
+        moved("orders-0"), *AT_HOME[1:], plan=plan, drain=a_drain(batch=1), throttles=first.plan.seen
+    )
     assert isinstance(later.effects[0], SetThrottle)
     assert later.effects[0].plan.topics == {"orders": (("1:1000", "1:1001", "1:1002"), ("1:1010",))}
 
 
 def test_a_dead_broker_is_left_out_of_the_throttle() -> None:
     kafka = a_snapshot(*AT_HOME, brokers=(1000, 1001, 1010), fenced=(1002,))
-    throttle = drain_verdict(kafka=kafka, plan=a_plan([ONE])).effects[0]
+    throttle = drain_decision(kafka=kafka, plan=a_plan([ONE])).effects[0]
     assert isinstance(throttle, SetThrottle)
     assert set(throttle.plan.leader_bytes_per_s) == {1000, 1001, 1010}
 
 
 def test_running_moves_are_waited_for_and_their_throttle_is_kept() -> None:
     running = (moving("orders-0"), moving("payments-0"), moving("orders-1"))
-    first = drain_verdict(*running)
+    first = drain_decision(*running)
     assert reason_of(first) == "DrainMoves"
     assert isinstance(first.effects[0], SetThrottle)
-    assert not drain_verdict(*running, throttles=first.effects[0].plan.seen).effects
+    assert not drain_decision(*running, throttles=first.effects[0].plan.seen).effects
 
 
 def test_a_tick_tells_bytes_left_rate_and_time() -> None:
     half = replace(moving("orders-0"), size_bytes=1000, arrived_bytes=(500,))
     drain = a_drain(moving_at=NOW - timedelta(seconds=10))
-    verdict = drain_verdict(half, moved("payments-0"), moved("orders-1"), drain=drain)
-    assert verdict.sentence.endswith("2 of 3 moves done, 1 running, 500 B left at 250 B/s, about 2 s")
+    decision = drain_decision(half, moved("payments-0"), moved("orders-1"), drain=drain)
+    assert decision.sentence.endswith("2 of 3 moves done, 1 running, 500 B left at 250 B/s, about 2 s")
 
 
 def test_the_next_stretch_begins_when_an_entry_of_it_has_a_free_slot() -> None:
-    verdict = drain_verdict(moved("orders-0"), AT_HOME[1], moved("payments-0"))
-    assert verdict.events == (facts.BatchStarted("drain-1", 1, 1, 1000),)
+    decision = drain_decision(moved("orders-0"), AT_HOME[1], moved("payments-0"))
+    assert decision.events == (facts.BatchStarted("drain-1", 1, 1, 1000),)
 
 
 def test_a_stretch_somebody_has_overtaken_is_left_out() -> None:
     plan = a_plan([ONE], [OTHER], [TWO])
-    verdict = drain_verdict(moved("orders-0"), AT_HOME[1], moved("payments-0"), plan=plan)
-    assert verdict.events == (facts.BatchStarted("drain-1", 2, 1, 1000),)
+    decision = drain_decision(moved("orders-0"), AT_HOME[1], moved("payments-0"), plan=plan)
+    assert decision.events == (facts.BatchStarted("drain-1", 2, 1, 1000),)
 
 
 def test_a_pause_stops_the_drain_at_the_checkpoint_and_what_is_open_ends() -> None:
     paused = {"paused": "lunch"}
-    assert reason_of(drain_verdict(moving("orders-0"), AT_HOME[1], moved("payments-0"), view=paused)) == "DrainMoves"
-    stopped = drain_verdict(moved("orders-0"), AT_HOME[1], moved("payments-0"), view=paused)
+    assert reason_of(drain_decision(moving("orders-0"), AT_HOME[1], moved("payments-0"), view=paused)) == "DrainMoves"
+    stopped = drain_decision(moved("orders-0"), AT_HOME[1], moved("payments-0"), view=paused)
     assert (stopped.events, stopped.effects, reason_of(stopped)) == ((), (), "Paused")
     assert "stopped after 2 of 3 moves" in stopped.sentence
 
@@ -181,13 +183,13 @@ EMPTY = tuple(moved(n) for n in ("orders-0", "orders-1", "payments-0"))
 
 
 def test_an_empty_broker_is_drained() -> None:
-    verdict = drain_verdict(*EMPTY, drain=a_drain(batch=1))
-    assert verdict.events == (facts.NodeDrained("drain-1", ("brokers-a-0.g1",), 3000, 3),)
+    decision = drain_decision(*EMPTY, drain=a_drain(batch=1))
+    assert decision.events == (facts.NodeDrained("drain-1", ("brokers-a-0.g1",), 3000, 3),)
 
 
 def test_throttles_go_before_the_drain_is_called_done() -> None:
-    verdict = drain_verdict(*EMPTY, drain=a_drain(batch=1), throttles=ThrottlesSeen(topics=frozenset({"orders"})))
-    assert (verdict.events, verdict.effects) == ((), (ClearThrottles(),))
+    decision = drain_decision(*EMPTY, drain=a_drain(batch=1), throttles=ThrottlesSeen(topics=frozenset({"orders"})))
+    assert (decision.events, decision.effects) == ((), (ClearThrottles(),))
 
 
 @pytest.mark.parametrize("disks", [LogDirsSeen(1, 100, 10**9, 10**9), None], ids=["not empty", "unknown"])
@@ -195,26 +197,26 @@ def test_log_dirs_that_do_not_say_empty_are_waited_for(disks: LogDirsSeen | None
     kafka = a_snapshot(*EMPTY, brokers=LIVE)
     dirs = {**kafka.log_dirs, 1000: disks}
     kafka = replace(kafka, log_dirs={b: d for b, d in dirs.items() if d is not None})
-    assert reason_of(drain_verdict(kafka=kafka, drain=a_drain(batch=1))) == "LogDirsNotEmpty"
+    assert reason_of(drain_decision(kafka=kafka, drain=a_drain(batch=1))) == "LogDirsNotEmpty"
 
 
 def test_a_dead_broker_needs_no_log_dirs() -> None:
     kafka = a_snapshot(*EMPTY, brokers=(1001, 1002, 1010), fenced=(1000,))
-    assert [type(e) for e in drain_verdict(kafka=kafka, drain=a_drain(batch=1)).events] == [facts.NodeDrained]
+    assert [type(e) for e in drain_decision(kafka=kafka, drain=a_drain(batch=1)).events] == [facts.NodeDrained]
 
 
 def test_a_new_topic_on_the_broker_is_the_next_round() -> None:
-    verdict = drain_verdict(*EMPTY, a_partition("late-0"), drain=a_drain(batch=1))
-    again = verdict.events[0]
+    decision = drain_decision(*EMPTY, a_partition("late-0"), drain=a_drain(batch=1))
+    again = decision.events[0]
     assert isinstance(again, facts.DrainRequested)
     assert (again.round, again.keys, dict(again.successors)) == (2, ("brokers-a-0.g1",), {"1000": 1010})
     assert "late" in again.reason
 
 
 def test_the_last_round_names_the_topics_and_gives_up() -> None:
-    verdict = drain_verdict(*EMPTY, a_partition("late-0"), drain=a_drain(batch=1, round=MAX_ROUNDS))
-    assert (verdict.events, reason_of(verdict)) == ((), "DrainNotConverging")
-    assert "late" in verdict.sentence
+    decision = drain_decision(*EMPTY, a_partition("late-0"), drain=a_drain(batch=1, round=MAX_ROUNDS))
+    assert (decision.events, reason_of(decision)) == ((), "DrainNotConverging")
+    assert "late" in decision.sentence
 
 
 @pytest.mark.parametrize("is_up", [True, False])
@@ -227,33 +229,33 @@ def test_a_target_that_is_down_and_tells_of_no_disk_keeps_no_other_move_waiting(
     silent = replace(kafka, log_dirs={b: d for b, d in kafka.log_dirs.items() if b != 1010})
     plan, drain = a_plan([ONE, elsewhere]), a_drain(batch=-1)
     view = a_view(an_instance("brokers-a-0", 1, Phase.DRAINING), an_instance("brokers-a-0", 2), drain=drain)
-    verdict = drain_step(a_situation(view, kafka=silent, plan=plan, plan_sha256=drain.plan.sha256))
-    assert verdict is not None
+    decision = drain_step(a_situation(view, kafka=silent, plan=plan, plan_sha256=drain.plan.sha256))
+    assert decision is not None
     if is_up:
-        assert "broker 1010 has not told how full its disk is" in verdict.sentence
+        assert "broker 1010 has not told how full its disk is" in decision.sentence
     else:
-        assert [type(e) for e in verdict.events] == [facts.BatchStarted]
+        assert [type(e) for e in decision.events] == [facts.BatchStarted]
 
 
-def _aims_at_the_drained(**instance: Any) -> Verdict:
+def _aims_at_the_drained(**instance: Any) -> Decision:
     """A move of others leaves 1000 in the target, adds 1002 and takes 1001 out."""
     foreign = a_partition("late-0", (1002, 1000, 1001), isr=(1001, 1002), adding=(1002,), removing=(1001,))
     old = an_instance("brokers-a-0", 1, Phase.DRAINING, **instance)
     kafka = a_snapshot(*EMPTY, foreign, brokers=(1001, 1002, 1010), fenced=(1000,))
     drain = a_drain(batch=1)
     view = a_view(old, an_instance("brokers-a-0", 2), drain=drain)
-    verdict = drain_step(a_situation(view, kafka=kafka, plan=PLAN, plan_sha256=drain.plan.sha256))
-    assert verdict is not None
-    return verdict
+    decision = drain_step(a_situation(view, kafka=kafka, plan=PLAN, plan_sha256=drain.plan.sha256))
+    assert decision is not None
+    return decision
 
 
 def test_a_foreign_move_that_aims_at_a_drained_broker_whose_vm_is_gone_goes_elsewhere() -> None:
     """It would never end, and each waited for the other: a drain that was put off had left it behind (seed 39020)."""
-    verdict = _aims_at_the_drained(lost_at=BEFORE)
-    (around,) = verdict.effects
+    decision = _aims_at_the_drained(lost_at=BEFORE)
+    (around,) = decision.effects
     assert isinstance(around, Reassign)
     assert around.targets == {TopicPartition("late", 0): (1002, 1010)}
-    assert "aim at broker 1000, whose VM is gone" in verdict.sentence
+    assert "aim at broker 1000, whose VM is gone" in decision.sentence
 
 
 def test_a_foreign_move_onto_a_drained_broker_that_may_come_back_is_waited_for() -> None:
@@ -262,8 +264,8 @@ def test_a_foreign_move_onto_a_drained_broker_that_may_come_back_is_waited_for()
 
 def test_a_foreign_reassignment_is_waited_for() -> None:
     foreign = a_partition("late-0", (1002, 1000, 1001), isr=(1000, 1001), adding=(1002,), removing=(1000,))
-    verdict = drain_verdict(*EMPTY, foreign, drain=a_drain(batch=1))
-    assert (verdict.events, verdict.effects, reason_of(verdict)) == ((), (), "ForeignReassignment")
+    decision = drain_decision(*EMPTY, foreign, drain=a_drain(batch=1))
+    assert (decision.events, decision.effects, reason_of(decision)) == ((), (), "ForeignReassignment")
 
 
 # --- trouble ----------------------------------------------------------------------------------------------------------
@@ -272,27 +274,27 @@ DEAD_SUCCESSOR = an_instance("brokers-a-0", 2, lost_at=BEFORE)
 
 
 def test_a_drain_to_a_dead_successor_takes_its_moves_back_first() -> None:
-    verdict = drain_verdict(moving("orders-0"), instances=(DEAD_SUCCESSOR,))
-    assert verdict.effects == (CancelMoves((TopicPartition("orders", 0),)),)
+    decision = drain_decision(moving("orders-0"), instances=(DEAD_SUCCESSOR,))
+    assert decision.effects == (CancelMoves((TopicPartition("orders", 0),)),)
 
 
 def test_a_move_whose_old_replicas_are_too_few_is_not_taken_back() -> None:
     """It waits for the next successor, which is made once the drain was put off."""
     thin = replace(moving("orders-0"), isr=(1001,), leader=1001)
-    verdict = drain_verdict(thin, instances=(DEAD_SUCCESSOR,))
-    assert (verdict.effects, [type(e) for e in verdict.events]) == ((), [facts.DrainAbandoned])
+    decision = drain_decision(thin, instances=(DEAD_SUCCESSOR,))
+    assert (decision.effects, [type(e) for e in decision.events]) == ((), [facts.DrainAbandoned])
 
 
 def test_with_nothing_stuck_a_drain_to_a_dead_successor_is_put_off() -> None:
-    verdict = drain_verdict(*AT_HOME, instances=(DEAD_SUCCESSOR,))
-    assert [type(e) for e in verdict.events] == [facts.DrainAbandoned]
+    decision = drain_decision(*AT_HOME, instances=(DEAD_SUCCESSOR,))
+    assert [type(e) for e in decision.events] == [facts.DrainAbandoned]
 
 
 @pytest.mark.parametrize(("lost_s", "put_off"), [(299, False), (300, True)])
 def test_a_bystander_that_is_gone_for_good_puts_the_drain_off(lost_s: int, put_off: bool) -> None:
     gone = an_instance("brokers-b-0", lost_at=NOW - timedelta(seconds=lost_s))
-    verdict = drain_verdict(*AT_HOME, instances=(gone,))
-    assert ([type(e) for e in verdict.events] == [facts.DrainAbandoned]) is put_off
+    decision = drain_decision(*AT_HOME, instances=(gone,))
+    assert ([type(e) for e in decision.events] == [facts.DrainAbandoned]) is put_off
 
 
 # --- a target that can take nothing ---------------------------------------------------------------------------------
@@ -305,10 +307,10 @@ def test_what_had_every_copy_on_vms_that_are_gone_is_told_to_a_person_and_not_as
     drain = a_drain(outgoing=(1001,), keys=("brokers-b-0.g1",), successors={1001: 1010}, batch=-1)
     plan = replace(a_plan(), deferred=(Deferred(TopicPartition("scratch", 0), "it has no leader to copy from"),))
 
-    def step(*partitions: PartitionSeen, lost: bool = True) -> Verdict:
+    def step(*partitions: PartitionSeen, lost: bool = True) -> Decision:
         there = (GONE,) if lost else ()
         kafka = a_snapshot(*partitions, brokers=(1000, 1002, 1010), fenced=(1001,))
-        return drain_verdict(drain=drain, plan=plan, instances=there, kafka=kafka, view={"progressed_at": NOW})
+        return drain_decision(drain=drain, plan=plan, instances=there, kafka=kafka, view={"progressed_at": NOW})
 
     told = step(ALONE)
     assert (told.events, reason_of(told)) == ((), "CopiesGone")
@@ -337,9 +339,9 @@ def test_a_plan_that_found_nothing_movable_is_asked_for_again_once_that_looks_ot
     """Each quarter of a minute it was, for as long as a broker was away: some 20,000 events a day."""
     plan = replace(a_plan([]), deferred=(Deferred(TopicPartition("orders", 0), why),))
     seen = {"progressed_at": NOW - timedelta(seconds=ago_s)}
-    verdict = drain_verdict(partition, drain=a_drain(batch=-1), plan=plan, view=seen)
-    assert [type(e) for e in verdict.events] == ([facts.DrainRequested] if asks else [])
-    assert asks or reason_of(verdict) == "MovesDeferred"
+    decision = drain_decision(partition, drain=a_drain(batch=-1), plan=plan, view=seen)
+    assert [type(e) for e in decision.events] == ([facts.DrainRequested] if asks else [])
+    assert asks or reason_of(decision) == "MovesDeferred"
 
 
 FAILED_DIR = FailedDirsSeen(("/volumes/data2/kafka",), 1, 1000)
@@ -361,10 +363,10 @@ def _unable(how: str, *partitions: PartitionSeen) -> KafkaSnapshot:
     [("down", "does not serve"), ("full", "whose disk is full"), ("failed", "/volumes/data2/kafka has failed")],
 )
 def test_nothing_more_is_handed_over_to_a_target_that_can_take_nothing(how: str, words: str) -> None:
-    verdict = drain_verdict(kafka=_unable(how, *AT_HOME))
-    assert (verdict.events, verdict.effects, reason_of(verdict)) == ((), (), "DrainTarget")
-    assert words in verdict.sentence
-    running = drain_verdict(kafka=_unable(how, moving("orders-0"), *AT_HOME[1:]))
+    decision = drain_decision(kafka=_unable(how, *AT_HOME))
+    assert (decision.events, decision.effects, reason_of(decision)) == ((), (), "DrainTarget")
+    assert words in decision.sentence
+    running = drain_decision(kafka=_unable(how, moving("orders-0"), *AT_HOME[1:]))
     assert not [e for e in running.effects if isinstance(e, Reassign)]
     assert (reason_of(running), words in running.sentence) == ("DrainMoves", True)
 
@@ -376,14 +378,14 @@ ASKED = {"to_replace": {"brokers-a-0.g2": ReplaceView("healing of log_dir_failed
 @pytest.mark.parametrize(("drain", "how"), [(NO_PLAN, "full"), (a_drain(), "failed"), (a_drain(), "down")])
 def test_a_drain_to_a_successor_that_can_take_nothing_and_gets_a_new_vm_is_put_off(drain: DrainView, how: str) -> None:
     """It was waited for, and what stands in for it was not made before the drain had ended."""
-    verdict = drain_verdict(kafka=_unable(how, *AT_HOME), drain=drain, view=ASKED)
-    assert verdict.events == (facts.DrainAbandoned("drain-1", "broker 1010 cannot receive"),)
-    kept = drain_verdict(kafka=_unable(how, *AT_HOME), drain=drain)
+    decision = drain_decision(kafka=_unable(how, *AT_HOME), drain=drain, view=ASKED)
+    assert decision.events == (facts.DrainAbandoned("drain-1", "broker 1010 cannot receive"),)
+    kept = drain_decision(kafka=_unable(how, *AT_HOME), drain=drain)
     assert (kept.events, reason_of(kept)) == ((), "DrainInfeasible" if drain is NO_PLAN else "DrainTarget")
 
 
 def test_a_drain_goes_on_to_a_successor_that_can_take_all_though_a_person_wants_it_replaced() -> None:
-    begun = drain_verdict(*AT_HOME, view=ASKED)
+    begun = drain_decision(*AT_HOME, view=ASKED)
     assert [type(e) for e in begun.events] == [facts.BatchStarted]
 
 
@@ -391,5 +393,5 @@ def test_the_old_broker_may_die_while_it_is_drained() -> None:
     """Its surviving copies are moved on."""
     dying = an_instance("brokers-a-0", 1, Phase.DRAINING, lost_at=BEFORE)
     kafka = a_snapshot(a_partition("orders-0", isr=(1001, 1002), leader=1001), brokers=LIVE[1:], fenced=(1000,))
-    verdict = drain_verdict(kafka=kafka, instances=(dying,), plan=a_plan([ONE]))
-    assert verdict.effects[-1] == Reassign({ONE.name: ONE.after})
+    decision = drain_decision(kafka=kafka, instances=(dying,), plan=a_plan([ONE]))
+    assert decision.effects[-1] == Reassign({ONE.name: ONE.after})

@@ -12,7 +12,7 @@ from controlplane.cluster.view import ClusterView, EvacuationView
 from controlplane.cluster.work_in_hand import has_work
 from controlplane.converger.questions.rolls.drain_requests import request_drain
 from controlplane.converger.questions.rolls.plan_ahead import foreseen_drain
-from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.decision import Decision
 from controlplane.converger.situation.situation import Allowance
 from controlplane.converger.steps.rolls.drains import drain_step
 from controlplane.converger.steps.rolls.evacuations import evacuation_step
@@ -45,37 +45,37 @@ def _cluster(**overrides: Any) -> ClusterView:
     return a_view(*(an_instance(node) for node in NODES), **values)
 
 
-def _step(view: ClusterView, **seen: Any) -> Verdict | None:
+def _step(view: ClusterView, **seen: Any) -> Decision | None:
     return evacuation_step(a_situation(view, **{"kafka": a_snapshot(HELD), **seen}))
 
 
 def test_what_is_to_be_empty_is_drained_and_stays() -> None:
-    verdict = _step(_cluster())
-    assert verdict is not None
-    (drain,) = verdict.events
+    decision = _step(_cluster())
+    assert decision is not None
+    (drain,) = decision.events
     assert isinstance(drain, facts.DrainRequested)
     assert (drain.keys, drain.stays, drain.targets, drain.successors) == ((A,), True, (1001, 1002), {})
 
 
 def test_it_begins_with_a_word_like_every_roll() -> None:
-    verdict = _step(_cluster(recycling=0))
-    assert verdict is not None
-    assert isinstance(verdict.events[0], facts.RecycleStarted)
+    decision = _step(_cluster(recycling=0))
+    assert decision is not None
+    assert isinstance(decision.events[0], facts.RecycleStarted)
 
 
 def test_one_that_holds_nothing_is_done_without_a_drain() -> None:
-    verdict = _step(_cluster(), kafka=a_snapshot(ELSEWHERE))
-    assert verdict is not None
-    assert verdict.events == (facts.EvacuationCompleted("", (A,), 0, 0),)
+    decision = _step(_cluster(), kafka=a_snapshot(ELSEWHERE))
+    assert decision is not None
+    assert decision.events == (facts.EvacuationCompleted("", (A,), 0, 0),)
 
 
 def test_one_that_is_empty_is_left_alone_until_something_comes_to_it() -> None:
     view = _cluster(evacuations=_asked(A, empty=True), recycling=0)
     assert _step(view, kafka=a_snapshot(ELSEWHERE)) is None
     assert not has_work(view)
-    verdict = _step(changed_view(view, recycling=1))
-    assert verdict is not None
-    assert isinstance(verdict.events[0], facts.DrainRequested)
+    decision = _step(changed_view(view, recycling=1))
+    assert decision is not None
+    assert isinstance(decision.events[0], facts.DrainRequested)
 
 
 @pytest.mark.parametrize(
@@ -88,10 +88,10 @@ def test_one_that_is_empty_is_left_alone_until_something_comes_to_it() -> None:
     ids=["unknown", "another one down", "brake"],
 )
 def test_it_waits_like_every_roll(seen: dict[str, Any], reason: str) -> None:
-    verdict = _step(_cluster(), **seen)
-    assert verdict is not None
-    assert verdict.wait is not None
-    assert (verdict.events, verdict.wait.reason) == ((), reason)
+    decision = _step(_cluster(), **seen)
+    assert decision is not None
+    assert decision.wait is not None
+    assert (decision.events, decision.wait.reason) == ((), reason)
 
 
 def test_what_is_lost_goes_first() -> None:
@@ -149,18 +149,18 @@ def test_one_that_is_taken_back_lets_what_runs_end_and_then_gives_the_drain_up()
 
 def test_only_the_brokers_that_were_chosen_take_what_leaves() -> None:
     kept = {A: EvacuationView("asked by anna", BEFORE, targets=(1002, 1009))}
-    verdict = _step(_cluster(evacuations=kept))
-    assert verdict is not None
-    (drain,) = verdict.events
+    decision = _step(_cluster(evacuations=kept))
+    assert decision is not None
+    (drain,) = decision.events
     assert isinstance(drain, facts.DrainRequested)
     assert drain.targets == (1002,), "one that is not there takes nothing"
 
 
 def test_brokers_that_go_to_others_or_at_another_pace_are_drained_one_kind_after_the_other() -> None:
     kept = {A: EvacuationView("asked by anna", BEFORE), B: EvacuationView("slowly", BEFORE, throttle_mib_per_s=5)}
-    verdict = _step(_cluster(evacuations=kept))
-    assert verdict is not None
-    (drain,) = verdict.events
+    decision = _step(_cluster(evacuations=kept))
+    assert decision is not None
+    (drain,) = decision.events
     assert isinstance(drain, facts.DrainRequested)
     assert (drain.keys, drain.targets) == ((A,), (1002,))
 

@@ -117,9 +117,9 @@ def test_nothing_that_is_decided_stops_deletes_or_fills_what_others_run(world: d
     if world["throttled"] and situation.seen.kafka is not None:
         kafka = replace(situation.seen.kafka, throttles=ThrottlesSeen(leader_rate={1: 5}))
         situation = replace(situation, seen=replace(situation.seen, kafka=kafka))
-    verdict = decide(situation)
+    decision = decide(situation)
 
-    for event in verdict.events:
+    for event in decision.events:
         keys = (*getattr(event, "keys", ()), *((event.key,) if hasattr(event, "key") else ()))
         assert all(key in view.instances for key in keys), event
         assert not isinstance(event, facts.DestroyRequested | facts.FinalisationRequested | facts.VoterRemoveRequested)
@@ -130,7 +130,7 @@ def test_nothing_that_is_decided_stops_deletes_or_fills_what_others_run(world: d
         if isinstance(event, facts.ExternalLeft):
             assert view.external is not None
             assert view.external.brokers[event.broker].stopped_at is not None
-    for effect in verdict.effects:
+    for effect in decision.effects:
         assert not isinstance(effect, AddVoter | RemoveVoter | RaiseFeature | SetSettings | CancelMoves | Reassign)
         assert not isinstance(effect, TerminateInstance | StartRun)
         if isinstance(effect, Unregister) and effect.broker in (1, 2, 3):
@@ -148,38 +148,38 @@ def test_a_cluster_of_others_alone_is_left_as_it_is_whatever_hangs_in_it() -> No
     situation = seen(view, moved, live=(1, 2, 3))
     assert situation.seen.kafka is not None
     kafka = replace(situation.seen.kafka, throttles=ThrottlesSeen(leader_rate={1: 5}))
-    verdict = decide(replace(situation, seen=replace(situation.seen, kafka=kafka)))
-    assert verdict.effects == ()
-    assert verdict.sentence == "converged at generation 1: 0 VMs"
+    decision = decide(replace(situation, seen=replace(situation.seen, kafka=kafka)))
+    assert decision.effects == ()
+    assert decision.sentence == "converged at generation 1: 0 VMs"
 
 
 def test_no_feature_level_is_raised_in_a_quorum_of_others() -> None:
     view = a_shared_view(theirs(1), theirs(2), theirs(3), generation=2)
-    verdict = decide(seen(view, live=(1, 2, 3)))
-    assert verdict.events == (facts.RecycleCompleted(2),)
+    decision = decide(seen(view, live=(1, 2, 3)))
+    assert decision.events == (facts.RecycleCompleted(2),)
 
 
 def test_who_leaves_waits_until_every_broker_of_the_cluster_serves() -> None:
     view = a_shared_view(theirs(1), theirs(2), theirs(3), named=(2, 3), generation=2, recycling=2)
-    verdict = decide(seen(view, a_partition("orders-0", (1, 2, 3)), live=(1, 2), fenced=(3,)))
-    assert verdict.wait is not None
-    assert verdict.wait.reason == "BrokerDown"
-    assert verdict.sentence == "not emptying external broker 1: broker 3 (rack a) is down"
+    decision = decide(seen(view, a_partition("orders-0", (1, 2, 3)), live=(1, 2), fenced=(3,)))
+    assert decision.wait is not None
+    assert decision.wait.reason == "BrokerDown"
+    assert decision.sentence == "not emptying external broker 1: broker 3 (rack a) is down"
 
 
 def test_who_leaves_waits_for_a_broker_of_ours_to_take_over() -> None:
     view = a_shared_view(theirs(1), theirs(2), theirs(3), named=(2, 3), generation=2, recycling=2)
     view = replace(view, instances={k: replace(i, phase=Phase.JOINED) for k, i in view.instances.items()})
     emptied = {k: EvacuationView("asked by anna", BEFORE, BEFORE) for k in view.instances}
-    verdict = decide(
+    decision = decide(
         seen(
             replace(view, requests=replace(view.requests, evacuations=emptied)),
             a_partition("orders-0", (1, 2, 3)),
             live=(1, 2, 3),
         )
     )
-    assert verdict.wait is not None
-    assert verdict.wait.reason == "NoReceiver"
+    assert decision.wait is not None
+    assert decision.wait.reason == "NoReceiver"
 
 
 def test_a_broker_that_left_is_forgotten_only_after_a_minute_and_not_while_it_votes() -> None:
@@ -206,9 +206,9 @@ def test_no_vm_is_made_for_a_static_quorum(level: int, reason: str) -> None:
     situation = seen(view, live=(1, 2, 3))
     assert situation.seen.kafka is not None
     kafka = replace(situation.seen.kafka, features={"kraft.version": FeatureSeen(level, 0, 1)})
-    verdict = decide(replace(situation, seen=replace(situation.seen, kafka=kafka)))
-    assert (verdict.wait.reason if verdict.wait else "") == reason
-    assert any(isinstance(e, facts.RecycleStarted) for e in verdict.events) == (level == 1)
+    decision = decide(replace(situation, seen=replace(situation.seen, kafka=kafka)))
+    assert (decision.wait.reason if decision.wait else "") == reason
+    assert any(isinstance(e, facts.RecycleStarted) for e in decision.events) == (level == 1)
 
 
 def test_the_server_finds_kafka_by_ours_and_by_theirs() -> None:
@@ -219,6 +219,6 @@ def test_the_server_finds_kafka_by_ours_and_by_theirs() -> None:
 
 def test_nothing_is_taken_on_before_kafka_has_answered() -> None:
     view = changed_view(a_shared_view(), external=None, instances={}, founding=None, voters={})
-    verdict = decide(a_situation(view, kafka=None))
-    assert verdict.wait is not None
-    assert verdict.wait.reason == "KafkaUnknown"
+    decision = decide(a_situation(view, kafka=None))
+    assert decision.wait is not None
+    assert decision.wait.reason == "KafkaUnknown"

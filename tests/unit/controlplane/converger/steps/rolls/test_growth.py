@@ -46,12 +46,12 @@ def _growing() -> ClusterView:
 
 
 def test_brokers_are_asked_to_grow_one_after_the_other_under_intents_of_their_own() -> None:
-    verdict = growth_step(a_situation(_view()))
-    assert verdict is not None
-    (asked,) = verdict.events
+    decision = growth_step(a_situation(_view()))
+    assert decision is not None
+    (asked,) = decision.events
     assert isinstance(asked, facts.GrowthRequested)
     assert (asked.key, asked.sizes) == (KEY, {VOLUME: 200})
-    assert "disk 100 -> 200 GiB" in verdict.sentence
+    assert "disk 100 -> 200 GiB" in decision.sentence
 
     grown = changed_view(_view(), volume_sizes=MappingProxyType({VOLUME: 200}))
     after = growth_step(a_situation(grown))
@@ -63,9 +63,9 @@ def test_brokers_are_asked_to_grow_one_after_the_other_under_intents_of_their_ow
 
 
 def test_it_is_said_first_that_the_generation_is_worked_on() -> None:
-    verdict = growth_step(a_situation(_view(recycling=0)))
-    assert verdict is not None
-    assert isinstance(verdict.events[0], facts.RecycleStarted)
+    decision = growth_step(a_situation(_view(recycling=0)))
+    assert decision is not None
+    assert isinstance(decision.events[0], facts.RecycleStarted)
 
 
 def test_nothing_grows_where_nothing_has_to() -> None:
@@ -76,9 +76,9 @@ def test_nothing_grows_where_nothing_has_to() -> None:
 def test_who_is_on_its_way_out_or_in_is_left_for_later(changes: dict[str, object]) -> None:
     view = _view()
     there = {**view.instances, KEY: replace(view.instances[KEY], **changes)}  # type: ignore[arg-type]
-    verdict = growth_step(a_situation(replace(view, instances=MappingProxyType(there))))
-    assert verdict is not None
-    (asked,) = verdict.events
+    decision = growth_step(a_situation(replace(view, instances=MappingProxyType(there))))
+    assert decision is not None
+    (asked,) = decision.events
     assert isinstance(asked, facts.GrowthRequested)
     assert asked.key != KEY
 
@@ -134,9 +134,9 @@ def test_it_is_over_once_the_cloud_and_the_file_system_say_so(
 ) -> None:
     situation = _seen(cloud_gib, filesystem_gib)
     assert situation.seen.inventory is not None
-    verdict = grown_step(situation, INTENT, situation.seen.inventory, f"grow of {KEY}")
-    assert (verdict.wait.reason if verdict.wait else "") == reason
-    assert [type(e) for e in verdict.events] == ([] if reason else [facts.GrowthCompleted])
+    decision = grown_step(situation, INTENT, situation.seen.inventory, f"grow of {KEY}")
+    assert (decision.wait.reason if decision.wait else "") == reason
+    assert [type(e) for e in decision.events] == ([] if reason else [facts.GrowthCompleted])
 
 
 def test_a_file_system_that_does_not_follow_keeps_nobody_from_being_mended() -> None:
@@ -149,8 +149,8 @@ def test_a_file_system_that_does_not_follow_keeps_nobody_from_being_mended() -> 
     ):
         waited_for = replace(situation, view=changed_view(situation.view, **change))
         assert waited_for.seen.inventory is not None
-        verdict = grown_step(waited_for, INTENT, waited_for.seen.inventory, f"grow of {KEY}")
-        assert [type(e) for e in verdict.events] == [facts.GrowthCompleted]
+        decision = grown_step(waited_for, INTENT, waited_for.seen.inventory, f"grow of {KEY}")
+        assert [type(e) for e in decision.events] == [facts.GrowthCompleted]
 
 
 def test_the_ladder_grows_before_it_replaces() -> None:

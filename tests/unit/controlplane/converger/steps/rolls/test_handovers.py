@@ -12,7 +12,7 @@ from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.running_settings import ReplaceView
 from controlplane.commands.previews.plan import ONE_CONTROLLER, preview
-from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.decision import Decision
 from controlplane.converger.steps.rolls.handovers import handover_step, stop_for
 from events import facts
 from planner.observed import PartitionSeen, QuorumSeen, VoterSeen
@@ -35,7 +35,7 @@ BROKERS_SUCCESSOR = an_instance("brokers-a-0", 2, Phase.LAUNCHED, service_id=100
 
 def _step(
     old: InstanceView | None = None, new: InstanceView = SUCCESSOR, *, speaks: bool = True, **seen: Any
-) -> Verdict | None:
+) -> Decision | None:
     view = a_view(new, *([old] if old else []))
     reports = {new.key: a_report(new, "")} if speaks else {}
     return handover_step(a_situation(view, reports=reports, **seen))
@@ -54,22 +54,22 @@ def test_without_a_successor_there_is_nothing_to_hand_over() -> None:
 
 
 def test_the_old_one_is_not_touched_before_the_new_vm_has_spoken() -> None:
-    verdict = _step(speaks=False)
-    assert verdict is not None
-    assert (verdict.events, verdict.wait and verdict.wait.reason) == ((), "SuccessorSilent")
+    decision = _step(speaks=False)
+    assert decision is not None
+    assert (decision.events, decision.wait and decision.wait.reason) == ((), "SuccessorSilent")
 
 
 @pytest.mark.parametrize("kafka", [None, a_snapshot(at=NOW - timedelta(seconds=31))], ids=["unknown", "stale"])
 def test_no_controller_is_stopped_on_unknown_metadata(kafka: Any) -> None:
-    verdict = _step(kafka=kafka)
-    assert verdict is not None
-    assert (verdict.events, verdict.wait and verdict.wait.reason) == ((), "KafkaUnknown")
+    decision = _step(kafka=kafka)
+    assert decision is not None
+    assert (decision.events, decision.wait and decision.wait.reason) == ((), "KafkaUnknown")
 
 
 def test_a_quorum_that_survives_lets_the_old_one_stop() -> None:
-    verdict = _step()
-    assert verdict is not None
-    assert verdict.events == (facts.FenceRequested(("controllers-a-0.g1",), "handover to controllers-a-0.g2"),)
+    decision = _step()
+    assert decision is not None
+    assert decision.events == (facts.FenceRequested(("controllers-a-0.g1",), "handover to controllers-a-0.g2"),)
 
 
 @pytest.mark.parametrize(
@@ -78,9 +78,9 @@ def test_a_quorum_that_survives_lets_the_old_one_stop() -> None:
     ids=["lags", "of two"],
 )
 def test_a_quorum_that_would_not_survive_keeps_it(kafka: Any) -> None:
-    verdict = _step(kafka=kafka)
-    assert verdict is not None
-    assert (verdict.events, verdict.wait and verdict.wait.reason) == ((), "QuorumGate")
+    decision = _step(kafka=kafka)
+    assert decision is not None
+    assert (decision.events, decision.wait and decision.wait.reason) == ((), "QuorumGate")
 
 
 OTHER = an_instance("controllers-b-0", 1, Phase.JOINED)
@@ -100,11 +100,11 @@ def test_a_controller_that_died_a_moment_ago_keeps_the_others_though_kafka_has_n
     word: ReportSeen, waits: bool
 ) -> None:
     view = a_view(SUCCESSOR, OTHER, an_instance("controllers-a-0"))
-    verdict = handover_step(a_situation(view, reports={SUCCESSOR.key: a_report(SUCCESSOR, ""), OTHER.key: word}))
-    assert verdict is not None
-    assert (verdict.wait is not None and verdict.wait.reason == "QuorumGate") is waits
-    assert bool(verdict.events) is not waits
-    assert not waits or "controllers-b-0.g1 is starting" in verdict.sentence
+    decision = handover_step(a_situation(view, reports={SUCCESSOR.key: a_report(SUCCESSOR, ""), OTHER.key: word}))
+    assert decision is not None
+    assert (decision.wait is not None and decision.wait.reason == "QuorumGate") is waits
+    assert bool(decision.events) is not waits
+    assert not waits or "controllers-b-0.g1 is starting" in decision.sentence
 
 
 @pytest.mark.parametrize(
@@ -119,12 +119,12 @@ def test_who_was_told_to_start_anew_and_serves_yet_is_not_counted_on(
     old = an_instance(successor.node)
     spec = a_document(strategy="reattach", max_unavailable=2)
 
-    def step(asked_s_ago: float, key: str = told) -> Verdict:
+    def step(asked_s_ago: float, key: str = told) -> Decision:
         orders = {key: NOW - timedelta(seconds=asked_s_ago)}
         view = a_view(successor, old, document=spec, orders=orders)
-        verdict = handover_step(a_situation(view, reports={successor.key: a_report(successor, "")}))
-        assert verdict is not None
-        return verdict
+        decision = handover_step(a_situation(view, reports={successor.key: a_report(successor, "")}))
+        assert decision is not None
+        return decision
 
     held = step(3)
     assert (held.events, held.wait and held.wait.reason) == ((), reason)
@@ -149,15 +149,15 @@ STEPS = [
 
 @pytest.mark.parametrize(("old", "new", "event"), STEPS, ids=lambda x: x.__name__ if isinstance(x, type) else "")
 def test_the_handover_goes_step_by_step(old: InstanceView, new: InstanceView, event: type) -> None:
-    verdict = _step(old, new)
-    assert verdict is not None
-    assert [type(e) for e in verdict.events] == [event]
+    decision = _step(old, new)
+    assert decision is not None
+    assert [type(e) for e in decision.events] == [event]
 
 
 def test_the_retired_one_leaves_the_nodes_volume_behind() -> None:
-    verdict = _step(*STEPS[2][:2])
-    assert verdict is not None
-    retire = verdict.events[0]
+    decision = _step(*STEPS[2][:2])
+    assert decision is not None
+    retire = decision.events[0]
     assert isinstance(retire, facts.RetireRequested)
     assert (retire.keys, retire.volumes) == (("controllers-a-0.g1",), ())
 
@@ -171,9 +171,9 @@ def test_a_node_whose_holder_is_gone_comes_first() -> None:
     dead = an_instance("controllers-b-0", 1, lost_at=BEFORE)
     successors = (SUCCESSOR, an_instance("controllers-b-0", 2, Phase.LAUNCHED))
     reports = {i.key: a_report(i, "") for i in successors}
-    verdict = handover_step(a_situation(a_view(dead, *successors), reports=reports))
-    assert verdict is not None
-    assert verdict.events == (facts.FenceRequested((dead.key,), "its VM is gone"),)
+    decision = handover_step(a_situation(a_view(dead, *successors), reports=reports))
+    assert decision is not None
+    assert decision.events == (facts.FenceRequested((dead.key,), "its VM is gone"),)
 
 
 def test_a_quorum_that_waits_for_a_dead_controller_lets_it_get_its_successor() -> None:
@@ -204,11 +204,11 @@ def test_a_broker_that_does_not_serve_itself_does_not_keep_its_own_successor_wai
     behind = a_partition("orders-0", isr=(1001, 1002))
     reports = {BROKERS_SUCCESSOR.key: a_report(BROKERS_SUCCESSOR, "")}
 
-    def step(*partitions: PartitionSeen) -> Verdict:
+    def step(*partitions: PartitionSeen) -> Decision:
         kafka = a_snapshot(*partitions, brokers=(1001, 1002), fenced=(1000,))
-        verdict = handover_step(a_situation(view, reports=reports, kafka=kafka))
-        assert verdict is not None
-        return verdict
+        decision = handover_step(a_situation(view, reports=reports, kafka=kafka))
+        assert decision is not None
+        return decision
 
     assert step(behind).events == (facts.FenceRequested(("brokers-a-0.g1",), "handover to brokers-a-0.g2"),)
     needed = step(behind, a_partition("orders-1", replicas=(1000, 1001), isr=(1000,), leader=-1))
@@ -224,13 +224,13 @@ def test_a_disk_that_holds_nothing_is_not_passed_on(begins_anew: bool, held: boo
     successor = replace(BROKERS_SUCCESSOR, planned=replace(BROKERS_SUCCESSOR.planned, new_disk=begins_anew))
     found = {"name": "directory_lost:data", "since": BEFORE, "message": "volume brokers-a-0.data.v1 has nothing"}
 
-    def step(state: str, received_at: datetime = NOW) -> Verdict:
+    def step(state: str, received_at: datetime = NOW) -> Decision:
         word = a_report(old, state, findings=(found,), received_at=received_at)
         kafka = a_snapshot(brokers=(1001, 1002), fenced=(1000,))
         reports = {successor.key: a_report(successor, ""), old.key: word}
-        verdict = handover_step(a_situation(a_view(successor, old), reports=reports, kafka=kafka))
-        assert verdict is not None
-        return verdict
+        decision = handover_step(a_situation(a_view(successor, old), reports=reports, kafka=kafka))
+        assert decision is not None
+        return decision
 
     failed = step("failed")
     assert (failed.wait is not None and failed.wait.reason == "DiskLost") is held
@@ -257,11 +257,11 @@ def test_a_broker_that_is_down_is_not_stopped_while_another_rack_is_between_two_
     view = a_view(between, down, successor, *([its_successor] if with_successor else []))
     behind = a_partition("orders-0", isr=(1000,), leader=1000)
     kafka = a_snapshot(behind, brokers=(1000,), fenced=(1001, 1002))
-    verdict = stop_for(
+    decision = stop_for(
         a_situation(view, kafka=kafka, reports={successor.key: a_report(successor, "")}), down, successor
     )
-    assert ("its disk has not passed on yet" in verdict.sentence) is waits
-    assert not waits or not verdict.events
+    assert ("its disk has not passed on yet" in decision.sentence) is waits
+    assert not waits or not decision.events
 
 
 # --- a quorum of one --------------------------------------------------------------------------------------------------
@@ -274,9 +274,9 @@ def _alone(version: str = "4.1.1") -> ClusterView:
 
 def test_the_only_controller_is_stopped_because_there_is_no_other_way() -> None:
     situation = a_situation(_alone(), kafka=_quorum(_voter(0)), reports={SUCCESSOR.key: a_report(SUCCESSOR, "")})
-    verdict = handover_step(situation)
-    assert verdict is not None
-    assert [type(e) for e in verdict.events] == [facts.FenceRequested]
+    decision = handover_step(situation)
+    assert decision is not None
+    assert [type(e) for e in decision.events] == [facts.FenceRequested]
 
 
 def test_the_plan_warns_before_the_only_controller_is_handed_over() -> None:
@@ -295,28 +295,28 @@ UNMADE = an_instance("controllers-a-0", 2, Phase.REQUESTED, bound=False, deferre
 
 
 def test_where_the_old_vm_goes_first_nobody_waits_for_a_successor_that_does_not_exist() -> None:
-    verdict = _step(new=UNMADE, speaks=False)
-    assert verdict is not None
-    assert verdict.events == (facts.FenceRequested(("controllers-a-0.g1",), "handover to controllers-a-0.g2"),)
+    decision = _step(new=UNMADE, speaks=False)
+    assert decision is not None
+    assert decision.events == (facts.FenceRequested(("controllers-a-0.g1",), "handover to controllers-a-0.g2"),)
 
 
 def test_where_the_old_vm_goes_first_its_gate_is_the_same() -> None:
-    verdict = _step(new=UNMADE, kafka=_quorum(_voter(0), _voter(1), _voter(2, lag=10_000)))
-    assert verdict is not None
-    assert (verdict.events, verdict.wait and verdict.wait.reason) == ((), "QuorumGate")
+    decision = _step(new=UNMADE, kafka=_quorum(_voter(0), _voter(1), _voter(2, lag=10_000)))
+    assert decision is not None
+    assert (decision.events, decision.wait and decision.wait.reason) == ((), "QuorumGate")
 
 
 def test_where_the_old_vm_goes_first_the_release_takes_it_along() -> None:
-    verdict = _step(an_instance("controllers-a-0", 1, Phase.FENCED), UNMADE)
-    assert verdict is not None
-    (asked,) = verdict.events
+    decision = _step(an_instance("controllers-a-0", 1, Phase.FENCED), UNMADE)
+    assert decision is not None
+    (asked,) = decision.events
     assert isinstance(asked, facts.ReleaseRequested)
     assert (asked.key, asked.with_vm) == ("controllers-a-0.g1", True)
 
 
 def test_elsewhere_a_release_leaves_the_vm_alone() -> None:
-    verdict = _step(an_instance("controllers-a-0", 1, Phase.FENCED))
-    assert verdict is not None
-    (asked,) = verdict.events
+    decision = _step(an_instance("controllers-a-0", 1, Phase.FENCED))
+    assert decision is not None
+    (asked,) = decision.events
     assert isinstance(asked, facts.ReleaseRequested)
     assert not asked.with_vm

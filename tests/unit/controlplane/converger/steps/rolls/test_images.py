@@ -65,9 +65,9 @@ def test_a_revision_without_an_image_there_rolls_nothing_for_ever() -> None:
 
 def test_an_offer_is_recorded_and_a_wait_is_the_last_thing_told() -> None:
     offered = replace(a_situation(a_view()), image=ImageOffer(CHOSEN))
-    verdict = image_step(offered)
-    assert verdict is not None
-    assert verdict.events == (CHOSEN,)
+    decision = image_step(offered)
+    assert decision is not None
+    assert decision.events == (CHOSEN,)
     waiting = replace(a_situation(a_view()), image=ImageOffer(reason="FleetOrder", waits="waits for stage"))
     assert image_step(waiting) is None
     told = image_left_step(waiting)
@@ -128,9 +128,9 @@ def test_a_revision_that_every_vm_has_already_is_reached_without_a_roll() -> Non
     there = {k: replace(i, planned=replace(i.planned, image=R3)) for k, i in a_view().instances.items()}
     view = a_following(instances=there)
     assert {c.change for c in pending_changes(view)} == {Change.KEEP}
-    verdict = finalisation_step(a_situation(view))
-    assert verdict is not None
-    assert facts.RecycleCompleted(1) in verdict.events
+    decision = finalisation_step(a_situation(view))
+    assert decision is not None
+    assert facts.RecycleCompleted(1) in decision.events
 
 
 def test_only_a_critical_roll_of_a_spec_that_says_so_is_urgent_and_never_with_another_change() -> None:

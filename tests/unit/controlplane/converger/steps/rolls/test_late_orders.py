@@ -107,9 +107,9 @@ def test_nothing_is_kept_back_of_a_cluster_that_is_destroyed() -> None:
 
 def test_it_is_given_again_once_its_gate_is_open() -> None:
     for view in (_restarting(), _stopping()):
-        verdict = late_order_step(_seen(view))
-        assert verdict is not None
-        assert verdict.events == (
+        decision = late_order_step(_seen(view))
+        assert decision is not None
+        assert decision.events == (
             facts.OrderRenewed(A, "all 3 partitions on broker 1000 keep their min ISR without it"),
         )
 
@@ -130,9 +130,9 @@ def test_whom_kafka_does_not_count_on_is_told_though_its_agent_is_silent() -> No
     view = _restarting()
     silent = _as_before(view, received_at=NOW - timedelta(seconds=31))
     dead = a_snapshot(*PARTITIONS, brokers=(1001, 1002), fenced=(1000,))
-    verdict = late_order_step(_seen(view, told=silent, kafka=dead))
-    assert verdict is not None
-    assert verdict.events == (facts.OrderRenewed(A, "Kafka does not count on it"),)
+    decision = late_order_step(_seen(view, told=silent, kafka=dead))
+    assert decision is not None
+    assert decision.events == (facts.OrderRenewed(A, "Kafka does not count on it"),)
 
 
 def test_whom_nobody_hears_is_told_while_all_others_serve_alone() -> None:
@@ -180,11 +180,11 @@ def test_no_node_is_handed_over_beside_a_broker_that_may_yet_obey() -> None:
     view = replace(view, document=document, instances=frozen({**view.instances, successor.key: successor}))
     seen = _seen(view, B)
     reports = {**seen.seen.reports, successor.key: a_report(successor, "")}
-    verdict = decide(replace(seen, seen=replace(seen.seen, reports=reports)))
-    assert verdict.wait is not None
-    assert verdict.wait.reason == "MinIsrGate"
-    assert not any(isinstance(event, facts.FenceRequested) for event in verdict.events)
-    assert verdict.sentence == (f"handover of brokers-a-0: {B} was told to stop or to start anew, and may yet obey")
+    decision = decide(replace(seen, seen=replace(seen.seen, reports=reports)))
+    assert decision.wait is not None
+    assert decision.wait.reason == "MinIsrGate"
+    assert not any(isinstance(event, facts.FenceRequested) for event in decision.events)
+    assert decision.sentence == (f"handover of brokers-a-0: {B} was told to stop or to start anew, and may yet obey")
 
 
 def test_an_order_that_is_not_late_is_nothing_to_it() -> None:
@@ -197,23 +197,23 @@ def test_an_order_that_is_not_late_is_nothing_to_it() -> None:
 
 def test_a_restart_that_was_not_heard_is_not_taken_back_at_its_deadline() -> None:
     view = _restarting(NOW - timedelta(seconds=500))
-    verdict = restart_in_hand_step(_seen(view, kafka=ONE_DEAD))
-    assert verdict is not None
-    assert (verdict.events, verdict.sentence) == ((), f"{A} runs on as before its restart")
+    decision = restart_in_hand_step(_seen(view, kafka=ONE_DEAD))
+    assert decision is not None
+    assert (decision.events, decision.sentence) == ((), f"{A} runs on as before its restart")
 
 
 def test_who_waits_for_it_says_why_it_is_not_told() -> None:
     view = _stopping()
-    verdict = decide(_seen(view, kafka=ONE_DEAD))
-    assert verdict.wait is not None
-    assert verdict.wait.reason == "Fencing"
-    assert f"{A} did not hear of it within 30 s and is told again once it is safe: broker 1001" in verdict.sentence
+    decision = decide(_seen(view, kafka=ONE_DEAD))
+    assert decision.wait is not None
+    assert decision.wait.reason == "Fencing"
+    assert f"{A} did not hear of it within 30 s and is told again once it is safe: broker 1001" in decision.sentence
 
 
 def test_a_broker_that_died_meanwhile_gets_its_successor_first() -> None:
     lost = an_instance("brokers-b-0", lost_at=NOW - timedelta(seconds=400))
     view = a_view(an_instance("brokers-a-0", 1, Phase.FENCING), lost, orders={A: LATE}, recycling=1)
     waits = wait(WaitReason.FENCING, "waiting for proof that it stopped")
-    verdict = beside_late_orders(_seen(view, kafka=ONE_DEAD), waits)
-    assert [type(event) for event in verdict.events] == [facts.SurgeRequested]
+    decision = beside_late_orders(_seen(view, kafka=ONE_DEAD), waits)
+    assert [type(event) for event in decision.events] == [facts.SurgeRequested]
     assert beside_late_orders(_seen(_stopping(IN_TIME), kafka=ONE_DEAD), waits) is waits

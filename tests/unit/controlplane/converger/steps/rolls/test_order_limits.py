@@ -99,8 +99,8 @@ def test_whom_kafka_does_not_count_on_is_told_again_while_its_agent_is_silent_fo
     view = _stopping()
     kafka = a_snapshot(brokers=(1001, 1002), fenced=(1000,))
     silent = a_report(view.instances[A], received_at=NOW - timedelta(seconds=silent_s))
-    verdict = late_order_step(a_situation(view, kafka=kafka, reports={**_reports(view), A: silent}))
-    assert (verdict is not None) == told
+    decision = late_order_step(a_situation(view, kafka=kafka, reports={**_reports(view), A: silent}))
+    assert (decision is not None) == told
 
 
 def test_a_controller_without_a_vote_may_stop_whatever_the_quorum_is_like() -> None:
@@ -109,9 +109,9 @@ def test_a_controller_without_a_vote_may_stop_whatever_the_quorum_is_like() -> N
     unhealthy = a_snapshot()
     members = tuple(replace(m, lag=5000) for m in unhealthy.quorum.members)
     kafka = replace(unhealthy, quorum=replace(unhealthy.quorum, members=members))
-    verdict = late_order_step(a_situation(view, kafka=kafka, reports=_reports(view)))
-    assert verdict is not None
-    assert verdict.events == (facts.OrderRenewed(CA, "it has no vote", ""),)
+    decision = late_order_step(a_situation(view, kafka=kafka, reports=_reports(view)))
+    assert decision is not None
+    assert decision.events == (facts.OrderRenewed(CA, "it has no vote", ""),)
 
 
 def test_who_waits_without_metadata_says_that_it_cannot_be_read() -> None:

@@ -57,16 +57,16 @@ def test_after_three_the_next_one_waits_longer_each_time_and_five_minutes_at_mos
     times: int, ago_s: float, begins: bool
 ) -> None:
     """One was begun and put off 26,000 times in a day of a simulated cluster."""
-    verdict = paced(a_situation(_postponed(times, ago_s=ago_s)), BEGINS)
-    assert (verdict is BEGINS) is begins
-    assert begins or (verdict.events == () and verdict.wait is not None and verdict.wait.reason == "DrainPutOff")
+    decision = paced(a_situation(_postponed(times, ago_s=ago_s)), BEGINS)
+    assert (decision is BEGINS) is begins
+    assert begins or (decision.events == () and decision.wait is not None and decision.wait.reason == "DrainPutOff")
 
 
 def test_the_pause_says_why_and_until_when() -> None:
-    verdict = paced(a_situation(_postponed(5)), BEGINS)
-    assert verdict.sentence == "5 drains in a row were put off, the last one as broker 1004 died; the next one in 8 s"
-    assert verdict.wait is not None
-    assert verdict.wait.until == NOW + timedelta(seconds=8)
+    decision = paced(a_situation(_postponed(5)), BEGINS)
+    assert decision.sentence == "5 drains in a row were put off, the last one as broker 1004 died; the next one in 8 s"
+    assert decision.wait is not None
+    assert decision.wait.until == NOW + timedelta(seconds=8)
 
 
 def test_nothing_but_the_beginning_of_a_drain_waits() -> None:

@@ -59,14 +59,14 @@ def _founding(config: dict[str, str], *, refuses: str = _RULE, **seen: object) -
 def test_no_deadline_replaces_a_vm_whose_configuration_is_refused() -> None:
     situation = _founding(_BAD)
     assert arrival_step(situation) is None
-    verdict = decide(situation)
-    assert not [e for e in verdict.events if not isinstance(e, facts.ConditionChanged)]
-    assert verdict.wait is not None
-    assert (verdict.wait.reason, verdict.wait.next_command) == (
+    decision = decide(situation)
+    assert not [e for e in decision.events if not isinstance(e, facts.ConditionChanged)]
+    assert decision.wait is not None
+    assert (decision.wait.reason, decision.wait.next_command) == (
         "ConfigurationRefused",
         "kedge apply, with other settings",
     )
-    assert verdict.sentence.count(_RULE) == 1
+    assert decision.sentence.count(_RULE) == 1
 
 
 def test_nor_does_a_silence_of_its_agent_since() -> None:
@@ -78,9 +78,9 @@ def test_nor_does_a_silence_of_its_agent_since() -> None:
 
 
 def test_a_vm_that_fails_for_something_else_is_given_up_at_its_deadline_as_ever() -> None:
-    verdict = arrival_step(_founding(_BAD, refuses=""))
-    assert verdict is not None
-    assert {type(e) for e in verdict.events} == {facts.JoinFailed}
+    decision = arrival_step(_founding(_BAD, refuses=""))
+    assert decision is not None
+    assert {type(e) for e in decision.events} == {facts.JoinFailed}
 
 
 def test_a_refusal_of_an_earlier_start_is_none_of_this_one() -> None:
@@ -96,9 +96,9 @@ def test_who_waits_for_a_refused_quorum_is_not_late() -> None:
     seen = replace(situation.seen, reports={**situation.seen.reports, **brokers})
     assert arrival_step(replace(situation, seen=seen)) is None
     silent = {k: r for k, r in seen.reports.items() if k != "brokers-a-0.g1"}
-    verdict = arrival_step(replace(situation, seen=replace(seen, reports=silent)))
-    assert verdict is not None, "who was never heard of may well be dead"
-    assert [e.key for e in verdict.events if isinstance(e, facts.JoinFailed)] == ["brokers-a-0.g1"]
+    decision = arrival_step(replace(situation, seen=replace(seen, reports=silent)))
+    assert decision is not None, "who was never heard of may well be dead"
+    assert [e.key for e in decision.events if isinstance(e, facts.JoinFailed)] == ["brokers-a-0.g1"]
 
 
 def test_the_condition_says_kafkas_words_once_and_is_a_persons() -> None:
@@ -135,9 +135,9 @@ def test_what_asked_for_another_spec_is_over_once_it_came_and_something_else_is_
 
 
 def test_a_mended_spec_is_told_to_the_very_vms() -> None:
-    verdict = reconfiguration_step(_founding(_GOOD))
-    assert verdict is not None
-    told = [e for e in verdict.events if isinstance(e, facts.InstanceReconfigured)]
+    decision = reconfiguration_step(_founding(_GOOD))
+    assert decision is not None
+    told = [e for e in decision.events if isinstance(e, facts.InstanceReconfigured)]
     assert {e.key for e in told} == {f"{n}.g1" for n in NODES}
     assert {(e.start, tuple(e.config.items())) for e in told} == {(2, tuple(_GOOD.items()))}
     assert {e.told["replica.fetch.wait.max.ms"] for e in told} == {"400"}
@@ -150,9 +150,9 @@ def test_the_same_spec_tells_nothing_new() -> None:
 def test_a_heap_that_was_refused_is_told_anew() -> None:
     situation = _founding(_BAD)
     view = replace(situation.view, document=_document(_BAD, heap=512))
-    verdict = reconfiguration_step(replace(situation, view=view))
-    assert verdict is not None
-    told = {e.key: e.heap_mib for e in verdict.events if isinstance(e, facts.InstanceReconfigured)}
+    decision = reconfiguration_step(replace(situation, view=view))
+    assert decision is not None
+    told = {e.key: e.heap_mib for e in decision.events if isinstance(e, facts.InstanceReconfigured)}
     assert told["brokers-a-0.g1"] == 512
 
 
@@ -161,17 +161,19 @@ def test_a_guarded_setting_follows_the_spec_too_where_nobody_serves() -> None:
     there = [_arriving(n, config={"min.insync.replicas": "1"}) for n in NODES]
     view = a_view(*there, converged=0, recycling=1, document=_document({"min.insync.replicas": "2"}))
     reports = {i.key: a_report(i, "failed", refuses=_RULE) for i in there}
-    verdict = reconfiguration_step(a_situation(view, kafka=None, reports=reports))
-    assert verdict is not None
-    assert {e.told["min.insync.replicas"] for e in verdict.events if isinstance(e, facts.InstanceReconfigured)} == {"2"}
+    decision = reconfiguration_step(a_situation(view, kafka=None, reports=reports))
+    assert decision is not None
+    assert {e.told["min.insync.replicas"] for e in decision.events if isinstance(e, facts.InstanceReconfigured)} == {
+        "2"
+    }
 
 
 def test_a_spec_that_wants_another_vm_gets_it_and_counts_no_failed_try() -> None:
     situation = _founding(_GOOD)
     view = replace(situation.view, document=_document(_GOOD, machine="medium"))
-    verdict = reconfiguration_step(replace(situation, view=view))
-    assert verdict is not None
-    failed = [e for e in verdict.events if isinstance(e, facts.JoinFailed)]
+    decision = reconfiguration_step(replace(situation, view=view))
+    assert decision is not None
+    failed = [e for e in decision.events if isinstance(e, facts.JoinFailed)]
     assert {e.key for e in failed} == {f"{n}.g1" for n in NODES[:3]}
     after = view
     for event in failed:
@@ -184,9 +186,9 @@ def test_a_roll_that_was_aborted_does_not_wait_for_who_is_refused() -> None:
     successor = _arriving("brokers-a-0", 2)
     view = a_view(successor, document=_document(_BAD), aborting="the wrong file", paused="the wrong file")
     reports = {successor.key: a_report(successor, "failed", refuses=_RULE)}
-    verdict = reconfiguration_step(a_situation(view, reports=reports))
-    assert verdict is not None
-    assert [(type(e), e.key) for e in verdict.events] == [(facts.JoinFailed, successor.key)]
+    decision = reconfiguration_step(a_situation(view, reports=reports))
+    assert decision is not None
+    assert [(type(e), e.key) for e in decision.events] == [(facts.JoinFailed, successor.key)]
 
 
 @pytest.mark.parametrize("serves", [True, False])

@@ -10,7 +10,7 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView, empty_view
 from controlplane.cluster.views.running_settings import ReplaceView
 from controlplane.converger.questions.rolls.pending_changes import pending_changes
-from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.decision import Decision
 from controlplane.converger.situation.situation import Allowance
 from controlplane.converger.steps.rolls.replacements import MAX_JOIN_FAILURES, replacement_step
 from events import facts
@@ -41,22 +41,22 @@ def _rolling(*instances: Any, **overrides: Any) -> ClusterView:
     return a_view(*instances, **{"generation": 2, "recycling": 2, "document": NEWER, **overrides})
 
 
-def _step(view: ClusterView, **seen: Any) -> Verdict | None:
+def _step(view: ClusterView, **seen: Any) -> Decision | None:
     return replacement_step(a_situation(view, **seen))
 
 
 def _event(view: ClusterView, **seen: Any) -> Any:
-    verdict = _step(view, **seen)
-    assert verdict is not None
-    assert len(verdict.events) == 1, verdict
-    return verdict.events[0]
+    decision = _step(view, **seen)
+    assert decision is not None
+    assert len(decision.events) == 1, decision
+    return decision.events[0]
 
 
 def _reason(view: ClusterView, **seen: Any) -> str:
-    verdict = _step(view, **seen)
-    assert verdict is not None
-    assert not verdict.events, verdict
-    return verdict.wait.reason if verdict.wait else ""
+    decision = _step(view, **seen)
+    assert decision is not None
+    assert not decision.events, decision
+    return decision.wait.reason if decision.wait else ""
 
 
 def test_what_is_as_declared_needs_nothing() -> None:
@@ -90,13 +90,13 @@ def test_no_vm_is_made_that_could_not_read_the_level_that_is_finalised(finalised
     """Somebody raised it by hand after the spec was accepted, or while the roll waited for its window."""
     level = {"metadata.version": FeatureSeen(finalised, 7, finalised)}
     back = _rolling(document=a_document(version="4.1.1", brokers=6), recycling=2)
-    verdict = _step(back, kafka=a_snapshot(features=level))
-    assert verdict is not None
-    assert not verdict.events
-    assert verdict.wait is not None
-    assert verdict.wait.reason == "DowngradeBlocked"
-    assert f"Kafka 4.1.1, which reads metadata.version up to 27: {finalised} is finalised" in verdict.sentence
-    assert "kedge apply" in verdict.wait.next_command
+    decision = _step(back, kafka=a_snapshot(features=level))
+    assert decision is not None
+    assert not decision.events
+    assert decision.wait is not None
+    assert decision.wait.reason == "DowngradeBlocked"
+    assert f"Kafka 4.1.1, which reads metadata.version up to 27: {finalised} is finalised" in decision.sentence
+    assert "kedge apply" in decision.wait.next_command
 
 
 def test_a_lost_vm_is_not_made_anew_where_it_could_not_read_the_level_either() -> None:
@@ -196,10 +196,10 @@ def test_one_instance_at_a_time_is_on_its_way() -> None:
 
 
 def test_two_failures_in_a_row_wait_for_a_person() -> None:
-    verdict = _step(_rolling(join_failures=MAX_JOIN_FAILURES))
-    assert verdict is not None
-    assert verdict.wait is not None
-    assert (verdict.wait.reason, verdict.wait.next_command) == ("ReplacementFailed", "kedge resume orders")
+    decision = _step(_rolling(join_failures=MAX_JOIN_FAILURES))
+    assert decision is not None
+    assert decision.wait is not None
+    assert (decision.wait.reason, decision.wait.next_command) == ("ReplacementFailed", "kedge resume orders")
     assert isinstance(_event(_rolling(join_failures=MAX_JOIN_FAILURES - 1)), facts.SurgeRequested)
 
 
@@ -222,9 +222,11 @@ def test_a_lost_vm_that_was_to_be_replaced_anyway_is_waited_for_by_nobody() -> N
 
 def test_it_is_said_who_is_not_stopped_meanwhile() -> None:
     empty = an_instance("brokers-a-0", 1, Phase.LINGERING)
-    verdict = _step(a_view(empty, an_instance("brokers-a-0", 2), replace(LOST, lost_at=NOW)))
-    assert verdict is not None
-    assert verdict.sentence.endswith("replacing it in 300 s; until then brokers-a-0.g1, which is empty, is not stopped")
+    decision = _step(a_view(empty, an_instance("brokers-a-0", 2), replace(LOST, lost_at=NOW)))
+    assert decision is not None
+    assert decision.sentence.endswith(
+        "replacing it in 300 s; until then brokers-a-0.g1, which is empty, is not stopped"
+    )
 
 
 def test_a_spec_has_its_own_time_for_a_lost_vm() -> None:
@@ -268,13 +270,13 @@ def test_a_generation_is_used_once_also_after_failures() -> None:
     assert a_planned("brokers-a-0", 3).replaces == 2
 
 
-def _controllers_outdated(handover: Handover | None) -> Verdict:
+def _controllers_outdated(handover: Handover | None) -> Decision:
     """The brokers are as declared already."""
     wanted = {n.node: n for n in desired_nodes(NEWER)}
     rolled = [an_instance(n, kafka_version="4.2.0", digest=wanted[n].digest) for n in NODES if n.startswith("brokers")]
-    verdict = _step(_rolling(*rolled), handover=handover)
-    assert verdict is not None
-    return verdict
+    decision = _step(_rolling(*rolled), handover=handover)
+    assert decision is not None
+    return decision
 
 
 @pytest.mark.parametrize(("handover", "deferred"), [(Handover.REBIND, False), (Handover.DELETE_FIRST, True)])
@@ -285,8 +287,8 @@ def test_a_successor_is_made_by_its_bind_only_where_the_old_vm_goes_first(handov
 
 
 def test_no_controller_is_replaced_where_nobody_knows_whether_its_address_can_pass() -> None:
-    verdict = _controllers_outdated(None)
-    assert (verdict.events, verdict.wait and verdict.wait.reason) == ((), "InventoryUnknown")
+    decision = _controllers_outdated(None)
+    assert (decision.events, decision.wait and decision.wait.reason) == ((), "InventoryUnknown")
 
 
 def test_a_controller_moves_where_its_address_cannot_pass() -> None:

@@ -12,7 +12,7 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.observed.jobs import JobSeen
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.questions.clouds.rendering import terraform_run
-from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.decision import Decision
 from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.clouds.intents import intent_step, job_id
 from controlplane.converger.steps.rolls.tagging import AGAIN_AFTER, tagging_step, tags_left_step
@@ -45,9 +45,9 @@ def _at(view: ClusterView, listed: tuple[str, ...] = LIST, **more: object) -> Si
     return replace(a_situation(view), cost_tags=listed, **more)  # type: ignore[arg-type]
 
 
-def _asked(verdict: Verdict | None) -> facts.TaggingRequested:
-    assert verdict is not None
-    (event,) = verdict.events
+def _asked(decision: Decision | None) -> facts.TaggingRequested:
+    assert decision is not None
+    (event,) = decision.events
     assert isinstance(event, facts.TaggingRequested)
     return event
 
@@ -127,7 +127,7 @@ def test_what_is_rendered_without_cost_tags_is_what_it_was() -> None:
     assert not any(one.cost_tags for one in (*run.resources.instances, *run.resources.volumes))
 
 
-def _in_hand(view: ClusterView, **told: object) -> tuple[Verdict, ClusterView]:
+def _in_hand(view: ClusterView, **told: object) -> tuple[Decision, ClusterView]:
     asked = _asked(tagging_step(_at(view)))
     view = _after(view, asked)
     intent = replace(view.intents[asked.intent], **told)  # type: ignore[arg-type]
@@ -135,14 +135,14 @@ def _in_hand(view: ClusterView, **told: object) -> tuple[Verdict, ClusterView]:
     situation = _at(view)
     job = JobSeen(job_id(intent), "succeeded", ended_at=NOW)
     jobs = {} if intent.failed_at else {job_id(intent): job}
-    verdict = intent_step(replace(situation, seen=replace(situation.seen, jobs=jobs)))
-    assert verdict is not None
-    return verdict, view
+    decision = intent_step(replace(situation, seen=replace(situation.seen, jobs=jobs)))
+    assert decision is not None
+    return decision, view
 
 
 def test_a_run_that_ended_well_is_the_end_of_it() -> None:
-    verdict, view = _in_hand(_view(team="payments"))
-    (event,) = verdict.events
+    decision, view = _in_hand(_view(team="payments"))
+    (event,) = decision.events
     assert isinstance(event, facts.TaggingCompleted)
     view = _after(view, event)
     assert tags_on(view, view.instances[KEY]).tags == {"team": "payments"}
@@ -155,8 +155,8 @@ def test_a_run_that_ended_well_is_the_end_of_it() -> None:
     ids=["refused", "failed twice", "not permitted"],
 )
 def test_a_run_that_fails_is_given_up_so_that_nothing_else_waits_for_a_tag(told: dict[str, object]) -> None:
-    verdict, view = _in_hand(_view(team="payments"), failed_at=NOW, error="AuthFailed: no CreateTags", **told)
-    (event,) = verdict.events
+    decision, view = _in_hand(_view(team="payments"), failed_at=NOW, error="AuthFailed: no CreateTags", **told)
+    (event,) = decision.events
     assert isinstance(event, facts.TaggingFailed)
     view = _after(view, event)
     assert not view.intents, "the cluster goes on"

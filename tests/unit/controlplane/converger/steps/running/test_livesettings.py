@@ -112,19 +112,19 @@ def test_a_vm_made_in_a_roll_has_the_min_isr_in_force_and_all_else_of_the_spec()
 
 def test_the_intent_is_recorded_before_anything_is_sent() -> None:
     view = _cluster(OUTDATED)
-    verdict = settings_step(a_situation(view, settings=_observed(ROLLED, STEP)))
-    assert verdict is not None
-    (request,) = verdict.events
+    decision = settings_step(a_situation(view, settings=_observed(ROLLED, STEP)))
+    assert decision is not None
+    (request,) = decision.events
     assert isinstance(request, facts.SettingsChangeRequested)
-    assert (request.live, verdict.effects) == (ROLLED, ())
+    assert (request.live, decision.effects) == (ROLLED, ())
 
 
 def test_a_refusal_is_recorded_and_nothing_is_sent() -> None:
     seen = _observed(ROLLED, STEP, b1001="not that many")
-    verdict = settings_step(a_situation(_cluster(OUTDATED), settings=seen))
-    assert verdict is not None
-    assert verdict.events == (facts.SettingsRefused("", 2, 1001, ROLLED, "not that many"),)
-    assert verdict.effects == ()
+    decision = settings_step(a_situation(_cluster(OUTDATED), settings=seen))
+    assert decision is not None
+    assert decision.events == (facts.SettingsRefused("", 2, 1001, ROLLED, "not that many"),)
+    assert decision.effects == ()
 
 
 def test_a_broker_that_does_not_answer_holds_the_change_back_but_not_the_rest() -> None:
@@ -143,9 +143,9 @@ def _open(generation: int = 2) -> SettingChangeView:
 
 def test_a_change_in_hand_is_sent_until_it_is_read_back() -> None:
     view = _cluster(setting_change=_open())
-    verdict = settings_in_hand_step(a_situation(view, settings=_observed(ROLLED, STEP)))
-    assert verdict is not None
-    assert verdict.effects == (SetSettings(STEP),)
+    decision = settings_in_hand_step(a_situation(view, settings=_observed(ROLLED, STEP)))
+    assert decision is not None
+    assert decision.effects == (SetSettings(STEP),)
     done = settings_in_hand_step(a_situation(view, settings=_observed(ROLLED, LiveStep())))
     assert done is not None
     assert done.events == (facts.SettingsChanged("change-1"),)
@@ -162,10 +162,10 @@ def test_a_change_of_an_earlier_spec_gives_way_and_what_it_set_goes_back() -> No
 
 def test_a_lost_vm_is_replaced_though_a_setting_was_refused() -> None:
     refused = {"setting_refusal": SettingRefusal(1001, ROLLED, "not that many")}
-    verdict = settings_step(a_situation(_cluster(**refused)))
-    assert verdict is not None
-    assert verdict.wait is not None
-    assert verdict.wait.reason == "SettingRefused"
+    decision = settings_step(a_situation(_cluster(**refused)))
+    assert decision is not None
+    assert decision.wait is not None
+    assert decision.wait.reason == "SettingRefused"
     assert settings_step(a_situation(_cluster(_told("brokers-a-0", lost_at=BEFORE), **refused))) is None
 
 
@@ -190,9 +190,9 @@ WHOLE = replace(FOLLOWS, isr=(1000, 1001))
 
 def test_min_isr_of_the_cluster_is_not_raised_under_partitions_that_would_refuse_writes() -> None:
     """A broker that catches up for an hour serves and answers, and nothing rolls: only the ISRs tell."""
-    verdict = settings_in_hand_step(_guarded(FOLLOWS))
-    assert verdict is not None
-    assert verdict.effects == (SetSettings(LiveStep({"num.io.threads": "16"})),)
+    decision = settings_in_hand_step(_guarded(FOLLOWS))
+    assert decision is not None
+    assert decision.effects == (SetSettings(LiveStep({"num.io.threads": "16"})),)
     last = _guarded(FOLLOWS, {"min.insync.replicas": "2"})
     assert settings_in_hand_step(last) is None
     left = settings_left_step(last)
@@ -200,15 +200,15 @@ def test_min_isr_of_the_cluster_is_not_raised_under_partitions_that_would_refuse
     assert "1 partitions have too few replicas in sync for it, lean-0 among them (ISR [1000] of [1000, 1001])" in (
         left.sentence
     )
-    verdict = settings_in_hand_step(_guarded(WHOLE, {"min.insync.replicas": "2"}))
-    assert verdict is not None
-    assert verdict.effects == (SetSettings(LiveStep({"min.insync.replicas": "2"})),)
+    decision = settings_in_hand_step(_guarded(WHOLE, {"min.insync.replicas": "2"}))
+    assert decision is not None
+    assert decision.effects == (SetSettings(LiveStep({"min.insync.replicas": "2"})),)
 
 
 def test_topics_with_a_min_isr_of_their_own_do_not_hold_up_that_of_the_cluster() -> None:
-    verdict = settings_in_hand_step(_guarded(replace(FOLLOWS, configured_min_isr=3), {"min.insync.replicas": "2"}))
-    assert verdict is not None
-    assert verdict.effects
+    decision = settings_in_hand_step(_guarded(replace(FOLLOWS, configured_min_isr=3), {"min.insync.replicas": "2"}))
+    assert decision is not None
+    assert decision.effects
 
 
 @pytest.mark.parametrize(
@@ -258,9 +258,9 @@ def test_what_was_changed_by_hand_is_put_right_by_an_intent_of_its_own() -> None
     seen = replace(
         _observed(work.live, LiveStep({}, {1001: {"num.io.threads": "6"}})), is_drift=True, deviations=(off,)
     )
-    verdict = settings_step(a_situation(view, settings=seen))
-    assert verdict is not None
-    (request,) = verdict.events
+    decision = settings_step(a_situation(view, settings=seen))
+    assert decision is not None
+    (request,) = decision.events
     assert isinstance(request, facts.SettingsChangeRequested)
     assert (request.live, request.config, request.told) == ({"num.io.threads": "16"}, {}, {})
     assert "broker 1001 has num.io.threads=3, not 16" in request.reason

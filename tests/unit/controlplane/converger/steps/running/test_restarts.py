@@ -10,7 +10,7 @@ import pytest
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.running_settings import Before, CanaryView, ReplaceView, RestartView, RollingRestartView
-from controlplane.converger.situation.decision import Verdict
+from controlplane.converger.situation.decision import Decision
 from controlplane.converger.situation.situation import Allowance, Situation
 from controlplane.converger.steps.running.restarts import restart_in_hand_step, restart_step
 from events import facts
@@ -52,14 +52,14 @@ def _told(*nodes: str) -> list[InstanceView]:
     return [_instance(node, {"num.partitions": "6"}) for node in nodes]
 
 
-def _next(view: ClusterView, **seen: Any) -> Verdict:
-    verdict = restart_step(a_situation(view, **seen))
-    assert verdict is not None
-    return verdict
+def _next(view: ClusterView, **seen: Any) -> Decision:
+    decision = restart_step(a_situation(view, **seen))
+    assert decision is not None
+    return decision
 
 
-def _requested(verdict: Verdict) -> facts.RestartRequested:
-    (event,) = verdict.events
+def _requested(decision: Decision) -> facts.RestartRequested:
+    (event,) = decision.events
     assert isinstance(event, facts.RestartRequested)
     return event
 
@@ -84,9 +84,9 @@ def test_controllers_come_after_the_brokers_and_the_leader_last() -> None:
 def test_the_others_wait_while_the_canary_is_watched() -> None:
     canary = CanaryView(A, 2, NOW - timedelta(seconds=2), Before(OLD, None))
     view = _cluster(*_told("brokers-a-0"), canaries={"broker": canary})
-    verdict = _next(view)
-    assert verdict.wait is not None
-    assert verdict.wait.reason == "Soak"
+    decision = _next(view)
+    assert decision.wait is not None
+    assert decision.wait.reason == "Soak"
     watched = replace(canary, since=NOW - timedelta(seconds=6))
     assert _requested(_next(replace(view, settings=replace(view.settings, canaries={"broker": watched})))).key == B
     assert not _requested(_next(replace(view, settings=replace(view.settings, canaries={"broker": watched})))).canary
@@ -129,9 +129,9 @@ SHRINKING = a_partition("orders-0", (1000, 1001, 1002), isr=(1000, 1001, 1002), 
     ids=["broker down", "min ISR", "not in sync", "a move takes one away", "unknown", "stale", "brake"],
 )
 def test_no_restart_begins(seen: dict[str, Any], why: str) -> None:
-    verdict = _next(_cluster(), **seen)
-    assert verdict.wait is not None
-    assert (verdict.events, why in verdict.sentence) == ((), True), verdict.sentence
+    decision = _next(_cluster(), **seen)
+    assert decision.wait is not None
+    assert (decision.events, why in decision.sentence) == ((), True), decision.sentence
 
 
 def test_a_topic_that_may_be_unavailable_holds_nothing_back() -> None:
@@ -150,9 +150,9 @@ def test_a_controller_waits_for_a_majority_that_keeps_up() -> None:
         VoterSeen(100 + k, a_volume(n).directory_id, 0, True, 60.0 * (k == 2)) for k, n in enumerate(NODES[3:])
     )
     late = a_snapshot(quorum=QuorumSeen(100, 1, members))
-    verdict = _next(_cluster(*_told(*NODES[:3])), kafka=late)
-    assert verdict.wait is not None
-    assert verdict.wait.reason == "QuorumGate"
+    decision = _next(_cluster(*_told(*NODES[:3])), kafka=late)
+    assert decision.wait is not None
+    assert decision.wait.reason == "QuorumGate"
 
 
 def test_one_that_just_died_holds_the_next_back_before_kafka_knows() -> None:
@@ -163,9 +163,9 @@ def test_one_that_just_died_holds_the_next_back_before_kafka_knows() -> None:
         (broker, "MaxUnavailable", f"{away}rollout.maxUnavailable)"),
         (controller, "BrokerDown", f"{controller} is starting"),
     ):
-        verdict = _next(view, reports={key: a_report(view.instances[key], "starting")})
-        assert verdict.wait is not None
-        assert (verdict.wait.reason, verdict.sentence) == (reason, f"restart of {A}: {words}")
+        decision = _next(view, reports={key: a_report(view.instances[key], "starting")})
+        assert decision.wait is not None
+        assert (decision.wait.reason, decision.sentence) == (reason, f"restart of {A}: {words}")
     assert _requested(_next(view, reports={})).key == A
 
 
@@ -176,16 +176,16 @@ def test_the_generation_is_said_to_be_worked_on_first() -> None:
 
 
 def test_after_a_failure_nobody_is_restarted_and_the_way_on_is_said() -> None:
-    verdict = _next(_cluster(restart_refusal=(A, "not back in sync after 120 s: starting")))
-    assert verdict.wait is not None
-    assert (verdict.wait.reason, verdict.wait.patience_s) == ("RestartReverted", 0)
-    assert "kedge resume orders" in verdict.wait.next_command
+    decision = _next(_cluster(restart_refusal=(A, "not back in sync after 120 s: starting")))
+    assert decision.wait is not None
+    assert (decision.wait.reason, decision.wait.patience_s) == ("RestartReverted", 0)
+    assert "kedge resume orders" in decision.wait.next_command
 
 
 def test_who_failed_is_not_counted_among_those_that_were_not_restarted() -> None:
     refusal = (A, "not back in sync after 120 s: starting")
-    verdict = _next(_cluster(restart_refusal=refusal))
-    assert verdict.sentence == (
+    decision = _next(_cluster(restart_refusal=refusal))
+    assert decision.sentence == (
         f"{A} was not back in sync after 120 s: starting; it has its old settings back, and 5 other services were not "
         "restarted"
     )
@@ -201,12 +201,12 @@ def _restarting(since_s: float, **overrides: Any) -> ClusterView:
     return _cluster(_instance("brokers-a-0", {"num.partitions": "6"}, starts=2), restarts={A: restart})
 
 
-def _in_hand(view: ClusterView, *, state: str = "running", start: int = 2, **seen: Any) -> Verdict:
+def _in_hand(view: ClusterView, *, state: str = "running", start: int = 2, **seen: Any) -> Decision:
     began = view.settings.restarts[A].since + timedelta(seconds=3)
     report = a_report(view.instances[A], state, start_id=f"{A}-{start}", since=began)
-    verdict = restart_in_hand_step(_with(view, report, **seen))
-    assert verdict is not None
-    return verdict
+    decision = restart_in_hand_step(_with(view, report, **seen))
+    assert decision is not None
+    return decision
 
 
 def _with(view: ClusterView, report: Any, **seen: Any) -> Situation:
@@ -229,15 +229,15 @@ def test_after_its_deadline_it_gets_its_old_settings_back() -> None:
 
 
 def test_one_that_runs_is_not_taken_back_while_nobody_can_be_asked() -> None:
-    verdict = _in_hand(_restarting(121), kafka=None)
-    assert (verdict.events, "nobody knows" in verdict.sentence) == ((), True)
+    decision = _in_hand(_restarting(121), kafka=None)
+    assert (decision.events, "nobody knows" in decision.sentence) == ((), True)
 
 
 def test_one_that_does_not_come_back_with_its_old_settings_either_is_told() -> None:
     view = _restarting(121, reverting="not back in sync after 120 s: starting")
-    verdict = _in_hand(view, state="failed")
-    assert verdict.wait is not None
-    assert (verdict.events, verdict.wait.reason) == ((), "RestartFailed")
+    decision = _in_hand(view, state="failed")
+    assert decision.wait is not None
+    assert (decision.events, decision.wait.reason) == ((), "RestartFailed")
     assert _in_hand(view).events == (facts.RestartReverted(A),)
 
 
@@ -260,9 +260,9 @@ def test_a_process_that_hangs_has_its_minute_before_the_deadline_of_the_next_one
     view = _restarting(ago_s)
     since = view.settings.restarts[A].since + timedelta(seconds=stopped_s)
     report = a_report(view.instances[A], state, start_id=f"{A}-{start}", since=since)
-    verdict = restart_in_hand_step(_with(view, report, kafka=AWAY))
-    assert verdict is not None
-    assert [type(e) for e in verdict.events] == ([] if waits else [facts.RestartRevertRequested])
+    decision = restart_in_hand_step(_with(view, report, kafka=AWAY))
+    assert decision is not None
+    assert [type(e) for e in decision.events] == ([] if waits else [facts.RestartRevertRequested])
 
 
 NOT_BACK: dict[str, Any] = {"reverting": "not back in sync after 120 s: starting", "new_settings": False}
@@ -271,8 +271,8 @@ AWAY = a_snapshot(a_partition("orders-0", isr=(1001, 1002)), brokers=(1001, 1002
 
 def test_a_broker_that_a_second_start_with_nothing_new_does_not_bring_back_gets_a_new_vm() -> None:
     """It waited for a person, and everything else with it, though a cure of its own had asked for the restart."""
-    verdict = _in_hand(_restarting(121, **NOT_BACK), kafka=AWAY)
-    ended, healing, replacing = verdict.events
+    decision = _in_hand(_restarting(121, **NOT_BACK), kafka=AWAY)
+    ended, healing, replacing = decision.events
     assert ended == facts.RestartReverted(A, given_up=True)
     assert isinstance(healing, facts.HealingRequested)
     assert (healing.key, healing.finding, healing.cure) == (A, "restart_failed", "replace")
@@ -291,8 +291,8 @@ def test_a_broker_that_a_second_start_with_nothing_new_does_not_bring_back_gets_
     ids=["its settings may be why", "it serves and catches up", "nobody knows", "that may be a split"],
 )
 def test_no_new_vm_is_made_on_a_guess_for_one_that_is_not_back(restart: dict[str, Any], seen: dict[str, Any]) -> None:
-    verdict = _in_hand(_restarting(121, **restart), state="starting", **seen)
-    assert (verdict.events, verdict.wait and verdict.wait.reason) == ((), "RestartFailed")
+    decision = _in_hand(_restarting(121, **restart), state="starting", **seen)
+    assert (decision.events, decision.wait and decision.wait.reason) == ((), "RestartFailed")
 
 
 def test_one_that_is_to_get_a_new_vm_anyway_is_not_waited_for() -> None:
@@ -354,7 +354,7 @@ def test_a_restart_for_a_setting_serves_who_asked_for_one_too() -> None:
 
 
 def test_a_refused_asked_restart_names_only_what_helps() -> None:
-    verdict = _next(changed_view(_asked(A, B), restart_refusal=(A, "not back in sync after 120 s: starting")))
-    assert verdict.wait is not None
-    assert (verdict.wait.reason, verdict.wait.next_command) == ("RestartReverted", "kedge resume orders to try again")
-    assert "settings" not in verdict.sentence
+    decision = _next(changed_view(_asked(A, B), restart_refusal=(A, "not back in sync after 120 s: starting")))
+    assert decision.wait is not None
+    assert (decision.wait.reason, decision.wait.next_command) == ("RestartReverted", "kedge resume orders to try again")
+    assert "settings" not in decision.sentence

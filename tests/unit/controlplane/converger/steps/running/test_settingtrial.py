@@ -70,9 +70,9 @@ def _on(stage: SettingStage, *, kafka: KafkaSnapshot | None = None, **change: An
 
 def test_the_first_broker_by_rack_is_the_canary() -> None:
     situation = a_situation(_cluster(), kafka=_kafka(), settings=_differ(1000, 1001, 1002))
-    verdict = settings_step(situation)
-    assert verdict is not None
-    (request,) = verdict.events
+    decision = settings_step(situation)
+    assert decision is not None
+    (request,) = decision.events
     assert isinstance(request, facts.SettingsChangeRequested)
     assert (request.canary, request.behind) == (1000, 0)
     assert request.reason == "the spec says num.io.threads=16 (broker 1000 first, to be watched)"
@@ -113,9 +113,9 @@ def test_the_canary_alone_is_set_and_watched_once_it_has_been_read_back() -> Non
 
 def test_a_canary_that_refuses_a_step_is_taken_back() -> None:
     seen = _asked(SettingStage.CANARY, STEP, says="not that many")
-    verdict = settings_in_hand_step(a_situation(_cluster(_change(SettingStage.CANARY)), kafka=_kafka(), settings=seen))
-    assert verdict is not None
-    assert verdict.events == (facts.SettingsRevertRequested("c1", "it refuses num.io.threads=16: not that many"),)
+    decision = settings_in_hand_step(a_situation(_cluster(_change(SettingStage.CANARY)), kafka=_kafka(), settings=seen))
+    assert decision is not None
+    assert decision.events == (facts.SettingsRevertRequested("c1", "it refuses num.io.threads=16: not that many"),)
 
 
 def test_a_canary_that_falls_is_taken_back_and_one_nobody_can_ask_about_is_not() -> None:
@@ -238,9 +238,9 @@ def test_another_spec_waits_until_what_felled_the_canary_is_taken_back() -> None
 
 def test_it_is_not_said_to_lag_while_nobody_can_be_asked() -> None:
     view = _cluster(_change(SettingStage.WATCH, since_s=600))
-    verdict = settings_watch_step(a_situation(view, kafka=None, missing={"kafka": "no broker answers"}))
-    assert verdict is not None
-    assert verdict.sentence.endswith("watching it until Kafka can be asked: no broker answers")
+    decision = settings_watch_step(a_situation(view, kafka=None, missing={"kafka": "no broker answers"}))
+    assert decision is not None
+    assert decision.sentence.endswith("watching it until Kafka can be asked: no broker answers")
 
 
 def test_no_change_begins_on_old_metadata() -> None:
@@ -251,11 +251,11 @@ def test_no_change_begins_on_old_metadata() -> None:
 
 def test_a_person_is_told_what_was_taken_back_and_nothing_is_begun() -> None:
     refusal = SettingRefusal(1000, LIVE, "it fell while it was watched: failed", reverted=True)
-    verdict = settings_step(a_situation(_cluster(setting_refusal=refusal), kafka=_kafka()))
-    assert verdict is not None
-    assert verdict.wait is not None
-    assert (verdict.wait.reason, verdict.wait.patience_s) == ("SettingReverted", 0)
-    assert "no other broker was touched" in verdict.sentence
+    decision = settings_step(a_situation(_cluster(setting_refusal=refusal), kafka=_kafka()))
+    assert decision is not None
+    assert decision.wait is not None
+    assert (decision.wait.reason, decision.wait.patience_s) == ("SettingReverted", 0)
+    assert "no other broker was touched" in decision.sentence
 
 
 @pytest.mark.parametrize(

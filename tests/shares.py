@@ -94,7 +94,7 @@ PATTERNS: Mapping[str, tuple[str, ...]] = {
         "unit/planner/placement/*",
         *(f"e2e/test_{name}.py" for name in ("anomalies", "brokers_die", "chaos", "chaos_faults", "frozen_broker")),
         *(f"e2e/test_{name}.py" for name in ("frozen_controller", "half_seen", "healing", "heartbeats_in_a_roll")),
-        *(f"e2e/test_{name}.py" for name in ("fifty_faults", "hot_broker", "late_orders", "placement")),
+        *(f"e2e/test_{name}.py" for name in ("fifty_faults", "hot_broker", "placement", "stale_orders")),
         *(f"e2e/test_{name}.py" for name in ("rebalance", "splits", "told_findings", "two_at_once")),
         "e2e/test_strange_registrations.py",
         *(

@@ -22,7 +22,7 @@ from controlplane.converger.steps.controllers.cure import cure, is_lost, waits_f
 from controlplane.converger.steps.health.healing import lost_disk_first, restart_first, unstuck
 from controlplane.converger.steps.health.heartbeats import with_heartbeats
 from controlplane.converger.steps.rolls.postponed import paced
-from controlplane.converger.steps.rolls.stale_orders import beside_late_orders
+from controlplane.converger.steps.rolls.stale_orders import beside_stale_orders
 from controlplane.converger.steps.running.restarts import restart_in_hand_step
 from controlplane.converger.steps.topics.beside import with_topics
 from events import facts
@@ -99,7 +99,7 @@ def _in_hand(situation: Situation, number: int, decision: Decision) -> Decision:
         first = lost_disk_first(situation) or _restarted_first(situation)
         return first or _explained(situation, _put_off(situation, decision))
     if rung.waits_for_agents:
-        decision = beside_late_orders(situation, decision)
+        decision = beside_stale_orders(situation, decision)
     return _explained(situation, decision)
 
 

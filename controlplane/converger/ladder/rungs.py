@@ -12,7 +12,7 @@ from controlplane.converger.steps.clouds.maintenance import maintenance_step
 from controlplane.converger.steps.clouds.networking import network_step
 from controlplane.converger.steps.controllers.controller_moves import controller_move_step
 from controlplane.converger.steps.controllers.migration import cut_step, migration_begin_step, migration_step
-from controlplane.converger.steps.controllers.server_lists import server_list_step, server_move_step
+from controlplane.converger.steps.controllers.server_lists import server_list_restart_step, server_move_step
 from controlplane.converger.steps.deletion import deletion_step
 from controlplane.converger.steps.health.demotions import demotion_step
 from controlplane.converger.steps.health.healing import healing_left_step, healing_step
@@ -38,7 +38,7 @@ from controlplane.converger.steps.rolls.images import image_left_step, image_ste
 from controlplane.converger.steps.rolls.reconfigurations import reconfiguration_step
 from controlplane.converger.steps.rolls.refusals import refusal_left_step
 from controlplane.converger.steps.rolls.replacements import replacement_step
-from controlplane.converger.steps.rolls.stale_orders import late_order_step
+from controlplane.converger.steps.rolls.stale_orders import stale_order_step
 from controlplane.converger.steps.rolls.tagging import tagging_step, tags_left_step
 from controlplane.converger.steps.running.live_settings import settings_in_hand_step, settings_left_step, settings_step
 from controlplane.converger.steps.running.restarts import restart_in_hand_step, restart_step
@@ -146,7 +146,7 @@ LADDER: tuple[Rung, ...] = (
         waits_for_unhealthy=lambda reason: reason.drain_stands,
     ),
     Rung(
-        late_order_step,
+        stale_order_step,
         Phase.IN_HAND,
         "a stop or a restart that was not heard in time: told again once it is safe",
         why="gives again what was asked already, and was not heard in time",
@@ -330,7 +330,7 @@ LADDER: tuple[Rung, ...] = (
         more="[images](images-and-security.md)",
     ),
     Rung(
-        server_list_step,
+        server_list_restart_step,
         Phase.NEXT,
         "brokers told anew before a ZooKeeper server they know leaves with its emptied VM",
         why="ends the replacement of a VM whose ZooKeeper server is to leave",

@@ -41,7 +41,7 @@ def is_kept_back(view: ClusterView, key: str, last: LastReport, now: datetime) -
     )
 
 
-def late_orders(situation: Situation) -> tuple[InstanceView, ...]:
+def stale_orders(situation: Situation) -> tuple[InstanceView, ...]:
     """Services that serve on though they were told otherwise, too long ago to be obeyed now."""
     view, reports = situation.view, situation.seen.reports
     keys = sorted({vm_of(name) for name in view.settings.orders})

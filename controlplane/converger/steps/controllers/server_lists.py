@@ -26,7 +26,7 @@ from events import facts
 from events.quantities import counted
 
 
-def server_list_step(situation: Situation) -> Decision | None:
+def server_list_restart_step(situation: Situation) -> Decision | None:
     """The next broker to tell; where none can be started anew now, what keeps it from that is mended first, and
     nothing else begins. None when all know enough."""
     view = situation.view

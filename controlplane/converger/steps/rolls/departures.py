@@ -136,7 +136,7 @@ def _linger(situation: Situation) -> Decision | None:
     if closed:
         return wait(WaitReason.MIN_ISR_GATE, closed[0].reason)
     if situation.view.settings.restarts or brokers_to_tell(situation.view):
-        return None  # `server_list_step` has them started anew first, and each is seen through
+        return None  # `server_list_restart_step` has them started anew first, and each is seen through
     if (leaves := dismiss_members(situation, lingering)) is not None:
         # A server that is needed is needed because another one is gone: that one's VM is replaced first.
         return None if leaves.wait is not None and _is_one_gone(situation.view) else leaves

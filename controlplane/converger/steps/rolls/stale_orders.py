@@ -10,7 +10,7 @@ from math import inf
 from controlplane.cluster.folds.orders import HOLDS_FOR
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.questions.health.cure_gates import healing_gate
-from controlplane.converger.questions.rolls.stale_stops import late_orders, on_its_way
+from controlplane.converger.questions.rolls.stale_stops import on_its_way, stale_orders
 from controlplane.converger.questions.rolls.stop_gates import controller_gate, others_are_whole, service_down
 from controlplane.converger.situation.decision import Decision, record
 from controlplane.converger.situation.situation import Situation
@@ -26,13 +26,13 @@ TOLD_FOR_S = 120.0
 history with an order each half minute."""
 
 
-def late_order_step(situation: Situation) -> Decision | None:
+def stale_order_step(situation: Situation) -> Decision | None:
     """Gives an order again that was not heard in time. None where none can be given now."""
-    late = late_orders(situation)
-    kafka = situation.seen.fresh_kafka(situation.now) if late else None
-    if kafka is None or on_its_way(situation, but={service.service_key for service in late}):
+    stale = stale_orders(situation)
+    kafka = situation.seen.fresh_kafka(situation.now) if stale else None
+    if kafka is None or on_its_way(situation, but={service.service_key for service in stale}):
         return None
-    for service in late:
+    for service in stale:
         gate = cure_gate(situation, kafka, service)
         if gate.open:
             renewed = facts.OrderRenewed(service.key, gate.reason, service.beside)
@@ -40,21 +40,21 @@ def late_order_step(situation: Situation) -> Decision | None:
     return None
 
 
-def beside_late_orders(situation: Situation, decision: Decision) -> Decision:
+def beside_stale_orders(situation: Situation, decision: Decision) -> Decision:
     """What waits for a service to obey says why it is not told now, and gives way: its gate may wait for somebody
     dead, who gets a successor first."""
-    late = late_orders(situation) if decision.wait is not None else ()
-    if not late:
+    stale = stale_orders(situation) if decision.wait is not None else ()
+    if not stale:
         return decision
     for mended in (handover_step(situation), replacement_step(replace(situation, repairs_only=True))):
         if mended is not None and mended.wait is None:
             return mended
     kafka = situation.seen.fresh_kafka(situation.now)
-    gates = [cure_gate(situation, kafka, s) if kafka else Gate(False, "Kafka's metadata cannot be read") for s in late]
+    gates = [cure_gate(situation, kafka, s) if kafka else Gate(False, "Kafka's metadata cannot be read") for s in stale]
     why = "; ".join(
         f"{s.service_key} did not hear of it within {HOLDS_FOR.total_seconds():.0f} s and is told again once it is "
         f"safe: {'another order is on its way' if g.open else g.reason}"
-        for s, g in zip(late, gates, strict=True)
+        for s, g in zip(stale, gates, strict=True)
     )
     return replace(decision, sentence=f"{decision.sentence}; {why}")
 

@@ -17,7 +17,7 @@ from controlplane.converger.questions.quorum.seats import brokers_to_tell, id_fo
 from controlplane.converger.situation.decision import Decision
 from controlplane.converger.situation.effects import ReleaseRestartLock, TakeRestartLock
 from controlplane.converger.situation.situation import Situation
-from controlplane.converger.steps.controllers.server_lists import server_list_step, server_move_step
+from controlplane.converger.steps.controllers.server_lists import server_list_restart_step, server_move_step
 from controlplane.converger.steps.quorum.voters import voter_step
 from controlplane.converger.steps.rolls.departures import departure_step
 from controlplane.converger.steps.running.restart_lock import give_back
@@ -124,13 +124,13 @@ def test_they_are_told_one_at_a_time_and_each_is_seen_through_before_the_vote_go
 
 def test_the_active_controller_is_told_last() -> None:
     view = _rolling()
-    decision = server_list_step(_situation(view, _kafka(view, controller=1020)))
+    decision = server_list_restart_step(_situation(view, _kafka(view, controller=1020)))
     assert decision is not None
     assert [e.key for e in decision.events if isinstance(e, facts.RestartRequested)] == [AWAY[1]]
 
 
 def test_the_restart_lock_is_taken_first_and_kept_until_the_last_is_told() -> None:
-    free = server_list_step(_situation(_rolling(), restart_lock="lost"))
+    free = server_list_restart_step(_situation(_rolling(), restart_lock="lost"))
     assert free is not None
     assert [type(e) for e in free.effects] == [TakeRestartLock]
     assert give_back(_situation(_rolling())) is None
@@ -142,7 +142,7 @@ def test_the_restart_lock_is_taken_first_and_kept_until_the_last_is_told() -> No
 def test_while_somebody_is_down_nobody_is_stopped_and_nothing_else_begins() -> None:
     view = _rolling()
     kafka = _kafka(view, down=view.instances["brokers-c-0.g1"].service_id)
-    decision = server_list_step(_situation(view, kafka))
+    decision = server_list_restart_step(_situation(view, kafka))
     assert decision is not None
     assert not decision.events
     assert decision.wait is not None
@@ -152,7 +152,7 @@ def test_while_somebody_is_down_nobody_is_stopped_and_nothing_else_begins() -> N
 def test_what_is_lost_is_made_anew_before_anybody_is_told() -> None:
     gone = replace(_away("b", 100, 101, 102), lost_at=NOW - timedelta(hours=1))
     view = _rolling(_away("a", 100, 101, 102), gone, _away("c", 100, 101, 102))
-    decision = server_list_step(_situation(view))
+    decision = server_list_restart_step(_situation(view))
     assert decision is not None
     [asked] = decision.events
     assert isinstance(asked, facts.SurgeRequested)
@@ -160,7 +160,7 @@ def test_what_is_lost_is_made_anew_before_anybody_is_told() -> None:
 
 
 def test_one_that_did_not_come_back_keeps_the_rest_from_being_told() -> None:
-    decision = server_list_step(_situation(_rolling(restart_refusal=(AWAY[0], "not back in sync after 120 s"))))
+    decision = server_list_restart_step(_situation(_rolling(restart_refusal=(AWAY[0], "not back in sync after 120 s"))))
     assert decision is not None
     assert decision.wait is not None
     assert (decision.wait.reason, decision.wait.next_command) == ("RestartReverted", "kedge resume orders to try again")

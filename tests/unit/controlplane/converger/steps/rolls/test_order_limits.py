@@ -18,11 +18,11 @@ from controlplane.converger.questions.rolls.stale_stops import (
     ON_ITS_WAY,
     is_kept_back,
     is_late,
-    late_orders,
     on_its_way,
+    stale_orders,
 )
 from controlplane.converger.situation.decision import wait
-from controlplane.converger.steps.rolls.stale_orders import TOLD_FOR_S, beside_late_orders, late_order_step
+from controlplane.converger.steps.rolls.stale_orders import TOLD_FOR_S, beside_stale_orders, stale_order_step
 from events import facts
 from tests.builders import BEFORE, NOW, a_document, a_report, a_situation, a_snapshot, a_view, an_instance
 from tests.unit.controlplane.cohosted import B1, a_sharing_view
@@ -71,7 +71,7 @@ SERVER = f"{B1}/zookeeper"
 def test_of_two_services_on_a_vm_those_that_were_told_are_late(told: tuple[str, ...]) -> None:
     view, seen = _two_on_one_vm(*told)
     situation = a_situation(view, reports={B1: seen})
-    late = late_orders(situation)
+    late = stale_orders(situation)
     assert [s.service_key for s in late] == list(told)
     assert all(is_late(situation, s) for s in late)
     others = [s for s in _services(view) if s.service_key not in told]
@@ -88,7 +88,7 @@ def _services(view: ClusterView) -> list[InstanceView]:
 def test_nobody_is_late_whose_vm_is_gone_or_unknown() -> None:
     gone = an_instance("brokers-a-0", 1, Phase.FENCING, lost_at=BEFORE)
     view = a_view(gone, orders={A: LATE, "brokers-x-9.g1": LATE})
-    assert late_orders(a_situation(view, reports=_reports(view))) == ()
+    assert stale_orders(a_situation(view, reports=_reports(view))) == ()
 
 
 @pytest.mark.parametrize(("silent_s", "told"), [(TOLD_FOR_S, True), (TOLD_FOR_S + 1, False)])
@@ -99,7 +99,7 @@ def test_whom_kafka_does_not_count_on_is_told_again_while_its_agent_is_silent_fo
     view = _stopping()
     kafka = a_snapshot(brokers=(1001, 1002), fenced=(1000,))
     silent = a_report(view.instances[A], received_at=NOW - timedelta(seconds=silent_s))
-    decision = late_order_step(a_situation(view, kafka=kafka, reports={**_reports(view), A: silent}))
+    decision = stale_order_step(a_situation(view, kafka=kafka, reports={**_reports(view), A: silent}))
     assert (decision is not None) == told
 
 
@@ -109,14 +109,14 @@ def test_a_controller_without_a_vote_may_stop_whatever_the_quorum_is_like() -> N
     unhealthy = a_snapshot()
     members = tuple(replace(m, lag=5000) for m in unhealthy.quorum.members)
     kafka = replace(unhealthy, quorum=replace(unhealthy.quorum, members=members))
-    decision = late_order_step(a_situation(view, kafka=kafka, reports=_reports(view)))
+    decision = stale_order_step(a_situation(view, kafka=kafka, reports=_reports(view)))
     assert decision is not None
     assert decision.events == (facts.OrderRenewed(CA, "it has no vote", ""),)
 
 
 def test_who_waits_without_metadata_says_that_it_cannot_be_read() -> None:
     view = _stopping()
-    told = beside_late_orders(
+    told = beside_stale_orders(
         a_situation(view, kafka=None, reports=_reports(view)), wait(WaitReason.FENCING, "as tested")
     )
     assert told.sentence == (
@@ -125,9 +125,9 @@ def test_who_waits_without_metadata_says_that_it_cannot_be_read() -> None:
     )
 
 
-def test_what_waits_beside_a_late_order_begins_no_roll_in_its_place() -> None:
+def test_what_waits_beside_a_stale_order_begins_no_roll_in_its_place() -> None:
     view = _stopping(document=a_document(version="4.2.0"), generation=2, recycling=2)
-    told = beside_late_orders(
+    told = beside_stale_orders(
         a_situation(view, kafka=a_snapshot(), reports=_reports(view)), wait(WaitReason.FENCING, "as tested")
     )
     assert not told.events

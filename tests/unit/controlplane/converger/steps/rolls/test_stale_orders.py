@@ -19,7 +19,7 @@ from controlplane.converger.ladder.decide import decide
 from controlplane.converger.questions.rolls.stale_stops import is_kept_back, may_be_kept_back
 from controlplane.converger.situation.decision import wait
 from controlplane.converger.situation.situation import Situation
-from controlplane.converger.steps.rolls.stale_orders import beside_late_orders, late_order_step
+from controlplane.converger.steps.rolls.stale_orders import beside_stale_orders, stale_order_step
 from controlplane.converger.steps.running.restarts import restart_in_hand_step
 from events import facts
 from tests.builders import NOW, a_document, a_partition, a_report, a_situation, a_snapshot, a_view, an_instance
@@ -107,7 +107,7 @@ def test_nothing_is_kept_back_of_a_cluster_that_is_destroyed() -> None:
 
 def test_it_is_given_again_once_its_gate_is_open() -> None:
     for view in (_restarting(), _stopping()):
-        decision = late_order_step(_seen(view))
+        decision = stale_order_step(_seen(view))
         assert decision is not None
         assert decision.events == (
             facts.OrderRenewed(A, "all 3 partitions on broker 1000 keep their min ISR without it"),
@@ -116,21 +116,21 @@ def test_it_is_given_again_once_its_gate_is_open() -> None:
 
 def test_a_restart_heard_late_waits_for_a_broker_that_died_meanwhile() -> None:
     for view in (_restarting(), _stopping()):
-        assert late_order_step(_seen(view, kafka=ONE_DEAD)) is None
+        assert stale_order_step(_seen(view, kafka=ONE_DEAD)) is None
 
 
 def test_it_is_not_given_again_to_an_agent_that_is_not_heard_nor_without_metadata() -> None:
     view = _restarting()
     silent = _as_before(view, received_at=NOW - timedelta(seconds=31))
-    assert late_order_step(_seen(view, told=silent)) is None
-    assert late_order_step(_seen(view, kafka=None)) is None
+    assert stale_order_step(_seen(view, told=silent)) is None
+    assert stale_order_step(_seen(view, kafka=None)) is None
 
 
 def test_whom_kafka_does_not_count_on_is_told_though_its_agent_is_silent() -> None:
     view = _restarting()
     silent = _as_before(view, received_at=NOW - timedelta(seconds=31))
     dead = a_snapshot(*PARTITIONS, brokers=(1001, 1002), fenced=(1000,))
-    decision = late_order_step(_seen(view, told=silent, kafka=dead))
+    decision = stale_order_step(_seen(view, told=silent, kafka=dead))
     assert decision is not None
     assert decision.events == (facts.OrderRenewed(A, "Kafka does not count on it"),)
 
@@ -142,34 +142,34 @@ def test_whom_nobody_hears_is_told_while_all_others_serve_alone() -> None:
     )
     dead = a_snapshot(*(replace(p, isr=(1002,), leader=1002) for p in PARTITIONS), brokers=(1002,), fenced=(1000, 1001))
     silent, heard = (_as_before(view, received_at=NOW - timedelta(seconds=s)) for s in (31, 1))
-    assert late_order_step(_seen(view, told=silent, kafka=dead)) is None
-    assert late_order_step(_seen(view, told=heard, kafka=dead)) is not None
+    assert stale_order_step(_seen(view, told=silent, kafka=dead)) is None
+    assert stale_order_step(_seen(view, told=heard, kafka=dead)) is not None
 
 
 def test_a_vm_that_nobody_hears_for_long_fills_no_history_with_orders() -> None:
     view = _restarting()
     dead = a_snapshot(*PARTITIONS, brokers=(1001, 1002), fenced=(1000,))
     silent = _as_before(view, received_at=NOW - timedelta(seconds=121))
-    assert late_order_step(_seen(view, told=silent, kafka=dead)) is None
+    assert stale_order_step(_seen(view, told=silent, kafka=dead)) is None
     heard = _as_before(view, received_at=NOW)
-    assert late_order_step(_seen(view, told=heard, kafka=dead)) is not None
+    assert stale_order_step(_seen(view, told=heard, kafka=dead)) is not None
 
 
 def test_a_controller_is_told_again_while_the_others_are_a_majority() -> None:
     view = _restarting(key=CONTROLLER)
-    assert late_order_step(_seen(view, CONTROLLER)) is not None
+    assert stale_order_step(_seen(view, CONTROLLER)) is not None
     lost = view.instances["controllers-b-0.g1"]
     down = {lost.key: a_report(lost, "failed")}
     situation = _seen(view, CONTROLLER)
     reports = {**situation.seen.reports, **down}
-    assert late_order_step(a_situation(view, kafka=WELL, reports=reports)) is None
+    assert stale_order_step(a_situation(view, kafka=WELL, reports=reports)) is None
 
 
 def test_orders_are_given_again_one_at_a_time() -> None:
     view = _restarting(orders={A: LATE, B: NOW - timedelta(seconds=44)})
-    assert late_order_step(_seen(view)) is None, "B may obey any moment"
+    assert stale_order_step(_seen(view)) is None, "B may obey any moment"
     later = _restarting(orders={A: LATE, B: NOW - timedelta(seconds=46)})
-    assert late_order_step(_seen(later)) is not None
+    assert stale_order_step(_seen(later)) is not None
 
 
 def test_no_node_is_handed_over_beside_a_broker_that_may_yet_obey() -> None:
@@ -187,9 +187,9 @@ def test_no_node_is_handed_over_beside_a_broker_that_may_yet_obey() -> None:
     assert decision.sentence == (f"handover of brokers-a-0: {B} was told to stop or to start anew, and may yet obey")
 
 
-def test_an_order_that_is_not_late_is_nothing_to_it() -> None:
-    assert late_order_step(_seen(a_view())) is None
-    assert late_order_step(_seen(_restarting(IN_TIME))) is None
+def test_an_order_that_is_not_stale_is_nothing_to_it() -> None:
+    assert stale_order_step(_seen(a_view())) is None
+    assert stale_order_step(_seen(_restarting(IN_TIME))) is None
 
 
 # --- meanwhile ----------------------------------------------------------------------------------------------------
@@ -214,6 +214,6 @@ def test_a_broker_that_died_meanwhile_gets_its_successor_first() -> None:
     lost = an_instance("brokers-b-0", lost_at=NOW - timedelta(seconds=400))
     view = a_view(an_instance("brokers-a-0", 1, Phase.FENCING), lost, orders={A: LATE}, recycling=1)
     waits = wait(WaitReason.FENCING, "waiting for proof that it stopped")
-    decision = beside_late_orders(_seen(view, kafka=ONE_DEAD), waits)
+    decision = beside_stale_orders(_seen(view, kafka=ONE_DEAD), waits)
     assert [type(event) for event in decision.events] == [facts.SurgeRequested]
-    assert beside_late_orders(_seen(_stopping(IN_TIME), kafka=ONE_DEAD), waits) is waits
+    assert beside_stale_orders(_seen(_stopping(IN_TIME), kafka=ONE_DEAD), waits) is waits

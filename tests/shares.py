@@ -127,7 +127,7 @@ PATTERNS: Mapping[str, tuple[str, ...]] = {
         "contract/test_forge*",
         "contract/test_git_*",
         "contract/test_portal_*",
-        *(f"contract/test_{name}.py" for name in ("notice_outbox", "notifiers", "oidc_provider", "proposal_book")),
+        *(f"contract/test_{name}.py" for name in ("notice_outbox", "notifiers", "oidc_provider", "proposal_fold")),
         "contract/test_topic_names.py",
         *(f"e2e/test_{name}.py" for name in ("import", "import_static")),
         "kafka/test_live_import.py",

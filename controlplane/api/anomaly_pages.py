@@ -15,9 +15,9 @@ def cursor_of(anomaly: Anomaly) -> str:
     return anomaly.id if anomaly.is_over else f"{OPEN}/{anomaly.id}"
 
 
-def behind(book: AnomalyFold, after: str) -> Sequence[Anomaly]:
+def behind(fold: AnomalyFold, after: str) -> Sequence[Anomaly]:
     """What is told behind it, open ones first; all for "". Raises ApiError 422 where nobody knows it any more."""
-    every = book.every()
+    every = fold.every()
     state, _, last = after.rpartition("/")
     at = following(every, lambda anomaly: anomaly.id, last)
     if state != OPEN or not last:

@@ -71,7 +71,7 @@ def in_force_digest(view: ClusterView, topic: str = "") -> str:
 class ProposalService:
     """See Proposals. `services` are the whole server's: what is executed is judged by its author's rights."""
 
-    book: ProposalFold
+    fold: ProposalFold
     services: PortalServices
     rights: Rights = field(default_factory=lambda: Rights("nobody", ()))
 
@@ -81,12 +81,12 @@ class ProposalService:
 
     def all(self) -> list[ProposalView]:
         """Those the caller may read, the newest first. One whose time is up is told as void."""
-        found = [self._told(p) for p in self.book.view().by_id.values() if self._may(Verb.READ, p)]
+        found = [self._told(p) for p in self.fold.view().by_id.values() if self._may(Verb.READ, p)]
         return sorted(found, key=lambda p: (p.at, p.id), reverse=True)
 
     def get(self, number: str) -> ProposalView:
         """Raises ProposalNotFound, also for one that is not theirs to see."""
-        found = self.book.get(number)
+        found = self.fold.get(number)
         if not self._may(Verb.READ, found):
             self.rights.trail.judged(Verb.READ, f"proposal {number}", allowed=False)
             raise ProposalNotFound(number)
@@ -123,10 +123,10 @@ class ProposalService:
                 source=API,
                 via=self.rights.via,
                 commit="",
-                expires_at=expires_at,  # type: ignore[arg-type]  # a datetime, as the book gives it
+                expires_at=expires_at,  # type: ignore[arg-type]  # a datetime, as the fold gives it
             )
 
-        proposal = self.book.propose(made, actor=actor, key=key)
+        proposal = self.fold.propose(made, actor=actor, key=key)
         self.rights.trail.judged("propose", _words(proposal), allowed=True)
         self.rights.trail.event_position = self.services.store.head()
         return proposal
@@ -138,12 +138,12 @@ class ProposalService:
         """
         proposal = self.get(number)
         self._require(proposal)
-        if proposal.state is ProposalState.VOID and self.book.get(number).state is not ProposalState.VOID:
+        if proposal.state is ProposalState.VOID and self.fold.get(number).state is not ProposalState.VOID:
             return self._void(number, "its time was up")
         goes_on = proposal.state is ProposalState.APPROVED and proposal.decided_by == self.rights.subject
         if not goes_on:
             approved = facts.ProposalApproved(number, self.rights.subject, note)
-            proposal = self.book.decide(number, approved, actor=self._actor)
+            proposal = self.fold.decide(number, approved, actor=self._actor)
         self.rights.trail.event_position = self.services.store.head()
         binding = binding_of(proposal.made.source)
         if binding:
@@ -159,7 +159,7 @@ class ProposalService:
             self._require(proposal)
         self.rights.trail.judged("reject", _words(proposal), allowed=True)
         fact = facts.ProposalRejected(number, self.rights.subject, note)
-        rejected = self.book.decide(number, fact, actor=self._actor)
+        rejected = self.fold.decide(number, fact, actor=self._actor)
         self.rights.trail.event_position = self.services.store.head()
         return rejected
 
@@ -292,7 +292,7 @@ class ProposalService:
         return bool(documents) and all(current(d.metadata.name).document == d for d in documents)
 
     def _done(self, number: str, outcome: str) -> ProposalView:
-        done = self.book.decide(number, facts.ProposalExecuted(number, outcome), actor=self._actor)
+        done = self.fold.decide(number, facts.ProposalExecuted(number, outcome), actor=self._actor)
         self.rights.trail.note = f"proposal {number} executed: {outcome}"
         self.rights.trail.event_position = self.services.store.head()
         return done
@@ -300,7 +300,7 @@ class ProposalService:
     def _void(self, number: str, why: str) -> ProposalView:
         _log.info("proposal %s is void: %s", number, why)
         self.rights.trail.refused = f"proposal {number} void: {why}"
-        return self.book.decide(number, facts.ProposalVoided(number, why), actor=self._actor)
+        return self.fold.decide(number, facts.ProposalVoided(number, why), actor=self._actor)
 
     def _told(self, proposal: ProposalView) -> ProposalView:
         if not proposal.is_expired(self.services.clock()):

@@ -12,7 +12,7 @@ from events.spec.model import KafkaClusterDocument
 from planner.observed import KafkaSnapshot
 from planner.rollout.steps import RolloutPlan
 from providers.errors import PlaceUnknown
-from providers.price_book import PriceBook
+from providers.price_list import PriceList
 
 _CENT, _SMALL = Decimal("0.01"), Decimal("0.0001")
 
@@ -25,18 +25,18 @@ def priced(
     snapshot: KafkaSnapshot | None,
 ) -> PlanCost | None:
     """The cost of a plan. A `catalog.yaml` that makes no sense leaves every price unknown, and is told."""
-    book, problem = book_of(services)
+    price_list, problem = price_list_of(services)
     today = services.clock().date()
-    cost = plan_cost(view, document, rollout, snapshot=snapshot, book=book, today=today)
+    cost = plan_cost(view, document, rollout, snapshot=snapshot, price_list=price_list, today=today)
     return cost and replace(cost, problem=problem)
 
 
-def book_of(services: PortalServices) -> tuple[PriceBook, str]:
+def price_list_of(services: PortalServices) -> tuple[PriceList, str]:
     """The prices of now, and why there are none where `catalog.yaml` makes no sense."""
     try:
         return services.fleet.prices(), ""
     except PlaceUnknown as error:
-        return PriceBook(), str(error)
+        return PriceList(), str(error)
 
 
 def cost_out(cost: PlanCost | None) -> api.PlanCostOut | None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from controlplane.api.costs import bill_out, book_of, moneys_out
+from controlplane.api.costs import bill_out, moneys_out, price_list_of
 from controlplane.api.rollback import declared_in
 from controlplane.api.schemas.generations import GenerationOut, GenerationsOut
 from controlplane.api.services import PortalServices
@@ -19,8 +19,8 @@ def generations_out(
     declared = declared_in(events)
     # One more than is told: the oldest that is told has a difference too.
     taken = sorted((g for g in declared if not after or g < after), reverse=True)[: limit + 1]
-    (book, problem), today = book_of(services), services.clock().date()
-    costs = generation_costs({g: from_data(dict(declared[g].data["document"])) for g in taken}, book)[:limit]
+    (price_list, problem), today = price_list_of(services), services.clock().date()
+    costs = generation_costs({g: from_data(dict(declared[g].data["document"])) for g in taken}, price_list)[:limit]
     return GenerationsOut(
         cluster=view.name,
         prices_of=today,

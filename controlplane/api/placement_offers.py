@@ -7,7 +7,7 @@ from events.spec.releases import as_numbers, rolled_here
 from providers.catalogs import catalog
 from providers.errors import PlaceUnknown
 from providers.offers import MachineOffer
-from providers.price_book import PriceBook
+from providers.price_list import PriceList
 
 _MIB_PER_GIB = 1024
 
@@ -63,19 +63,19 @@ def zone_choices(place: PlaceOffer, typed: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*place.zones, *typed))) if place.zones else ()
 
 
-def machine_choices(place: PlaceOffer, book: PriceBook, typed: str) -> tuple[MachineChoice, ...]:
+def machine_choices(place: PlaceOffer, price_list: PriceList, typed: str) -> tuple[MachineChoice, ...]:
     """What a place sells: neutral sizes, then the cloud's own names. Empty where no catalogue tells.
 
     What was typed is one of them in any case: its problem is told beside it, and nothing else is put in its place.
     """
-    sold = _sold(place, book)
+    sold = _sold(place, price_list)
     if not sold or not typed or any(choice.name == typed for choice in sold):
         return sold
     return (*sold, MachineChoice(typed, typed))
 
 
-def _sold(place: PlaceOffer, book: PriceBook) -> tuple[MachineChoice, ...]:
-    offers = book.offers(place.cloud, place.region)
+def _sold(place: PlaceOffer, price_list: PriceList) -> tuple[MachineChoice, ...]:
+    offers = price_list.offers(place.cloud, place.region)
     if offers is None:
         return tuple(_sizes_of(place.cloud))
     sold = list(offers.machines.values())

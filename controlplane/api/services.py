@@ -54,7 +54,7 @@ from events.spec.model import KafkaClusterDocument
 from events.store import EventStore
 from planner.observed import KafkaSnapshot
 from providers.finding import Finding
-from providers.price_book import PriceBook
+from providers.price_list import PriceList
 from spark.pipeline.status import PipelineStatus
 
 ConsolePage = Callable[[ClusterView, InstanceView], str]
@@ -193,7 +193,7 @@ class FleetServices:
     """The forges of those that name one, by the binding's name."""
     notifiers: Notifiers
     """Where anomalies are told to."""
-    prices: Callable[[], PriceBook]
+    prices: Callable[[], PriceList]
     """What clouds sell, as it is now. Raises `PlaceUnknown` when the home's `catalog.yaml` makes no sense."""
     places_offered: Callable[[], placement_offers.PlacesOffered]
     """Where clusters can be made."""

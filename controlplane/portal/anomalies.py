@@ -15,7 +15,7 @@ from controlplane.api.cluster_lookup import living
 from controlplane.api.given_commands import carry_out
 from controlplane.api.presenters.anomalies import IN_WORDS, OPEN, TONES, anomaly_out, chosen_anomalies, healing_out
 from controlplane.api.request_identity import asked_id
-from controlplane.api.routes.anomalies import anomaly_of, book_of
+from controlplane.api.routes.anomalies import anomaly_of, fold_of
 from controlplane.api.schemas.anomalies import AnomalyOut
 from controlplane.api.services import Services
 from controlplane.cluster.commands import SwitchHealing
@@ -45,10 +45,10 @@ def anomalies(
 ) -> Response:
     """The table, open ones first; what is unknown in a filter lets everything through."""
     view = living(services, name)
-    book = book_of(services, view)
+    fold = fold_of(services, view)
     kinds, states = [k.value for k in Kind], [OPEN, *(s.value for s in State)]
     kind, state = kind if kind in kinds else "", state if state in states else ""
-    found = chosen_anomalies(book, text=q, kind=kind, state=state)
+    found = chosen_anomalies(fold, text=q, kind=kind, state=state)
     return frame.page(
         request,
         "anomalies.html",
@@ -57,8 +57,8 @@ def anomalies(
         tab="anomalies",
         rows=found[:MOST_ROWS],
         found=len(found),
-        open=len(book.open_),
-        ever=book.found,
+        open=len(fold.open_),
+        ever=fold.found,
         healing=healing_out(view, services.clock()),
         tones=TONES,
         in_words=IN_WORDS,
@@ -95,7 +95,7 @@ def anomaly_page(request: Request, name: str, anomaly: str, services: Services, 
 def anomalies_csv(name: str, services: Services, q: Text = "", kind: Text = "", state: Text = "") -> Response:
     """All rows that match as comma-separated values."""
     view = living(services, name)
-    found = chosen_anomalies(book_of(services, view), text=q, kind=kind, state=state)
+    found = chosen_anomalies(fold_of(services, view), text=q, kind=kind, state=state)
     rows = [anomaly_out(view.name, a) for a in found]
     return csv_rows.csv_answer(f"{view.name}-anomalies.csv", list(AnomalyOut.model_fields), rows)
 

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from controlplane.api.access.caller import Caller
 from controlplane.api.auth import actor_of
-from controlplane.api.costs import book_of
+from controlplane.api.costs import price_list_of
 from controlplane.api.placement_offers import machine_choices, version_choices, zone_choices
 from controlplane.api.presenters.judged_text import words_of
 from controlplane.api.pull_requests import Requester, doors_for, request_new
@@ -126,7 +126,7 @@ def _page(
     offered = services.fleet.places_offered()
     place = offered.at(form.cloud, form.region)
     # A topic has no machines: no catalogue is read for it.
-    machines = machine_choices(place, book_of(services)[0], form.machine) if form.kind == "cluster" else ()
+    machines = machine_choices(place, price_list_of(services)[0], form.machine) if form.kind == "cluster" else ()
     return page(
         request,
         "newspec.html",

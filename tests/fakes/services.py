@@ -32,7 +32,7 @@ from planner.consumers.reported import GroupsStatus
 from planner.consumers.reset import OffsetSeen
 from planner.observed import KafkaSnapshot, SettingsSeen, TopicPartition
 from providers.base import Place
-from providers.price_book import PriceBook
+from providers.price_list import PriceList
 from spark.metrics.rates import Rates
 from tests.fakes.audit import MemoryAuditStore
 from tests.fakes.call_keys import MemoryCallKeys
@@ -222,7 +222,7 @@ def fleet_services(clusters: Fleet, **given: Any) -> FleetServices:
         "sources": None,
         "forges": {},
         "notifiers": NoNotifiers(),
-        "prices": PriceBook,
+        "prices": PriceList,
         "places_offered": PlacesOffered,
     }
     return FleetServices(clusters=clusters, **{**nothing, **given})

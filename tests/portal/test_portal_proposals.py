@@ -10,7 +10,7 @@ from controlplane.api.access.bindings import Binding
 from controlplane.api.access.roles import Role
 from controlplane.commands.policies.files import parse
 from controlplane.commands.policies.store import PolicySet
-from providers.price_book import PriceBook
+from providers.price_list import PriceList
 from tests.portal.living_portal import LivingPortal
 from tests.portal.watched import Watched, serious
 
@@ -31,8 +31,8 @@ class Calm:
     def current(self) -> PolicySet:
         return PolicySet(parse({"p.yaml": POLICY}))
 
-    def prices(self) -> PriceBook:
-        return PriceBook()
+    def prices(self) -> PriceList:
+        return PriceList()
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controlplane.background.anomalies.fold import AnomalyFold, read_book
+from controlplane.background.anomalies.fold import AnomalyFold, read_anomalies
 from controlplane.background.anomalies.reconciler import AnomalyReconciler
 from controlplane.background.anomalies.windows import NoWindows
 from controlplane.cluster.commands import Command
@@ -38,11 +38,11 @@ class WatchedWorld(World):
             self.keeper.poll()
         return done
 
-    def book(self) -> AnomalyFold:
-        return read_book(self.store, UID)
+    def fold(self) -> AnomalyFold:
+        return read_anomalies(self.store, UID)
 
     def alarms(self) -> list[Anomaly]:
-        return [a for a in self.book().every() if a.told]
+        return [a for a in self.fold().every() if a.told]
 
 
 def watched(seed: int) -> WatchedWorld:
@@ -63,7 +63,7 @@ def test_a_roll_gives_no_false_alarm(seed: int) -> None:
     for _ in range(3 * EVERY_S):
         world.tick()
     assert world.alarms() == []
-    assert world.book().open_ == {}
+    assert world.fold().open_ == {}
 
 
 @pytest.mark.parametrize("seed", range(5240, 5243))
@@ -78,9 +78,9 @@ def test_a_vm_that_dies_is_found_told_and_over_once_its_successor_serves(seed: i
     for _ in range(4 * EVERY_S):
         world.tick()
     told = [(a.kind, a.subject, a.state) for a in world.alarms()]
-    assert (Kind.BROKER_FAILURE, node, State.OVER) in told, world.book().every()
+    assert (Kind.BROKER_FAILURE, node, State.OVER) in told, world.fold().every()
     assert {kind for kind, _, _ in told} == {Kind.BROKER_FAILURE}
-    assert not world.book().open_, "nothing is left open"
+    assert not world.fold().open_, "nothing is left open"
 
 
 def test_a_rolling_restart_is_known_and_told_nobody() -> None:
@@ -91,10 +91,10 @@ def test_a_rolling_restart_is_known_and_told_nobody() -> None:
         world.tick()
         world.keeper.poll()
     assert not world.view().requests.rolling_restart
-    known = world.book().past
+    known = world.fold().past
     assert {a.subject for a in known} == {"brokers-a-0", "brokers-b-0", "brokers-c-0"}
     assert not any(a.told for a in known)
-    assert world.book().open_ == {}
+    assert world.fold().open_ == {}
 
 
 def test_what_a_look_says_once_is_not_said_again() -> None:
@@ -103,7 +103,7 @@ def test_what_a_look_says_once_is_not_said_again() -> None:
     world.disturbed()
     for _ in range(60):
         world.tick()
-    count = world.book().version
+    count = world.fold().version
     for _ in range(3):
         world.keeper.poll()
-    assert world.book().version == count
+    assert world.fold().version == count

@@ -21,14 +21,14 @@ from threading import Lock
 from tests.behind import Behind
 from tests.environment import kept_bytecode
 from tests.recorder import Result
-from tests.soak import durations as book
+from tests.soak import durations as timings
 from tests.soak.commit import tree
 from tests.soak.lanes import Call, calls
 from tests.soak.page import Figures, page
 from tests.soak.slices import LANES, PAIRED_LANE
 from tests.tries import Ran, Run, ran, run
 
-PAGE = book.ROOT / "docs" / "soak.md"
+PAGE = timings.ROOT / "docs" / "soak.md"
 
 
 @dataclass
@@ -75,8 +75,8 @@ def main(lanes: Sequence[str]) -> int:
     if unknown := set(lanes) - set(LANES):
         print(f"no lane {', '.join(sorted(unknown))}; there are: {', '.join(LANES)}")
         return 2
-    commit, known = tree(book.ROOT), book.read()
-    kept = Kept.of(book.ROOT / ".cache" / "soak" / f"{commit}.jsonl")
+    commit, known = tree(timings.ROOT), timings.read()
+    kept = Kept.of(timings.ROOT / ".cache" / "soak" / f"{commit}.jsonl")
     everything = jobs(known)
     print(f"soak of {commit[:21]}: {len(everything)} calls; kept in {kept.file}", flush=True)
     _run([job for job in everything if job.call.lane in (lanes or LANES)], kept)
@@ -85,7 +85,7 @@ def main(lanes: Sequence[str]) -> int:
         print(f"{len(missing)} calls of other lanes were never run: no page is written")
     else:
         PAGE.write_text(page(commit, datetime.now(UTC).date(), kept.last(), planned=[j.name for j in everything]))
-        book.write(known.with_results(r for f in kept.last() for r in f.results))
+        timings.write(known.with_results(r for f in kept.last() for r in f.results))
     failed = [test for f in kept.last() for test in f.failed] + [f.name for f in kept.last() if f.broke]
     second = [r.test for f in kept.last() for r in f.second]
     print(f"second tries: {len(second)}" + "".join(f"\n  {test}" for test in second))
@@ -93,11 +93,11 @@ def main(lanes: Sequence[str]) -> int:
     return 1 if failed or missing else 0
 
 
-def jobs(known: book.Durations) -> list[Job]:
+def jobs(known: timings.Durations) -> list[Job]:
     """All calls: those of the slices, then of what fits into none."""
-    pieces = book.all_pieces(known)
-    slices = [(str(n), s.pieces) for n, s in enumerate(book.all_slices(known), 1)]
-    wholes = [(p.tests[0] if len(p.tests) == 1 else p.file, (p,)) for p in book.whole_pieces(known)]
+    pieces = timings.all_pieces(known)
+    slices = [(str(n), s.pieces) for n, s in enumerate(timings.all_slices(known), 1)]
+    wholes = [(p.tests[0] if len(p.tests) == 1 else p.file, (p,)) for p in timings.whole_pieces(known)]
     named = [(name, calls(there, pieces)) for name, there in (*slices, *wholes)]
     return [Job(f"{name}.{number}", call) for name, each in named for number, call in enumerate(each, 1)]
 

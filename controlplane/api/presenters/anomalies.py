@@ -34,12 +34,12 @@ OPEN = "open"
 """The filter for all states but `over`."""
 
 
-def chosen_anomalies(book: AnomalyFold, *, text: str = "", kind: str = "", state: str = "") -> list[Anomaly]:
+def chosen_anomalies(fold: AnomalyFold, *, text: str = "", kind: str = "", state: str = "") -> list[Anomaly]:
     """Those with the text in subject, reason or words, of that kind and in that state, open ones first."""
     wanted = text.casefold()
     return [
         a
-        for a in book.every()
+        for a in fold.every()
         if (not kind or a.kind == kind)
         and (not state or a.state == state or (state == OPEN and not a.is_over))
         and wanted in f"{a.id} {a.subject} {a.reason} {a.words}".casefold()
@@ -47,15 +47,15 @@ def chosen_anomalies(book: AnomalyFold, *, text: str = "", kind: str = "", state
 
 
 def anomalies_out(
-    view: ClusterView, book: AnomalyFold, chosen: Sequence[Anomaly], *, limit: int, now: datetime
+    view: ClusterView, fold: AnomalyFold, chosen: Sequence[Anomaly], *, limit: int, now: datetime
 ) -> anomaly_api.AnomaliesOut:
     """The first of those chosen, and how each kind is healed."""
     return anomaly_api.AnomaliesOut(
         cluster=view.name,
         anomalies=[anomaly_out(view.name, a) for a in chosen[:limit]],
         total=len(chosen),
-        open=len(book.open_),
-        found=book.found,
+        open=len(fold.open_),
+        found=fold.found,
         healing=healing_out(view, now),
     )
 

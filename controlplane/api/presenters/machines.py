@@ -1,4 +1,4 @@
-"""What clouds sell, from the price book to what the API and the command line say. Pure."""
+"""What clouds sell, from the price list to what the API and the command line say. Pure."""
 
 from collections.abc import Iterable
 from datetime import date

@@ -21,7 +21,7 @@ from controlplane.api.schemas import (
     messages as message_api,
 )
 from controlplane.api.services import PortalServices, Services
-from controlplane.background.anomalies.fold import AnomalyFold, read_book
+from controlplane.background.anomalies.fold import AnomalyFold, read_anomalies
 from controlplane.background.anomalies.record import ANOMALIES_NOTED, noted_of
 from controlplane.background.notifications.delivery import NotDelivered
 from controlplane.background.notifications.service import NotifierNotFound
@@ -55,8 +55,8 @@ def open_anomalies(
         if len(told) > limit:
             break
         if view.uid in noted and noted[view.uid].open_:
-            book = book_of(services, view)
-            left = behind(book, f"{OPEN}/{last}" if view.name == cluster else "")
+            fold = fold_of(services, view)
+            left = behind(fold, f"{OPEN}/{last}" if view.name == cluster else "")
             told += [anomaly_out(view.name, anomaly) for anomaly in left if not anomaly.is_over]
     return turn.page(told, lambda anomaly: f"{anomaly.cluster}/{anomaly.id}", limit)
 
@@ -74,11 +74,11 @@ def list_anomalies(
 ) -> anomaly_api.AnomaliesOut:
     """Those of a cluster, open ones first; `state` may be `open`, too."""
     view = living(services, name)
-    book = book_of(services, view)
-    chosen = chosen_anomalies(book, text=q, kind=kind, state=state)
-    left = {anomaly.id for anomaly in behind(book, after)}
+    fold = fold_of(services, view)
+    chosen = chosen_anomalies(fold, text=q, kind=kind, state=state)
+    left = {anomaly.id for anomaly in behind(fold, after)}
     page = turn.page([one for one in chosen if one.id in left], cursor_of, limit)
-    out = anomalies_out(view, book, chosen, limit=0, now=services.clock())
+    out = anomalies_out(view, fold, chosen, limit=0, now=services.clock())
     return out.model_copy(update={"anomalies": [anomaly_out(view.name, one) for one in page]})
 
 
@@ -147,17 +147,17 @@ def get_anomaly(name: str, anomaly: str, services: Services) -> anomaly_api.Anom
 
 def anomaly_of(services: PortalServices, view: ClusterView, anomaly: str) -> Anomaly:
     """One by its id. 404 where there is none, or it is over and too old to be kept in mind."""
-    found = next((a for a in book_of(services, view).every() if a.id == anomaly), None)
+    found = next((a for a in fold_of(services, view).every() if a.id == anomaly), None)
     if found is None:
         then = f"kedge anomalies {view.name} --all lists them."
         raise ApiError(404, "anomaly-not-found", f"{view.name} has no anomaly {anomaly!r}", next_step=then)
     return found
 
 
-def book_of(services: PortalServices, view: ClusterView) -> AnomalyFold:
+def fold_of(services: PortalServices, view: ClusterView) -> AnomalyFold:
     """The anomalies of a cluster as they are recorded. 500 with the place where another release wrote what cannot be
     read."""
-    book = read_book(services.store, view.uid)
-    if book.unreadable:
-        raise ApiError(500, "anomalies-unreadable", f"the anomalies of {view.name} cannot be read: {book.unreadable}")
-    return book
+    fold = read_anomalies(services.store, view.uid)
+    if fold.unreadable:
+        raise ApiError(500, "anomalies-unreadable", f"the anomalies of {view.name} cannot be read: {fold.unreadable}")
+    return fold

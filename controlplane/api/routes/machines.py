@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from controlplane.api.costs import book_of
+from controlplane.api.costs import price_list_of
 from controlplane.api.paging import MOST_ON_A_PAGE, Most, Turning, following
 from controlplane.api.presenters.machines import place_of, regions_out
 from controlplane.api.problems import ApiError
@@ -34,9 +34,9 @@ def list_machines(
     Shipped figures are Kedge's, those of `catalog.yaml` this server's; no cluster is told of. `after` is `CLOUD` alone
     where an item has no region.
     """
-    book, problem = book_of(services)
+    price_list, problem = price_list_of(services)
     try:
-        found = book.sold(cloud, region)
+        found = price_list.sold(cloud, region)
     except PlaceUnknown as error:
         raise ApiError(422, "place-unknown", str(error), next_step="Leave it out to see what there is.") from error
     items = regions_out(found, services.clock().date())

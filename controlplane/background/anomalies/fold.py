@@ -33,30 +33,30 @@ class AnomalyFold:
 EMPTY = AnomalyFold()
 
 
-def read_book(store: EventStore, uid: ids.ClusterUid, known: AnomalyFold = EMPTY) -> AnomalyFold:
-    """The book as it is recorded now, read on from what is known. Raises StoreUnavailable."""
+def read_anomalies(store: EventStore, uid: ids.ClusterUid, known: AnomalyFold = EMPTY) -> AnomalyFold:
+    """The fold as it is recorded now, read on from what is known. Raises StoreUnavailable."""
     return folded(known, store.read_stream(anomalies_stream(uid), known.version))
 
 
-def folded(book: AnomalyFold, history: Iterable[envelope.Recorded]) -> AnomalyFold:
-    """The book after all these events."""
+def folded(fold: AnomalyFold, history: Iterable[envelope.Recorded]) -> AnomalyFold:
+    """The fold after all these events."""
     for recorded in history:
-        book = _evolve(book, recorded)
-    return book
+        fold = _evolve(fold, recorded)
+    return fold
 
 
-def _evolve(book: AnomalyFold, recorded: envelope.Recorded) -> AnomalyFold:
-    if book.unreadable:
-        return replace(book, version=recorded.version)
+def _evolve(fold: AnomalyFold, recorded: envelope.Recorded) -> AnomalyFold:
+    if fold.unreadable:
+        return replace(fold, version=recorded.version)
     try:
-        after = _applied(book, codec.decode(recorded), recorded)
+        after = _applied(fold, codec.decode(recorded), recorded)
     except (errors.EventsError, LookupError, ValueError) as error:
         reason = f"event {recorded.version} ({recorded.type}): {error}"
-        return replace(book, version=recorded.version, unreadable=reason)
+        return replace(fold, version=recorded.version, unreadable=reason)
     return replace(after, version=recorded.version)
 
 
-def _applied(book: AnomalyFold, event: object, recorded: envelope.Recorded) -> AnomalyFold:
+def _applied(fold: AnomalyFold, event: object, recorded: envelope.Recorded) -> AnomalyFold:
     at = recorded.recorded_at
     match event:
         case facts.AnomalyFound():
@@ -72,14 +72,14 @@ def _applied(book: AnomalyFold, event: object, recorded: envelope.Recorded) -> A
                 changed_at=at,
                 told=state in ALARMS,
             )
-            opened = MappingProxyType({**book.open_, event.anomaly: anomaly})
-            return replace(book, open_=opened, found=book.found + 1)
+            opened = MappingProxyType({**fold.open_, event.anomaly: anomaly})
+            return replace(fold, open_=opened, found=fold.found + 1)
         case facts.AnomalyChanged():
-            before, state = book.open_[event.anomaly], State(event.state)
+            before, state = fold.open_[event.anomaly], State(event.state)
             after = replace(before, state=state, words=event.words, changed_at=at, told=before.told or state in ALARMS)
             if not after.is_over:
-                return replace(book, open_=MappingProxyType({**book.open_, after.id: after}))
-            left = MappingProxyType({k: a for k, a in book.open_.items() if k != after.id})
-            return replace(book, open_=left, past=(after, *book.past)[:REMEMBERED])
+                return replace(fold, open_=MappingProxyType({**fold.open_, after.id: after}))
+            left = MappingProxyType({k: a for k, a in fold.open_.items() if k != after.id})
+            return replace(fold, open_=left, past=(after, *fold.past)[:REMEMBERED])
         case _:
             raise LookupError(f"no rule for {type(event).__name__} in a stream of anomalies")

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from agent.wire import DIRECTORY_LOST, Report
 from controlplane.background.anomalies.evidence import REPORTS_YOUNG, DiskFailure, SeenCluster, evidence
-from controlplane.background.anomalies.fold import EMPTY, AnomalyFold, folded, read_book
+from controlplane.background.anomalies.fold import EMPTY, AnomalyFold, folded, read_anomalies
 from controlplane.background.anomalies.hot_brokers import advice, coolings_of, hot_in
 from controlplane.background.anomalies.rates import NoRates, Rates, TopicRates
 from controlplane.background.anomalies.record import keep_noted
@@ -67,7 +67,7 @@ Mark = tuple[int, datetime | None, bool, tuple[SlowBroker, ...] | None, tuple[Ho
 class _ClusterMemory:
     """What is remembered of a cluster between two looks; all of it can be read again."""
 
-    book: AnomalyFold
+    fold: AnomalyFold
     mark: Mark | None = None
     goals_at: datetime | None = None
 
@@ -136,16 +136,16 @@ class AnomalyReconciler:
     def _look(self, view: ClusterView, sick: frozenset[ids.ClusterUid], outliers: _Outliers, now: datetime) -> int:
         known = self._known.get(view.uid)
         if known is None:
-            known = self._known[view.uid] = _ClusterMemory(read_book(self._store, view.uid))
-            if known.book.version:
-                keep_noted(self._latest, view.uid, known.book, now)  # it may have been lost
+            known = self._known[view.uid] = _ClusterMemory(read_anomalies(self._store, view.uid))
+            if known.fold.version:
+                keep_noted(self._latest, view.uid, known.fold, now)  # it may have been lost
         kafka = self._fleet.last_snapshot(view.uid)
         rates = self._rates.of(view.uid)
         mark: Mark = (view.version, kafka.at if kafka else None, view.uid in sick, outliers.slow, outliers.hot, rates)
-        if known.mark == mark and not known.book.open_ and not view.requests.demotions:
+        if known.mark == mark and not known.fold.open_ and not view.requests.demotions:
             return 0
-        if known.book.unreadable:
-            _log.error("anomalies of %s cannot be read: %s", view.name, known.book.unreadable)
+        if known.fold.unreadable:
+            _log.error("anomalies of %s cannot be read: %s", view.name, known.fold.unreadable)
             known.mark = mark
             return 0
         goals = known.goals_at is None or now - known.goals_at >= GOALS_EVERY
@@ -153,57 +153,57 @@ class AnomalyReconciler:
             kafka=kafka,
             slow=outliers.slow,
             hot=outliers.hot,
-            disks=self._disks(view, known.book, view.uid in sick, now),
+            disks=self._disks(view, known.fold, view.uid in sick, now),
             rates=rates,
-            odd_rates=odd_rates(known.book),
+            odd_rates=odd_rates(known.fold),
             now=now,
-            holds=held_down(view, known.book),
+            holds=held_down(view, known.fold),
             goals=goals,
         )
         found = evidence(view, seen)
         stance = Stance(view, now, slow=len(outliers.slow or ()), coolings=outliers.coolings)
-        made = changes(known.book.open_.values(), found.findings, stance.of, looked_at=found.looked_at, now=now)
+        made = changes(known.fold.open_.values(), found.findings, stance.of, looked_at=found.looked_at, now=now)
         if made:
             self._record(view, known, made)
         known.mark = mark
         if goals and kafka is not None:
             known.goals_at = now
-        self._steer(view, known.book, now)
-        self._advise(view.uid, known.book, outliers.advice)
+        self._steer(view, known.fold, now)
+        self._advise(view.uid, known.fold, outliers.advice)
         return len(made)
 
     def _record(self, view: ClusterView, known: _ClusterMemory, made: Sequence[AnomalyChange]) -> None:
-        stream, book = anomalies_stream(view.uid), known.book
+        stream, fold = anomalies_stream(view.uid), known.fold
         events = [
-            codec.encode(fact, ids.derived_id("anomaly event", stream, str(book.version + n)))
-            for n, fact in enumerate(facts_of(view, book, made))
+            codec.encode(fact, ids.derived_id("anomaly event", stream, str(fold.version + n)))
+            for n, fact in enumerate(facts_of(view, fold, made))
         ]
         origin = envelope.Origin(actor=ACTOR, epoch=self._epoch())
-        recorded = self._store.append(stream, events, expected_version=book.version, origin=origin)
-        known.book = folded(book, recorded)
-        keep_noted(self._latest, view.uid, known.book, self._clock())
+        recorded = self._store.append(stream, events, expected_version=fold.version, origin=origin)
+        known.fold = folded(fold, recorded)
+        keep_noted(self._latest, view.uid, known.fold, self._clock())
 
-    def _steer(self, view: ClusterView, book: AnomalyFold, now: datetime) -> None:
+    def _steer(self, view: ClusterView, fold: AnomalyFold, now: datetime) -> None:
         """Hands to the cluster what is to be done about slow brokers; it carries that out when it may."""
-        for command in steering(view, book, now):
+        for command in steering(view, fold, now):
             try:
                 self._commands.handle(command)
             except (CommandRefused, errors.EventsError, LookupError) as error:
                 _log.info("%s: %s: %s", view.name, type(command).__name__, error)
 
-    def _advise(self, uid: ids.ClusterUid, book: AnomalyFold, advice: Mapping[str, HotNoted]) -> None:
+    def _advise(self, uid: ids.ClusterUid, fold: AnomalyFold, advice: Mapping[str, HotNoted]) -> None:
         """What is to be done about a hot broker, of one at a time: each changes what may be done of the next."""
         if not advice:
             return
-        healing = (a.subject for a in book.open_.values() if a.kind is Kind.HOT_BROKER and a.state is State.HEALING)
+        healing = (a.subject for a in fold.open_.values() if a.kind is Kind.HOT_BROKER and a.state is State.HEALING)
         told = [advice[node] for node in sorted(healing) if node in advice]
         if told:
             keep_hot(self._latest, uid, next((one for one in told if one.lists), told[0]))
 
     def _disks(
-        self, view: ClusterView, book: AnomalyFold, is_sick: bool, now: datetime
+        self, view: ClusterView, fold: AnomalyFold, is_sick: bool, now: datetime
     ) -> tuple[DiskFailure, ...] | None:
-        waited = {a.subject for a in book.open_.values() if a.kind is Kind.DISK_FAILURE}
+        waited = {a.subject for a in fold.open_.values() if a.kind is Kind.DISK_FAILURE}
         if not is_sick and not waited:
             return ()
         found, heard = [], set()
@@ -247,14 +247,14 @@ class AnomalyReconciler:
 
     def _known_as(self, view: ClusterView, kind: Kind) -> list[int]:
         """Brokers of which an anomaly of the kind is open."""
-        book = self._known[view.uid].book if view.uid in self._known else EMPTY
-        open_ = {a.subject for a in book.open_.values() if a.kind is kind}
+        fold = self._known[view.uid].fold if view.uid in self._known else EMPTY
+        open_ = {a.subject for a in fold.open_.values() if a.kind is kind}
         return [i.service_id for i in view.brokers() if i.node in open_]
 
 
-def facts_of(view: ClusterView, book: AnomalyFold, made: Sequence[AnomalyChange]) -> Iterator[object]:
+def facts_of(view: ClusterView, fold: AnomalyFold, made: Sequence[AnomalyChange]) -> Iterator[object]:
     """The facts that record these changes."""
-    count = book.found
+    count = fold.found
     for change in made:
         finding, standing = change.finding, change.standing
         if change.anomaly is not None:
@@ -272,9 +272,9 @@ def facts_of(view: ClusterView, book: AnomalyFold, made: Sequence[AnomalyChange]
         )
 
 
-def steering(view: ClusterView, book: AnomalyFold, now: datetime) -> Iterator[Command]:
+def steering(view: ClusterView, fold: AnomalyFold, now: datetime) -> Iterator[Command]:
     """Slow brokers that are to be demoted, and demoted ones that may lead again."""
-    slow = {a.subject: a for a in book.open_.values() if a.kind is Kind.SLOW_BROKER}
+    slow = {a.subject: a for a in fold.open_.values() if a.kind is Kind.SLOW_BROKER}
     off = why_not(view, Kind.SLOW_BROKER, now)
     for key, demotion in sorted(view.requests.demotions.items()):
         if demotion.ended or (view.instances[key].node in slow and not off):
@@ -296,13 +296,13 @@ def steering(view: ClusterView, book: AnomalyFold, now: datetime) -> Iterator[Co
             )
 
 
-def odd_rates(book: AnomalyFold) -> Mapping[str, str]:
+def odd_rates(fold: AnomalyFold) -> Mapping[str, str]:
     """By topic, why its rate was found odd, of what is open."""
-    told = ((topic_of_rate(a.subject), a.reason) for a in book.open_.values() if a.kind is Kind.TOPIC_ANOMALY)
+    told = ((topic_of_rate(a.subject), a.reason) for a in fold.open_.values() if a.kind is Kind.TOPIC_ANOMALY)
     return {topic: reason for topic, reason in told if topic is not None}
 
 
-def held_down(view: ClusterView, book: AnomalyFold) -> Mapping[str, datetime]:
+def held_down(view: ClusterView, fold: AnomalyFold) -> Mapping[str, datetime]:
     """By node, until when a demoted broker is kept so: longer each time it was slow again within a day."""
     if not view.requests.demotions:
         return {}
@@ -311,7 +311,7 @@ def held_down(view: ClusterView, book: AnomalyFold) -> Mapping[str, datetime]:
         if demotion.ended:
             continue
         node = view.instances[key].node
-        before = [a for a in book.past if _was_slow(a, node) and demotion.requested_at - a.changed_at < LONGEST_HOLD]
+        before = [a for a in fold.past if _was_slow(a, node) and demotion.requested_at - a.changed_at < LONGEST_HOLD]
         hold = min(LONGEST_HOLD, HOLD * 2 ** min(5, len(before)))
         holds[node] = (demotion.done_at or demotion.requested_at) + hold
     return holds

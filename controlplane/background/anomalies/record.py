@@ -36,10 +36,10 @@ class AnomaliesNoted:
 _NOTED: TypeAdapter[AnomaliesNoted] = TypeAdapter(AnomaliesNoted)
 
 
-def keep_noted(latest: LatestStore, uid: ClusterUid, book: AnomalyFold, at: datetime) -> None:
+def keep_noted(latest: LatestStore, uid: ClusterUid, fold: AnomalyFold, at: datetime) -> None:
     """Raises StoreUnavailable."""
-    short = tuple(AnomalyNoted(a.kind, a.subject, a.state, a.found_at) for a in book.open_.values())
-    value = _NOTED.dump_python(AnomaliesNoted(short, book.found), mode="json")
+    short = tuple(AnomalyNoted(a.kind, a.subject, a.state, a.found_at) for a in fold.open_.values())
+    value = _NOTED.dump_python(AnomaliesNoted(short, fold.found), mode="json")
     latest.put_all([LatestValue(Subject(ANOMALIES_NOTED, uid, _SUBJECT), value, "events", at)])
 
 

@@ -43,7 +43,7 @@ class NoticeSpreader:
     ) -> None:
         self._bindings, self._store, self._outbox, self._rings = bindings, store, outbox, rings
         self._owner_of, self._proposals = owner_of, ProposalsView()
-        self._books: dict[ids.ClusterUid, AnomalyFold] = {}
+        self._folds: dict[ids.ClusterUid, AnomalyFold] = {}
         self._names: dict[ids.ClusterUid, str] = {}
         self._read: dict[str, int] = {}
 
@@ -100,14 +100,14 @@ class NoticeSpreader:
             yield from proposal_notices(proposal, recorded, self._owner_of)
 
     def _notice(self, uid: ids.ClusterUid, recorded: envelope.Recorded) -> Notice | None:
-        book = self._book_before(uid, recorded)
+        fold = self._fold_before(uid, recorded)
         event = codec.decode(recorded)
-        after = self._books[uid] = folded(book, [recorded])
+        after = self._folds[uid] = folded(fold, [recorded])
         if isinstance(event, facts.AnomalyFound):
             self._names[uid] = event.cluster
             anomaly, before = after.open_.get(event.anomaly), None
         elif isinstance(event, facts.AnomalyChanged):
-            before = book.open_.get(event.anomaly)
+            before = fold.open_.get(event.anomaly)
             anomaly = after.open_.get(event.anomaly) or next((a for a in after.past if a.id == event.anomaly), None)
         else:
             return None
@@ -117,11 +117,11 @@ class NoticeSpreader:
         at = recorded.recorded_at
         return notice_of(anomaly, name, owner=self._owner_of(name), event=recorded.event_id, at=at)
 
-    def _book_before(self, uid: ids.ClusterUid, recorded: envelope.Recorded) -> AnomalyFold:
-        """The book as it was right before the event, read once and then carried along."""
-        book = self._books.get(uid)
-        if book is not None and book.version == recorded.version - 1:
-            return book
+    def _fold_before(self, uid: ids.ClusterUid, recorded: envelope.Recorded) -> AnomalyFold:
+        """The fold as it was right before the event, read once and then carried along."""
+        fold = self._folds.get(uid)
+        if fold is not None and fold.version == recorded.version - 1:
+            return fold
         history = [r for r in self._store.read_stream(anomalies_stream(uid)) if r.version < recorded.version]
         named = (codec.decode(r) for r in history)
         self._names[uid] = next((e.cluster for e in named if isinstance(e, facts.AnomalyFound)), "")

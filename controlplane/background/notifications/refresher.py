@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Iterator
 
-from controlplane.background.anomalies.fold import read_book
+from controlplane.background.anomalies.fold import read_anomalies
 from controlplane.background.anomalies.record import ANOMALIES_NOTED, noted_of
 from controlplane.background.notifications.binding import NotifierBinding
 from controlplane.background.notifications.delivery import NotDelivered, Notifier
@@ -53,7 +53,7 @@ class NoticeRefresher:
             known = noted.get(view.uid)
             if view.deleted or known is None or not any(one.state in ALARMS for one in known.open_):
                 continue
-            for anomaly in read_book(self._store, view.uid).open_.values():
+            for anomaly in read_anomalies(self._store, view.uid).open_.values():
                 if anomaly.state in ALARMS:
                     owner = self._owner_of(view.name)
                     yield notice_of(anomaly, view.name, owner=owner, event=f"{anomaly.id}-again", at=self._clock())

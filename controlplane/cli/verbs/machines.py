@@ -155,22 +155,22 @@ def _in_home(session: Session, home: Path, cloud: str, region: str) -> "Machines
     from controlplane.api.schemas.machines import MachinesOut
     from providers.added_machines import add_machines_of
     from providers.errors import PlaceUnknown
-    from providers.price_book import read_price_book
+    from providers.price_list import read_price_list
 
     add_machines_of(home)
     try:
-        book = read_price_book(home)
+        price_list = read_price_list(home)
     except PlaceUnknown as error:
         raise CliError("catalog.yaml is invalid", why=str(error), next_step="fix it (docs/costs.md)") from None
     try:
-        found = book.sold(cloud, region)
+        found = price_list.sold(cloud, region)
     except PlaceUnknown as error:
         raise CliError(str(error), next_step="`kedge machines list` shows all there is") from None
     return MachinesOut(items=regions_out(found, session.around.utc_now().date()))
 
 
 def _known(cloud: str) -> str:
-    from providers.price_book import CLOUDS
+    from providers.price_list import CLOUDS
 
     if cloud not in CLOUDS:
         raise CliError(f"no cloud {cloud!r} has a catalogue", next_step=f"use one of: {', '.join(CLOUDS)}")

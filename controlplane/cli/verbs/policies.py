@@ -15,7 +15,7 @@ from events.quantities import counted
 
 if TYPE_CHECKING:
     from controlplane.commands.policies.model import Policy
-    from providers.price_book import PriceBook
+    from providers.price_list import PriceList
 
 policy = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -55,8 +55,8 @@ def run_tests(context: typer.Context, folder: Folder = None) -> None:
 
     session = session_of(context)
     where = _folder(session, folder)
-    policies, book = _read(where), _prices(session)
-    trials = try_out(policies, book)
+    policies, price_list = _read(where), _prices(session)
+    trials = try_out(policies, price_list)
     for trial in trials:
         word, style = ("failed", "red") if trial.fault else ("passed", "green")
         session.show(styled(f"{word} ", style).append_text(styled(f"{trial.policy}: {trial.test}")))
@@ -88,7 +88,7 @@ def check(context: typer.Context, file: SpecPath, folder: Folder = None) -> None
     where = _folder(session, folder)
     spec = read_spec(file)
     try:
-        verdict = judge_text(_read(where), spec.text, file=spec.name, book=_prices(session))
+        verdict = judge_text(_read(where), spec.text, file=spec.name, price_list=_prices(session))
     except ValueError as error:
         then = f"kedge validate --offline -f {spec.name}"
         raise CliError("the spec cannot be judged", why=str(error), next_step=then) from None
@@ -120,12 +120,12 @@ def _read(folder: Path) -> "tuple[Policy, ...]":
         raise CliError("the policies are invalid", where=str(folder), why=why, next_step="docs/policies.md") from None
 
 
-def _prices(session: Session) -> "PriceBook":
+def _prices(session: Session) -> "PriceList":
     from providers.errors import PlaceUnknown
-    from providers.price_book import PriceBook, read_price_book
+    from providers.price_list import PriceList, read_price_list
 
     try:
-        return read_price_book(home_of(session.around.environ, session.around.cwd))
+        return read_price_list(home_of(session.around.environ, session.around.cwd))
     except PlaceUnknown as error:
         session.tell(f"catalog.yaml is invalid, every price is unknown: {error}", "yellow")
-        return PriceBook()
+        return PriceList()

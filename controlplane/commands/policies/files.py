@@ -17,7 +17,7 @@ from events.spec.model import KafkaClusterDocument
 from events.spec.problems import shorten
 from events.spec.scalars import PlainText
 from events.spec.yaml_tree import MAX_BYTES, read_yaml
-from providers.price_book import PriceBook
+from providers.price_list import PriceList
 
 SUFFIX = "*.yaml"
 
@@ -82,20 +82,22 @@ def parse(texts: Mapping[str, str]) -> tuple[Policy, ...]:
     return tuple(found[name] for name in sorted(found))
 
 
-def try_out(policies: Iterable[Policy], book: PriceBook) -> list[Trial]:
+def try_out(policies: Iterable[Policy], price_list: PriceList) -> list[Trial]:
     """Runs the tests each policy carries, against that policy alone."""
-    return [Trial(policy.name, test.name, _fault(policy, test, book)) for policy in policies for test in policy.tests]
+    return [
+        Trial(policy.name, test.name, _fault(policy, test, price_list)) for policy in policies for test in policy.tests
+    ]
 
 
-def judge_text(policies: Iterable[Policy], text: str, *, file: str, book: PriceBook) -> decision.PolicyDecision:
+def judge_text(policies: Iterable[Policy], text: str, *, file: str, price_list: PriceList) -> decision.PolicyDecision:
     """What policies say to a file as if nothing of it were in force yet; topics count where their cluster is beside.
 
     Raises ValueError for a file with errors.
     """
-    return _judged(tuple(policies), _loaded(text, file), {}, book, rolling=None)
+    return _judged(tuple(policies), _loaded(text, file), {}, price_list, rolling=None)
 
 
-def _fault(policy: Policy, test: PolicyTest, book: PriceBook) -> str:
+def _fault(policy: Policy, test: PolicyTest, price_list: PriceList) -> str:
     try:
         in_force = _documents(test.in_force, f"{test.name}: inForce") if test.in_force else LoadResult((), ())
         before = {document.metadata.name: document for document in in_force.documents}
@@ -108,7 +110,7 @@ def _fault(policy: Policy, test: PolicyTest, book: PriceBook) -> str:
         else:
             spec = _documents(test.spec, f"{test.name}: spec")
             have = {(topic.spec.cluster, topic.topic): topic.spec.partitions for topic in in_force.topics}
-            verdict = _judged((policy,), spec, before, book, rolling=test.rolling, have=have)
+            verdict = _judged((policy,), spec, before, price_list, rolling=test.rolling, have=have)
     except ValueError as error:
         return str(error)
     told = [f"{'.'.join(map(str, r.path))}: {r.message}" for r in verdict.refusals] + [r.what for r in verdict.reasons]
@@ -124,7 +126,7 @@ def _judged(
     policies: tuple[Policy, ...],
     loaded: LoadResult,
     before: Mapping[str, KafkaClusterDocument],
-    book: PriceBook,
+    price_list: PriceList,
     *,
     rolling: int | None,
     have: Mapping[tuple[str, str], int] = MappingProxyType({}),
@@ -136,8 +138,8 @@ def _judged(
     for name, document in documents.items():
         change = judge.ClusterChange(before.get(name), document, changed if rolling is None else rolling)
         others = _others({**before, **documents}, have, name)
-        verdict = verdict.beside(judge.judge_cluster(policies, change, book))
-        verdict = verdict.beside(quota.judge_cluster_quotas(policies, change, others, book))
+        verdict = verdict.beside(judge.judge_cluster(policies, change, price_list))
+        verdict = verdict.beside(quota.judge_cluster_quotas(policies, change, others, price_list))
     homes = {**before, **documents}
     for name in dict.fromkeys(topic.spec.cluster for topic in loaded.topics):
         if name not in homes:

@@ -18,7 +18,7 @@ from events.spec.model import KafkaClusterDocument
 from events.spec.problems import Path
 from events.spec.topic_model import KafkaTopicDocument
 from events.spec.topic_tiers import effective_min_isr, effective_replicas
-from providers.price_book import PriceBook
+from providers.price_list import PriceList
 
 _NAME: Path = ("metadata", "name")
 _POOLS: Path = ("spec", "pools")
@@ -48,7 +48,7 @@ class TopicsChange:
     """What these topics have already, None where Kafka was not read."""
 
 
-def judge_cluster(policies: Iterable[Policy], change: ClusterChange, book: PriceBook) -> PolicyDecision:
+def judge_cluster(policies: Iterable[Policy], change: ClusterChange, price_list: PriceList) -> PolicyDecision:
     """What all policies that speak of it say; a document that is in force already is nobody's business."""
     if change.before == change.after:
         return PolicyDecision()
@@ -59,7 +59,7 @@ def judge_cluster(policies: Iterable[Policy], change: ClusterChange, book: Price
             continue
         refusals += _cluster_limits(policy, change)
         reasons += _cluster_reserves(policy, change)
-        cost = _cost(policy, change, book)
+        cost = _cost(policy, change, price_list)
         refusals += [one for one in cost if isinstance(one, Refusal)]
         reasons += [one for one in cost if isinstance(one, Reason)]
     return PolicyDecision(tuple(refusals), tuple(reasons))
@@ -206,13 +206,13 @@ def _accounts(document: KafkaClusterDocument) -> set[str]:
     return {f"{pool.place.cloud}/{pool.place.account}" for pool in document.spec.pools}
 
 
-def _cost(policy: Policy, change: ClusterChange, book: PriceBook) -> list[Refusal | Reason]:
+def _cost(policy: Policy, change: ClusterChange, price_list: PriceList) -> list[Refusal | Reason]:
     """Prices move by themselves: a change that asks for no more machines or disks is not held to them."""
     ceiling, asks = policy.limits.monthly_cost, policy.reserved.monthly_cost
     if ceiling is None and asks is None:
         return []
-    bill = monthly_bill(change.after, book)
-    if change.before is not None and _units(bill) == _units(monthly_bill(change.before, book)):
+    bill = monthly_bill(change.after, price_list)
+    if change.before is not None and _units(bill) == _units(monthly_bill(change.before, price_list)):
         return []
     if ceiling is not None and (known := _known(bill, ceiling)) > ceiling.amount:
         message = f"it costs {money_words(known, ceiling)}, at most {ceiling.amount} may be"
@@ -220,7 +220,7 @@ def _cost(policy: Policy, change: ClusterChange, book: PriceBook) -> list[Refusa
     if asks is not None and (known := _known(bill, asks)) > asks.amount:
         return [Reason(policy.name, f"it costs {money_words(known, asks)}, more than {asks.amount}")]
     limit = ceiling or asks
-    missing = missing_prices(change.after, bill, limit, book) if limit is not None else []
+    missing = missing_prices(change.after, bill, limit, price_list) if limit is not None else []
     return [Reason(policy.name, f"the price of {missing[0]} is unknown")] if missing else []
 
 
@@ -232,7 +232,7 @@ def _known(bill: Bill, limit: Money) -> Decimal:
     return bill.totals.get(limit.currency, Decimal(0))
 
 
-def missing_prices(document: KafkaClusterDocument, bill: Bill, limit: Money, book: PriceBook) -> list[str]:
+def missing_prices(document: KafkaClusterDocument, bill: Bill, limit: Money, price_list: PriceList) -> list[str]:
     """Parts without a price in that currency, and pools in a place nobody has a price list of."""
 
     def is_other(part: CostPart) -> bool:
@@ -241,7 +241,7 @@ def missing_prices(document: KafkaClusterDocument, bill: Bill, limit: Money, boo
     silent = [
         f"{pool.name} in {pool.place.cloud} {pool.place.region}"
         for pool in document.spec.pools
-        if pool.place.cloud != _FREE_CLOUD and book.offers(pool.place.cloud, pool.place.region) is None
+        if pool.place.cloud != _FREE_CLOUD and price_list.offers(pool.place.cloud, pool.place.region) is None
     ]
     return [part.what for part in bill.parts if is_other(part)] + silent
 

@@ -15,7 +15,7 @@ from controlplane.commands.policies.model import Money, Policy
 from controlplane.commands.previews.costs import monthly_bill
 from events.quantities import counted
 from events.spec.model import KafkaClusterDocument
-from providers.price_book import PriceBook
+from providers.price_list import PriceList
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +27,14 @@ class OtherCluster:
 
 
 def judge_cluster_quotas(
-    policies: Iterable[Policy], change: ClusterChange, others: Sequence[OtherCluster], book: PriceBook
+    policies: Iterable[Policy], change: ClusterChange, others: Sequence[OtherCluster], price_list: PriceList
 ) -> PolicyDecision:
     """Brokers and costs of the team that owns the cluster from here on."""
     found = [
         one
         for policy in policies
         if fits(policy.selector, change.after)
-        for one in (*_brokers(policy, change, others), *_cost(policy, change, others, book))
+        for one in (*_brokers(policy, change, others), *_cost(policy, change, others, price_list))
     ]
     return _verdict(found)
 
@@ -65,15 +65,15 @@ def _brokers(policy: Policy, change: ClusterChange, others: Sequence[OtherCluste
 
 
 def _cost(
-    policy: Policy, change: ClusterChange, others: Sequence[OtherCluster], book: PriceBook
+    policy: Policy, change: ClusterChange, others: Sequence[OtherCluster], price_list: PriceList
 ) -> Iterator[Refusal | Reason]:
     most, before = policy.quota.monthly_cost, _own_before(policy, change)
     if most is None:
         return
-    price = _priced(change.after, most, book)
-    if before is not None and not price.is_more_than(_priced(before, most, book)):
+    price = _priced(change.after, most, price_list)
+    if before is not None and not price.is_more_than(_priced(before, most, price_list)):
         return
-    every = [price, *(_priced(d, most, book) for d in _documents(policy, change.after, others))]
+    every = [price, *(_priced(d, most, price_list) for d in _documents(policy, change.after, others))]
     total, missing = sum((p.known for p in every), Decimal(0)), [what for p in every for what in p.missing]
     team = _team(change.after)
     if total > most.amount:
@@ -132,9 +132,11 @@ class _Priced:
         return self.known > before.known or bool(self.missing - before.missing)
 
 
-def _priced(document: KafkaClusterDocument, most: Money, book: PriceBook) -> _Priced:
-    bill = monthly_bill(document, book)
-    return _Priced(bill.totals.get(most.currency, Decimal(0)), Counter(missing_prices(document, bill, most, book)))
+def _priced(document: KafkaClusterDocument, most: Money, price_list: PriceList) -> _Priced:
+    bill = monthly_bill(document, price_list)
+    return _Priced(
+        bill.totals.get(most.currency, Decimal(0)), Counter(missing_prices(document, bill, most, price_list))
+    )
 
 
 def _brokers_of(document: KafkaClusterDocument) -> int:

@@ -14,7 +14,7 @@ from typing import Protocol
 from controlplane.commands.policies.files import PoliciesUnreadable, parse, read_texts, try_out
 from controlplane.commands.policies.model import Policy
 from providers.errors import PlaceUnknown
-from providers.price_book import PriceBook
+from providers.price_list import PriceList
 
 _log = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ class Policies(Protocol):
 
     def current(self) -> PolicySet: ...
 
-    def prices(self) -> PriceBook: ...
+    def prices(self) -> PriceList: ...
 
 
 class NoPolicies:
@@ -43,9 +43,9 @@ class NoPolicies:
         """See Policies."""
         return PolicySet()
 
-    def prices(self) -> PriceBook:
+    def prices(self) -> PriceList:
         """See Policies."""
-        return PriceBook()
+        return PriceList()
 
 
 @dataclass(slots=True)
@@ -53,7 +53,7 @@ class PolicyStore:
     """The folder of the home. Safe to ask from many threads; each asks the disk, so a change counts at once."""
 
     folder: Path
-    read_prices: Callable[[], PriceBook] = PriceBook
+    read_prices: Callable[[], PriceList] = PriceList
     _known: PolicySet = field(default_factory=lambda: PolicySet(is_good=False, fault="they were not read yet"))
     _texts: dict[str, str] | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -76,12 +76,12 @@ class PolicyStore:
                 self._known = PolicySet(self._known.policies, fault, self._known.is_good)
             return self._known
 
-    def prices(self) -> PriceBook:
+    def prices(self) -> PriceList:
         """See Policies. A `catalog.yaml` that makes no sense leaves every price unknown: a person is asked."""
         try:
             return self.read_prices()
         except PlaceUnknown:
-            return PriceBook()
+            return PriceList()
 
     def _is_gone(self, texts: dict[str, str]) -> bool:
         return not texts and bool(self._known.policies) and not self.folder.is_dir()

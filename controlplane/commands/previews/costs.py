@@ -18,7 +18,8 @@ from events.spec.storage_rules import disks_in_words
 from planner.observed import KafkaSnapshot
 from planner.rollout.diff import Change
 from planner.rollout.steps import RolloutPlan, RolloutStep
-from providers import base, figures, offers, price_book
+from providers import base, figures, offers
+from providers.price_list import PriceList
 from providers.racks import site_of
 
 MACHINES, ROOT_DISKS, DATA_DISKS = "machines", "root disks", "data disks"
@@ -151,27 +152,27 @@ def plan_cost(
     rollout: RolloutPlan,
     *,
     snapshot: KafkaSnapshot | None,
-    book: price_book.PriceBook,
+    price_list: PriceList,
     today: date,
 ) -> PlanCost | None:
     """What a document costs and its roll takes; None where no cloud of it sells anything (`local`)."""
-    if not _is_sold(document, book):
+    if not _is_sold(document, price_list):
         return None
-    before = monthly_bill(view.document, book) if view.document else None
-    after = monthly_bill(document, book)
-    surge = surge_cost(document, rollout, book)
-    crossing = drain_crossing(view, document, rollout, snapshot, book)
+    before = monthly_bill(view.document, price_list) if view.document else None
+    after = monthly_bill(document, price_list)
+    surge = surge_cost(document, rollout, price_list)
+    crossing = drain_crossing(view, document, rollout, snapshot, price_list)
     bills = [before, after, surge.bill if surge else None, crossing.bill if crossing else None]
     return PlanCost(before, after, surge, crossing, old_sources(bills, today))
 
 
-def generation_costs(documents: Mapping[int, KafkaClusterDocument], book: price_book.PriceBook) -> list[GenerationCost]:
+def generation_costs(documents: Mapping[int, KafkaClusterDocument], price_list: PriceList) -> list[GenerationCost]:
     """Of declarations by their generation, the newest first; all by the prices of one book."""
     told: list[GenerationCost] = []
     before: tuple[int, Bill] | None = None
     for generation, document in sorted(documents.items()):
-        bill, (number, old) = monthly_bill(document, book), before or (None, None)
-        if _is_sold(document, book):
+        bill, (number, old) = monthly_bill(document, price_list), before or (None, None)
+        if _is_sold(document, price_list):
             told.append(GenerationCost(generation, bill, number, _difference(old, bill) if old is not None else None))
         else:
             told.append(GenerationCost(generation, None, number))
@@ -185,17 +186,17 @@ def old_sources(bills: Iterable[Bill | None], today: date) -> tuple[str, ...]:
     return tuple(dict.fromkeys(f"{p.source} (read {p.read})" for p in used if p.is_old(today)))
 
 
-def monthly_bill(document: KafkaClusterDocument, book: price_book.PriceBook) -> Bill:
+def monthly_bill(document: KafkaClusterDocument, price_list: PriceList) -> Bill:
     """Machines, root disks, data disks and addresses of every pool that a cloud sells, for one month."""
-    return Bill(tuple(part for pool in document.spec.pools for part in _monthly(pool, book)))
+    return Bill(tuple(part for pool in document.spec.pools for part in _monthly(pool, price_list)))
 
 
-def surge_cost(document: KafkaClusterDocument, rollout: RolloutPlan, book: price_book.PriceBook) -> SurgeCost | None:
+def surge_cost(document: KafkaClusterDocument, rollout: RolloutPlan, price_list: PriceList) -> SurgeCost | None:
     """Second VMs of replaced nodes, for as long as the plan says each takes; and second disks of those that copy."""
     parts: list[CostPart] = []
     hours = Decimal(0)
     for pool in document.spec.pools:
-        market = _offers(pool, book)
+        market = _offers(pool, price_list)
         steps = [s for s in _steps_of(pool, rollout) if s.change is Change.REPLACE]
         if market is None or not steps:
             continue
@@ -218,7 +219,7 @@ def drain_crossing(
     document: KafkaClusterDocument,
     rollout: RolloutPlan,
     snapshot: KafkaSnapshot | None,
-    book: price_book.PriceBook,
+    price_list: PriceList,
 ) -> Crossing | None:
     """Bytes that cross zones, as Kafka's metadata was last read. A replica is copied from its partition's leader."""
     leaving = _leaving(view, document)
@@ -233,7 +234,7 @@ def drain_crossing(
     known: dict[str, int] = {}
     parts = []
     for pool in document.spec.broker_pools:
-        market, nodes = _offers(pool, book), [s.node for s in _steps_of(pool, rollout)]
+        market, nodes = _offers(pool, price_list), [s.node for s in _steps_of(pool, rollout)]
         of_pool = {node: _crossing_bytes(snapshot, ids[node], pool.place.cloud) for node in nodes if node in staying}
         known |= of_pool
         if market is not None and of_pool:
@@ -242,7 +243,7 @@ def drain_crossing(
         going = [node for node in nodes if node in abroad]
         for place in dict.fromkeys(leaving[node] for node in going):
             left = [abroad[node] for node in going if leaving[node] == place]
-            price = _egress(place, pool, book)
+            price = _egress(place, pool, price_list)
             parts.append(CostPart(f"{pool.name}: bytes from place to place", Decimal(sum(left)) / GIB, price))
     unknown = tuple(s.node for s in drained if s.node not in known and s.node not in abroad)
     return Crossing(sum(known.values()) + sum(abroad.values()), unknown, Bill(tuple(parts)))
@@ -263,8 +264,8 @@ def _difference(before: Bill, after: Bill) -> Mapping[str, Decimal] | None:
     return {c: new.get(c, Decimal(0)) - old.get(c, Decimal(0)) for c in {**old, **new}}
 
 
-def _is_sold(document: KafkaClusterDocument, book: price_book.PriceBook) -> bool:
-    return any(_offers(pool, book) is not None for pool in document.spec.pools)
+def _is_sold(document: KafkaClusterDocument, price_list: PriceList) -> bool:
+    return any(_offers(pool, price_list) is not None for pool in document.spec.pools)
 
 
 def _leaving(view: ClusterView, document: KafkaClusterDocument) -> dict[str, base.Place]:
@@ -274,11 +275,11 @@ def _leaving(view: ClusterView, document: KafkaClusterDocument) -> dict[str, bas
     return {i.node: place for i, place in there if str(place) != places[i.planned.pool]}
 
 
-def _egress(left: base.Place, pool: Pool, book: price_book.PriceBook) -> figures.Price | None:
+def _egress(left: base.Place, pool: Pool, price_list: PriceList) -> figures.Price | None:
     """What a GiB costs that goes from there to the pool's place; nobody has a figure between accounts of a region."""
     if (left.cloud, left.region) == (pool.place.cloud, pool.place.region):
         return None
-    market = book.offers(left.cloud, left.region)
+    market = price_list.offers(left.cloud, left.region)
     return market.egress_per_gib if market else None
 
 
@@ -286,8 +287,8 @@ def _held_bytes(snapshot: KafkaSnapshot, broker: int) -> int:
     return sum(p.size_bytes for p in snapshot.partitions if broker in p.replicas)
 
 
-def _monthly(pool: Pool, book: price_book.PriceBook) -> Iterator[CostPart]:
-    market = _offers(pool, book)
+def _monthly(pool: Pool, price_list: PriceList) -> Iterator[CostPart]:
+    market = _offers(pool, price_list)
     if market is None:
         return
     machine, sold = _priced(pool, market), market.machine(pool.machine)
@@ -331,8 +332,8 @@ def _disk_month(pool: Pool, market: offers.Offers) -> figures.Price | None:
     return disk.monthly(Decimal(pool.disk.size_gib))
 
 
-def _offers(pool: Pool, book: price_book.PriceBook) -> offers.Offers | None:
-    return book.offers(pool.place.cloud, pool.place.region)
+def _offers(pool: Pool, price_list: PriceList) -> offers.Offers | None:
+    return price_list.offers(pool.place.cloud, pool.place.region)
 
 
 def _steps_of(pool: Pool, rollout: RolloutPlan) -> list[RolloutStep]:

@@ -74,7 +74,7 @@ class FreezeService:
     def standing(self) -> FreezeStatus:
         """As of now."""
         self.catch_up()
-        declared = tuple(self.keeper.book().by_id.values())
+        declared = tuple(self.keeper.fold().by_id.values())
         return FreezeStatus(self.keeper.of_settings, tuple(reversed(declared)))
 
     def declare(self, wanted: WantedFreeze, *, actor: str, command_id: str) -> FreezeAnswer:
@@ -83,20 +83,20 @@ class FreezeService:
         Raises `CommandRefused` without a sensible end or a name, `ClusterNotFound` for a cluster that is not there.
         """
 
-        def decide(book: FreezeFold) -> tuple[object | None, FreezeAnswer]:
+        def decide(fold: FreezeFold) -> tuple[object | None, FreezeAnswer]:
             now = self.clock()
             _refuse_senseless(wanted, now)
             known = {v.name for v in self.views() if v.document is not None and not v.deleted}
             for cluster in wanted.clusters:
                 if cluster not in known:
                     raise ClusterNotFound(cluster)
-            if len(book.holding(now)) >= MOST:
+            if len(fold.holding(now)) >= MOST:
                 raise CommandRefused(
                     "freezes-too-many",
                     f"{MOST} freezes are in force already, and there are never more",
                     "Thaw those that are not needed: kedge freezes",
                 )
-            name = f"freeze-{book.version + 1}"
+            name = f"freeze-{fold.version + 1}"
             fact = facts.FreezeDeclared(
                 name, wanted.until, wanted.reason, wanted.clusters, wanted.teams, dict(wanted.labels)
             )
@@ -111,8 +111,8 @@ class FreezeService:
     def thaw(self, name: str, *, reason: str, actor: str, command_id: str) -> FreezeAnswer:
         """Ends that freeze now. Idempotent. Raises `CommandRefused` where there is none of that id."""
 
-        def decide(book: FreezeFold) -> tuple[object | None, FreezeAnswer]:
-            known = book.by_id.get(name)
+        def decide(fold: FreezeFold) -> tuple[object | None, FreezeAnswer]:
+            known = fold.by_id.get(name)
             if known is None:
                 raise not_found(name)
             if known.thaw is not None:
@@ -142,7 +142,7 @@ class FreezeService:
 
     def _look(self) -> FreezeFold:
         self.catch_up()
-        return self.keeper.book()
+        return self.keeper.fold()
 
 
 def named_in_words(clusters: Sequence[str], teams: Sequence[str], labels: Mapping[str, str]) -> str:

@@ -66,19 +66,19 @@ class FreezeFold:
         return tuple(d for d in self.by_id.values() if d.holds(now))
 
 
-def evolve(book: FreezeFold, recorded: envelope.Recorded) -> FreezeFold:
-    """The book after one event.
+def evolve(fold: FreezeFold, recorded: envelope.Recorded) -> FreezeFold:
+    """The fold after one event.
 
     What cannot be read may have been a freeze of anything, and none lasts longer than `LONGEST`: so it counts as one
     of the whole fleet for that long. It has an id, and can be ended like any other.
     """
     try:
-        changed = _after(book, codec.decode(recorded), recorded)
+        changed = _after(fold, codec.decode(recorded), recorded)
     except (errors.EventsError, LookupError, ValueError) as error:
         changed = _unreadable(recorded, error)
     if changed is None:
-        return replace(book, version=recorded.version)
-    return FreezeFold(recorded.version, MappingProxyType({**book.by_id, changed.id: changed}))
+        return replace(fold, version=recorded.version)
+    return FreezeFold(recorded.version, MappingProxyType({**fold.by_id, changed.id: changed}))
 
 
 def person(actor: str) -> str:
@@ -86,14 +86,14 @@ def person(actor: str) -> str:
     return actor.partition(":")[2] or actor
 
 
-def _after(book: FreezeFold, event: object, recorded: envelope.Recorded) -> DeclaredFreeze | None:
+def _after(fold: FreezeFold, event: object, recorded: envelope.Recorded) -> DeclaredFreeze | None:
     match event:
         case facts.FreezeDeclared():
-            if event.id in book.by_id:
+            if event.id in fold.by_id:
                 raise ValueError(f"{event.id} was declared before")
             return DeclaredFreeze(event, recorded.recorded_at, recorded.actor)
         case facts.FreezeThawed():
-            known = book.by_id.get(event.id)
+            known = fold.by_id.get(event.id)
             if known is None or not known.holds(recorded.recorded_at):
                 return None
             return replace(known, thaw=Thaw(recorded.recorded_at, recorded.actor, event.reason))

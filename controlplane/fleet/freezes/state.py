@@ -26,12 +26,12 @@ class FreezeCache:
     def __init__(self, of_settings: tuple[Freeze, ...] = ()) -> None:
         self.of_settings = of_settings
         self._lock = threading.Lock()
-        self._book = FreezeFold()
+        self._fold = FreezeFold()
         self._known = self._look(None)
 
-    def book(self) -> FreezeFold:
+    def fold(self) -> FreezeFold:
         """As of what was taken in."""
-        return self._book
+        return self._fold
 
     def left(self, now: datetime) -> tuple[Freeze, ...]:
         """All freezes that are not over: those in force, and those of the settings that are still to come."""
@@ -45,14 +45,14 @@ class FreezeCache:
         if recorded.stream != FREEZES:
             return False
         with self._lock:
-            if recorded.version <= self._book.version:
+            if recorded.version <= self._fold.version:
                 return False
-            self._book = evolve(self._book, recorded)
+            self._fold = evolve(self._fold, recorded)
             self._known = self._look(None)
         return True
 
     def _look(self, now: datetime | None) -> _CurrentFreezes:
         """Without a time nothing is over yet: the next who asks has one."""
-        declared = (d.freeze for d in self._book.by_id.values() if d.thaw is None)
+        declared = (d.freeze for d in self._fold.by_id.values() if d.thaw is None)
         left = tuple(f for f in (*self.of_settings, *declared) if now is None or now < f.ends)
         return _CurrentFreezes(left, min((f.ends for f in left), default=_NEVER))

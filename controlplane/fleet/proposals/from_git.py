@@ -31,7 +31,7 @@ class GitChange:
 class GitProposals:
     """`may_approve`: whether who agreed to a proposal still may."""
 
-    book: ProposalFold
+    fold: ProposalFold
     may_approve: Callable[[ProposalView], bool]
     clock: Clock
 
@@ -79,15 +79,15 @@ class GitProposals:
             )
 
         key = f"{change.path} {change.commit} {change.digest} {len(earlier)}"
-        return self.book.propose(made, actor=change.source, key=key)
+        return self.fold.propose(made, actor=change.source, key=key)
 
     def done(self, number: str, source: str) -> None:
         """It is in force."""
-        self.book.decide(number, facts.ProposalExecuted(number, "in force by a poll of its source"), actor=source)
+        self.fold.decide(number, facts.ProposalExecuted(number, "in force by a poll of its source"), actor=source)
 
     def _void(self, known: ProposalView, why: str) -> None:
-        self.book.decide(known.id, facts.ProposalVoided(known.id, why), actor=known.made.source)
+        self.fold.decide(known.id, facts.ProposalVoided(known.id, why), actor=known.made.source)
 
     def _of(self, change: GitChange) -> list[ProposalView]:
-        every = self.book.view().by_id.values()
+        every = self.fold.view().by_id.values()
         return [p for p in every if (p.made.source, p.made.file) == (change.source, change.path)]

@@ -49,7 +49,7 @@ from controlplane.storage.home import Home
 from controlplane.storage.home_binding import HTTP
 from events.clock import utc_now
 from events.engine import trouble_with
-from providers.price_book import read_price_book
+from providers.price_list import read_price_list
 
 
 def api_of(
@@ -132,7 +132,7 @@ def fleet_services(
         sources=sources,
         forges=forges,
         notifiers=notifiers,
-        prices=partial(read_price_book, base.settings.home),
+        prices=partial(read_price_list, base.settings.home),
         places_offered=partial(places_in, folded.clouds, base.settings),
     )
 

@@ -24,7 +24,7 @@ from controlplane.server.clouds import unbootable_in
 from events.clock import utc_now
 from events.ids import ClusterUid
 from planner.observed import KafkaSnapshot
-from providers.price_book import read_price_book
+from providers.price_list import read_price_list
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def judge_of(base: Base, folded: Folded, fleet: LivingFleet) -> SpecJudge:
     """A portal's judges as that of its loop. A policy that cannot be read is told in the log now, not at the first
     change."""
     home = base.settings.home
-    gate = PolicyGate(PolicyStore(home / "policies", partial(read_price_book, home)), fleet)
+    gate = PolicyGate(PolicyStore(home / "policies", partial(read_price_list, home)), fleet)
     gate.policies.current()
     return SpecJudge(
         gate=gate,

@@ -4,7 +4,7 @@ from datetime import date
 from typing import Any
 
 from providers.overrides import Overrides
-from providers.price_book import PriceBook
+from providers.price_list import PriceList
 
 READ = date(2026, 1, 1)
 
@@ -26,5 +26,5 @@ def aws_page(*, read: date = READ, **parts: Any) -> dict[str, Any]:
     return {"aws": {"eu-west-1": region | parts}}
 
 
-def book(page: dict[str, Any] | None = None) -> PriceBook:
-    return PriceBook(Overrides.model_validate(aws_page() if page is None else page))
+def price_list(page: dict[str, Any] | None = None) -> PriceList:
+    return PriceList(Overrides.model_validate(aws_page() if page is None else page))

@@ -11,7 +11,7 @@ from providers.added_machines import add_machines_of
 from providers.catalog_file import sold_by
 from providers.catalogs import catalog
 from providers.errors import PlaceUnknown
-from providers.price_book import read_price_book
+from providers.price_list import read_price_list
 
 R6I = """
 aws:
@@ -59,7 +59,7 @@ def test_a_type_the_file_tells_enough_of_is_sold(a_home: Path) -> None:
 
 def test_it_is_listed_with_its_source_and_not_among_what_is_ignored(a_home: Path) -> None:
     write(a_home, R6I)
-    (offers,) = read_price_book(a_home).sold("aws", "eu-west-1")
+    (offers,) = read_price_list(a_home).sold("aws", "eu-west-1")
     found = offers.machine("r6i.xlarge")
     assert found is not None
     assert found.vcpus is not None
@@ -117,10 +117,10 @@ def test_a_catalogue_of_a_home_is_made_once_until_its_file_changes(a_home: Path)
     assert catalog("aws").shape("r6i.xlarge").memory_mib == 16384
 
 
-def test_a_price_book_is_read_again_when_its_file_was_written(a_home: Path) -> None:
-    assert read_price_book(a_home).overrides.regions("aws") == ()
+def test_a_price_list_is_read_again_when_its_file_was_written(a_home: Path) -> None:
+    assert read_price_list(a_home).overrides.regions("aws") == ()
     write(a_home, R6I)
-    assert read_price_book(a_home) is read_price_book(a_home)
-    assert read_price_book(a_home).overrides.regions("aws") == ("eu-west-1",)
+    assert read_price_list(a_home) is read_price_list(a_home)
+    assert read_price_list(a_home).overrides.regions("aws") == ("eu-west-1",)
     write(a_home, R6I.replace("eu-west-1", "eu-west-3"), at_s=2_000)
-    assert read_price_book(a_home).overrides.regions("aws") == ("eu-west-3",)
+    assert read_price_list(a_home).overrides.regions("aws") == ("eu-west-3",)

@@ -10,7 +10,7 @@ from providers.catalog_file import sold_by
 from providers.figures import CatalogFigure
 from providers.offers import Offers, offers
 from providers.overrides import RegionIn
-from providers.price_book import PriceBook
+from providers.price_list import PriceList
 
 SHIPPED = ("aws", "azure", "digitalocean", "google", "hetzner", "upcloud")
 SOURCES = {"page": {"what": "a page", "read": "2026-01-01"}}
@@ -86,4 +86,4 @@ def test_a_figure_read_more_than_90_days_ago_is_named(today: date, old: tuple[st
 
 @pytest.mark.parametrize("cloud", ["local", "nobodys"])
 def test_a_cloud_without_a_catalogue_sells_nothing(cloud: str) -> None:
-    assert PriceBook().offers(cloud, "eu-west-1") is None
+    assert PriceList().offers(cloud, "eu-west-1") is None

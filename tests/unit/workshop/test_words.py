@@ -39,7 +39,6 @@ INSTEAD = {
 
 LEFT = {
     "board": 4,
-    "book": 9,
     "desk": 7,
     "keeper": 2,
     "ledger": 4,

@@ -50,7 +50,7 @@ from events.ids import ClusterUid, Epoch, NodeName
 from events.store import EventStore
 from planner.observed import KafkaSnapshot
 from planner.rollout.desired import desired_nodes
-from providers.price_book import PriceBook
+from providers.price_list import PriceList
 from spark.pipeline.status import PipelineStatus
 from tests.fakes.agent_credentials import MemoryCredentialStore
 from tests.fakes.asking import Asker
@@ -105,7 +105,7 @@ class House:
     audit: AuditStore = field(default_factory=MemoryAuditStore)
     oidc: OidcSignIn | None = None
     policies: Policies = field(default_factory=NoPolicies)
-    prices: Callable[[], PriceBook] = PriceBook
+    prices: Callable[[], PriceList] = PriceList
     console_page: ConsolePage = no_console_page
     audit_topic: TopicStatus | None = None
     load: ServerLoad = field(default_factory=ServerLoad)

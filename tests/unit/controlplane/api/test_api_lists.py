@@ -13,7 +13,7 @@ from controlplane.api.access.roles import Role
 from controlplane.api.api_document import api_document
 from controlplane.api.paging import MOST_ON_A_PAGE
 from controlplane.background.agent_upgrades.service import AgentReleaseStatus, ClusterAgents
-from controlplane.background.anomalies.fold import read_book
+from controlplane.background.anomalies.fold import read_anomalies
 from controlplane.background.anomalies.record import keep_noted
 from controlplane.fleet.freezes.commands import FreezeService
 from controlplane.fleet.freezes.state import FreezeCache
@@ -92,7 +92,7 @@ def house() -> House:
     over = facts.AnomalyChanged("orders-2", "over", "healed")
     events = [encode(fact, f"e{n}") for n, fact in enumerate([*found, over])]
     house.store.append(anomalies_stream(view.uid), events, expected_version=1, origin=Origin("anomalies"))
-    keep_noted(house.latest, view.uid, read_book(house.store, view.uid), house.now)
+    keep_noted(house.latest, view.uid, read_anomalies(house.store, view.uid), house.now)
     for name in ("ada", "bob"):
         house.client.post("/v1/users", json={"name": name})
         house.client.post("/v1/tokens", json={"label": name, "role": "viewer"})
@@ -201,9 +201,9 @@ def test_an_anomaly_that_ends_between_two_pages_hides_no_open_one_behind_it(hous
     (newest,) = here.json()["anomalies"]
     left = [a["id"] for a in house.client.get("/v1/anomalies").json()][1:]
     ended = encode(facts.AnomalyChanged(newest["id"], "over", "healed"), "ended")
-    version = read_book(house.store, view.uid).version
+    version = read_anomalies(house.store, view.uid).version
     house.store.append(anomalies_stream(view.uid), [ended], expected_version=version, origin=Origin("anomalies"))
-    keep_noted(house.latest, view.uid, read_book(house.store, view.uid), house.now)
+    keep_noted(house.latest, view.uid, read_anomalies(house.store, view.uid), house.now)
     behind = items(house.client.get(everywhere.links["next"]["url"].replace("limit=1", "limit=9")))
     assert [a["id"] for a in behind] == left
     then = items(house.client.get(here.links["next"]["url"].replace("limit=1", "limit=9")))

@@ -8,18 +8,18 @@ from fastapi.testclient import TestClient
 from controlplane.api.access.bindings import Binding
 from controlplane.api.access.roles import Role
 from providers.errors import PlaceUnknown
-from providers.price_book import PriceBook
+from providers.price_list import PriceList
 from tests.unit.controlplane.api.portal_house import House
 from tests.unit.controlplane.api.test_plan_costs import ON_AWS
-from tests.unit.controlplane.price_pages import aws_page, book
+from tests.unit.controlplane.price_pages import aws_page, price_list
 from tests.unit.events.spec_texts import ORDERS
 
 PATH = "/v1/clusters/orders/generations"
 TODAY = datetime(2026, 2, 1, tzinfo=UTC)
 
 
-def house_with(*texts: str, prices: PriceBook | None = None) -> House:
-    known = book() if prices is None else prices
+def house_with(*texts: str, prices: PriceList | None = None) -> House:
+    known = price_list() if prices is None else prices
     house = House(prices=lambda: known)
     house.now = TODAY
     for text in texts:
@@ -78,14 +78,14 @@ def test_all_of_them_are_by_todays_prices_and_it_says_of_which_day() -> None:
 
 
 def test_a_part_nobody_has_a_price_of_stays_unknown_and_with_it_the_difference() -> None:
-    house = house_with(ON_AWS, larger(), prices=book(aws_page(disks={})))
+    house = house_with(ON_AWS, larger(), prices=price_list(aws_page(disks={})))
     assert told(house)[0] == (2, ["657.00 USD"], 1, None)
     unknown = house.client.get(PATH).json()["generations"][0]["bill"]["unknown"]
     assert "brokers: 6 x 100 GiB persistent (aws eu-west-1)" in unknown
 
 
 def test_without_any_price_nothing_is_counted_as_0() -> None:
-    house = house_with(ON_AWS, larger(), prices=PriceBook())
+    house = house_with(ON_AWS, larger(), prices=PriceList())
     assert told(house) == [(2, [], 1, None), (1, [], None, None)]
     assert all(g["bill"]["unknown"] for g in house.client.get(PATH).json()["generations"])
 
@@ -106,12 +106,12 @@ def test_the_history_shows_them_and_says_whose_prices_they_are() -> None:
 
 
 def test_the_history_names_what_is_unknown_and_why_no_price_was_read() -> None:
-    house = house_with(ON_AWS, larger(), prices=book(aws_page(disks={})))
+    house = house_with(ON_AWS, larger(), prices=price_list(aws_page(disks={})))
     text = browser(house).get("/clusters/orders/history").text
     assert "at least 657.00 USD, without price: data disks (9)" in text
     assert "brokers: 6 x 100 GiB persistent (aws eu-west-1)" in text
 
-    def broken() -> PriceBook:
+    def broken() -> PriceList:
         raise PlaceUnknown("catalog.yaml: no sense")
 
     mute = House(prices=broken)

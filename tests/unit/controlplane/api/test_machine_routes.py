@@ -7,7 +7,7 @@ import pytest
 
 from providers.errors import PlaceUnknown
 from providers.overrides import Overrides
-from providers.price_book import CLOUDS, PriceBook
+from providers.price_list import CLOUDS, PriceList
 from tests.unit.controlplane.api.portal_house import House
 
 READ = "2026-11-23"
@@ -21,7 +21,7 @@ def region(machine: str) -> dict[str, Any]:
     }
 
 
-BOOK = PriceBook(
+PRICE_LIST = PriceList(
     Overrides.model_validate(
         {
             "hetzner": {"eu-central": region("ccx13"), "us-east": region("ccx13")},
@@ -33,7 +33,7 @@ BOOK = PriceBook(
 
 @pytest.fixture(scope="module")
 def house() -> House:
-    return House(prices=lambda: BOOK, now=datetime(2027, 3, 1, tzinfo=UTC))
+    return House(prices=lambda: PRICE_LIST, now=datetime(2027, 3, 1, tzinfo=UTC))
 
 
 def asked(house: House, **params: str | int) -> list[dict[str, Any]]:
@@ -108,7 +108,7 @@ def test_what_makes_no_sense_is_refused(house: House, params: dict[str, str], co
 
 
 def test_a_catalogue_that_makes_no_sense_is_told_and_no_price_is_known() -> None:
-    def broken() -> PriceBook:
+    def broken() -> PriceList:
         raise PlaceUnknown("catalog.yaml: hetzner.eu-central: no such key")
 
     told = House(prices=broken).client.get("/v1/machines").json()

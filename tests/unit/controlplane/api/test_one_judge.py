@@ -16,7 +16,7 @@ from controlplane.background.git_sync.second_person import waits_for_somebody
 from controlplane.commands.policies.files import parse
 from controlplane.commands.policies.store import PolicySet
 from controlplane.portal.new_spec import SpecForm
-from providers.price_book import PriceBook
+from providers.price_list import PriceList
 from tests.unit.controlplane.api.portal_house import House
 from tests.unit.controlplane.background.git_sync.git_house import GitHouse
 from tests.unit.controlplane.cli.cli_world import World
@@ -35,8 +35,8 @@ class Switched:
     def current(self) -> PolicySet:
         return self.known
 
-    def prices(self) -> PriceBook:
-        return PriceBook()
+    def prices(self) -> PriceList:
+        return PriceList()
 
 
 @dataclass(frozen=True)

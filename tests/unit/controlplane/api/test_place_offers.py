@@ -12,7 +12,7 @@ from controlplane.server.clouds import Clouds, places_in
 from controlplane.server.settings import Settings
 from events.spec.releases import SUPPORTED
 from providers.overrides import read_overrides
-from providers.price_book import PriceBook
+from providers.price_list import PriceList
 from tests.unit.controlplane.api.portal_house import House
 
 ZONES = ("eu-central-1a", "eu-central-1b")
@@ -106,13 +106,13 @@ def test_places_are_those_of_the_settings_files_and_a_broken_one_says_why(tmp_pa
 
 def test_a_price_of_the_region_is_told_by_the_month(tmp_path: Path) -> None:
     (tmp_path / "catalog.yaml").write_text(PRICES)
-    book = PriceBook(read_overrides(tmp_path / "catalog.yaml"))
-    words = {c.name: c.words for c in machine_choices(OFFERED.places[0], book, "")}
+    price_list = PriceList(read_overrides(tmp_path / "catalog.yaml"))
+    words = {c.name: c.words for c in machine_choices(OFFERED.places[0], price_list, "")}
     assert words["m7g.large"] == "m7g.large: 2 CPUs, 8 GiB, arm64, 73.00 USD a month"
 
 
 def test_a_place_of_no_catalogue_and_of_no_zones_leaves_them_to_be_typed() -> None:
     nowhere = PlaceOffer("elsewhere", "somewhere")
-    assert machine_choices(nowhere, PriceBook(), "small") == ()
+    assert machine_choices(nowhere, PriceList(), "small") == ()
     assert zone_choices(nowhere, ["a"]) == ()
     assert version_choices("4.1.1") == version_choices()

@@ -11,7 +11,7 @@ from controlplane.api.access.roles import Role
 from controlplane.commands.policies.files import parse
 from controlplane.commands.policies.store import PolicySet
 from controlplane.fleet.proposals.stream import LIFE
-from providers.price_book import PriceBook
+from providers.price_list import PriceList
 from tests.unit.controlplane.api.portal_house import House
 from tests.unit.events.spec_texts import ORDERS
 
@@ -45,8 +45,8 @@ class Shelved:
     def current(self) -> PolicySet:
         return self.known
 
-    def prices(self) -> PriceBook:
-        return PriceBook()
+    def prices(self) -> PriceList:
+        return PriceList()
 
 
 @pytest.fixture

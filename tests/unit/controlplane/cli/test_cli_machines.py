@@ -12,7 +12,7 @@ import yaml
 from controlplane.api.presenters.machines import regions_out
 from controlplane.api.schemas.machines import MachinesOut
 from controlplane.cli import exits
-from providers.price_book import read_price_book
+from providers.price_list import read_price_list
 from tests.unit.controlplane.cli.cli_world import START, URL, World, problem, snapshot
 
 READ = date(2026, 11, 23)
@@ -128,7 +128,7 @@ def test_settings_that_name_no_account_are_told(world: World, text: str) -> None
 def elsewhere(world: World) -> World:
     """Somebody chose a server, which has a catalog.yaml of its own: prices this home does not know."""
     catalog(world)
-    found = read_price_book(world.home / ".kedge").sold("hetzner")
+    found = read_price_list(world.home / ".kedge").sold("hetzner")
     world.server.on("GET", "/machines", MachinesOut(items=regions_out(found, READ)))
     (world.home / ".kedge" / "catalog.yaml").unlink()
     world.environ["KEDGE_SERVER"] = URL

@@ -11,9 +11,9 @@ from controlplane.commands.previews.costs import monthly_bill, surge_cost
 from events.spec.model import KafkaClusterDocument
 from planner.rollout.diff import Change
 from providers.overrides import Overrides, as_text, laid_over
-from providers.price_book import PriceBook
+from providers.price_list import PriceList
 from tests.unit.controlplane.commands.test_costs import A, on_aws, steps
-from tests.unit.controlplane.price_pages import READ, aws_page, book
+from tests.unit.controlplane.price_pages import READ, aws_page, price_list
 
 
 def usd(value: str) -> dict[str, str]:
@@ -24,10 +24,10 @@ def gib(value: str) -> dict[str, dict[str, str]]:
     return {"gib": {"value": value, "source": "page"}}
 
 
-def elsewhere(cloud: str, machine: str, **parts: Any) -> PriceBook:
+def elsewhere(cloud: str, machine: str, **parts: Any) -> PriceList:
     region: dict[str, Any] = {"sources": {"page": {"what": "a price page", "read": READ}}}
     region["machines"] = {machine: {"price_per_month": usd("50")}}
-    return PriceBook(Overrides.model_validate({cloud: {"eu-west-1": region | parts}}))
+    return PriceList(Overrides.model_validate({cloud: {"eu-west-1": region | parts}}))
 
 
 def moved(cloud: str, machine: str, **pool: Any) -> KafkaClusterDocument:
@@ -41,12 +41,12 @@ def moved(cloud: str, machine: str, **pool: Any) -> KafkaClusterDocument:
     return document.model_copy(update={"spec": document.spec.model_copy(update={"pools": pools})})
 
 
-def words(document: KafkaClusterDocument, prices: PriceBook) -> str:
+def words(document: KafkaClusterDocument, prices: PriceList) -> str:
     return bill_words(bill_out(monthly_bill(document, prices)))
 
 
 def test_root_disks_count_by_the_price_of_their_type() -> None:
-    bill = monthly_bill(on_aws(), book(aws_page(root_disk=gib("8"))))
+    bill = monthly_bill(on_aws(), price_list(aws_page(root_disk=gib("8"))))
     # 6 machines x 0.10 x 730, 330 GiB x 0.08, 6 x 8 GiB x 0.08
     assert bill.totals == {"USD": Decimal("438") + Decimal("26.4") + Decimal("3.84")}
     assert {one.kind: one.bill.totals["USD"] for one in bill.kinds} == {
@@ -59,11 +59,13 @@ def test_root_disks_count_by_the_price_of_their_type() -> None:
 
 def test_a_root_disk_may_have_a_price_of_its_own() -> None:
     page = aws_page(root_disk={**gib("8"), "price_per_gib_month": usd("0.5")})
-    assert monthly_bill(on_aws(), book(page)).totals == {"USD": Decimal("464.4") + Decimal(6 * 8) * Decimal("0.5")}
+    assert monthly_bill(on_aws(), price_list(page)).totals == {
+        "USD": Decimal("464.4") + Decimal(6 * 8) * Decimal("0.5")
+    }
 
 
 def test_root_disks_of_a_size_nobody_read_make_it_the_least_it_costs() -> None:
-    told = words(on_aws(), book(aws_page(root_disk={})))
+    told = words(on_aws(), price_list(aws_page(root_disk={})))
     assert told == "at least 464.40 USD, without price: root disks (6)"
 
 
@@ -106,21 +108,21 @@ def _with_disk(**changes: Any) -> KafkaClusterDocument:
 
 def test_a_disk_of_another_type_has_not_the_price_of_the_usual_one() -> None:
     """It did: an io2 of 100 GiB was told to cost what a gp3 costs."""
-    told = monthly_bill(_with_disk(type="io2"), book())
+    told = monthly_bill(_with_disk(type="io2"), price_list())
     assert told.without_price == {"data disks": 3}
     assert told.unknown == ("brokers: 3 x 100 GiB persistent io2 (aws eu-west-1)",)
-    assert monthly_bill(_with_disk(type="gp3"), book()).unknown == ()
+    assert monthly_bill(_with_disk(type="gp3"), price_list()).unknown == ()
 
 
 def test_speed_that_is_bought_beside_the_size_is_a_part_without_price() -> None:
-    told = monthly_bill(_with_disk(type="gp3", iops=6000), book())
-    assert told.totals == monthly_bill(on_aws(), book()).totals
+    told = monthly_bill(_with_disk(type="gp3", iops=6000), price_list())
+    assert told.totals == monthly_bill(on_aws(), price_list()).totals
     assert told.without_price == {"disks' IOPS and throughput": 3}
-    assert monthly_bill(_with_disk(throughput_mib_per_s=500), book()).without_price == told.without_price
+    assert monthly_bill(_with_disk(throughput_mib_per_s=500), price_list()).without_price == told.without_price
 
 
 def test_several_disks_a_broker_count_each() -> None:
-    told = monthly_bill(_with_disk(count=2), book())
+    told = monthly_bill(_with_disk(count=2), price_list())
     assert told.totals == {"USD": Decimal("464.4") + Decimal("24")}
     assert {one.kind: one.count for one in told.kinds}["data disks"] == 9
 
@@ -137,7 +139,7 @@ def test_addresses_a_pool_asks_for_are_a_part_with_a_price_or_without() -> None:
 
 
 def test_a_root_disk_beside_the_old_one_is_paid_by_the_hour_of_a_month_of_730() -> None:
-    surge = surge_cost(on_aws(), steps((A, Change.REPLACE, 3600.0)), book(aws_page(root_disk=gib("8"))))
+    surge = surge_cost(on_aws(), steps((A, Change.REPLACE, 3600.0)), price_list(aws_page(root_disk=gib("8"))))
     assert surge is not None
     (root,) = (part for part in surge.bill.parts if "root disks" in part.what)
     assert root.amount == Decimal(1) / 730 * 8 * Decimal("0.08")

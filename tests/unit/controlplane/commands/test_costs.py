@@ -15,10 +15,10 @@ from planner.observed import BrokerSeen, KafkaSnapshot, PartitionSeen, TopicPart
 from planner.rollout.diff import Change
 from planner.rollout.steps import RolloutPhase, RolloutPlan, RolloutStep
 from providers.base import Place
-from providers.price_book import PriceBook
+from providers.price_list import PriceList
 from tests.unit.controlplane.api.portal_house import broker
 from tests.unit.controlplane.api.test_planpreview import AT, snapshot
-from tests.unit.controlplane.price_pages import READ, aws_page, book
+from tests.unit.controlplane.price_pages import READ, aws_page, price_list
 from tests.unit.events.spec_texts import document
 
 GIB = 1024**3
@@ -64,27 +64,27 @@ def seen(*partitions: tuple[int, tuple[int, ...], int]) -> KafkaSnapshot:
     return replace(snapshot(), brokers=brokers, partitions=told)
 
 
-def cost_of(old: KafkaClusterDocument, new: KafkaClusterDocument, prices: PriceBook | None = None) -> PlanCost:
-    cost = plan_cost(running(old), new, steps(), snapshot=None, book=prices or book(), today=TODAY)
+def cost_of(old: KafkaClusterDocument, new: KafkaClusterDocument, prices: PriceList | None = None) -> PlanCost:
+    cost = plan_cost(running(old), new, steps(), snapshot=None, price_list=prices or price_list(), today=TODAY)
     assert cost is not None
     return cost
 
 
 def test_a_month_is_machines_for_730_hours_and_disks_by_size() -> None:
     # 6 machines x 0.10 x 730, and 330 GiB x 0.08
-    assert monthly_bill(on_aws(), book()).totals == {"USD": Decimal("438") + Decimal("26.4")}
-    assert monthly_bill(on_aws(), book()).unknown == ()
+    assert monthly_bill(on_aws(), price_list()).totals == {"USD": Decimal("438") + Decimal("26.4")}
+    assert monthly_bill(on_aws(), price_list()).unknown == ()
 
 
 def test_a_price_a_month_goes_before_one_an_hour() -> None:
     page = aws_page()
     month = {"value": "60", "source": "page", "currency": "USD"}
     page["aws"]["eu-west-1"]["machines"]["m7g.large"]["price_per_month"] = month
-    assert monthly_bill(on_aws(), book(page)).totals == {"USD": Decimal("360") + Decimal("26.4")}
+    assert monthly_bill(on_aws(), price_list(page)).totals == {"USD": Decimal("360") + Decimal("26.4")}
 
 
 def test_a_part_without_a_price_is_named_and_in_no_sum() -> None:
-    bill = monthly_bill(on_aws(), book(aws_page(disks={})))
+    bill = monthly_bill(on_aws(), price_list(aws_page(disks={})))
     assert bill.totals == {"USD": Decimal("438")}
     assert bill.unknown == (
         "controllers: 3 x 10 GiB persistent (aws eu-west-1)",
@@ -95,17 +95,17 @@ def test_a_part_without_a_price_is_named_and_in_no_sum() -> None:
 def test_a_pre_emptible_vm_has_no_price_that_anybody_knows() -> None:
     """The list price of the type is that of a VM that is kept: it would be a guess here."""
     cheap = on_aws({20: "      machine: medium\n      spot: true"})
-    bill = monthly_bill(cheap, book())
+    bill = monthly_bill(cheap, price_list())
     named = [part for part in bill.unknown if part.startswith("brokers: 3 x ")]
     assert len(named) == 1
     assert "pre-emptible" in named[0]
-    surge = surge_cost(cheap, steps((A, Change.REPLACE, 3600.0)), book())
+    surge = surge_cost(cheap, steps((A, Change.REPLACE, 3600.0)), price_list())
     assert surge is not None
     assert "brokers: VMs beside the old ones" in surge.bill.unknown
 
 
 def test_without_any_price_there_is_no_sum_rather_than_0() -> None:
-    bill = monthly_bill(on_aws(), PriceBook())
+    bill = monthly_bill(on_aws(), PriceList())
     assert bill.totals == {}
     assert len(bill.unknown) == 6
     assert bill.without_price == {"machines": 6, "root disks": 6, "data disks": 6}
@@ -114,7 +114,7 @@ def test_without_any_price_there_is_no_sum_rather_than_0() -> None:
 def test_money_of_two_currencies_is_not_added_up() -> None:
     page = aws_page()
     page["aws"]["eu-west-1"]["disks"]["persistent"]["price_per_gib_month"]["currency"] = "EUR"
-    assert monthly_bill(on_aws(), book(page)).totals == {"USD": Decimal("438"), "EUR": Decimal("26.4")}
+    assert monthly_bill(on_aws(), price_list(page)).totals == {"USD": Decimal("438"), "EUR": Decimal("26.4")}
 
 
 def test_the_difference_of_a_change_is_told() -> None:
@@ -123,24 +123,26 @@ def test_the_difference_of_a_change_is_told() -> None:
 
 
 def test_the_difference_is_unknown_when_an_unknown_part_changes() -> None:
-    prices = book(aws_page(disks={}))
+    prices = price_list(aws_page(disks={}))
     assert cost_of(on_aws(), on_aws({19: "      size: 6"}), prices).difference is None
     assert cost_of(on_aws(), on_aws({7: "    version: 4.2.0"}), prices).difference == {"USD": Decimal(0)}
 
 
 def test_a_new_cluster_has_no_before() -> None:
-    cost = plan_cost(empty_view("u"), on_aws(), steps(), snapshot=None, book=book(), today=TODAY)
+    cost = plan_cost(empty_view("u"), on_aws(), steps(), snapshot=None, price_list=price_list(), today=TODAY)
     assert cost is not None
     assert (cost.before, cost.difference, cost.surge, cost.crossing) == (None, None, None, None)
 
 
 def test_a_cluster_of_the_local_cloud_costs_nobody_anything() -> None:
-    assert plan_cost(running(document()), document(), steps(), snapshot=None, book=book(), today=TODAY) is None
+    assert (
+        plan_cost(running(document()), document(), steps(), snapshot=None, price_list=price_list(), today=TODAY) is None
+    )
 
 
 def test_vms_that_stand_twice_are_paid_for_the_time_the_plan_says() -> None:
     plan = steps((A, Change.REPLACE, 3600.0), (B, Change.REPLACE, 1800.0))
-    surge = surge_cost(on_aws(), plan, book())
+    surge = surge_cost(on_aws(), plan, price_list())
     assert surge is not None
     assert surge.vm_hours == Decimal("1.5")
     disks = Decimal("1.5") * 100 / 730 * Decimal("0.08")
@@ -149,12 +151,12 @@ def test_vms_that_stand_twice_are_paid_for_the_time_the_plan_says() -> None:
 
 def test_a_disk_that_passes_to_the_next_vm_is_not_paid_twice() -> None:
     plan = steps(("controllers-eu-west-1a-0", Change.REPLACE, 3600.0), service="controller")
-    surge = surge_cost(on_aws(), plan, book())
+    surge = surge_cost(on_aws(), plan, price_list())
     assert surge is not None
     beside = "VMs beside the old ones", "root disks beside the old ones"
     assert [part.what for part in surge.bill.parts] == [f"controllers: {what}" for what in beside]
     handed = surge_cost(
-        on_aws({24: "    strategy: reattach\n    maxUnavailable: 1"}), steps((A, Change.REPLACE, 3600.0)), book()
+        on_aws({24: "    strategy: reattach\n    maxUnavailable: 1"}), steps((A, Change.REPLACE, 3600.0)), price_list()
     )
     assert handed is not None
     assert [part.what for part in handed.bill.parts] == [f"brokers: {what}" for what in beside]
@@ -162,19 +164,19 @@ def test_a_disk_that_passes_to_the_next_vm_is_not_paid_twice() -> None:
 
 @pytest.mark.parametrize("change", [Change.CREATE, Change.RESTART, Change.REMOVE])
 def test_only_a_replaced_node_has_two_vms(change: Change) -> None:
-    assert surge_cost(on_aws(), steps((A, change, 60.0)), book()) is None
+    assert surge_cost(on_aws(), steps((A, change, 60.0)), price_list()) is None
 
 
 def test_a_pool_whose_name_begins_another_pools_nodes_is_not_taken_for_it() -> None:
     """Nodes of a pool `brokers-eu-west-1a` in that zone begin like those of `brokers`."""
     plan = steps(("brokers-eu-west-1a-eu-west-1a-0", Change.REPLACE, 3600.0))
-    assert surge_cost(on_aws(), plan, book()) is None
+    assert surge_cost(on_aws(), plan, price_list()) is None
 
 
 def test_what_is_copied_from_a_leader_in_another_zone_crosses() -> None:
     plan = steps((A, Change.REPLACE, 60.0))
     looked = seen((1000, (1000, 1001), 5), (1001, (1001, 1000), 7), (1001, (1001, 1002), 11))
-    crossing = drain_crossing(running(on_aws()), on_aws(), plan, looked, book())
+    crossing = drain_crossing(running(on_aws()), on_aws(), plan, looked, price_list())
     assert crossing is not None
     assert (crossing.bytes, crossing.unknown) == (7 * GIB, ())
     assert crossing.bill.totals == {"USD": Decimal("0.14")}
@@ -185,28 +187,28 @@ def test_what_is_copied_between_racks_of_one_zone_does_not_cross() -> None:
     looked = seen((1001, (1001, 1000), 7))
     racks = {1000: "eu-west-1a-p1", 1001: "eu-west-1a-p2"}
     near = replace(looked, brokers={i: replace(b, rack=racks.get(i, b.rack)) for i, b in looked.brokers.items()})
-    crossing = drain_crossing(running(on_aws()), on_aws(), plan, near, book())
+    crossing = drain_crossing(running(on_aws()), on_aws(), plan, near, price_list())
     assert crossing is not None
     assert (crossing.bytes, crossing.unknown) == (0, ())
 
 
 def test_a_partition_without_a_leader_counts_as_crossing() -> None:
     plan = steps((A, Change.REPLACE, 60.0))
-    crossing = drain_crossing(running(on_aws()), on_aws(), plan, seen((-1, (1000, 1001), 3)), book())
+    crossing = drain_crossing(running(on_aws()), on_aws(), plan, seen((-1, (1000, 1001), 3)), price_list())
     assert crossing is not None
     assert crossing.bytes == 3 * GIB
 
 
 def test_where_a_removed_brokers_replicas_go_is_unknown() -> None:
     plan = steps((A, Change.REMOVE, 60.0))
-    crossing = drain_crossing(running(on_aws()), on_aws(), plan, seen((1001, (1001, 1000), 7)), book())
+    crossing = drain_crossing(running(on_aws()), on_aws(), plan, seen((1001, (1001, 1000), 7)), price_list())
     assert crossing is not None
     assert (crossing.bytes, crossing.unknown, crossing.bill) == (0, (A,), Bill(()))
 
 
 def test_without_metadata_the_bytes_are_unknown_rather_than_0() -> None:
     plan = steps((A, Change.REPLACE, 60.0))
-    crossing = drain_crossing(running(on_aws()), on_aws(), plan, None, book())
+    crossing = drain_crossing(running(on_aws()), on_aws(), plan, None, price_list())
     assert crossing is not None
     assert (crossing.bytes, crossing.unknown) == (None, (A,))
 
@@ -214,7 +216,7 @@ def test_without_metadata_the_bytes_are_unknown_rather_than_0() -> None:
 def test_bytes_without_a_price_are_told_without_one() -> None:
     plan = steps((A, Change.REPLACE, 60.0))
     looked = seen((1001, (1001, 1000), 7))
-    crossing = drain_crossing(running(on_aws()), on_aws(), plan, looked, book(aws_page(traffic={})))
+    crossing = drain_crossing(running(on_aws()), on_aws(), plan, looked, price_list(aws_page(traffic={})))
     assert crossing is not None
     assert crossing.bytes == 7 * GIB
     assert crossing.bill.unknown == ("brokers: bytes from zone to zone",)
@@ -223,12 +225,12 @@ def test_bytes_without_a_price_are_told_without_one() -> None:
 def test_disks_that_pass_on_copy_nothing() -> None:
     plan = steps((A, Change.REPLACE, 60.0))
     handed = on_aws({24: "    strategy: reattach\n    maxUnavailable: 1"})
-    assert drain_crossing(running(handed), handed, plan, seen((1001, (1001, 1000), 7)), book()) is None
+    assert drain_crossing(running(handed), handed, plan, seen((1001, (1001, 1000), 7)), price_list()) is None
 
 
 @pytest.mark.parametrize(("today", "old"), [(date(2026, 4, 1), False), (date(2026, 4, 2), True)])
 def test_a_price_that_was_read_more_than_90_days_ago_is_flagged(today: date, old: bool) -> None:
-    cost = plan_cost(running(on_aws()), on_aws(), steps(), snapshot=None, book=book(), today=today)
+    cost = plan_cost(running(on_aws()), on_aws(), steps(), snapshot=None, price_list=price_list(), today=today)
     assert cost is not None
     assert cost.old == ((f"a price page (read {READ})",) if old else ())
 
@@ -240,7 +242,9 @@ def test_all_that_a_moving_broker_holds_goes_from_place_to_place_at_an_unknown_p
     for strategy in ("migrate", "reattach"):
         moved = on_aws({16: here, 22: there, 24: f"    strategy: {strategy}\n    maxUnavailable: 1"})
         looked = seen((1000, (1000, 1001), 5), (1001, (1001, 1000), 7))
-        crossing = drain_crossing(placed(running(on_aws())), moved, steps((A, Change.REPLACE, 60.0)), looked, book())
+        crossing = drain_crossing(
+            placed(running(on_aws())), moved, steps((A, Change.REPLACE, 60.0)), looked, price_list()
+        )
         assert crossing is not None
         assert (crossing.bytes, crossing.unknown) == (12 * GIB, ())
         assert crossing.bill.unknown == ("brokers: bytes from place to place",)
@@ -251,10 +255,10 @@ def test_what_leaves_a_region_is_priced_where_its_egress_is_known() -> None:
     there = here.replace("eu-west-1", "eu-central-1")
     moved = on_aws({16: here, 22: there, 24: "    strategy: migrate\n    maxUnavailable: 1"})
     looked = seen((1000, (1000, 1001), 5), (1001, (1001, 1000), 7))
-    known = book(aws_page(traffic={"egress_per_gib": {"value": "0.02", "source": "page", "currency": "USD"}}))
+    known = price_list(aws_page(traffic={"egress_per_gib": {"value": "0.02", "source": "page", "currency": "USD"}}))
     for prices, totals, unknown in (
         (known, {"USD": Decimal("0.24")}, ()),
-        (book(), {}, ("brokers: bytes from place to place",)),
+        (price_list(), {}, ("brokers: bytes from place to place",)),
     ):
         plan = steps((A, Change.REPLACE, 60.0))
         crossing = drain_crossing(placed(running(on_aws())), moved, plan, looked, prices)

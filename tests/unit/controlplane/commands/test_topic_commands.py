@@ -21,7 +21,7 @@ from events import topic_facts as facts
 from events.codec import encode
 from events.envelope import Recorded
 from planner.observed import KafkaSnapshot
-from providers.price_book import PriceBook
+from providers.price_list import PriceList
 from tests.builders import NOW, a_partition, a_snapshot, a_view
 from tests.sim.topics import declared, topic_text
 
@@ -199,8 +199,8 @@ class _Few:
     def current(self) -> PolicySet:
         return PolicySet(parse({"few.yaml": POLICY}))
 
-    def prices(self) -> PriceBook:
-        return PriceBook()
+    def prices(self) -> PriceList:
+        return PriceList()
 
 
 def _refused(view: ClusterView, text: str, snapshot: KafkaSnapshot | None = None) -> list[str]:

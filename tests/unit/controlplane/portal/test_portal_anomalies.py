@@ -6,7 +6,7 @@ import pytest
 
 from controlplane.api.access.bindings import Binding
 from controlplane.api.access.roles import Role
-from controlplane.background.anomalies.fold import read_book
+from controlplane.background.anomalies.fold import read_anomalies
 from controlplane.background.anomalies.record import keep_noted
 from controlplane.storage.streams import anomalies_stream
 from events import facts
@@ -32,7 +32,7 @@ def house() -> House:
     stream = anomalies_stream(view.uid)
     events = [encode(fact, f"e{n}") for n, fact in enumerate(happened)]
     house.store.append(stream, events, expected_version=0, origin=Origin("anomalies"))
-    keep_noted(house.latest, view.uid, read_book(house.store, view.uid), house.now)
+    keep_noted(house.latest, view.uid, read_anomalies(house.store, view.uid), house.now)
     return house
 
 

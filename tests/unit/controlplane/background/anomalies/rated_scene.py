@@ -57,4 +57,4 @@ class RatedScene(Scene):
             self.now += timedelta(minutes=1)
             self.watch.poll()
             self.look()
-        return [a for a in self.book().every() if a.subject == rate_subject("steady")]
+        return [a for a in self.fold().every() if a.subject == rate_subject("steady")]

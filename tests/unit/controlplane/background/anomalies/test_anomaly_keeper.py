@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from controlplane.background.anomalies.evidence import DiskFailure, SeenCluster, evidence
-from controlplane.background.anomalies.fold import AnomalyFold, folded, read_book
+from controlplane.background.anomalies.fold import AnomalyFold, folded, read_anomalies
 from controlplane.background.anomalies.reconciler import HOLD, AnomalyReconciler, held_down
 from controlplane.background.anomalies.record import ANOMALIES_NOTED, noted_of
 from controlplane.background.anomalies.status import Stance
@@ -90,10 +90,10 @@ class Scene:
         if self.fleet.kafka is not None:
             self.fleet.kafka = replace(self.fleet.kafka, at=self.now)
         self.keeper.poll()
-        return self.book()
+        return self.fold()
 
-    def book(self) -> AnomalyFold:
-        return read_book(self.store, self.fleet.view.uid)
+    def fold(self) -> AnomalyFold:
+        return read_anomalies(self.store, self.fleet.view.uid)
 
     def slow(self, broker: int = 1000) -> None:
         """It has been slow for three windows, after a calm day."""
@@ -263,8 +263,8 @@ def test_a_slow_broker_is_recorded_once_and_demoted_after_its_grace() -> None:
     assert scene.look(minutes=1).version == 1
     assert scene.heard.commands == []
     scene.slow()
-    book = scene.look(minutes=15)
-    (slow,) = book.open_.values()
+    fold = scene.look(minutes=15)
+    (slow,) = fold.open_.values()
     assert (slow.kind, slow.subject, slow.state, slow.told) == (Kind.SLOW_BROKER, NODE, State.HEALING, True)
     (command,) = scene.heard.commands
     assert isinstance(command, DemoteBroker)
@@ -288,13 +288,13 @@ def test_a_demoted_broker_is_kept_so_for_an_hour_and_then_tried_again() -> None:
     assert [a.state for a in scene.look(minutes=59).open_.values()] == [State.HEALING]
     scene.now += timedelta(minutes=2)
     scene.slow(broker=-1)
-    book = scene.look()
-    assert [a.state for a in book.past] == [State.OVER]
+    fold = scene.look()
+    assert [a.state for a in fold.past] == [State.OVER]
     (command,) = scene.heard.commands
     assert isinstance(command, PromoteBroker)
     again = replace(demoted[KEY], requested_at=scene.now, done_at=scene.now)
     assert held_down(
-        replace(scene.fleet.view, requests=replace(scene.fleet.view.requests, demotions={KEY: again})), book
+        replace(scene.fleet.view, requests=replace(scene.fleet.view.requests, demotions={KEY: again})), fold
     ) == {NODE: scene.now + 2 * HOLD}
 
 
@@ -350,9 +350,9 @@ def test_the_stream_of_another_release_is_told_and_nothing_is_written() -> None:
     scene.look()
     stream = anomalies_stream(scene.fleet.view.uid)
     strange = replace(scene.store.read_stream(stream)[0], type="anomaly.dreamt", version=2)
-    book = folded(scene.book(), [strange])
-    assert "anomaly.dreamt" in book.unreadable
-    assert book.version == 2
+    fold = folded(scene.fold(), [strange])
+    assert "anomaly.dreamt" in fold.unreadable
+    assert fold.version == 2
 
 
 @pytest.mark.parametrize(

@@ -78,8 +78,8 @@ def with_topics(**about: Any) -> ClusterView:
 
 def test_it_is_found_at_once_and_after_its_grace_what_others_may_lead_is_advised() -> None:
     scene = HotScene()
-    book = scene.sees()
-    (hot,) = book.open_.values()
+    fold = scene.sees()
+    (hot,) = fold.open_.values()
     assert (hot.kind, hot.subject, hot.state) == (Kind.HOT_BROKER, NODE, State.FOUND)
     assert hot.reason.startswith("broker 1000 was hot in 25 of the last 25 min: CPU 90% (peers 20%, its own past 20%)")
     assert scene.advice() is None, "it may pass by itself"

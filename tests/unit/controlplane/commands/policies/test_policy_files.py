@@ -7,7 +7,7 @@ import pytest
 from controlplane.commands.policies.files import PoliciesUnreadable, judge_text, parse, read_texts, try_out
 from controlplane.commands.policies.gate import PolicyGate
 from controlplane.commands.policies.store import PolicyStore
-from providers.price_book import PriceBook
+from providers.price_list import PriceList
 from tests.builders import a_view
 from tests.unit.docs.doc_pages import ROOT
 from tests.unit.events.spec_texts import ORDERS, document
@@ -48,20 +48,20 @@ def test_a_name_is_given_once() -> None:
 
 def test_a_policy_carries_its_own_tests() -> None:
     policies = parse({"p.yaml": with_test("refused", "3 brokers")})
-    assert [(trial.test, trial.fault) for trial in try_out(policies, PriceBook())] == [("three", "")]
+    assert [(trial.test, trial.fault) for trial in try_out(policies, PriceList())] == [("three", "")]
 
 
 @pytest.mark.parametrize(("expect", "says"), [("allowed", ""), ("refused", "something else")])
 def test_a_test_that_fails_says_what_was_answered(expect: str, says: str) -> None:
-    (trial,) = try_out(parse({"p.yaml": with_test(expect, says)}), PriceBook())
+    (trial,) = try_out(parse({"p.yaml": with_test(expect, says)}), PriceList())
     assert "3 brokers, at most 2 may be" in trial.fault
 
 
 def test_a_spec_is_judged_as_a_whole_file() -> None:
-    verdict = judge_text(parse({"p.yaml": POLICY}), ORDERS, file="orders.yaml", book=PriceBook())
+    verdict = judge_text(parse({"p.yaml": POLICY}), ORDERS, file="orders.yaml", price_list=PriceList())
     assert verdict.word == "refused"
     with pytest.raises(ValueError, match="KafkaCluster"):
-        judge_text((), "kind: nonsense\n", file="x.yaml", book=PriceBook())
+        judge_text((), "kind: nonsense\n", file="x.yaml", price_list=PriceList())
 
 
 def test_a_link_is_no_policy(tmp_path: Path) -> None:
@@ -117,6 +117,6 @@ def test_the_policies_to_start_from_pass_their_own_tests() -> None:
     files = sorted((ROOT / "examples" / "policies").glob("*.yaml"))
     assert files
     for file in files:
-        trials = try_out(parse({file.name: file.read_text()}), PriceBook())
+        trials = try_out(parse({file.name: file.read_text()}), PriceList())
         assert trials, f"{file.name} has no tests"
         assert not [trial for trial in trials if trial.fault], file.name

@@ -16,10 +16,10 @@ from controlplane.commands.policies.judge import (
 from controlplane.commands.policies.model import Limits, Money, Policy, Reserved, Selector, TierLimits
 from events.spec.model import KafkaClusterDocument
 from events.spec.topic_model import KafkaTopicDocument
-from providers.price_book import PriceBook
+from providers.price_list import PriceList
 from tests.unit.events.spec_texts import document
 
-BOOK = PriceBook()
+PRICE_LIST = PriceList()
 ORDERS = document()
 
 
@@ -55,14 +55,14 @@ def a_topic(name: str = "clicks", partitions: int = 3, **spec: object) -> KafkaT
 def refused(
     policy: Policy, before: KafkaClusterDocument | None, after: KafkaClusterDocument, rolling: int = 0
 ) -> list[str]:
-    verdict = judge_cluster([policy], ClusterChange(before, after, rolling), BOOK)
+    verdict = judge_cluster([policy], ClusterChange(before, after, rolling), PRICE_LIST)
     return [refusal.message for refusal in verdict.refusals]
 
 
 def reserved(
     policy: Policy, before: KafkaClusterDocument | None, after: KafkaClusterDocument, rolling: int = 0
 ) -> list[str]:
-    verdict = judge_cluster([policy], ClusterChange(before, after, rolling), BOOK)
+    verdict = judge_cluster([policy], ClusterChange(before, after, rolling), PRICE_LIST)
     return [reason.what for reason in verdict.reasons]
 
 
@@ -180,19 +180,19 @@ def in_cloud(cloud: str = "aws") -> KafkaClusterDocument:
 
 def test_a_price_nobody_knows_asks_a_person() -> None:
     policy = a_policy(limits=Limits(monthly_cost=Money(amount=Decimal(10), currency="XTS")))
-    verdict = judge_cluster([policy], ClusterChange(None, in_cloud()), BOOK)
+    verdict = judge_cluster([policy], ClusterChange(None, in_cloud()), PRICE_LIST)
     assert verdict.word == "reserved"
     assert "is unknown" in verdict.reasons[0].what
 
 
 def test_a_machine_of_ones_own_costs_nothing() -> None:
     policy = a_policy(limits=Limits(monthly_cost=Money(amount=Decimal(0), currency="EUR")))
-    assert judge_cluster([policy], ClusterChange(None, ORDERS), BOOK).word == "allowed"
+    assert judge_cluster([policy], ClusterChange(None, ORDERS), PRICE_LIST).word == "allowed"
 
 
 def test_a_place_without_a_price_list_is_unknown_and_not_free() -> None:
     policy = a_policy(reserved=Reserved(monthly_cost=Money(amount=Decimal(10), currency="EUR")))
-    verdict = judge_cluster([policy], ClusterChange(None, in_cloud("moon")), BOOK)
+    verdict = judge_cluster([policy], ClusterChange(None, in_cloud("moon")), PRICE_LIST)
     assert verdict.word == "reserved"
 
 
@@ -200,7 +200,7 @@ def test_a_change_that_asks_for_no_more_is_not_held_to_prices() -> None:
     policy = a_policy(limits=Limits(monthly_cost=Money(amount=Decimal(10), currency="XTS")))
     before = in_cloud()
     after = before.model_copy(update={"metadata": before.metadata.model_copy(update={"owner": "search"})})
-    assert judge_cluster([policy], ClusterChange(before, after), BOOK).word == "allowed"
+    assert judge_cluster([policy], ClusterChange(before, after), PRICE_LIST).word == "allowed"
 
 
 # --- what holds for all ---------------------------------------------------------------------------------------------
@@ -225,7 +225,10 @@ def test_one_policy_more_never_allows_more(
     policies: list[Policy], more: list[Policy], before: KafkaClusterDocument | None, after: KafkaClusterDocument
 ) -> None:
     change = ClusterChange(before, after)
-    fewer, all_of_them = judge_cluster(policies, change, BOOK), judge_cluster([*policies, *more], change, BOOK)
+    fewer, all_of_them = (
+        judge_cluster(policies, change, PRICE_LIST),
+        judge_cluster([*policies, *more], change, PRICE_LIST),
+    )
     assert STRENGTH[fewer.word] <= STRENGTH[all_of_them.word]
 
 
@@ -235,5 +238,5 @@ def test_nobody_leaves_the_reach_of_a_policy_by_the_very_change_it_forbids(
     selector: Selector, before: KafkaClusterDocument, after: KafkaClusterDocument
 ) -> None:
     policy = a_policy(selector, Limits(max_brokers=0))
-    if judge_cluster([policy], ClusterChange(None, before), BOOK).word == "refused" and before != after:
-        assert judge_cluster([policy], ClusterChange(before, after), BOOK).word == "refused"
+    if judge_cluster([policy], ClusterChange(None, before), PRICE_LIST).word == "refused" and before != after:
+        assert judge_cluster([policy], ClusterChange(before, after), PRICE_LIST).word == "refused"

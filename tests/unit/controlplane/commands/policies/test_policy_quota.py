@@ -17,13 +17,13 @@ from controlplane.commands.policies.model import Limits, Money, Policy, Quota, S
 from controlplane.commands.policies.quota import OtherCluster, judge_cluster_quotas, judge_topic_quotas
 from controlplane.commands.policies.store import PolicySet
 from events.spec.model import KafkaClusterDocument
-from providers.price_book import PriceBook
+from providers.price_list import PriceList
 from tests.unit.controlplane.api.portal_house import House
 from tests.unit.controlplane.api.test_proposals import Shelved
 from tests.unit.controlplane.commands.policies.test_policy_judge import a_policy, a_topic, orders
 from tests.unit.events.spec_texts import ORDERS
 
-BOOK = PriceBook()
+PRICE_LIST = PriceList()
 TEAM = ORDERS.replace("name: orders", "name: orders\n  owner: payments")
 
 
@@ -40,7 +40,7 @@ def cluster(owner: str = "payments", brokers: int = 3, **labels: str) -> KafkaCl
 def judged(
     policy: Policy, before: KafkaClusterDocument | None, after: KafkaClusterDocument, *others: KafkaClusterDocument
 ) -> PolicyDecision:
-    return judge_cluster_quotas([policy], ClusterChange(before, after), [OtherCluster(o) for o in others], BOOK)
+    return judge_cluster_quotas([policy], ClusterChange(before, after), [OtherCluster(o) for o in others], PRICE_LIST)
 
 
 def test_brokers_of_a_team_are_counted_over_all_its_clusters() -> None:
@@ -128,9 +128,9 @@ def test_a_quota_holds_growth_to_the_sum_and_nothing_else(
 
 def test_an_account_that_is_not_on_the_list_is_refused() -> None:
     policy = a_policy(limits=Limits(accounts=("local/default",)))
-    assert judge_cluster([policy], ClusterChange(None, cluster()), BOOK).word == "allowed"
+    assert judge_cluster([policy], ClusterChange(None, cluster()), PRICE_LIST).word == "allowed"
     other = a_policy(limits=Limits(accounts=("aws/payments",)))
-    refusal = judge_cluster([other], ClusterChange(None, cluster()), BOOK).refusals[0]
+    refusal = judge_cluster([other], ClusterChange(None, cluster()), PRICE_LIST).refusals[0]
     assert "`local/default` is not allowed" in refusal.message
     assert refusal.path[-2:] == ("place", "account")
 
@@ -145,7 +145,7 @@ POLICY = {
 
 def tried(**test: Any) -> str:
     text = json.dumps({**POLICY, "tests": [{"name": "t", **test}]})  # JSON is YAML without anchors
-    (trial,) = try_out(parse({"p.yaml": text}), BOOK)
+    (trial,) = try_out(parse({"p.yaml": text}), PRICE_LIST)
     return trial.fault
 
 
@@ -180,8 +180,8 @@ class OnePolicy:
 
         return PolicySet((self.policy,))
 
-    def prices(self) -> PriceBook:
-        return BOOK
+    def prices(self) -> PriceList:
+        return PRICE_LIST
 
 
 def applied(house: House, text: str) -> tuple[bool, str]:

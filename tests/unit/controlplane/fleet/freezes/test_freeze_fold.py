@@ -68,7 +68,7 @@ def test_a_thaw_ends_it_and_only_it() -> None:
     log.tell(declared("freeze-2"))
     log.tell(facts.FreezeThawed("freeze-1", "over"))
     assert log.left() == ["freeze-2"]
-    thaw = log.keeper.book().by_id["freeze-1"].thaw
+    thaw = log.keeper.fold().by_id["freeze-1"].thaw
     assert thaw is not None
     assert (thaw.by, thaw.reason) == ("person:anna", "over")
 
@@ -79,8 +79,8 @@ def test_a_thaw_of_what_is_over_or_unknown_changes_nothing() -> None:
     log.tell(facts.FreezeThawed("freeze-9", "over"))
     log.tell(facts.FreezeThawed("freeze-1", "late"), at=NOW + 2 * HOUR)
     assert log.left() == ["freeze-1"]
-    assert log.keeper.book().by_id["freeze-1"].thaw is None
-    assert log.keeper.book().version == 3
+    assert log.keeper.fold().by_id["freeze-1"].thaw is None
+    assert log.keeper.fold().version == 3
 
 
 def test_what_cannot_be_read_holds_the_whole_fleet_for_as_long_as_any_freeze_may_and_can_be_thawed() -> None:

@@ -23,12 +23,12 @@ def store(engine_or_memory) -> EventStore:
     return SqlEventStore(engine_or_memory, clock=lambda: NOON)
 
 
-def book_on(store: EventStore, *, now: datetime = NOON) -> ProposalFold:
+def fold_on(store: EventStore, *, now: datetime = NOON) -> ProposalFold:
     """A server of its own."""
     return ProposalFold(store, lambda: now)
 
 
-def propose(book: ProposalFold, key: str = "k1", digest: str = "d1") -> ProposalView:
+def propose(fold: ProposalFold, key: str = "k1", digest: str = "d1") -> ProposalView:
     def made(number: str, expires_at: datetime) -> facts.ProposalMade:
         return facts.ProposalMade(
             id=number,
@@ -48,66 +48,66 @@ def propose(book: ProposalFold, key: str = "k1", digest: str = "d1") -> Proposal
             expires_at=expires_at,
         )
 
-    return book.propose(made, actor="person:ada", key=key)
+    return fold.propose(made, actor="person:ada", key=key)
 
 
-def decide(book: ProposalFold, number: str, by: str) -> bool:
+def decide(fold: ProposalFold, number: str, by: str) -> bool:
     try:
-        book.decide(number, facts.ProposalApproved(number, f"user:{by}", ""), actor=f"person:{by}")
+        fold.decide(number, facts.ProposalApproved(number, f"user:{by}", ""), actor=f"person:{by}")
     except CommandRefused:
         return False
     return True
 
 
 def test_a_proposal_is_read_back_by_every_server(store) -> None:
-    made = propose(book_on(store))
-    found = book_on(store).get(made.id)
+    made = propose(fold_on(store))
+    found = fold_on(store).get(made.id)
     assert (found.state, found.made, found.made.expires_at) == (ProposalState.OPEN, made.made, NOON + LIFE)
 
 
 def test_a_retry_and_the_same_change_record_nothing_more(store) -> None:
-    book = book_on(store)
-    assert propose(book).id == propose(book_on(store)).id == propose(book, key="k2").id
+    fold = fold_on(store)
+    assert propose(fold).id == propose(fold_on(store)).id == propose(fold, key="k2").id
     assert store.head() == 1
-    assert propose(book, key="k3", digest="d2").id != propose(book).id
+    assert propose(fold, key="k3", digest="d2").id != propose(fold).id
 
 
 def test_the_same_change_is_asked_for_anew_once_the_first_is_over(store) -> None:
-    first = propose(book_on(store))
-    later = book_on(store, now=NOON + LIFE + timedelta(seconds=1))
+    first = propose(fold_on(store))
+    later = fold_on(store, now=NOON + LIFE + timedelta(seconds=1))
     assert propose(later, key="k2").id != first.id
 
 
 def test_of_many_who_decide_at_once_one_is_first(store) -> None:
-    number = propose(book_on(store)).id
+    number = propose(fold_on(store)).id
     names = [f"u{n}" for n in range(6)]
-    books = [book_on(store) for _ in names]
+    folds = [fold_on(store) for _ in names]
     with ThreadPoolExecutor(len(names)) as pool:
-        decided = list(pool.map(lambda pair: decide(pair[0], number, pair[1]), zip(books, names, strict=True)))
+        decided = list(pool.map(lambda pair: decide(pair[0], number, pair[1]), zip(folds, names, strict=True)))
     assert sum(decided) == 1
     first = names[decided.index(True)]
-    assert book_on(store).get(number).decided_by == f"user:{first}"
+    assert fold_on(store).get(number).decided_by == f"user:{first}"
     assert store.head() == 2
 
 
 @pytest.mark.parametrize("last", [facts.ProposalRejected, facts.ProposalVoided])
 def test_what_is_over_stays_over(store, last) -> None:
-    book = book_on(store)
-    number = propose(book).id
+    fold = fold_on(store)
+    number = propose(fold).id
     fact = last(number, "user:bob", "no") if last is facts.ProposalRejected else last(number, "moved")
-    book.decide(number, fact, actor="person:bob")
-    assert not decide(book, number, "cid")
+    fold.decide(number, fact, actor="person:bob")
+    assert not decide(fold, number, "cid")
     with pytest.raises(CommandRefused):
-        book.decide(number, facts.ProposalExecuted(number, "x"), actor="person:cid")
+        fold.decide(number, facts.ProposalExecuted(number, "x"), actor="person:cid")
 
 
 def test_nothing_is_done_that_nobody_agreed_to(store) -> None:
-    book = book_on(store)
-    number = propose(book).id
+    fold = fold_on(store)
+    number = propose(fold).id
     with pytest.raises(CommandRefused):
-        book.decide(number, facts.ProposalExecuted(number, "x"), actor="person:ada")
+        fold.decide(number, facts.ProposalExecuted(number, "x"), actor="person:ada")
 
 
 def test_an_unknown_proposal_is_told(store) -> None:
     with pytest.raises(ProposalNotFound):
-        book_on(store).decide("nope", facts.ProposalVoided("nope", "x"), actor="person:ada")
+        fold_on(store).decide("nope", facts.ProposalVoided("nope", "x"), actor="person:ada")

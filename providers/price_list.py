@@ -14,7 +14,7 @@ CLOUDS = ("aws", "google", "azure", "digitalocean", "upcloud", "hetzner")
 
 
 @dataclass(frozen=True, slots=True)
-class PriceBook:
+class PriceList:
     """One reading of it. Without `catalog.yaml` it knows what is sold, and no price."""
 
     overrides: Overrides = field(default_factory=Overrides)
@@ -45,17 +45,17 @@ class PriceBook:
         return self.overrides.regions(cloud) or ("",)
 
 
-def read_price_book(home: Path) -> PriceBook:
-    """The book as it is in a home now. Raises `PlaceUnknown` when `catalog.yaml` makes no sense."""
+def read_price_list(home: Path) -> PriceList:
+    """The price list as it is in a home now. Raises `PlaceUnknown` when `catalog.yaml` makes no sense."""
     path = home / FILE_NAME
     try:
         about = path.stat()
     except OSError:
-        return PriceBook(read_overrides(path))
-    return _book(path, about.st_mtime_ns, about.st_size, about.st_ino)
+        return PriceList(read_overrides(path))
+    return _read(path, about.st_mtime_ns, about.st_size, about.st_ino)
 
 
 @lru_cache(maxsize=8)
-def _book(path: Path, _written_ns: int, _size_bytes: int, _inode: int) -> PriceBook:
+def _read(path: Path, _written_ns: int, _size_bytes: int, _inode: int) -> PriceList:
     """Read once for each time it was written: with all types of a cloud it takes a second."""
-    return PriceBook(read_overrides(path))
+    return PriceList(read_overrides(path))

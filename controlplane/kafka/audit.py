@@ -76,7 +76,7 @@ class Audit:
         return self.lost == 0 and self.duplicated == 0
 
 
-class Ledger:
+class AcknowledgedRecords:
     """What was sent and acknowledged, by producer. Thread-safe."""
 
     def __init__(self) -> None:

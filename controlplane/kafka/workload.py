@@ -1,7 +1,7 @@
 """Real traffic through a cluster while it is changed under it: an idempotent acks=all producer and a group
 consumer.
 
-Every record is named and booked in a ledger, so `audit()` can say afterwards whether one was lost or stored
+Every record is named and noted with its acknowledgement, so `audit()` can say afterwards whether one was lost or stored
 twice.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 
-from controlplane.kafka.audit import Audit, Ledger, RecordName, read_names, record
+from controlplane.kafka.audit import AcknowledgedRecords, Audit, RecordName, read_names, record
 from controlplane.kafka.errors import KafkaUnavailable
 
 _TICK_S = 0.05
@@ -37,7 +37,7 @@ class Workload:
         self._bootstrap = bootstrap
         self._topic, self._group = topic, group
         self._records_per_s, self._record_bytes = records_per_s, record_bytes
-        self._ledger = Ledger()
+        self._records = AcknowledgedRecords()
         self._topics = {topic}
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
@@ -47,7 +47,7 @@ class Workload:
     @property
     def acknowledged(self) -> int:
         """Records acknowledged so far, fills included."""
-        return self._ledger.acknowledged
+        return self._records.acknowledged
 
     @property
     def consumed(self) -> int:
@@ -84,12 +84,12 @@ class Workload:
         Raises KafkaUnavailable when some are not acknowledged in time.
         """
         self._topics.add(topic)
-        producer, number = self._producer(linger_ms=20), self._ledger.new_producer()
+        producer, number = self._producer(linger_ms=20), self._records.new_producer()
         records = -(-total_bytes // record_bytes)
         for _ in range(records):
             self._send(producer, topic, number, record_bytes)
         producer.flush(timeout_s)
-        missing = records - self._ledger.acknowledged_of(number)
+        missing = records - self._records.acknowledged_of(number)
         if missing:
             why = f"{missing} of {records} records are not acknowledged after {timeout_s:.0f} s"
             raise KafkaUnavailable(what=f"filling {topic}", where=self._servers(), why=why)
@@ -97,10 +97,10 @@ class Workload:
 
     def audit(self, *, timeout_s: float = 180.0) -> Audit:
         """Read all topics that were written, from the beginning, and compare. Call it after `stop()`."""
-        return self._ledger.audit(read_names(self._servers(), sorted(self._topics), timeout_s=timeout_s))
+        return self._records.audit(read_names(self._servers(), sorted(self._topics), timeout_s=timeout_s))
 
     def _produce(self) -> None:
-        producer, number = self._producer(linger_ms=5), self._ledger.new_producer()
+        producer, number = self._producer(linger_ms=5), self._records.new_producer()
         began, sent = time.monotonic(), 0
         while not self._stop.wait(_TICK_S):
             due = int((time.monotonic() - began) * self._records_per_s)
@@ -134,13 +134,13 @@ class Workload:
             consumer.close()
 
     def _send(self, producer: Producer, topic: str, number: int, size_bytes: int) -> None:
-        name: RecordName = (number, self._ledger.next_sequence(number))
+        name: RecordName = (number, self._records.next_sequence(number))
 
         def delivered(error: KafkaError | None, message: Any) -> None:
             if error is None:
-                self._ledger.acknowledge(name, (topic, message.partition(), message.offset()))
+                self._records.acknowledge(name, (topic, message.partition(), message.offset()))
             else:
-                self._ledger.fail()
+                self._records.fail()
 
         while True:
             try:

@@ -24,7 +24,7 @@ class NodeAddresses:
             self._write(cluster_uid, node, {"address": address, "installation_id": installation_id, "bound_to": None})
 
     def destroy(self, cluster_uid: str, node: str) -> None:
-        """Forget the node's address; the ledger keeps it, so nobody else ever gets it."""
+        """Forget the node's address; the record keeps it, so nobody else ever gets it."""
         there = self.read(cluster_uid, node)
         if there is not None and there["bound_to"] is not None:
             raise ResourceConflict(

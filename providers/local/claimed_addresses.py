@@ -1,7 +1,7 @@
 """Addresses of VMs and nodes, claimed machine-wide: two installations on one machine never share one.
 
 A claim is a file named like the address in a folder all installations of the machine use
-(KEDGE_LOCAL_CLAIMS). An installation also keeps a ledger of every address it ever gave out, by owner: the
+(KEDGE_LOCAL_CLAIMS). An installation also keeps a record of every address it ever gave out, by owner: the
 same owner always gets the same one again, and no address is given to a second owner, because events name
 addresses for ever.
 """
@@ -97,7 +97,7 @@ class ClaimedAddresses:
         return "root" not in claim or _proved_missing(Path(claim["root"]))
 
     def _read_or_rebuild(self) -> Record:
-        """Under the lock. A lost ledger is made again from the claims, which are outside the installation."""
+        """Under the lock. A lost record is made again from the claims, which are outside the installation."""
         if (record := read_record(self._path)) is not None:
             return record
         claims = ((path.name, _claim_in(path)) for path in self.claims.glob("[0-9]*.*"))

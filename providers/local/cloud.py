@@ -180,22 +180,22 @@ class LocalCloud:
         alone, there = f"{uid}/{node}", f"{uid}/{node}@{layout.region}"
         record = NodeAddresses(layout).read(uid, node)
         if record is not None:
-            return there if self._ledger().known(there) == record["address"] else alone
+            return there if self._claims().known(there) == record["address"] else alone
         others = (Layout(self.root, region) for region in REGIONS if region != layout.region)
         return there if any(NodeAddresses(other).read(uid, node) for other in others) else alone
 
     def _choose_address(self, owner: str, recorded: str | None) -> str:
-        ledger = self._ledger()
-        address = recorded or ledger.address_for(owner)
+        claims = self._claims()
+        address = recorded or claims.address_for(owner)
         if name_of(address) != self.network:
             raise errors.ResourceConflict(
                 f"{owner} has the address {address} of the network {name_of(address)}, and VMs of two networks do not "
                 f"reach each other: serve with KEDGE_CLOUDS__VM_NETWORK={name_of(address)}, or delete the cluster first"
             )
-        ledger.adopt(owner, address)
+        claims.adopt(owner, address)
         return address
 
-    def _ledger(self) -> ClaimedAddresses:
+    def _claims(self) -> ClaimedAddresses:
         return ClaimedAddresses(self.root, self.installation_id, claims_dir(), RANGES[self.network])
 
     def _reach(self, place: Place) -> Layout:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import Producer
 
-from controlplane.kafka.audit import Ledger, read_names, record
+from controlplane.kafka.audit import AcknowledgedRecords, read_names, record
 from controlplane.kafka.workload import Workload
 from tests.kafka_processes import KafkaProcesses
 from tests.kafka_topics import create_topic
@@ -58,18 +58,18 @@ def test_a_client_as_it_comes_reports_a_record_that_no_log_holds(
     proxy: RefusingProxy, request: pytest.FixtureRequest
 ) -> None:
     """The fact itself. Once a librdkafka no longer does so, this fails, and `docs/producers.md` may be mended."""
-    topic, ledger = request.node.topic, Ledger()
+    topic, records = request.node.topic, AcknowledgedRecords()
     producer, number = Producer({"bootstrap.servers": SERVERS, "enable.idempotence": True, "linger.ms": 0}), 0
-    ledger.new_producer()
+    records.new_producer()
     producer.list_topics(topic, timeout=10)
     proxy.armed.set()
     for _ in range(5):
-        name = (number, ledger.next_sequence(number))
+        name = (number, records.next_sequence(number))
         producer.produce(
-            topic, record(name, 100), on_delivery=lambda error, _, name=name: error or ledger.acknowledge(name)
+            topic, record(name, 100), on_delivery=lambda error, _, name=name: error or records.acknowledge(name)
         )
         producer.poll(0.2)
         time.sleep(0.2)
     assert producer.flush(30) == 0
-    audit = ledger.audit(read_names(SERVERS, [topic]))
+    audit = records.audit(read_names(SERVERS, [topic]))
     assert (audit.acknowledged, audit.lost, audit.lost_examples) == (5, 1, ((0, 0),))

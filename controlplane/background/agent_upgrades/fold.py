@@ -48,38 +48,38 @@ class AgentReleases:
         return next((r for r in self.releases if r.version == version), None)
 
 
-def folded(ledger: AgentReleases, history: Iterable[Recorded]) -> AgentReleases:
-    """The ledger after all these events."""
+def folded(fold: AgentReleases, history: Iterable[Recorded]) -> AgentReleases:
+    """The fold after all these events."""
     for recorded in history:
-        ledger = evolve(ledger, recorded)
-    return ledger
+        fold = evolve(fold, recorded)
+    return fold
 
 
-def evolve(ledger: AgentReleases, recorded: Recorded) -> AgentReleases:
-    """The ledger after one event; what cannot be placed makes it unreadable, and no VM is asked for anything then."""
-    if ledger.unreadable:
-        return replace(ledger, version=recorded.version)
+def evolve(fold: AgentReleases, recorded: Recorded) -> AgentReleases:
+    """The fold after one event; what cannot be placed makes it unreadable, and no VM is asked for anything then."""
+    if fold.unreadable:
+        return replace(fold, version=recorded.version)
     try:
-        return replace(_after(ledger, decode(recorded), recorded), version=recorded.version)
+        return replace(_after(fold, decode(recorded), recorded), version=recorded.version)
     except (EventsError, LookupError, ValueError) as error:
         reason = f"event {recorded.position} ({recorded.type}): {type(error).__name__}: {error}"
-        return replace(ledger, version=recorded.version, unreadable=reason)
+        return replace(fold, version=recorded.version, unreadable=reason)
 
 
-def _after(ledger: AgentReleases, event: object, recorded: Recorded) -> AgentReleases:
+def _after(fold: AgentReleases, event: object, recorded: Recorded) -> AgentReleases:
     match event:
         case facts.AgentPublished():
-            if ledger.of(event.version) is not None:
+            if fold.of(event.version) is not None:
                 raise ValueError(f"{event.version} was published before")
             release = Release(event, recorded.recorded_at, recorded.actor)
-            return replace(ledger, releases=(*ledger.releases, release))
+            return replace(fold, releases=(*fold.releases, release))
         case facts.AgentWithdrawn():
-            if ledger.of(event.version) is None:
+            if fold.of(event.version) is None:
                 raise LookupError(f"{event.version} was never published")
             why = event.reason or "withdrawn"
-            changed = (replace(r, withdrawn=why) if r.version == event.version else r for r in ledger.releases)
-            return replace(ledger, releases=tuple(changed))
+            changed = (replace(r, withdrawn=why) if r.version == event.version else r for r in fold.releases)
+            return replace(fold, releases=tuple(changed))
         case facts.AgentRolloutResumed():
-            return replace(ledger, resumed_at=recorded.recorded_at)
+            return replace(fold, resumed_at=recorded.recorded_at)
         case _:
             raise LookupError(f"no rule for event type {recorded.type}")

@@ -48,26 +48,26 @@ class AgentUpgradeReconciler:
     freezes: FreezeCache = field(default_factory=FreezeCache)
     asked: UpgradeOrders = field(default_factory=lambda: UpgradeOrders({}))
     """What the last look came to."""
-    _ledger: AgentReleases = field(default_factory=AgentReleases)
+    _fold: AgentReleases = field(default_factory=AgentReleases)
     _through: dict[str, tuple[int, str, datetime]] = field(default_factory=dict)
     """Uid -> stream version and agents' version at which every VM of it was found through, and when."""
 
-    def ledger(self) -> AgentReleases:
+    def fold(self) -> AgentReleases:
         """As of now. Raises StoreUnavailable."""
-        self._ledger = folded(self._ledger, self.store.read_stream(AGENTS, self._ledger.version))
-        return self._ledger
+        self._fold = folded(self._fold, self.store.read_stream(AGENTS, self._fold.version))
+        return self._fold
 
     def poll(self) -> None:
         """One look over the fleet. Raises EventsError, RoundIncomplete among them."""
-        ledger = self.ledger()
-        if not ledger.releases:
+        fold = self.fold()
+        if not fold.releases:
             return
         self.fleet.catch_up()
         this_round = Round("agents")
-        self._look(ledger, this_round)
+        self._look(fold, this_round)
         this_round.close()
 
-    def _look(self, ledger: AgentReleases, this_round: Round) -> None:
+    def _look(self, fold: AgentReleases, this_round: Round) -> None:
         now = self.clock()
         views = [v for v in self.fleet.views() if v.document is not None and not v.deleted and not v.requests.tombstone]
         views.sort(key=lambda v: (stage(v), v.name))
@@ -78,12 +78,12 @@ class AgentUpgradeReconciler:
                     heard = self._hear(view, now) or heard
         if heard:
             return  # the next look goes by what was recorded
-        release = ledger.wanted
+        release = fold.wanted
         if release is None:
             self.asked = UpgradeOrders({})
             return
         members, seen = self._members(views, release, now, this_round)
-        progress = _progress(views, release, ledger.resumed_at)
+        progress = _progress(views, release, fold.resumed_at)
         self.asked = next_asks(members, progress, now, soak=self.soak, at_once=self.at_once)
         for view in views:
             if view.uid in self.asked.asks:

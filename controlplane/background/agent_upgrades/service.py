@@ -78,10 +78,10 @@ class AgentReleaseService:
     def standing(self) -> AgentReleaseStatus:
         """As of now; the reports of the whole fleet in one read."""
         keeper = self.keeper
-        ledger, now = keeper.ledger(), keeper.clock()
-        release, releases = ledger.wanted, tuple(reversed(ledger.releases))
+        fold, now = keeper.fold(), keeper.clock()
+        release, releases = fold.wanted, tuple(reversed(fold.releases))
         if release is None:
-            return AgentReleaseStatus(releases, waits=ledger.unreadable)
+            return AgentReleaseStatus(releases, waits=fold.unreadable)
         clusters = []
         for view, reports in self._heard():
             vms = tuple(
@@ -90,7 +90,7 @@ class AgentReleaseService:
             left = any(vm.state in ("behind", "failed") for vm in vms)
             waits = blocked_by(view, keeper.freezes.left(now), now) if left else ""
             clusters.append(ClusterAgents(view.name, stage_word(stage(view)), vms, waits))
-        return AgentReleaseStatus(releases, release, tuple(clusters), ledger.unreadable or keeper.asked.waits)
+        return AgentReleaseStatus(releases, release, tuple(clusters), fold.unreadable or keeper.asked.waits)
 
     def publish(self, version: str, builds: Sequence[Offered], *, notes: str, actor: str, command_id: str) -> str:
         """Signs and publishes. The same builds under the same version again change nothing. Raises `CommandRefused`."""
@@ -105,8 +105,8 @@ class AgentReleaseService:
 
         left = self._left_out({b.platform for b in offered})
 
-        def decide(ledger: AgentReleases) -> tuple[object | None, str]:
-            known = ledger.of(version)
+        def decide(fold: AgentReleases) -> tuple[object | None, str]:
+            known = fold.of(version)
             if known is None:
                 there = ", ".join(b.platform for b in offered)
                 words = f"agent {version} is published for {there}; one VM is upgraded first (`kedge agents`){left}"
@@ -151,14 +151,14 @@ class AgentReleaseService:
     def withdraw(self, version: str, *, reason: str, actor: str, command_id: str) -> str:
         """No VM is to run it any more. Idempotent. Raises `CommandRefused`."""
 
-        def decide(ledger: AgentReleases) -> tuple[object | None, str]:
-            known = ledger.of(version)
+        def decide(fold: AgentReleases) -> tuple[object | None, str]:
+            known = fold.of(version)
             if known is None:
-                there = ", ".join(r.version for r in ledger.releases[-10:]) or "none"
+                there = ", ".join(r.version for r in fold.releases[-10:]) or "none"
                 raise CommandRefused("agent-not-found", f"there is no agent {version!r}; there is {there}")
             if known.withdrawn:
                 return None, f"agent {version} was withdrawn already: {known.withdrawn}"
-            before = next((r for r in reversed(ledger.releases) if not r.withdrawn and r.version != version), None)
+            before = next((r for r in reversed(fold.releases) if not r.withdrawn and r.version != version), None)
             back = f"VMs go to {before.version}" if before else "no other one is there: VMs keep what they run"
             return facts.AgentWithdrawn(version, reason), f"agent {version} is withdrawn; {back}"
 
@@ -182,10 +182,10 @@ class AgentReleaseService:
         )
 
     def _look(self) -> AgentReleases:
-        ledger = self.keeper.ledger()
-        if ledger.unreadable:
-            raise CommandRefused("agents-unreadable", f"what was published cannot be read: {ledger.unreadable}")
-        return ledger
+        fold = self.keeper.fold()
+        if fold.unreadable:
+            raise CommandRefused("agents-unreadable", f"what was published cannot be read: {fold.unreadable}")
+        return fold
 
 
 def _built(signer: AgentSigner, version: str, build: Offered) -> facts.AgentBuilt:

@@ -25,20 +25,20 @@ class SourceFold:
         return self.applied.commit if self.applied is not None else None
 
 
-def read_ledger(store: EventStore, known: SourceFold) -> SourceFold:
+def read_source_fold(store: EventStore, known: SourceFold) -> SourceFold:
     """Reads what was recorded since `known`; `SourceFold(name)` knows nothing yet. Raises StoreUnavailable."""
-    ledger = known
+    fold = known
     for recorded in store.read_stream(source_stream(known.name), known.version):
-        ledger = replace(_after(ledger, decode(recorded)), version=recorded.version)
-    return ledger
+        fold = replace(_after(fold, decode(recorded)), version=recorded.version)
+    return fold
 
 
-def record(store: EventStore, ledger: SourceFold, fact: object, *, actor: str) -> SourceFold:
+def record(store: EventStore, fold: SourceFold, fact: object, *, actor: str) -> SourceFold:
     """Appends a fact. Raises StreamConflict when somebody else wrote meanwhile: read again."""
-    stream = source_stream(ledger.name)
-    event = encode(fact, derived_id("source", stream, str(ledger.version), repr(fact)))
-    recorded = store.append(stream, [event], expected_version=ledger.version, origin=Origin(actor=actor))
-    return replace(_after(ledger, fact), version=recorded[-1].version)
+    stream = source_stream(fold.name)
+    event = encode(fact, derived_id("source", stream, str(fold.version), repr(fact)))
+    recorded = store.append(stream, [event], expected_version=fold.version, origin=Origin(actor=actor))
+    return replace(_after(fold, fact), version=recorded[-1].version)
 
 
 def source_stream(name: str) -> str:
@@ -46,13 +46,13 @@ def source_stream(name: str) -> str:
     return f"source-{name}"
 
 
-def _after(ledger: SourceFold, fact: object) -> SourceFold:
+def _after(fold: SourceFold, fact: object) -> SourceFold:
     match fact:
         case facts.SourceApplied():
-            return replace(ledger, applied=fact, rewritten="", accepted="")
+            return replace(fold, applied=fact, rewritten="", accepted="")
         case facts.SourceRewritten(found=found):
-            return replace(ledger, rewritten=found)
+            return replace(fold, rewritten=found)
         case facts.SourceAccepted(commit=commit):
-            return replace(ledger, accepted=commit)
+            return replace(fold, accepted=commit)
         case _:
             raise TypeError(f"a {type(fact).__name__} in the stream of a source")

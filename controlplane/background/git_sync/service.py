@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from controlplane.background.git_sync.fold import SourceFold, read_ledger, record
+from controlplane.background.git_sync.fold import SourceFold, read_source_fold, record
 from controlplane.background.git_sync.signing import Signature
 from controlplane.background.git_sync.status import HELD_BY_LEADER, SourceStatus, SourceStatuses
 from controlplane.cluster.commands import CommandRefused
@@ -56,19 +56,19 @@ class SourceService:
         Raises SourceNotFound, CommandRefused, StreamConflict.
         """
         self.standing(name)
-        ledger = read_ledger(self.store, SourceFold(name))
-        if ledger.accepted == commit:
+        fold = read_source_fold(self.store, SourceFold(name))
+        if fold.accepted == commit:
             return f"{commit[:7]} is accepted already"
-        if not ledger.rewritten or ledger.rewritten != commit:
-            asked = f"it asks about {ledger.rewritten}" if ledger.rewritten else "it asks about none"
-            then = f"kedge sources accept {name} --commit {ledger.rewritten}" if ledger.rewritten else "kedge sources"
+        if not fold.rewritten or fold.rewritten != commit:
+            asked = f"it asks about {fold.rewritten}" if fold.rewritten else "it asks about none"
+            then = f"kedge sources accept {name} --commit {fold.rewritten}" if fold.rewritten else "kedge sources"
             raise CommandRefused("not-asked", f"git:{name} asks nobody about the commit {commit}: {asked}", then)
-        record(self.store, ledger, facts.SourceAccepted(commit, reason or "accepted"), actor=actor)
+        record(self.store, fold, facts.SourceAccepted(commit, reason or "accepted"), actor=actor)
         self.ring(name)
         return f"{commit[:7]} of git:{name} comes into force at the next poll"
 
     def _recorded(self, standing: SourceStatus) -> SourceStatus:
-        applied = read_ledger(self.store, SourceFold(standing.binding.name)).applied
+        applied = read_source_fold(self.store, SourceFold(standing.binding.name)).applied
         told = SourceStatus(standing.binding, reason=HELD_BY_LEADER, message="another server leads and polls")
         if applied is None:
             return told

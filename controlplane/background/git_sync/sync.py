@@ -12,7 +12,7 @@ from typing import Protocol
 from controlplane.background.git_sync import problems as g
 from controlplane.background.git_sync.binding import GitBinding
 from controlplane.background.git_sync.faults import SourceFault, Stopped
-from controlplane.background.git_sync.fold import SourceFold, read_ledger, record
+from controlplane.background.git_sync.fold import SourceFold, read_source_fold, record
 from controlplane.background.git_sync.reading import CommitReader, DeclaredDocument, SourceFile, judge_rights, settle
 from controlplane.background.git_sync.repository import Repository, Tip
 from controlplane.background.git_sync.second_person import (
@@ -108,7 +108,7 @@ class SourceSync:
         self._repository = repository
         self._parts = parts
         self._reader = CommitReader()
-        self._ledger = SourceFold(binding.name)
+        self._fold = SourceFold(binding.name)
         self._read: tuple[str, tuple[SourceFile, ...]] | None = None
         self._rolling = 0
 
@@ -133,10 +133,10 @@ class SourceSync:
             raise
 
     def _look(self) -> None:
-        self._ledger = read_ledger(self._parts.store, self._ledger)
-        tip = self._repository.tip(self._ledger.commit)
+        self._fold = read_source_fold(self._parts.store, self._fold)
+        tip = self._repository.tip(self._fold.commit)
         self._refuse_if_not_leading()
-        if not tip.descends and self._ledger.accepted != tip.commit:
+        if not tip.descends and self._fold.accepted != tip.commit:
             self._ask_a_person(tip)
             return
         files = self._files(tip.commit)
@@ -378,12 +378,12 @@ class SourceSync:
 
     def _ask_a_person(self, tip: Tip) -> None:
         """The branch was rewritten: what is in force stays, until a person says that this commit is meant."""
-        before = self._ledger.commit or ""
+        before = self._fold.commit or ""
         message = f"{tip.commit[:7]} does not descend from {before[:7]}, which was applied last"
         then = f"kedge sources accept {self._binding.name} --commit {tip.commit}"
-        if self._ledger.rewritten != tip.commit:
+        if self._fold.rewritten != tip.commit:
             rewritten = facts.SourceRewritten(before, tip.commit, message)
-            self._ledger = record(self._parts.store, self._ledger, rewritten, actor=self._source)
+            self._fold = record(self._parts.store, self._fold, rewritten, actor=self._source)
         self._parts.fleet.catch_up()
         told = f"{message}. {_LAST_GOOD} Next: {then}"
         self._tell_clusters({view.name: (HISTORY_REWRITTEN, told) for view in self._ours()})
@@ -392,7 +392,7 @@ class SourceSync:
         )
 
     def _remember(self, files: Sequence[SourceFile], missing: Sequence[str], tip: Tip) -> None:
-        if self._ledger.commit == tip.commit and not self._ledger.rewritten:
+        if self._fold.commit == tip.commit and not self._fold.rewritten:
             return
         binding = self._binding
         applied = facts.SourceApplied(
@@ -407,7 +407,7 @@ class SourceSync:
             signed_by=tip.signature.by,
         )
         self._refuse_if_not_leading()
-        self._ledger = record(self._parts.store, self._ledger, applied, actor=self._source)
+        self._fold = record(self._parts.store, self._fold, applied, actor=self._source)
 
     def _put_outcome(self, files: Sequence[SourceFile], missing: Sequence[str], tip: Tip) -> None:
         problems = tuple(problem for file in files for problem in file.problems)
@@ -438,7 +438,7 @@ class SourceSync:
             message=message,
             next_step=next_step,
             is_reached=is_reached,
-            applied=self._ledger.commit or "",
+            applied=self._fold.commit or "",
             reached_at=now if is_reached else before.reached_at,
             **seen,  # type: ignore[arg-type]  # fields of Standing, all named above
         )

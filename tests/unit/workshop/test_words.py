@@ -41,7 +41,6 @@ LEFT = {
     "board": 4,
     "desk": 7,
     "keeper": 2,
-    "ledger": 4,
     "looks": 7,
     "nobody": 9,
     "relief": 1,

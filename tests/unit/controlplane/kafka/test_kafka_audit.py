@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from controlplane.kafka.audit import Ledger, Place, RecordName, log_ends, name_of, record
+from controlplane.kafka.audit import AcknowledgedRecords, Place, RecordName, log_ends, name_of, record
 from controlplane.kafka.deadline import Deadline
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.kafka.min_isr import MinIsrObserver
@@ -14,16 +14,16 @@ from planner import observed
 from planner.observed import PartitionSeen
 
 
-def booked(*, acknowledged: int, sent: int) -> Ledger:
-    ledger = Ledger()
-    producer = ledger.new_producer()
+def booked(*, acknowledged: int, sent: int) -> AcknowledgedRecords:
+    records = AcknowledgedRecords()
+    producer = records.new_producer()
     for _ in range(sent):
-        sequence = ledger.next_sequence(producer)
+        sequence = records.next_sequence(producer)
         if sequence < acknowledged:
-            ledger.acknowledge((producer, sequence))
+            records.acknowledge((producer, sequence))
         else:
-            ledger.fail()
-    return ledger
+            records.fail()
+    return records
 
 
 def found(*names: RecordName) -> dict[Place, RecordName]:
@@ -101,13 +101,13 @@ def test_time_nobody_could_look_at_is_told_apart() -> None:
 
 
 def test_of_what_is_lost_it_is_told_where_it_was_acknowledged_and_what_is_there_instead() -> None:
-    ledger = Ledger()
-    producer = ledger.new_producer()
+    records = AcknowledgedRecords()
+    producer = records.new_producer()
     for offset in range(3):
-        ledger.acknowledge((producer, ledger.next_sequence(producer)), ("orders", 4, offset))
-    taken = ledger.audit({("orders", 4, 0): (0, 0), ("orders", 4, 1): (0, 9), ("orders", 4, 2): (0, 2)})
+        records.acknowledge((producer, records.next_sequence(producer)), ("orders", 4, offset))
+    taken = records.audit({("orders", 4, 0): (0, 0), ("orders", 4, 1): (0, 9), ("orders", 4, 2): (0, 2)})
     assert taken.lost_places == ("orders-4 offset 1: (0, 9) is there, the last one read has 2",)
-    cut_off = ledger.audit({("orders", 4, 0): (0, 0)})
+    cut_off = records.audit({("orders", 4, 0): (0, 0)})
     assert cut_off.lost_places[-1] == "orders-4 offset 2: nothing is there, the last one read has 0"
 
 

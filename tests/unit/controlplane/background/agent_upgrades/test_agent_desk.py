@@ -152,13 +152,13 @@ def test_clusters_that_are_through_are_not_read_again_until_something_changes() 
         fleet.keeper.poll()
 
 
-def test_a_ledger_that_cannot_be_read_asks_nobody_for_anything() -> None:
+def test_a_fold_that_cannot_be_read_asks_nobody_for_anything() -> None:
     fleet = AgentFleet(shop="production")
     fleet.publish("0.2.0")
     recorded = fleet.store.read_stream(AGENTS)
-    ledger = folded(AgentReleases(), [*recorded, *recorded])
-    assert "was published before" in ledger.unreadable
-    assert ledger.wanted is None
+    fold = folded(AgentReleases(), [*recorded, *recorded])
+    assert "was published before" in fold.unreadable
+    assert fold.wanted is None
 
 
 def test_the_key_follows_from_the_servers_or_is_the_one_of_the_file(tmp_path) -> None:  # type: ignore[no-untyped-def]

@@ -11,45 +11,45 @@ from providers.local.claimed_addresses import CLAIMS, ClaimedAddresses, claims_d
 from providers.local.ranges import RANGES
 
 
-def ledger(tmp_path: Path, name: str = "one", installation_id: str = "i") -> ClaimedAddresses:
+def claims(tmp_path: Path, name: str = "one", installation_id: str = "i") -> ClaimedAddresses:
     root = tmp_path / name
     root.mkdir(exist_ok=True)
     return ClaimedAddresses(root, installation_id, tmp_path / "claims")
 
 
 def test_an_owner_gets_the_same_address_again(tmp_path: Path) -> None:
-    first = ledger(tmp_path).address_for("u/b-0.g1")
+    first = claims(tmp_path).address_for("u/b-0.g1")
     assert IPv4Address(first) in RANGES["loopback"]
-    assert ledger(tmp_path).address_for("u/b-0.g1") == first
+    assert claims(tmp_path).address_for("u/b-0.g1") == first
 
 
 def test_owners_never_share(tmp_path: Path) -> None:
-    one = ledger(tmp_path)
+    one = claims(tmp_path)
     assert len({one.address_for(f"u/b-{n}") for n in range(20)}) == 20
 
 
 def test_two_installations_never_share(tmp_path: Path) -> None:
-    one, two = ledger(tmp_path, "one"), ledger(tmp_path, "two")
+    one, two = claims(tmp_path, "one"), claims(tmp_path, "two")
     assert {one.address_for("u/b-0"), one.address_for("u/b-1")}.isdisjoint({two.address_for("u/b-0")})
 
 
 def test_a_claim_is_free_when_its_installation_is_gone(tmp_path: Path) -> None:
-    one = ledger(tmp_path, "one")
+    one = claims(tmp_path, "one")
     address = one.address_for("u/b-0")
     (one.root / "addresses.json").unlink()
     one.root.rmdir()
-    assert ledger(tmp_path, "two").address_for("u/b-0") == address
+    assert claims(tmp_path, "two").address_for("u/b-0") == address
 
 
-def test_a_claim_stays_while_its_installation_is_there_even_without_a_ledger(tmp_path: Path) -> None:
-    one = ledger(tmp_path, "one")
+def test_a_claim_stays_while_its_installation_is_there_even_without_its_record(tmp_path: Path) -> None:
+    one = claims(tmp_path, "one")
     address = one.address_for("u/b-0")
     (one.root / "addresses.json").unlink()
-    assert ledger(tmp_path, "two").address_for("u/b-0") != address
+    assert claims(tmp_path, "two").address_for("u/b-0") != address
 
 
-def test_a_lost_ledger_gives_an_owner_its_claimed_address_back(tmp_path: Path) -> None:
-    one = ledger(tmp_path)
+def test_a_lost_record_gives_an_owner_its_claimed_address_back(tmp_path: Path) -> None:
+    one = claims(tmp_path)
     kept = [one.address_for(f"u/b-{n}") for n in range(3)]
     (one.root / "addresses.json").unlink()
     assert one.address_for("u/b-2") == kept[2]
@@ -57,21 +57,21 @@ def test_a_lost_ledger_gives_an_owner_its_claimed_address_back(tmp_path: Path) -
 
 
 def test_a_claim_cut_short_is_free(tmp_path: Path) -> None:
-    one = ledger(tmp_path)
+    one = claims(tmp_path)
     (tmp_path / "claims").mkdir()
     (tmp_path / "claims" / str(RANGES["loopback"][1])).touch()
     assert one.address_for("u/b-0") == str(RANGES["loopback"][1])
 
 
 def test_a_claim_nobody_can_read_is_somebodys(tmp_path: Path) -> None:
-    one = ledger(tmp_path)
+    one = claims(tmp_path)
     (tmp_path / "claims").mkdir()
     (tmp_path / "claims" / str(RANGES["loopback"][1])).write_text("{half")
     assert one.address_for("u/b-0") != str(RANGES["loopback"][1])
 
 
 def test_a_recorded_address_is_adopted_and_kept(tmp_path: Path) -> None:
-    one = ledger(tmp_path)
+    one = claims(tmp_path)
     one.adopt("u/b-0.g1", "127.64.9.9")
     one.adopt("u/b-0.g1", "127.64.9.9")
     assert one.address_for("u/b-0.g1") == "127.64.9.9"
@@ -79,9 +79,9 @@ def test_a_recorded_address_is_adopted_and_kept(tmp_path: Path) -> None:
 
 
 def test_a_recorded_address_of_somebody_else_is_refused(tmp_path: Path) -> None:
-    taken = ledger(tmp_path, "one").address_for("u/b-0")
+    taken = claims(tmp_path, "one").address_for("u/b-0")
     with pytest.raises(ResourceConflict, match=taken):
-        ledger(tmp_path, "two").adopt("u/b-0", taken)
+        claims(tmp_path, "two").adopt("u/b-0", taken)
 
 
 def test_the_folder_of_claims_can_be_moved(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,5 +90,5 @@ def test_the_folder_of_claims_can_be_moved(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_the_folder_of_claims_is_for_all_users(tmp_path: Path) -> None:
-    ledger(tmp_path).address_for("u/b-0")
+    claims(tmp_path).address_for("u/b-0")
     assert (tmp_path / "claims").stat().st_mode & 0o7777 == 0o1777

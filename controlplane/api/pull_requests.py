@@ -57,19 +57,19 @@ class Wish:
 
 def door_of(services: PortalServices, source: str) -> ForgeDoor | None:
     """The forge behind a source, None where it has none. Raises SourceNotFound for one the caller may not see."""
-    desk, name = services.fleet.sources, binding_of(source)
-    if desk is None or not name:
+    service, name = services.fleet.sources, binding_of(source)
+    if service is None or not name:
         return None
     link = services.fleet.forges.get(name)
-    return None if link is None else ForgeDoor(desk.standing(name).binding, link)
+    return None if link is None else ForgeDoor(service.standing(name).binding, link)
 
 
 def doors_for(services: PortalServices, judged: Judged) -> list[ForgeDoor]:
     """Those through which what a file declares may be declared, by name; none where some of it is there already."""
-    desk, forges = services.fleet.sources, services.fleet.forges
-    if desk is None or not judged.ok or any(one.plan.exists for one in judged.documents):
+    service, forges = services.fleet.sources, services.fleet.forges
+    if service is None or not judged.ok or any(one.plan.exists for one in judged.documents):
         return []
-    bindings = [standing.binding for standing in desk.standings() if standing.binding.name in forges]
+    bindings = [standing.binding for standing in service.standings() if standing.binding.name in forges]
     fitting = [binding for binding in bindings if may_commit(services, binding, judged, "create")]
     return [ForgeDoor(b, forges[b.name]) for b in sorted(fitting, key=lambda b: b.name)]
 

@@ -9,7 +9,7 @@ from controlplane.api.access.caller import Caller
 from controlplane.api.move_proposals import REBALANCE, order_of
 from controlplane.api.presenters.judged_text import words_of
 from controlplane.api.presenters.moves import planned
-from controlplane.api.routes.proposals import desk_of, now_of
+from controlplane.api.routes.proposals import now_of, proposals_of
 from controlplane.api.services import PortalServices, Services
 from controlplane.commands.previews.moves import NoPreview
 from controlplane.fleet.proposals.fold import ProposalState, ProposalView
@@ -25,14 +25,14 @@ Note = Annotated[str, Form(max_length=500)]
 def proposals(request: Request, services: Services) -> Response:
     """All that the caller may read, the newest first."""
     known = services.cluster.judge.gate.policies.current()
-    return page(request, "proposals.html", proposals=desk_of(services).all(), policies=known)
+    return page(request, "proposals.html", proposals=proposals_of(services).all(), policies=known)
 
 
 @router.get("/{number}")
 def proposal(request: Request, number: str, services: Services, rights: Caller) -> Response:
     """One of them."""
-    desk = desk_of(services)
-    found = desk.get(number)
+    service = proposals_of(services)
+    found = service.get(number)
     judged, still = now_of(services, found)
     return page(
         request,
@@ -42,8 +42,8 @@ def proposal(request: Request, number: str, services: Services, rights: Caller) 
         problems=[p for p in judged.problems if p.is_error] if judged else [],
         still=still,
         is_open=found.state is ProposalState.OPEN,
-        may_approve=desk.may_approve(found),
-        is_author=desk.is_author(found),
+        may_approve=service.may_approve(found),
+        is_author=service.is_author(found),
         may_take_back=rights.subject == found.made.author,
     )
 
@@ -51,14 +51,14 @@ def proposal(request: Request, number: str, services: Services, rights: Caller) 
 @router.post("/{number}/approve")
 def approve(request: Request, number: str, services: Services, note: Note = "") -> Response:
     """A yes."""
-    desk_of(services).approve(number, note)
+    proposals_of(services).approve(number, note)
     return onwards(request, f"/proposals/{number}")
 
 
 @router.post("/{number}/reject")
 def reject(request: Request, number: str, services: Services, note: Note = "") -> Response:
     """A no."""
-    desk_of(services).reject(number, note)
+    proposals_of(services).reject(number, note)
     return onwards(request, f"/proposals/{number}")
 
 

@@ -15,7 +15,7 @@ TONES = {"Synced": "good", "OutOfSync": "warn", "Refused": "bad", "Unknown": "mu
 @router.get("/sources")
 def sources(request: Request, services: Services) -> Response:
     """All the caller may see, by name."""
-    desk = services.fleet.sources
-    found = desk.standings(leads=services.operations.leadership.may_act) if desk is not None else []
+    service = services.fleet.sources
+    found = service.standings(leads=services.operations.leadership.may_act) if service is not None else []
     told = [source_out(s, services.fleet.forges.get(s.binding.name)) for s in found]
     return page(request, "sources.html", sources=told, tones=TONES)

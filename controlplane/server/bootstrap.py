@@ -36,9 +36,9 @@ def build(
     asking = asking_of(ground, loop)
     rooms = rooms_of(ground, loop, asking)
     watch = LoopWatch()
-    desk = _desk(ground, loop, asking, rooms, watch)
-    portal = api_of(ground, loop, asking, rooms, desk, listens_on=address)
-    teller = teller_of(settings, portal, desk, ground.latest, asking.sources)
+    service = _service(ground, loop, asking, rooms, watch)
+    portal = api_of(ground, loop, asking, rooms, service, listens_on=address)
+    teller = teller_of(settings, portal, service, ground.latest, asking.sources)
     scheduler = _scheduler(ground, loop, asking, watch)
     _refuse_where_it_cannot_join(ground, loop)
     return Services(
@@ -70,7 +70,7 @@ def build(
     )
 
 
-def _desk(ground: Ground, loop: Loop, asking: CommandParts, rooms: Rooms, watch: LoopWatch) -> ServerLoop:
+def _service(ground: Ground, loop: Loop, asking: CommandParts, rooms: Rooms, watch: LoopWatch) -> ServerLoop:
     return ServerLoop(
         server=ground.candidate.owner,
         interval_s=ground.settings.loop.tick_interval_s,

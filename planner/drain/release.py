@@ -43,7 +43,7 @@ class _BrokerLoad:
 
 
 @dataclass(slots=True)
-class _Desk:
+class _OpenLoads:
     """What is open in one direction."""
 
     ports: Mapping[int, Port]
@@ -97,7 +97,7 @@ class _OpenPorts:
     """What is open at each broker, in both directions, and between each two."""
 
     def __init__(self, into: Mapping[int, Port], out: Mapping[int, Port]) -> None:
-        self._taking, self._giving = _Desk(into), _Desk(out)
+        self._taking, self._giving = _OpenLoads(into), _OpenLoads(out)
         self._ways: dict[tuple[int, int], _BrokerLoad] = {}
 
     def has_slots(self, entry: ReleaseEntry) -> bool:

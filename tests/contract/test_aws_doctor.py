@@ -17,7 +17,7 @@ from tests.fakes.clouds.faults import Fault
 
 
 @dataclass
-class Desk:
+class Scene:
     aws: MotoCloud
     file: Path
 
@@ -35,16 +35,16 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
     monkeypatch.setenv("KEDGE_HOME", str(tmp_path))
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "canary-secret")
     with moto_cloud() as aws:
-        yield Desk(aws, write_settings(tmp_path / "aws.yaml", aws))
+        yield Scene(aws, write_settings(tmp_path / "aws.yaml", aws))
 
 
-def test_a_cloud_that_is_ready_says_so_line_by_line(desk: Desk) -> None:
-    ran = desk.doctor()
+def test_a_cloud_that_is_ready_says_so_line_by_line(scene: Scene) -> None:
+    ran = scene.doctor()
     assert ran.exit_code == 0, ran.output
     lines = ran.stdout.splitlines()
     assert [line.split()[0] for line in lines].count("WRONG") == 0
@@ -54,31 +54,31 @@ def test_a_cloud_that_is_ready_says_so_line_by_line(desk: Desk) -> None:
     assert "canary-secret" not in ran.output
 
 
-def test_limits_that_may_not_be_read_are_unknown_and_say_what_is_missing(desk: Desk) -> None:
-    desk.aws.faults.append(Fault("GetServiceQuota", "AccessDeniedException", 403, times=99))
-    told = {f["what"]: f for f in json.loads(desk.doctor("-o", "json").stdout)["findings"] if "quota" in f["what"]}
+def test_limits_that_may_not_be_read_are_unknown_and_say_what_is_missing(scene: Scene) -> None:
+    scene.aws.faults.append(Fault("GetServiceQuota", "AccessDeniedException", 403, times=99))
+    told = {f["what"]: f for f in json.loads(scene.doctor("-o", "json").stdout)["findings"] if "quota" in f["what"]}
     assert {f["well"] for f in told.values()} == {None}
     assert all("servicequotas:GetServiceQuota" in f["whatNext"] for f in told.values())
 
 
-def test_another_account_is_told_and_nothing_behind_it_is_asked(desk: Desk) -> None:
-    desk.aws.account = OTHER_ACCOUNT
-    ran = desk.doctor()
+def test_another_account_is_told_and_nothing_behind_it_is_asked(scene: Scene) -> None:
+    scene.aws.account = OTHER_ACCOUNT
+    ran = scene.doctor()
     assert ran.exit_code == 1
     assert f"the credentials are of account {OTHER_ACCOUNT}" in ran.stdout
-    assert desk.aws.calls["DescribeImages"] == 0
+    assert scene.aws.calls["DescribeImages"] == 0
 
 
-def test_what_the_settings_name_and_aws_has_not_is_told(desk: Desk) -> None:
-    (there,) = {image for by in desk.region("eu-west-1")["images"].values() for image in by.values()}
-    desk.edit(
+def test_what_the_settings_name_and_aws_has_not_is_told(scene: Scene) -> None:
+    (there,) = {image for by in scene.region("eu-west-1")["images"].values() for image in by.values()}
+    scene.edit(
         "eu-west-1",
         images={"4.2.0": {"arm64": "ami-0123456789abcdef0", "x86_64": there}},
         security_groups=["sg-0123456789abcdef0"],
         subnets={"eu-west-1a": "subnet-0123456789abcdef0"},
     )
-    desk.edit("eu-central-1", images={})
-    ran = desk.doctor("-o", "json")
+    scene.edit("eu-central-1", images={})
+    ran = scene.doctor("-o", "json")
     assert ran.exit_code == 1
     wrong = {f["what"]: f for f in json.loads(ran.stdout)["findings"] if f["well"] is False}
     assert set(wrong) == {
@@ -99,20 +99,20 @@ def test_what_the_settings_name_and_aws_has_not_is_told(desk: Desk) -> None:
         ("UnauthorizedOperation", 403, "of the account profile what they lack (docs/clouds/policies has all of it)"),
     ],
 )
-def test_a_cloud_that_refuses_is_told_with_what_to_do(desk: Desk, code: str, status: int, what_next: str) -> None:
-    desk.aws.faults.append(Fault("DescribeInstances", code, status, times=99))
-    ran = desk.doctor()
+def test_a_cloud_that_refuses_is_told_with_what_to_do(scene: Scene, code: str, status: int, what_next: str) -> None:
+    scene.aws.faults.append(Fault("DescribeInstances", code, status, times=99))
+    ran = scene.doctor()
     assert ran.exit_code == 1
     assert what_next in " ".join(ran.stdout.split())
 
 
-def test_without_settings_it_says_which_file_is_missing(desk: Desk) -> None:
-    desk.file.unlink()
-    ran = desk.doctor()
+def test_without_settings_it_says_which_file_is_missing(scene: Scene) -> None:
+    scene.file.unlink()
+    ran = scene.doctor()
     assert ran.exit_code == 1
-    assert str(desk.file) in ran.stdout.replace("\n", "")
+    assert str(scene.file) in ran.stdout.replace("\n", "")
 
 
-def test_local_needs_no_account(desk: Desk) -> None:
+def test_local_needs_no_account(scene: Scene) -> None:
     ran = CliRunner().invoke(app, ["doctor", "--cloud", "local"])
     assert (ran.exit_code, "local needs no account" in ran.stdout) == (0, True)

@@ -29,7 +29,7 @@ SECRETS = ("canary", "ya29")
 
 
 @dataclass
-class Desk:
+class Scene:
     harness: Harness
     file: Path
 
@@ -62,42 +62,44 @@ class Desk:
 
 
 @contextmanager
-def a_desk(cloud: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+def a_scene(cloud: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
     monkeypatch.setenv("KEDGE_HOME", str(home))
     with HARNESSES[cloud](home, monkeypatch) as harness:
-        desk = Desk(harness, home / f"{cloud}.yaml")
-        furnish(desk)
-        yield desk
+        scene = Scene(harness, home / f"{cloud}.yaml")
+        furnish(scene)
+        yield scene
 
 
 @pytest.fixture(params=CLOUDS)
-def desk(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
-    with a_desk(request.param, tmp_path, monkeypatch) as opened:
+def scene(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
+    with a_scene(request.param, tmp_path, monkeypatch) as opened:
         yield opened
 
 
 @pytest.fixture(params=TELLING)
-def telling(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
-    with a_desk(request.param, tmp_path, monkeypatch) as opened:
+def telling(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
+    with a_scene(request.param, tmp_path, monkeypatch) as opened:
         yield opened
 
 
-def furnish(desk: Desk) -> None:
+def furnish(scene: Scene) -> None:
     """What the settings of a test name and its fake does not have by itself."""
-    told = yaml.safe_load(desk.file.read_text())["accounts"]["production"]
-    if desk.cloud == "google":
+    told = yaml.safe_load(scene.file.read_text())["accounts"]["production"]
+    if scene.cloud == "google":
         for region in told["regions"]:
-            desk.fake.world.insert(f"regions/{region}", "subnetworks", {"name": "kedge", "ipCidrRange": "10.20.0.0/24"})
-    if desk.cloud == "digitalocean":
-        desk.fake.vpcs["760e09ef-dc84-11e8-981e-3cfdfeaae001"] = {"region": "fra1", "ip_range": "10.11.0.0/20"}
-        file = yaml.safe_load(desk.file.read_text())
+            scene.fake.world.insert(
+                f"regions/{region}", "subnetworks", {"name": "kedge", "ipCidrRange": "10.20.0.0/24"}
+            )
+    if scene.cloud == "digitalocean":
+        scene.fake.vpcs["760e09ef-dc84-11e8-981e-3cfdfeaae001"] = {"region": "fra1", "ip_range": "10.11.0.0/20"}
+        file = yaml.safe_load(scene.file.read_text())
         file["accounts"]["production"]["regions"]["fra1"]["vpc"] = "760e09ef-dc84-11e8-981e-3cfdfeaae001"
-        desk.file.write_text(yaml.safe_dump(file))
-        assert VPC in desk.fake.vpcs
+        scene.file.write_text(yaml.safe_dump(file))
+        assert VPC in scene.fake.vpcs
 
 
-def test_a_cloud_that_is_ready_says_so_line_by_line(desk: Desk) -> None:
-    ran = desk.doctor()
+def test_a_cloud_that_is_ready_says_so_line_by_line(scene: Scene) -> None:
+    ran = scene.doctor()
     assert ran.exit_code == 0, ran.output
     lines = ran.stdout.splitlines()
     assert [line for line in lines if line.startswith("WRONG")] == []
@@ -107,30 +109,30 @@ def test_a_cloud_that_is_ready_says_so_line_by_line(desk: Desk) -> None:
 
 
 def test_a_mirror_that_terraforms_provider_is_to_come_from_alone_is_looked_into(
-    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By the settings of the home, as the server has them. Without the setting nothing is said of it."""
-    what, (pinned,) = "Terraform's provider", pinned_providers(module_root() / desk.cloud)
-    assert what not in desk.everything()
+    what, (pinned,) = "Terraform's provider", pinned_providers(module_root() / scene.cloud)
+    assert what not in scene.everything()
     monkeypatch.setenv("KEDGE_TERRAFORM_MIRROR", str(tmp_path / "mirror"))
-    assert "is not there" in desk.everything()[what]["told"]
+    assert "is not there" in scene.everything()[what]["told"]
 
     (tmp_path / "mirror").mkdir()
-    found = desk.everything()[what]
+    found = scene.everything()[what]
     assert (found["well"], f"has no {pinned} for {own_platform()}" in found["told"]) == (False, True)
-    assert f"-chdir={module_root() / desk.cloud} providers mirror -platform={own_platform()}" in found["whatNext"]
-    assert desk.doctor().exit_code == 1
+    assert f"-chdir={module_root() / scene.cloud} providers mirror -platform={own_platform()}" in found["whatNext"]
+    assert scene.doctor().exit_code == 1
 
     there = tmp_path / "mirror" / "registry.terraform.io" / pinned.source.lower()
     there.mkdir(parents=True)
     (there / f"terraform-provider-{pinned.name}_{pinned.version}_{own_platform()}.zip").touch()
-    assert desk.everything()[what]["well"] is True
+    assert scene.everything()[what]["well"] is True
     monkeypatch.setenv("KEDGE_TERRAFORM_MIRROR", "https://mirror.example/")
-    assert desk.everything()[what]["well"] is None
+    assert scene.everything()[what]["well"] is None
 
 
-def test_what_nobody_can_tell_is_said_and_not_guessed(desk: Desk) -> None:
-    unknown = {what for what, f in desk.findings().items() if f["well"] is None}
+def test_what_nobody_can_tell_is_said_and_not_guessed(scene: Scene) -> None:
+    unknown = {what for what, f in scene.findings().items() if f["well"] is None}
     assert (
         unknown
         == {
@@ -139,27 +141,27 @@ def test_what_nobody_can_tell_is_said_and_not_guessed(desk: Desk) -> None:
             "google": set(),
             "hetzner": {"quota"},
             "upcloud": {"permissions"},
-        }[desk.cloud]
+        }[scene.cloud]
     )
 
 
-def test_vms_of_another_installation_are_told_by_its_name_and_number(desk: Desk) -> None:
-    assert "other installations" not in desk.findings()
-    desk.harness.create(resources(instance("n-0"), instance("n-1")))  # of "test"; this home has no id yet
-    found = desk.findings()["other installations"]
+def test_vms_of_another_installation_are_told_by_its_name_and_number(scene: Scene) -> None:
+    assert "other installations" not in scene.findings()
+    scene.harness.create(resources(instance("n-0"), instance("n-1")))  # of "test"; this home has no id yet
+    found = scene.findings()["other installations"]
     assert (found["well"], "2 of test" in found["told"]) == (True, True)
 
 
-def test_asking_changes_nothing(desk: Desk) -> None:
-    before = desk.harness.cloud.list_place(desk.harness.place)
-    desk.doctor()
-    after = desk.harness.cloud.list_place(desk.harness.place)
+def test_asking_changes_nothing(scene: Scene) -> None:
+    before = scene.harness.cloud.list_place(scene.harness.place)
+    scene.doctor()
+    after = scene.harness.cloud.list_place(scene.harness.place)
     assert (after.instances, after.volumes) == (before.instances, before.volumes)
-    if desk.cloud == "hetzner":
-        assert desk.fake.project.volumes == {}
+    if scene.cloud == "hetzner":
+        assert scene.fake.project.volumes == {}
 
 
-SPOIL: dict[str, tuple[Callable[[Desk], object], str]] = {
+SPOIL: dict[str, tuple[Callable[[Scene], object], str]] = {
     "azure": (lambda d: d.fake.no_images.add("4.2.0"), "image of 4.2.0 for x86_64"),
     "digitalocean": (lambda d: d.fake.no_images.add(163663981), "image of 4.2.0"),
     "google": (lambda d: d.fake.no_images.add("kafka-1"), "image of 4.2.0 for x86_64"),
@@ -168,66 +170,66 @@ SPOIL: dict[str, tuple[Callable[[Desk], object], str]] = {
 }
 
 
-def test_an_image_that_is_not_there_is_told_with_what_to_do(desk: Desk) -> None:
-    spoil, what = SPOIL[desk.cloud]
-    spoil(desk)
-    assert desk.doctor().exit_code == 1
-    finding = desk.findings()[what]
+def test_an_image_that_is_not_there_is_told_with_what_to_do(scene: Scene) -> None:
+    spoil, what = SPOIL[scene.cloud]
+    spoil(scene)
+    assert scene.doctor().exit_code == 1
+    finding = scene.findings()[what]
     assert finding["well"] is False
     assert finding["whatNext"]
 
 
 @pytest.mark.parametrize("wrong", ["10.20.0.0/16", "10.20.8.0/21"], ids=["strangers-get-in", "members-are-kept-out"])
 def test_a_range_that_is_not_the_networks_is_told(wrong: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with a_desk("upcloud", tmp_path, monkeypatch) as desk:
-        assert desk.findings()["who gets in"]["told"] == "VMs let in 10.20.0.0/20, and to brokers no clients"
-        desk.edit(network_range=wrong)
-        found = desk.findings()["who gets in"]
+    with a_scene("upcloud", tmp_path, monkeypatch) as scene:
+        assert scene.findings()["who gets in"]["told"] == "VMs let in 10.20.0.0/20, and to brokers no clients"
+        scene.edit(network_range=wrong)
+        found = scene.findings()["who gets in"]
         assert found["well"] is False
         assert found["told"] == f"`network_range` is {wrong}, the network has 10.20.0.0/20"
-        desk.edit(network_range=None)
-        found = desk.findings()["who gets in"]
+        scene.edit(network_range=None)
+        found = scene.findings()["who gets in"]
         assert found["well"] is None
         assert "reaches every port" in found["told"]
 
 
 def test_credentials_that_may_too_little_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with a_desk("google", tmp_path, monkeypatch) as desk:
-        desk.fake.denied = {"compute.instances.create"}
-        assert "lack compute.instances.create" in desk.findings()["permissions"]["told"]
-    with a_desk("azure", tmp_path, monkeypatch) as desk:
-        desk.fake.permissions = [{"actions": ["Microsoft.Compute/*", "*/read"], "notActions": ["*/delete"]}]
-        told = desk.findings()["permissions"]["told"]
+    with a_scene("google", tmp_path, monkeypatch) as scene:
+        scene.fake.denied = {"compute.instances.create"}
+        assert "lack compute.instances.create" in scene.findings()["permissions"]["told"]
+    with a_scene("azure", tmp_path, monkeypatch) as scene:
+        scene.fake.permissions = [{"actions": ["Microsoft.Compute/*", "*/read"], "notActions": ["*/delete"]}]
+        told = scene.findings()["permissions"]["told"]
         assert "Microsoft.Compute/disks/delete" in told
         assert "Microsoft.Network/networkInterfaces/write" in told
         assert "Microsoft.Compute/disks/write" not in told
-    with a_desk("hetzner", tmp_path, monkeypatch) as desk:
-        desk.fake.read_only = set(desk.fake.projects)
-        assert desk.findings()["permissions"]["told"] == "the token may only read"
+    with a_scene("hetzner", tmp_path, monkeypatch) as scene:
+        scene.fake.read_only = set(scene.fake.projects)
+        assert scene.findings()["permissions"]["told"] == "the token may only read"
 
 
-def fill(desk: Desk) -> str:
+def fill(scene: Scene) -> str:
     """Leaves room for less than one VM; the limit's name."""
-    match desk.cloud:
+    match scene.cloud:
         case "azure":
-            desk.fake.limits = {"standardDSv5Family": 1}
+            scene.fake.limits = {"standardDSv5Family": 1}
             return "standardDSv5Family"
         case "digitalocean":
-            desk.fake.droplet_limit = 0
+            scene.fake.droplet_limit = 0
             return "droplet_limit"
         case "google":
-            desk.fake.used = {"N2D_CPUS": 23.0}
+            scene.fake.used = {"N2D_CPUS": 23.0}
             return "N2D_CPUS"
         case _:
-            desk.fake.limits = {"memory": 2048}
+            scene.fake.limits = {"memory": 2048}
             return "memory"
 
 
-def wanted(desk: Desk, *keys: str) -> Resources:
-    return resources(*(instance(key) for key in keys), volume(keys[0]), place=desk.harness.place)
+def wanted(scene: Scene, *keys: str) -> Resources:
+    return resources(*(instance(key) for key in keys), volume(keys[0]), place=scene.harness.place)
 
 
-def test_a_limit_without_room_for_one_vm_more_is_wrong(telling: Desk) -> None:
+def test_a_limit_without_room_for_one_vm_more_is_wrong(telling: Scene) -> None:
     name = fill(telling)
     finding = telling.findings()[f"quota {name}"]
     assert finding["well"] is False
@@ -235,7 +237,7 @@ def test_a_limit_without_room_for_one_vm_more_is_wrong(telling: Desk) -> None:
     assert "Raise the quota" in finding["whatNext"]
 
 
-def test_a_surge_without_room_is_refused_before_terraform_starts_and_says_what_is_missing(telling: Desk) -> None:
+def test_a_surge_without_room_is_refused_before_terraform_starts_and_says_what_is_missing(telling: Scene) -> None:
     cloud, sold = telling.harness.cloud, sold_by(telling.cloud)
     assert isinstance(cloud, TellsQuotas)
     new = frozenset({"instance/b-0.g1", "volume/b-0.data.v1"})
@@ -245,14 +247,14 @@ def test_a_surge_without_room_is_refused_before_terraform_starts_and_says_what_i
         check_room(cloud, wanted(telling, "b-0"), new, sold)
 
 
-def test_what_stands_already_needs_no_room(telling: Desk) -> None:
+def test_what_stands_already_needs_no_room(telling: Scene) -> None:
     cloud = telling.harness.cloud
     assert isinstance(cloud, TellsQuotas)
     fill(telling)
     check_room(cloud, wanted(telling, "b-0"), frozenset(), sold_by(telling.cloud))
 
 
-def test_limits_nobody_may_read_stand_in_nobodys_way_and_a_throttle_is_waited_out(telling: Desk) -> None:
+def test_limits_nobody_may_read_stand_in_nobodys_way_and_a_throttle_is_waited_out(telling: Scene) -> None:
     cloud = telling.harness.cloud
     assert isinstance(cloud, TellsQuotas)
     new = frozenset({"instance/b-0.g1"})

@@ -16,7 +16,7 @@ from tests.contract.git_repositories import Upstream, git
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 
 
-class Desk:
+class Scene:
     """A repository, keys of two people, and the list of those that count."""
 
     def __init__(self, folder: Path, *, ids: str = "sha1") -> None:
@@ -59,68 +59,68 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
+def scene(tmp_path: Path) -> Scene:
+    return Scene(tmp_path)
 
 
-def test_the_author_is_signed_for_where_their_listed_key_signed_the_commit(desk: Desk) -> None:
-    desk.list(f"ada@example.org {desk.public('ada')}")
-    desk.push(key="ada")
+def test_the_author_is_signed_for_where_their_listed_key_signed_the_commit(scene: Scene) -> None:
+    scene.list(f"ada@example.org {scene.public('ada')}")
+    scene.push(key="ada")
     shown = subprocess.run(
-        ["ssh-keygen", "-lf", str(desk.keys["ada"])], capture_output=True, text=True, check=True, timeout=30
+        ["ssh-keygen", "-lf", str(scene.keys["ada"])], capture_output=True, text=True, check=True, timeout=30
     ).stdout
-    assert desk.signature() == Signature(by=shown.split()[1])
+    assert scene.signature() == Signature(by=shown.split()[1])
 
 
 def test_a_signed_commit_of_a_sha256_repository_is_read_like_any_other(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, ids="sha256")
-    desk.list(f"ada@example.org {desk.public('ada')}")
-    commit = desk.push(key="ada")
+    scene = Scene(tmp_path, ids="sha256")
+    scene.list(f"ada@example.org {scene.public('ada')}")
+    commit = scene.push(key="ada")
     assert len(commit) == 64
-    assert desk.signature().by.startswith("SHA256:")
+    assert scene.signature().by.startswith("SHA256:")
 
 
-def test_a_commit_nobody_signed_is_claimed_with_the_reason(desk: Desk) -> None:
-    desk.list(f"ada@example.org {desk.public('ada')}")
-    desk.push()
-    assert desk.signature() == Signature(why_not=NOT_SIGNED)
+def test_a_commit_nobody_signed_is_claimed_with_the_reason(scene: Scene) -> None:
+    scene.list(f"ada@example.org {scene.public('ada')}")
+    scene.push()
+    assert scene.signature() == Signature(why_not=NOT_SIGNED)
 
 
-def test_a_key_that_is_not_listed_and_one_that_is_over_make_no_author(desk: Desk) -> None:
-    desk.push(key="ada")
-    desk.list(f"bob@example.org {desk.public('bob')}")
-    assert desk.signature() == Signature(why_not=UNKNOWN_KEY)
-    desk.list(f'ada@example.org valid-before="20260101Z" {desk.public("ada")}')
-    assert "time is over" in desk.signature().why_not
-    desk.list(f'ada@example.org namespaces="file" {desk.public("ada")}')
-    assert desk.signature().by == ""
+def test_a_key_that_is_not_listed_and_one_that_is_over_make_no_author(scene: Scene) -> None:
+    scene.push(key="ada")
+    scene.list(f"bob@example.org {scene.public('bob')}")
+    assert scene.signature() == Signature(why_not=UNKNOWN_KEY)
+    scene.list(f'ada@example.org valid-before="20260101Z" {scene.public("ada")}')
+    assert "time is over" in scene.signature().why_not
+    scene.list(f'ada@example.org namespaces="file" {scene.public("ada")}')
+    assert scene.signature().by == ""
 
 
-def test_bob_cannot_sign_a_commit_that_names_ada(desk: Desk) -> None:
-    desk.list(f"ada@example.org {desk.public('ada')}", f"bob@example.org {desk.public('bob')}")
-    desk.push(key="bob")
-    assert "bob@example.org" in desk.signature().why_not
-    assert desk.signature().by == ""
+def test_bob_cannot_sign_a_commit_that_names_ada(scene: Scene) -> None:
+    scene.list(f"ada@example.org {scene.public('ada')}", f"bob@example.org {scene.public('bob')}")
+    scene.push(key="bob")
+    assert "bob@example.org" in scene.signature().why_not
+    assert scene.signature().by == ""
 
 
-def test_a_commit_that_was_changed_after_it_was_signed_is_found_out(desk: Desk) -> None:
-    desk.list(f"ada@example.org {desk.public('ada')}")
-    desk.push(key="ada", message="small")
-    work = desk.upstream.work
+def test_a_commit_that_was_changed_after_it_was_signed_is_found_out(scene: Scene) -> None:
+    scene.list(f"ada@example.org {scene.public('ada')}")
+    scene.push(key="ada", message="small")
+    work = scene.upstream.work
     forged = subprocess.run(
         ["git", "-C", str(work), "cat-file", "commit", "HEAD"], capture_output=True, check=True, timeout=30
     ).stdout.replace(b"small", b"LARGE")
     (work / "forged").write_bytes(forged)
     commit = git("-C", str(work), "hash-object", "-t", "commit", "-w", str(work / "forged"))
-    desk.upstream.git("reset", "--quiet", "--hard", commit)
-    desk.upstream.force_push()
-    assert desk.signature() == Signature(why_not=BAD)
+    scene.upstream.git("reset", "--quiet", "--hard", commit)
+    scene.upstream.force_push()
+    assert scene.signature() == Signature(why_not=BAD)
 
 
-def test_an_x509_signature_is_told_and_no_program_is_run_for_it(desk: Desk) -> None:
-    desk.list(f"ada@example.org {desk.public('ada')}")
-    desk.push()
-    work = desk.upstream.work
+def test_an_x509_signature_is_told_and_no_program_is_run_for_it(scene: Scene) -> None:
+    scene.list(f"ada@example.org {scene.public('ada')}")
+    scene.push()
+    work = scene.upstream.work
     plain = subprocess.run(
         ["git", "-C", str(work), "cat-file", "commit", "HEAD"], capture_output=True, check=True, timeout=30
     ).stdout
@@ -128,13 +128,13 @@ def test_an_x509_signature_is_told_and_no_program_is_run_for_it(desk: Desk) -> N
     block = b"\ngpgsig -----BEGIN SIGNED MESSAGE-----\n abc\n -----END SIGNED MESSAGE-----\n\n"
     (work / "signed").write_bytes(head + block + words)
     commit = git("-C", str(work), "hash-object", "-t", "commit", "-w", str(work / "signed"))
-    desk.upstream.git("reset", "--quiet", "--hard", commit)
-    desk.upstream.force_push()
-    assert desk.signature() == Signature(why_not=OTHER_SIGNATURE)
+    scene.upstream.git("reset", "--quiet", "--hard", commit)
+    scene.upstream.force_push()
+    assert scene.signature() == Signature(why_not=OTHER_SIGNATURE)
 
 
-def test_a_list_that_makes_no_sense_stops_nothing(desk: Desk) -> None:
-    desk.push(key="ada")
-    assert "signers_file" in desk.signature().why_not
-    desk.list("nonsense")
-    assert "line 1" in desk.signature().why_not
+def test_a_list_that_makes_no_sense_stops_nothing(scene: Scene) -> None:
+    scene.push(key="ada")
+    assert "signers_file" in scene.signature().why_not
+    scene.list("nonsense")
+    assert "line 1" in scene.signature().why_not

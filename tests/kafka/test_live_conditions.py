@@ -126,13 +126,13 @@ def test_a_group_that_stands_still_while_its_log_grows_is_told_until_it_reads_on
     create_topic(processes.bootstrap, "orders", partitions=1, rf=2)
     producer = Producer({"bootstrap.servers": ",".join(processes.bootstrap), "log_level": 0})
     consumer = _Stubborn(processes.bootstrap, "orders")
-    desk = GroupService(latest := MemoryLatestStore(), lambda _: gateway, clock)
+    service = GroupService(latest := MemoryLatestStore(), lambda _: gateway, clock)
     view = the_view()
 
     def told() -> facts.ConditionChanged | None:
         producer.produce("orders", b"more")
         assert producer.flush(20) == 0
-        desk.watch(view)
+        service.watch(view)
         noted = kept_note(latest, view.uid)
         return consumers_stuck(a_situation(view, groups=noted, now=clock()))
 

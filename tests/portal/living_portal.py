@@ -218,7 +218,7 @@ class LivingPortal:
 
     def _images(self) -> ImageService:
         """A catalogue beside the world, with one flagged revision that the cluster does not follow."""
-        desk = ImageService(
+        service = ImageService(
             MemoryEventStore(),
             ImageCache(),
             lambda: self.world.converger.views(),
@@ -228,8 +228,8 @@ class LivingPortal:
         )
         images = (facts.RegionImage("local", "local-1", "any", "r1"),)
         wanted = facts.ImagePublished("4.1.1", 1, images, "", "", "critical", "CVE-2026-1", "Debian 12.9")
-        desk.publish(wanted, actor="person:ada", command_id="first")
-        return desk
+        service.publish(wanted, actor="person:ada", command_id="first")
+        return service
 
     def _loop(self) -> ServerLoop:
         return ServerLoop(

@@ -22,9 +22,9 @@ def consumer_stops(world: World) -> None:
     world.kafka.create_topic("clicks", partitions=2, rf=3)
     readers = world.kafka.consumers
     readers.join("billing", "clicks")
-    desk = GroupService(world.latest, lambda view: world.kafka, world.clock)
-    watch = GroupWatch(desk, _Fleet(world), world.latest, world.clock, "asked")
-    desk.look(world.view())
+    service = GroupService(world.latest, lambda view: world.kafka, world.clock)
+    watch = GroupWatch(service, _Fleet(world), world.latest, world.clock, "asked")
+    service.look(world.view())
 
     def minutes(count: int, *, reads: bool) -> None:
         for _ in range(count):

@@ -162,7 +162,7 @@ def _freeze(world: World, name: str, *, until_s: float) -> None:
 
 
 def _say(world: World, fact: object) -> None:
-    """As the desk of freezes records it. People do not crash the server."""
+    """As the service of freezes records it. People do not crash the server."""
     version = len(world.store.read_stream(FREEZES))
     event = encode(fact, f"freezes-{version}")
     MemoryEventStore.append(world.store, FREEZES, [event], expected_version=version, origin=Origin("person:anna"))

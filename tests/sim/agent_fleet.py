@@ -1,4 +1,4 @@
-"""A fleet of clusters at rest whose agents upgrade themselves as they are told: the real keeper, desk and fold."""
+"""A fleet of clusters at rest whose agents upgrade themselves as they are told: the real keeper, service and fold."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -83,7 +83,7 @@ class AgentFleet:
             soak=timedelta(seconds=soak_s),
             at_once=at_once,
         )
-        self.desk = AgentReleaseService(self.keeper, AgentSigner(SecretBytes(b"server key")))
+        self.service = AgentReleaseService(self.keeper, AgentSigner(SecretBytes(b"server key")))
         self._commands = 0
 
     def declare(self, name: str, stage: str, **changes: Any) -> None:
@@ -110,13 +110,13 @@ class AgentFleet:
     def publish(self, version: str, *platforms: str) -> str:
         wanted = platforms or (PLATFORM,)
         builds = [Offered(p, f"https://mirror.example/{version}-{p}", f"{len(version):064x}", 9) for p in wanted]
-        return self.desk.publish(version, builds, notes="", actor="person:anna", command_id=self._command())
+        return self.service.publish(version, builds, notes="", actor="person:anna", command_id=self._command())
 
     def withdraw(self, version: str, reason: str) -> str:
-        return self.desk.withdraw(version, reason=reason, actor="person:anna", command_id=self._command())
+        return self.service.withdraw(version, reason=reason, actor="person:anna", command_id=self._command())
 
     def resume(self, reason: str) -> str:
-        return self.desk.resume(reason=reason, actor="person:anna", command_id=self._command())
+        return self.service.resume(reason=reason, actor="person:anna", command_id=self._command())
 
     def append(self, name: str, fact: object) -> None:
         """Something else happens to a cluster."""

@@ -97,7 +97,7 @@ class ImageFleet:
         self.worlds = {name: self._born(name, document) for name, document in documents.items()}
         self._level()
         first = next(iter(self.worlds.values()))
-        self.desk = ImageService(self.store, self.keeper, self.views, self._said, self._catch_up, first.clock)
+        self.service = ImageService(self.store, self.keeper, self.views, self._said, self._catch_up, first.clock)
         self.asked = 0
         self.offers: dict[str, ImageOffer] = {}
         self.waited: dict[str, StageWait | None] = {}
@@ -108,14 +108,14 @@ class ImageFleet:
         images = (facts.RegionImage("local", "local-1", "any", f"r{number}"),)
         wanted = facts.ImagePublished(kafka, number, images, "", "", security, reason, "")
         self.asked += 1
-        return self.desk.publish(wanted, actor="person:test", command_id=f"publish-{self.asked}").name
+        return self.service.publish(wanted, actor="person:test", command_id=f"publish-{self.asked}").name
 
     def withdraw(self, name: str, reason: str) -> None:
         self.asked += 1
-        self.desk.withdraw(name, reason=reason, actor="person:test", command_id=f"withdraw-{self.asked}")
+        self.service.withdraw(name, reason=reason, actor="person:test", command_id=f"withdraw-{self.asked}")
 
     def views(self) -> list[ClusterView]:
-        """As the desk sees them."""
+        """As the service sees them."""
         return [_named(w.view(), name) for name, w in sorted(self.worlds.items())]
 
     def run(self, *, until: Callable[["ImageFleet"], bool], ticks: int = 1500) -> None:

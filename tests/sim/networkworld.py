@@ -169,11 +169,11 @@ class NetworkWorld:
 
     def remove(self, name: str, *, account: str = "", region: str = "") -> str:
         """A person asks; what they are told, or why it is refused."""
-        return self._ask("removes", self.desk.remove, name, account, region)
+        return self._ask("removes", self.service.remove, name, account, region)
 
     def repair(self, name: str) -> str:
         """The same, for a repair."""
-        return self._ask("repairs", self.desk.repair, name, "", "")
+        return self._ask("repairs", self.service.repair, name, "", "")
 
     def _ask(self, what: str, ask: Callable[..., str], name: str, account: str, region: str) -> str:
         """A request whose server dies is sent again, under the same id."""
@@ -188,7 +188,7 @@ class NetworkWorld:
         except Crash as crash:
             self._tell(f"the server dies {crash}")
             self.start_server()
-            told = getattr(self.desk, ask.__name__)(name, command_id=f"c{self._asked}", **order)
+            told = getattr(self.service, ask.__name__)(name, command_id=f"c{self._asked}", **order)
         self._tell(f"anna {what} {name}: {told}")
         return told
 
@@ -217,7 +217,7 @@ class NetworkWorld:
         self.keeper = NetworkReconciler(ports, self.pool)
         self._position = 0
         self.catch_up()
-        self.desk = NetworkService(self.store, self.keeper, lambda: list(self.clusters.values()), self.catch_up)
+        self.service = NetworkService(self.store, self.keeper, lambda: list(self.clusters.values()), self.catch_up)
 
     def network(self, job_id: str, run: NetworkRun, *, epoch: Epoch) -> None:
         """See NetworkRunner."""

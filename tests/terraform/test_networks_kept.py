@@ -122,7 +122,7 @@ class _Server:
             ),
             AddressPool(IPv4Network("10.64.0.0/10"), 20),
         )
-        self.desk = NetworkService(self.store, self.keeper, lambda: self.views, lambda: None)
+        self.service = NetworkService(self.store, self.keeper, lambda: self.views, lambda: None)
 
     def __enter__(self) -> "_Server":
         return self
@@ -147,7 +147,7 @@ class _Server:
             threading.Event().wait(0.05)
 
     def ask_removal(self) -> None:
-        self.desk.remove(
+        self.service.remove(
             "default", confirm="default", account="", region="", reason="", actor="person:anna", command_id="c1"
         )
 

@@ -34,7 +34,7 @@ def sight_of(services: PortalServices) -> Sight:
     groups = notes_of(services.cluster.latest.of_kind(GROUPS_NOTED))
     anomalies = noted_of(services.cluster.latest.of_kind(ANOMALIES_NOTED))
     drift = all_audits(services.cluster.latest)
-    now, fleet, desk = services.clock(), services.fleet.clusters, services.fleet.sources
+    now, fleet, service = services.clock(), services.fleet.clusters, services.fleet.sources
     living = [v for v in fleet.views() if not v.deleted]
     clusters = tuple(
         ClusterSnapshot(
@@ -48,7 +48,7 @@ def sight_of(services: PortalServices) -> Sight:
             anomalies=anomalies.get(view.uid),
             drift=drift.get(view.uid, {}),
             measured=newest(services.brokers.windows.figures(view.uid, now - FRESH, now), now),
-            source_sync=spec_source_out(view, desk.board.of_source if desk is not None else lambda _: None).sync,
+            source_sync=spec_source_out(view, service.board.of_source if service is not None else lambda _: None).sync,
         )
         for view in living
     )

@@ -1,4 +1,4 @@
-"""From what the loop's desk and the log hold to what the API and the pages say. Pure."""
+"""From what the loop's service and the log hold to what the API and the pages say. Pure."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime

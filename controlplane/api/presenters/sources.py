@@ -80,8 +80,8 @@ def spec_source_out(view: ClusterView, standing_of: Callable[[str], SourceStatus
 
 def source_of_cluster(services: PortalServices, view: ClusterView) -> spec_api.SpecSourceOut:
     """The same, by the sources of this server."""
-    desk = services.fleet.sources
-    return spec_source_out(view, desk.board.of_source if desk is not None else lambda _: None)
+    service = services.fleet.sources
+    return spec_source_out(view, service.board.of_source if service is not None else lambda _: None)
 
 
 def _word(reason: str) -> str:

@@ -28,8 +28,8 @@ def list_networks(
 ) -> api.NetworksOut:
     """All networks that are not removed, by place and name."""
     rights.require_somewhere(Verb.READ, "networks")
-    desk = services.fleet.networks
-    pool, standings = desk.pool(), desk.standings()
+    service = services.fleet.networks
+    pool, standings = service.pool(), service.standings()
     taken = [*(s.network.cidr for s in standings), *pool.reserved]
     free = free_networks(pool.cidr, pool.prefix, taken)
     items = turn.page(following([_out(standing) for standing in standings], _id_of, after), _id_of, limit)

@@ -29,7 +29,7 @@ def list_proposals(
 ) -> list[api.ProposalOut]:
     """Those that are open, the newest first; with `everything` also those that are decided."""
     # One that was decided since the page before is still where the next one begins.
-    found = following(desk_of(services).all(), lambda proposal: proposal.id, after)
+    found = following(proposals_of(services).all(), lambda proposal: proposal.id, after)
     shown = [p for p in found if everything or p.state in (ProposalState.OPEN, ProposalState.APPROVED)]
     return [api.proposal_out(p) for p in turn.page(shown, lambda proposal: proposal.id, limit)]
 
@@ -37,8 +37,8 @@ def list_proposals(
 @router.get("/proposals/{number}")
 def get_proposal(number: str, services: Services) -> api.ProposalDetailOut:
     """One with its spec, and its plan as it would be now."""
-    desk = desk_of(services)
-    proposal = desk.get(number)
+    service = proposals_of(services)
+    proposal = service.get(number)
     judged, still = now_of(services, proposal)
     return api.ProposalDetailOut.model_validate(
         {
@@ -46,7 +46,7 @@ def get_proposal(number: str, services: Services) -> api.ProposalDetailOut:
             "digest": proposal.made.digest,
             "file": proposal.made.file,
             "text": proposal.made.text,
-            "may_approve": proposal.state is ProposalState.OPEN and desk.may_approve(proposal),
+            "may_approve": proposal.state is ProposalState.OPEN and service.may_approve(proposal),
             "still_that_plan": still,
             "plans": [spec_answers.plan_out(p) for p in judged.plans] if judged else [],
             "topics": list(judged.topic_plan) if judged else [],
@@ -58,15 +58,15 @@ def get_proposal(number: str, services: Services) -> api.ProposalDetailOut:
 @router.post("/proposals/{number}/approve", dependencies=[Keyed])
 def approve(number: str, body: api.DecisionIn, services: Services, request: Request) -> api.ProposalOut:
     """A yes; the change is done then, if its plan is still that one."""
-    desk = desk_of(services)
-    return _decided_once(request, desk, number, lambda: desk.approve(number, body.note))
+    service = proposals_of(services)
+    return _decided_once(request, service, number, lambda: service.approve(number, body.note))
 
 
 @router.post("/proposals/{number}/reject", dependencies=[Keyed])
 def reject(number: str, body: api.DecisionIn, services: Services, request: Request) -> api.ProposalOut:
     """A no. An author takes their own back."""
-    desk = desk_of(services)
-    return _decided_once(request, desk, number, lambda: desk.reject(number, body.note))
+    service = proposals_of(services)
+    return _decided_once(request, service, number, lambda: service.reject(number, body.note))
 
 
 @router.get("/policies")
@@ -87,13 +87,13 @@ def list_policies(
 
 
 def _decided_once(
-    request: Request, desk: Proposals, number: str, decide: Callable[[], ProposalView]
+    request: Request, service: Proposals, number: str, decide: Callable[[], ProposalView]
 ) -> api.ProposalOut:
     """What became of it, told again to who decided it by this very request before."""
     try:
         return api.proposal_out(decide())
     except CommandRefused as refused:
-        proposal, rights = desk.get(number), request.state.rights
+        proposal, rights = service.get(number), request.state.rights
         if refused.code != DECIDED or not came_before(request) or proposal.decided_by != rights.subject:
             raise
         if proposal.state is ProposalState.VOID:
@@ -101,7 +101,7 @@ def _decided_once(
         return api.proposal_out(proposal)
 
 
-def desk_of(services: PortalServices) -> Proposals:
+def proposals_of(services: PortalServices) -> Proposals:
     """The proposals as the caller may use them."""
     if services.access.proposals is None:
         raise ApiError(404, "no-proposals", "this server records no proposals")

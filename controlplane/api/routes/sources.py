@@ -29,8 +29,8 @@ def list_sources(
     """All git sources, by name."""
     if services.fleet.sources is None:
         return []
-    desk = services.fleet.sources
-    every = [s for s in desk.standings(leads=services.operations.leadership.may_act) if q in s.binding.name]
+    service = services.fleet.sources
+    every = [s for s in service.standings(leads=services.operations.leadership.may_act) if q in s.binding.name]
     left = by_name(every, lambda standing: standing.binding.name, after=after)
     page = turn.page(left, lambda standing: standing.binding.name, limit)
     return [source_out(s, services.fleet.forges.get(s.binding.name)) for s in page]
@@ -39,9 +39,9 @@ def list_sources(
 @router.post("/sources/{name}/poll", dependencies=[Keyed])
 def poll(name: str, services: Services) -> source_api.SourcePolledOut:
     """Look at the repository soon. This is what a webhook calls: it wakes the poll and says nothing else."""
-    desk = _desk(services, name)
-    desk.standing(name)
-    asked = (services.operations.leadership.may_act or desk.reaches_leader) and desk.ring(name)
+    service = _service(services, name)
+    service.standing(name)
+    asked = (services.operations.leadership.may_act or service.reaches_leader) and service.ring(name)
     sentence = "it is polled now" if asked else "another server leads: it polls at its next interval"
     return source_api.SourcePolledOut(source=git_source(name), asked=asked, sentence=sentence)
 
@@ -49,7 +49,7 @@ def poll(name: str, services: Services) -> source_api.SourcePolledOut:
 @router.post("/sources/{name}/accept", dependencies=[Keyed])
 def accept(name: str, body: source_api.AcceptIn, services: Services, actor: Actor) -> source_api.SourcePolledOut:
     """A person says that a rewritten history is meant."""
-    sentence = _desk(services, name).accept(name, body.commit, reason=body.reason, actor=actor)
+    sentence = _service(services, name).accept(name, body.commit, reason=body.reason, actor=actor)
     return source_api.SourcePolledOut(source=git_source(name), asked=True, sentence=sentence)
 
 
@@ -65,7 +65,7 @@ def take_over(
 def handed_over(services: PortalServices, command: TakeOverSource) -> command_api.CommandOut:
     """The command, and a look at the repository that has the say now. Raises SourceNotFound, CommandRefused."""
     if command.source != API:
-        _desk(services, command.source).refuse_unknown(command.source)
+        _service(services, command.source).refuse_unknown(command.source)
     outcome = services.cluster.commands.handle(command)
     spread(services, [outcome])
     if services.fleet.sources is not None and outcome.changed and command.source != API:
@@ -73,7 +73,7 @@ def handed_over(services: PortalServices, command: TakeOverSource) -> command_ap
     return command_answers.command_out(outcome)
 
 
-def _desk(services: PortalServices, name: str) -> SourceService:
+def _service(services: PortalServices, name: str) -> SourceService:
     if services.fleet.sources is None:
         raise SourceNotFound(name)
     return services.fleet.sources

@@ -14,14 +14,14 @@ _WHAT = "agents"
 class ScopedAgents:
     """See Agents. `readable` are the names of clusters the caller may read, `without_others` takes other names out."""
 
-    desk: Agents
+    service: Agents
     rights: Rights
     readable: Callable[[], frozenset[str]]
     without_others: Callable[[str], str]
 
     def standing(self) -> AgentReleaseStatus:
         """See Agents."""
-        every = self.desk.standing()
+        every = self.service.standing()
         if self.rights.may_everywhere(Verb.READ):
             return every
         shown = self.readable()
@@ -31,14 +31,14 @@ class ScopedAgents:
     def publish(self, version: str, builds: Sequence[Offered], *, notes: str, actor: str, command_id: str) -> str:
         """See Agents. Raises Forbidden."""
         self.rights.require_everywhere(Verb.ADMINISTER, _WHAT)
-        return self.desk.publish(version, builds, notes=notes, actor=actor, command_id=command_id)
+        return self.service.publish(version, builds, notes=notes, actor=actor, command_id=command_id)
 
     def withdraw(self, version: str, *, reason: str, actor: str, command_id: str) -> str:
         """See Agents. Raises Forbidden."""
         self.rights.require_everywhere(Verb.ADMINISTER, _WHAT)
-        return self.desk.withdraw(version, reason=reason, actor=actor, command_id=command_id)
+        return self.service.withdraw(version, reason=reason, actor=actor, command_id=command_id)
 
     def resume(self, *, reason: str, actor: str, command_id: str) -> str:
         """See Agents. Raises Forbidden."""
         self.rights.require_everywhere(Verb.ADMINISTER, _WHAT)
-        return self.desk.resume(reason=reason, actor=actor, command_id=command_id)
+        return self.service.resume(reason=reason, actor=actor, command_id=command_id)

@@ -22,14 +22,14 @@ class ScopedFreezes:
     A team and a label are judged as such: what is frozen includes clusters that are still to come.
     """
 
-    desk: Freezes
+    service: Freezes
     rights: Rights
     views: Callable[[], Sequence[ClusterView]]
     without_others: Callable[[str], str]
 
     def standing(self) -> FreezeStatus:
         """See Freezes. Those that hold nothing the caller may read are left out."""
-        every = self.desk.standing()
+        every = self.service.standing()
         if self.rights.may_everywhere(Verb.READ):
             return every
         return FreezeStatus(
@@ -44,16 +44,16 @@ class ScopedFreezes:
             if name not in known:
                 raise ClusterNotFound(name)
         self._judge(wanted.everything, wanted.clusters, wanted.teams, dict(wanted.labels))
-        return self.desk.declare(wanted, actor=actor, command_id=command_id)
+        return self.service.declare(wanted, actor=actor, command_id=command_id)
 
     def thaw(self, name: str, *, reason: str, actor: str, command_id: str) -> FreezeAnswer:
         """See Freezes. Raises Forbidden."""
-        found = next((d for d in self.desk.standing().declared if d.id == name), None)
+        found = next((d for d in self.service.standing().declared if d.id == name), None)
         if found is None or not (self.rights.may_everywhere(Verb.READ) or self._shows(found.freeze)):
             raise not_found(name)
         fact = found.fact
         self._judge(found.freeze.names_everything, fact.clusters, fact.teams, fact.labels)
-        return self.desk.thaw(name, reason=reason, actor=actor, command_id=command_id)
+        return self.service.thaw(name, reason=reason, actor=actor, command_id=command_id)
 
     def _judge(
         self, everything: bool, clusters: Sequence[str], teams: Sequence[str], labels: Mapping[str, str]

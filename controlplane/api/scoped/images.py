@@ -14,14 +14,14 @@ from events import facts
 class ScopedImages:
     """See Images. `readable` are the names of clusters the caller may read, `without_others` takes other names out."""
 
-    desk: Images
+    service: Images
     rights: Rights
     readable: Callable[[], frozenset[str]]
     without_others: Callable[[str], str]
 
     def standings(self) -> tuple[RevisionStatus, ...]:
         """See Images."""
-        every = self.desk.standings()
+        every = self.service.standings()
         if self.rights.may_everywhere(Verb.READ):
             return every
         shown = self.readable()
@@ -33,12 +33,12 @@ class ScopedImages:
     def publish(self, wanted: facts.ImagePublished, *, actor: str, command_id: str) -> Published:
         """See Images. Raises Forbidden."""
         self.rights.require_everywhere(Verb.ADMINISTER, "images")
-        return self.desk.publish(wanted, actor=actor, command_id=command_id)
+        return self.service.publish(wanted, actor=actor, command_id=command_id)
 
     def withdraw(self, name: str, *, reason: str, actor: str, command_id: str) -> str:
         """See Images. Raises Forbidden."""
         self.rights.require_everywhere(Verb.ADMINISTER, "images")
-        return self.desk.withdraw(name, reason=reason, actor=actor, command_id=command_id)
+        return self.service.withdraw(name, reason=reason, actor=actor, command_id=command_id)
 
     def _of(self, shown: frozenset[str], clusters: Iterable[ClusterAt]) -> tuple[ClusterAt, ...]:
         return tuple(replace(c, why=self.without_others(c.why)) for c in clusters if c.name in shown)

@@ -16,40 +16,42 @@ from providers.base import Place
 class ScopedNetworks:
     """See Networks. `readable` are the names of clusters the caller may read."""
 
-    desk: Networks
+    service: Networks
     rights: Rights
     readable: Callable[[], frozenset[str]]
 
     def pool(self) -> AddressPool:
         """See Networks."""
-        return self.desk.pool()
+        return self.service.pool()
 
     def planned(self, view: ClusterView) -> tuple[str, ...]:
         """See Networks."""
-        return self.desk.planned(view)
+        return self.service.planned(view)
 
     def standings(self) -> tuple[NetworkStatus, ...]:
         """See Networks. What failed is told to administrators: it names things of the account."""
         if self.rights.may_everywhere(Verb.ADMINISTER):
-            return self.desk.standings()
+            return self.service.standings()
         shown = self.readable()
-        mine = (replace(s, clusters=tuple(c for c in s.clusters if c in shown)) for s in self.desk.standings())
+        mine = (replace(s, clusters=tuple(c for c in s.clusters if c in shown)) for s in self.service.standings())
         return tuple(replace(s, told=str(s.network.state), error="", audit=None) for s in mine if s.clusters)
 
     def audits_for(self, view: ClusterView) -> Mapping[Place, AuditNoted | None]:
         """See Networks. Who may read a cluster may know what was changed of the network it is in."""
-        return self.desk.audits_for(view)
+        return self.service.audits_for(view)
 
     def remove(
         self, name: str, *, confirm: str, account: str, region: str, reason: str, actor: str, command_id: str
     ) -> str:
         """See Networks. Raises Forbidden."""
         self.rights.require_everywhere(Verb.ADMINISTER, "networks")
-        return self.desk.remove(
+        return self.service.remove(
             name, confirm=confirm, account=account, region=region, reason=reason, actor=actor, command_id=command_id
         )
 
     def repair(self, name: str, *, account: str, region: str, reason: str, actor: str, command_id: str) -> str:
         """See Networks. Raises Forbidden."""
         self.rights.require_everywhere(Verb.ADMINISTER, "networks")
-        return self.desk.repair(name, account=account, region=region, reason=reason, actor=actor, command_id=command_id)
+        return self.service.repair(
+            name, account=account, region=region, reason=reason, actor=actor, command_id=command_id
+        )

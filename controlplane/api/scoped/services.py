@@ -115,7 +115,7 @@ def scoped(services: PortalServices, rights: Rights) -> PortalServices:
         fleet=replace(
             fleet,
             clusters=seen,
-            sources=_scoped_desk(fleet.sources, rights),
+            sources=_scoped_sources(fleet.sources, rights),
             notifiers=ScopedNotifiers(fleet.notifiers, rights),
         ),
         access=replace(access, audit_topic=lambda: None),  # of everybody's entries, and of roles of the database
@@ -342,8 +342,8 @@ def _scoped_fleet(fleet: FleetServices, seen: ScopedFleet, rights: Rights) -> Fl
     )
 
 
-def _scoped_desk(desk: SourceService | None, rights: Rights) -> SourceService | None:
-    return desk and ScopedService(desk.board, desk.store, desk.ring, desk.reaches_leader, rights)
+def _scoped_sources(service: SourceService | None, rights: Rights) -> SourceService | None:
+    return service and ScopedService(service.board, service.store, service.ring, service.reaches_leader, rights)
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,9 +32,9 @@ class GroupWatch:
     """One round over the clusters that are watched. Polled by the leader alone."""
 
     def __init__(
-        self, desk: GroupService, fleet: FreshFleet, latest: LatestStore, clock: Clock, which: WatchGroups
+        self, service: GroupService, fleet: FreshFleet, latest: LatestStore, clock: Clock, which: WatchGroups
     ) -> None:
-        self._desk, self._fleet, self._latest, self._clock, self._which = desk, fleet, latest, clock, which
+        self._service, self._fleet, self._latest, self._clock, self._which = service, fleet, latest, clock, which
         self._tried: dict[ClusterUid, datetime] = {}
 
     def poll(self) -> None:
@@ -53,7 +53,7 @@ class GroupWatch:
 
     def _look(self, view: ClusterView) -> None:
         try:
-            self._desk.watch(view)
+            self._service.watch(view)
         except KafkaFault as fault:
             _log.info("groups of %s: %s", view.name, fault)
 

@@ -26,9 +26,9 @@ AGENTS = "agents"
 
 @dataclass(frozen=True, slots=True)
 class AgentsRoom:
-    """The desk, and what looks beside it. Nothing is started."""
+    """The service, and what looks beside it. Nothing is started."""
 
-    desk: AgentReleaseService
+    service: AgentReleaseService
     poller: Poller
 
 

@@ -38,10 +38,10 @@ SEND_EVERY_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class AnomalyRoom:
-    """The looks, the spreader and one sender a notifier, and the desk beside them."""
+    """The looks, the spreader and one sender a notifier, and the service beside them."""
 
     poller: Poller
-    desk: NotifierService
+    service: NotifierService
     notifiers: dict[str, Notifier]
 
     def close(self) -> None:

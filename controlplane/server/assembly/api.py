@@ -53,9 +53,9 @@ from providers.price_list import read_price_list
 
 
 def api_of(
-    ground: Ground, loop: Loop, asking: CommandParts, rooms: Rooms, desk: LoopService, *, listens_on: tuple[str, int]
+    ground: Ground, loop: Loop, asking: CommandParts, rooms: Rooms, service: LoopService, *, listens_on: tuple[str, int]
 ) -> services.PortalServices:
-    """That of a whole server, or of a loop apart from its portals. `desk` tells how the loop does."""
+    """That of a whole server, or of a loop apart from its portals. `service` tells how the loop does."""
     settings, converger, hands = ground.settings, loop.converger, loop.hands
     cluster = cluster_services(
         ground,
@@ -76,14 +76,14 @@ def api_of(
             loop,
             converger,
             converger.sentence_on,
-            sources=asking.sources.desk,
+            sources=asking.sources.service,
             forges=asking.sources.forges,
-            agents=rooms.agents.desk,
-            notifiers=rooms.anomalies.desk,
+            agents=rooms.agents.service,
+            notifiers=rooms.anomalies.service,
         ),
-        brokers=broker_services(ground, rooms.groups.gateways, rooms.groups.desk, rooms.topics.index),
+        brokers=broker_services(ground, rooms.groups.gateways, rooms.groups.service, rooms.topics.index),
         access=_access(ground, asking, rooms, listens_on),
-        operations=_operations(ground, loop, rooms, desk),
+        operations=_operations(ground, loop, rooms, service),
     )
 
 
@@ -184,7 +184,7 @@ def _access(ground: Ground, asking: CommandParts, rooms: Rooms, listens_on: tupl
     return replace(access, authority=ground.authority, audit_topic=rooms.audit.told)
 
 
-def _operations(ground: Ground, loop: Loop, rooms: Rooms, desk: LoopService) -> services.OperationsServices:
+def _operations(ground: Ground, loop: Loop, rooms: Rooms, service: LoopService) -> services.OperationsServices:
     settings, hands = ground.settings, loop.hands
     return services.OperationsServices(
         version=release(),
@@ -195,7 +195,7 @@ def _operations(ground: Ground, loop: Loop, rooms: Rooms, desk: LoopService) -> 
         database=lambda: (*examined(ground.engine), *found_by(rooms.audit.watch)),
         database_trouble=lambda: trouble_with(ground.engine) or trouble_with(ground.hasty),
         query_limit_s=settings.database.query_limit_s,
-        loop=desk,
+        loop=service,
         pipeline=rooms.pipeline.supervisor.status,
         part="loop" if settings.process.only == LOOP else "",
         planner_state=partial(planner_state, settings, hands.planning),

@@ -19,9 +19,9 @@ _CONNECTIONS = 16
 
 @dataclass(frozen=True, slots=True)
 class GroupsRoom:
-    """The desk, and what watches beside it. Nothing is started."""
+    """The service, and what watches beside it. Nothing is started."""
 
-    desk: GroupService
+    service: GroupService
     poller: Poller
     gateways: Gateways
 
@@ -36,11 +36,11 @@ def groups_of(
 ) -> GroupsRoom:
     """The room of groups, with connections of its own."""
     gateways = judged(settings.allow.brokers_allowed, keep=_CONNECTIONS)
-    desk = GroupService(latest, gateways.of, clock)
+    service = GroupService(latest, gateways.of, clock)
     polled = (
         {}
         if settings.kafka.watch_groups == "off"
-        else {GROUPS: GroupWatch(desk, fleet, latest, clock, settings.kafka.watch_groups)}
+        else {GROUPS: GroupWatch(service, fleet, latest, clock, settings.kafka.watch_groups)}
     )
     poller = Poller(polled, {GROUPS: settings.kafka.groups_poll_s}, leadership=leadership, stop=threading.Event())
-    return GroupsRoom(desk, poller, gateways)
+    return GroupsRoom(service, poller, gateways)

@@ -1,4 +1,4 @@
-"""Builds what the bindings of the settings ask for: a clone and a sync for each, pollers, one desk."""
+"""Builds what the bindings of the settings ask for: a clone and a sync for each, pollers, one service."""
 
 import threading
 from collections.abc import Callable, Mapping
@@ -22,7 +22,7 @@ from events.store import EventStore
 class Sources:
     """Git sync of one server. Nothing runs before `start`. `statuses` tells forges beside the polls."""
 
-    desk: SourceService
+    service: SourceService
     forges: Mapping[str, ForgeLink]
     poller: Poller
     statuses: Poller
@@ -41,7 +41,7 @@ class Sources:
 
     def ring_all(self) -> None:
         """Whoever begins to lead looks at once."""
-        for standing in self.desk.board.all():
+        for standing in self.service.board.all():
             self.poller.ring(standing.binding.name)
 
 

@@ -90,11 +90,11 @@ def no_backup(path: Path) -> BackupSummary:
 class PortalAgents:
     """`Agents` of a portal: agents are signed by the loop's key."""
 
-    desk: AgentReleaseService
+    service: AgentReleaseService
 
     def standing(self) -> AgentReleaseStatus:
         """See Agents."""
-        return self.desk.standing()
+        return self.service.standing()
 
     def publish(self, version: str, builds: Sequence[Offered], *, notes: str, actor: str, command_id: str) -> str:
         """See Agents. Raises CommandRefused."""
@@ -102,22 +102,22 @@ class PortalAgents:
 
     def withdraw(self, version: str, *, reason: str, actor: str, command_id: str) -> str:
         """See Agents."""
-        return self.desk.withdraw(version, reason=reason, actor=actor, command_id=command_id)
+        return self.service.withdraw(version, reason=reason, actor=actor, command_id=command_id)
 
     def resume(self, *, reason: str, actor: str, command_id: str) -> str:
         """See Agents."""
-        return self.desk.resume(reason=reason, actor=actor, command_id=command_id)
+        return self.service.resume(reason=reason, actor=actor, command_id=command_id)
 
 
 @dataclass(frozen=True, slots=True)
 class PortalNotifiers:
     """`Notifiers` of a portal: their secrets are the loop's."""
 
-    desk: NotifierService
+    service: NotifierService
 
     def all(self) -> Sequence[NotifierTold]:
         """See Notifiers."""
-        return self.desk.all()
+        return self.service.all()
 
     def test(self, name: str) -> None:
         """See Notifiers. Raises CommandRefused."""

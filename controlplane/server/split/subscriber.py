@@ -101,7 +101,7 @@ class LoopSubscriber:
 
 @dataclass(frozen=True, slots=True)
 class HeardLoop:
-    """The loop's desk of a portal: `LoopService`."""
+    """The loop's service of a portal: `LoopService`."""
 
     hearing: LoopSubscriber
     store: EventStore

@@ -64,7 +64,7 @@ class EntryCourse(NamedTuple):
     ended: Floats
 
 
-class Desk(NamedTuple):
+class DispatchState(NamedTuple):
     """What the dispatcher remembers. `room`: bytes a target may still take; `rest_s`: seconds of its own ingress it
     is meant to take; `given_s`: seconds of its own egress a source has been asked for; `passed[t, l]`: entries of
     list l that target t never needs to look at again; `unread`: entries left per reader; `list_left` per list; `head`:
@@ -103,17 +103,19 @@ def compose(
         np.full(entries, np.inf),
         np.full(entries, np.inf),
     )
-    desk = _desk(cargo, ports, flow_limit, room, rest_s, width)
-    _play(cargo, ports, desk, flight, course, cargo.copies.copy(), float(flow_limit), float(toll))
+    state = _dispatch_state(cargo, ports, flow_limit, room, rest_s, width)
+    _play(cargo, ports, state, flight, course, cargo.copies.copy(), float(flow_limit), float(toll))
     return course
 
 
-def _desk(cargo: Cargo, ports: PortRates, flow_limit: float, room: Floats, rest_s: Floats, width: int) -> Desk:
+def _dispatch_state(
+    cargo: Cargo, ports: PortRates, flow_limit: float, room: Floats, rest_s: Floats, width: int
+) -> DispatchState:
     brokers, lists = ports.rack.size, cargo.reader.size
     list_left = np.diff(cargo.begin).astype(np.int32)
     read = cargo.reader != NONE
     unread = np.bincount(cargo.reader[read], weights=list_left[read], minlength=brokers).astype(np.int32)
-    return Desk(
+    return DispatchState(
         room,
         rest_s,
         np.zeros(brokers),
@@ -133,7 +135,7 @@ def _desk(cargo: Cargo, ports: PortRates, flow_limit: float, room: Floats, rest_
 def _play(
     cargo: Cargo,
     ports: PortRates,
-    desk: Desk,
+    state: DispatchState,
     flight: InFlight,
     course: EntryCourse,
     open_copies: Int32s,
@@ -142,7 +144,7 @@ def _play(
 ) -> None:
     turn, flying, now = 0, 0, 0.0
     while True:
-        turn, flying = _dispatch(cargo, ports, desk, flight, course, turn, flying, now, toll)
+        turn, flying = _dispatch(cargo, ports, state, flight, course, turn, flying, now, toll)
         if flying == 0:
             return
         fair_rates(flight, flying, ports, flow_limit)
@@ -154,12 +156,18 @@ def _play(
         if step == np.inf:
             return
         now += step
-        flying = _arrivals(desk, flight, course, open_copies, flying, now, step)
+        flying = _arrivals(state, flight, course, open_copies, flying, now, step)
 
 
 @inner
 def _arrivals(
-    desk: Desk, flight: InFlight, course: EntryCourse, open_copies: Int32s, flying: int, now: float, step: float
+    state: DispatchState,
+    flight: InFlight,
+    course: EntryCourse,
+    open_copies: Int32s,
+    flying: int,
+    now: float,
+    step: float,
 ) -> int:
     """Every copy goes on for `step` seconds; how many are in the air then."""
     place = 0
@@ -172,7 +180,7 @@ def _arrivals(
         arrive(flight, flying, place)
         flying -= 1
         entry = flight.entry[f]
-        desk.look[flight.target[f]] = True
+        state.look[flight.target[f]] = True
         open_copies[entry] -= 1
         if open_copies[entry] == 0:
             course.ended[entry] = now
@@ -183,7 +191,7 @@ def _arrivals(
 def _dispatch(
     cargo: Cargo,
     ports: PortRates,
-    desk: Desk,
+    state: DispatchState,
     flight: InFlight,
     course: EntryCourse,
     turn: int,
@@ -194,40 +202,40 @@ def _dispatch(
     """Start whatever can start. A target is looked at again when a slot of its came free or a source held it up."""
     brokers = ports.rack.shape[0]
     while True:
-        n_lists, some_busy, least = _open_lists(cargo, ports, desk, flight, course)
+        n_lists, some_busy, least = _open_lists(cargo, ports, state, flight, course)
         best, best_key = NONE, np.inf
         for t in range(brokers):
-            if not desk.look[t] or flight.count_in[t] >= ports.slots_in[t]:
+            if not state.look[t] or flight.count_in[t] >= ports.slots_in[t]:
                 continue
             waits = some_busy
             for n in range(n_lists):
-                found, blocked = _first_for(t, desk.open_lists[n], best_key, cargo, ports, desk, flight, course)
+                found, blocked = _first_for(t, state.open_lists[n], best_key, cargo, ports, state, flight, course)
                 waits = waits or blocked
                 if found != NONE:
                     best, best_key = found, cargo.key[found]
-            desk.look[t] = waits
+            state.look[t] = waits
             if best_key <= least:
                 break
         source = NONE
         if best == NONE:
-            best, source = _stolen(cargo, ports, desk, flight, course)
+            best, source = _stolen(cargo, ports, state, flight, course)
         if best == NONE:
             return turn, flying
         if source == NONE:
-            source = _source_for(best, cargo, ports, desk, flight)
-        _targets_for(best, cargo, ports, desk, flight)
+            source = _source_for(best, cargo, ports, state, flight)
+        _targets_for(best, cargo, ports, state, flight)
         which = cargo.member[best]
-        desk.list_left[which] -= 1
+        state.list_left[which] -= 1
         if cargo.reader[which] != NONE:
-            desk.unread[cargo.reader[which]] -= 1
+            state.unread[cargo.reader[which]] -= 1
         course.turn[best], course.source[best] = turn, source
         course.started[best], course.ended[best] = now, now
-        desk.given_s[source] += cargo.copies[best] * cargo.size[best] / ports.egress[source]
+        state.given_s[source] += cargo.copies[best] * cargo.size[best] / ports.egress[source]
         for copy in range(cargo.copies[best]):
-            t = desk.chosen[copy]
+            t = state.chosen[copy]
             course.target[best, copy] = t
-            desk.room[t] -= cargo.size[best]
-            desk.rest_s[t] -= (cargo.size[best] + toll) / ports.ingress[t]
+            state.room[t] -= cargo.size[best]
+            state.rest_s[t] -= (cargo.size[best] + toll) / ports.ingress[t]
             depart(flight, flying, best, source, t, cargo.size[best])
             flying += 1
         turn += 1
@@ -235,22 +243,22 @@ def _dispatch(
 
 @inner
 def _open_lists(
-    cargo: Cargo, ports: PortRates, desk: Desk, flight: InFlight, course: EntryCourse
+    cargo: Cargo, ports: PortRates, state: DispatchState, flight: InFlight, course: EntryCourse
 ) -> tuple[int, bool, float]:
     """How many lists can be read from now, whether others wait for their reader, the least key that may start."""
     n, some_busy, least = 0, False, np.inf
     for which in range(cargo.reader.shape[0]):
-        if desk.list_left[which] == 0:
+        if state.list_left[which] == 0:
             continue
         reader = cargo.reader[which]
         if reader != NONE and flight.count_out[reader] >= ports.slots_out[reader]:
             some_busy = True
             continue
-        desk.open_lists[n] = which
+        state.open_lists[n] = which
         n += 1
-        while course.turn[cargo.queue[desk.head[which]]] != NONE:
-            desk.head[which] += 1
-        least = min(least, cargo.key[cargo.queue[desk.head[which]]])
+        while course.turn[cargo.queue[state.head[which]]] != NONE:
+            state.head[which] += 1
+        least = min(least, cargo.key[cargo.queue[state.head[which]]])
     return n, some_busy, least
 
 
@@ -261,7 +269,7 @@ def _first_for(
     best_key: float,
     cargo: Cargo,
     ports: PortRates,
-    desk: Desk,
+    state: DispatchState,
     flight: InFlight,
     course: EntryCourse,
 ) -> tuple[int, bool]:
@@ -270,27 +278,27 @@ def _first_for(
     And whether `t` has to be asked again at the next event: it does when an entry it could have taken was beaten or
     held up by a source; an entry held up by another target is found when that one comes free.
     """
-    end, place = cargo.begin[which + 1], desk.passed[t, which]
+    end, place = cargo.begin[which + 1], state.passed[t, which]
     while place < end and (
         course.turn[cargo.queue[place]] != NONE
-        or desk.room[t] < cargo.size[cargo.queue[place]]
-        or _never(cargo.queue[place], t, cargo, ports, desk)
+        or state.room[t] < cargo.size[cargo.queue[place]]
+        or _never(cargo.queue[place], t, cargo, ports, state)
     ):
         place += 1
-    desk.passed[t, which] = place
+    state.passed[t, which] = place
     looked, no_pair, again = 0, 0, False
     while place < end and looked < LOOK_AHEAD and no_pair < _PAIRS_AHEAD:
         entry = cargo.queue[place]
         if (
             course.turn[entry] == NONE
-            and desk.room[t] >= cargo.size[entry]
-            and not _never(entry, t, cargo, ports, desk)
+            and state.room[t] >= cargo.size[entry]
+            and not _never(entry, t, cargo, ports, state)
         ):
             if cargo.key[entry] >= best_key:
                 return NONE, True
-            if _source_for(entry, cargo, ports, desk, flight) == NONE:
+            if _source_for(entry, cargo, ports, state, flight) == NONE:
                 again = True
-            elif cargo.copies[entry] == 1 or _targets_for(entry, cargo, ports, desk, flight):
+            elif cargo.copies[entry] == 1 or _targets_for(entry, cargo, ports, state, flight):
                 return entry, True
             else:
                 no_pair += 1
@@ -300,9 +308,9 @@ def _first_for(
 
 
 @inner
-def _never(entry: int, t: int, cargo: Cargo, ports: PortRates, desk: Desk) -> bool:
+def _never(entry: int, t: int, cargo: Cargo, ports: PortRates, state: DispatchState) -> bool:
     """Whether target `t` can take no copy of the entry, now or later (its room only shrinks)."""
-    if desk.room[t] < cargo.size[entry]:
+    if state.room[t] < cargo.size[entry]:
         return True
     for i in range(cargo.kept.shape[1]):
         b = cargo.kept[entry, i]
@@ -325,7 +333,7 @@ def _bound_to(entry: int, copy: int, t: int, cargo: Cargo) -> bool:
 
 
 @inner
-def _rack_met(entry: int, chosen: int, t: int, cargo: Cargo, ports: PortRates, desk: Desk) -> int:
+def _rack_met(entry: int, chosen: int, t: int, cargo: Cargo, ports: PortRates, state: DispatchState) -> int:
     """1 when t's rack holds a replica that stays or one of the first `chosen` targets, 2 when the very broker does."""
     met = 0
     for i in range(cargo.kept.shape[1]):
@@ -337,40 +345,40 @@ def _rack_met(entry: int, chosen: int, t: int, cargo: Cargo, ports: PortRates, d
         if ports.rack[b] == ports.rack[t]:
             met = 1
     for i in range(chosen):
-        if desk.chosen[i] == t:
+        if state.chosen[i] == t:
             return 2
-        if ports.rack[desk.chosen[i]] == ports.rack[t]:
+        if ports.rack[state.chosen[i]] == ports.rack[t]:
             met = 1
     return met
 
 
 @inner
-def _targets_for(entry: int, cargo: Cargo, ports: PortRates, desk: Desk, flight: InFlight) -> bool:
-    """Fill `desk.chosen` with an open target per copy: legal, with room, the one with most of its time left."""
+def _targets_for(entry: int, cargo: Cargo, ports: PortRates, state: DispatchState, flight: InFlight) -> bool:
+    """Fill `state.chosen` with an open target per copy: legal, with room, the one with most of its time left."""
     spent = 0
     for copy in range(cargo.copies[entry]):
         best, best_met, most = NONE, 0, -np.inf
         for t in range(ports.rack.shape[0]):
-            if flight.count_in[t] >= ports.slots_in[t] or desk.room[t] < cargo.size[entry]:
+            if flight.count_in[t] >= ports.slots_in[t] or state.room[t] < cargo.size[entry]:
                 continue
-            left = desk.rest_s[t]
+            left = state.rest_s[t]
             if cargo.copies[entry] > 1:
                 # the same brokers must not always meet: closed circles of replicas cannot share out their leaders
                 left *= 1.0 + _MIXING * ((entry * 7919 + t * 104_729) % 1009) / 1009
             if left <= most or not _bound_to(entry, copy, t, cargo):
                 continue
-            met = _rack_met(entry, copy, t, cargo, ports, desk)
+            met = _rack_met(entry, copy, t, cargo, ports, state)
             if met < 2 and spent + met <= cargo.spare[entry]:
                 best, best_met, most = t, met, left
         if best == NONE:
             return False
-        desk.chosen[copy] = best
+        state.chosen[copy] = best
         spent += best_met
     return True
 
 
 @inner
-def _source_for(entry: int, cargo: Cargo, ports: PortRates, desk: Desk, flight: InFlight) -> int:
+def _source_for(entry: int, cargo: Cargo, ports: PortRates, state: DispatchState, flight: InFlight) -> int:
     """The reader of the list; where it has none the least crowded member with a free slot, the leader on a tie."""
     s = cargo.reader[cargo.member[entry]]
     if s != NONE:
@@ -381,29 +389,31 @@ def _source_for(entry: int, cargo: Cargo, ports: PortRates, desk: Desk, flight: 
         if s == NONE:
             break
         if flight.count_out[s] < ports.slots_out[s]:
-            crowd = max(0.0, flight.count_out[s] + cargo.copies[entry] - desk.calm[s])
-            score = crowd * _CROWDED + desk.given_s[s] + (0.0 if s == cargo.leader[entry] else 30.0)
+            crowd = max(0.0, flight.count_out[s] + cargo.copies[entry] - state.calm[s])
+            score = crowd * _CROWDED + state.given_s[s] + (0.0 if s == cargo.leader[entry] else 30.0)
             if score < best_score:
                 best, best_score = s, score
     return best
 
 
 @inner
-def _stolen(cargo: Cargo, ports: PortRates, desk: Desk, flight: InFlight, course: EntryCourse) -> tuple[int, int]:
+def _stolen(
+    cargo: Cargo, ports: PortRates, state: DispatchState, flight: InFlight, course: EntryCourse
+) -> tuple[int, int]:
     """An entry whose reader is busy, and a member in sync that has nothing of its own left to serve."""
     for s in range(ports.rack.shape[0]):
-        end, place = cargo.also_begin[s + 1], desk.also_passed[s]
-        if place == end or desk.unread[s] > 0 or flight.count_out[s] >= ports.slots_out[s]:
+        end, place = cargo.also_begin[s + 1], state.also_passed[s]
+        if place == end or state.unread[s] > 0 or flight.count_out[s] >= ports.slots_out[s]:
             continue
         while place < end and course.turn[cargo.also[place]] != NONE:
             place += 1
-        desk.also_passed[s] = place
+        state.also_passed[s] = place
         looked = 0
         while place < end and looked < _STEAL_AHEAD:
             entry = cargo.also[place]
             place += 1
             if course.turn[entry] == NONE:
-                if _targets_for(entry, cargo, ports, desk, flight):
+                if _targets_for(entry, cargo, ports, state, flight):
                     return entry, s
                 looked += 1
     return NONE, NONE

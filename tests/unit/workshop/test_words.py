@@ -39,7 +39,6 @@ INSTEAD = {
 
 LEFT = {
     "board": 4,
-    "desk": 7,
     "keeper": 2,
     "looks": 7,
     "nobody": 9,

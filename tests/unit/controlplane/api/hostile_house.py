@@ -101,7 +101,7 @@ class ToldJournals:
 def hostile_house(word: str = HOSTILE) -> House:
     """The house. What cannot be `word`, as it is judged on its way in, is something plain."""
     house = House()
-    _with_desks(house, word)
+    _with_services(house, word)
     house.apply(OURS.replace("log.retention.hours: 72", "log.retention.hours: 96"))
     house.apply(OURS)
     for retention_ms in (1, 2):
@@ -114,7 +114,7 @@ def hostile_house(word: str = HOSTILE) -> House:
     return house
 
 
-def _with_desks(house: House, word: str) -> None:
+def _with_services(house: House, word: str) -> None:
     """Git sources with their forge, images, freezes."""
     board = SourceStatuses((binding("infra"), binding("teams")))
     problem = Problem(word, 7, 3, "KEDGE-SPEC-001", word, word)

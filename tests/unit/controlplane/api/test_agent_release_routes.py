@@ -90,12 +90,12 @@ def test_withdrawn_and_resumed_by_the_api(house: House) -> None:
 def test_only_administrators_publish_and_others_see_their_clusters_alone(house: House) -> None:
     house.client.post("/v1/agents", json=RELEASE)
     rights = rights_of("user:eve", [Binding("user:eve", Role.OPERATOR, "cluster=other")])
-    desk = scoped(house.services, rights).fleet.agents
-    assert desk.standing().clusters == ()
+    service = scoped(house.services, rights).fleet.agents
+    assert service.standing().clusters == ()
     for refused in (
-        lambda: desk.publish("0.3.0", [], notes="", actor="user:eve", command_id="a"),
-        lambda: desk.withdraw("0.2.0", reason="", actor="user:eve", command_id="b"),
-        lambda: desk.resume(reason="", actor="user:eve", command_id="c"),
+        lambda: service.publish("0.3.0", [], notes="", actor="user:eve", command_id="a"),
+        lambda: service.withdraw("0.2.0", reason="", actor="user:eve", command_id="b"),
+        lambda: service.resume(reason="", actor="user:eve", command_id="c"),
     ):
         with pytest.raises(Forbidden):
             refused()

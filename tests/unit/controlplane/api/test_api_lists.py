@@ -78,8 +78,8 @@ def house() -> House:
         for recorded in house.store.read_stream(FREEZES):
             keeper.take_in(recorded)
 
-    desk = FreezeService(house.store, keeper, house.converger.views, catch_up, lambda: house.now)
-    house.services = replace(house.services, fleet=replace(house.services.fleet, freezes=desk))
+    service = FreezeService(house.store, keeper, house.converger.views, catch_up, lambda: house.now)
+    house.services = replace(house.services, fleet=replace(house.services.fleet, freezes=service))
     house.app = create_app(house.services)
     house.client = house.client_with(dict(house.client.headers))
     house.apply(ORDERS.replace("name: orders", "name: ledger"))

@@ -85,7 +85,7 @@ def test_a_commit_that_comes_back_after_another_is_in_force_again() -> None:
     git.push({"orders.yaml": LARGER})
     git.repository.history[:] = [first]
     git.poll()
-    git.desk.accept("teams", first, reason="back", actor="person:ann")
+    git.service.accept("teams", first, reason="back", actor="person:ann")
     assert git.poll().state == "Synced"
     assert git.view().document.spec.pool("brokers").size == 3
 

@@ -37,10 +37,10 @@ def house() -> House:
     house = House()
     keeper = FreezeCache((AUDIT,))
     house.converger = Converger(house.converger._ports, freezes=keeper)
-    desk = FreezeService(house.store, keeper, house.converger.views, house.converger.catch_up, lambda: house.now)
+    service = FreezeService(house.store, keeper, house.converger.views, house.converger.catch_up, lambda: house.now)
     house.services = replace(
         house.services,
-        fleet=replace(house.services.fleet, freezes=desk, clusters=house.converger),
+        fleet=replace(house.services.fleet, freezes=service, clusters=house.converger),
         cluster=replace(house.services.cluster, window=house.converger.window_on),
     )
     house.app = create_app(house.services)

@@ -34,10 +34,10 @@ def house() -> House:
         for recorded in house.store.read_all(0):
             keeper.take_in(recorded)
 
-    desk = ImageService(
+    service = ImageService(
         house.store, keeper, house.converger.views, house.converger.sentence_on, catch_up, lambda: house.now
     )
-    house.services = replace(house.services, fleet=replace(house.services.fleet, images=desk))
+    house.services = replace(house.services, fleet=replace(house.services.fleet, images=service))
     house.app = create_app(house.services)
     house.client = house.client_with(dict(house.client.headers))
     house.apply(ORDERS)

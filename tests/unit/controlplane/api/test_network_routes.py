@@ -26,8 +26,8 @@ def world() -> NetworkWorld:
 @pytest.fixture
 def house(world: NetworkWorld) -> House:
     house = House()
-    desk: NetworkService = world.desk
-    house.services = replace(house.services, fleet=replace(house.services.fleet, networks=desk))
+    service: NetworkService = world.service
+    house.services = replace(house.services, fleet=replace(house.services.fleet, networks=service))
     house.app = create_app(house.services)
     house.client = house.client_with(dict(house.client.headers))
     return house

@@ -25,7 +25,7 @@ WITH_COMMENT = ORDERS.replace("kind: KafkaCluster", "kind: KafkaCluster  # their
 
 
 @dataclass
-class Desk:
+class Scene:
     """A source whose repository is on a forge, or is not."""
 
     git: GitHouse = field(default_factory=GitHouse)
@@ -35,8 +35,8 @@ class Desk:
     def __post_init__(self) -> None:
         keeper = StatusReconciler(self.forge, lambda: None, portal="", clock=lambda: self.git.house.now)
         link = ForgeLink(ForgeBinding(kind="github", token_env="BOT", email_domain="example.org"), self.forge, keeper)
-        desk = SourceService(self.git.board, self.git.house.store, lambda _: True)
-        fleet = replace(self.git.house.services.fleet, sources=desk, forges={"teams": link} if self.has_forge else {})
+        scene = SourceService(self.git.board, self.git.house.store, lambda _: True)
+        fleet = replace(self.git.house.services.fleet, sources=scene, forges={"teams": link} if self.has_forge else {})
         self.git.house.app = create_app(replace(self.git.house.services, fleet=fleet))
         self.git.house.services = self.git.house.app.state.services
         self.client = self.git.house.client_with({"Authorization": "Bearer the-token"})
@@ -58,8 +58,8 @@ class Desk:
 
 
 @pytest.fixture
-def desk() -> Desk:
-    found = Desk()
+def scene() -> Scene:
+    found = Scene()
     found.push({"kafka/all.yaml": f"{WITH_COMMENT}---\n{named('ads')}"})
     found.push({"kafka/all.yaml": f"{LARGER}---\n{named('ads')}"})
     return found
@@ -121,83 +121,83 @@ def test_policies_judge_an_old_spec_like_any_other_change() -> None:
     assert house.view().generation == 2
 
 
-def test_what_comes_from_git_becomes_a_pull_request_with_the_person_as_author(desk: Desk) -> None:
-    before = desk.git.house.store.head()
-    client = desk.git.house.client_with({"Authorization": "Bearer the-token", "X-Kedge-Actor": "ada"})
-    told = desk.ask(1, client, reason="the disks are too small").json()
+def test_what_comes_from_git_becomes_a_pull_request_with_the_person_as_author(scene: Scene) -> None:
+    before = scene.git.house.store.head()
+    client = scene.git.house.client_with({"Authorization": "Bearer the-token", "X-Kedge-Actor": "ada"})
+    told = scene.ask(1, client, reason="the disks are too small").json()
     assert (told["way"], told["path"]) == ("pull-request", "kafka/all.yaml")
-    world = desk.forge.world
+    world = scene.forge.world
     assert told["request"]["url"] == "https://forge.example.org/platform/specs/pull/1"
     assert told["request"]["url"] in told["sentence"]
     commit = world.commits[world.branches[told["request"]["branch"]]]
     assert commit.author == ("ada", "ada@example.org")
     assert commit.message.startswith("Roll orders back to generation 1\n\nKedge opens this for `ada`.")
     assert "    the disks are too small" in commit.message
-    assert desk.git.house.store.head() == before
-    assert desk.git.view().generation == 2
+    assert scene.git.house.store.head() == before
+    assert scene.git.view().generation == 2
 
 
-def test_the_old_document_comes_back_as_people_wrote_it_and_others_of_the_file_stay(desk: Desk) -> None:
-    desk.ask(1)
-    assert desk.requested() == {"kafka/all.yaml": f"{WITH_COMMENT}---\n{named('ads')}"}
+def test_the_old_document_comes_back_as_people_wrote_it_and_others_of_the_file_stay(scene: Scene) -> None:
+    scene.ask(1)
+    assert scene.requested() == {"kafka/all.yaml": f"{WITH_COMMENT}---\n{named('ads')}"}
 
 
-def test_where_the_old_commit_is_gone_the_spec_is_written_anew(desk: Desk) -> None:
-    world = desk.forge.world
+def test_where_the_old_commit_is_gone_the_spec_is_written_anew(scene: Scene) -> None:
+    world = scene.forge.world
     world.commits = {i: c for i, c in world.commits.items() if i == world.branches["main"]}
-    desk.ask(1)
-    text = desk.requested()["kafka/all.yaml"]
+    scene.ask(1)
+    text = scene.requested()["kafka/all.yaml"]
     assert text.endswith(f"---\n{named('ads')}")
     assert "theirs" not in text
-    desk.push({"kafka/all.yaml": text})
-    assert desk.git.standing.state == "Synced"
-    declared = [e for e in desk.git.house.store.read_all() if e.type == "cluster.declared"]
+    scene.push({"kafka/all.yaml": text})
+    assert scene.git.standing.state == "Synced"
+    declared = [e for e in scene.git.house.store.read_all() if e.type == "cluster.declared"]
     assert declared[-1].data["document"] == declared[0].data["document"]
 
 
-def test_a_file_whose_tip_is_broken_is_mended_by_it(desk: Desk) -> None:
-    desk.push({"kafka/all.yaml": LARGER.replace("size: 6", "size: -6")})
-    desk.ask(1)
-    assert desk.requested() == {"kafka/all.yaml": WITH_COMMENT}
+def test_a_file_whose_tip_is_broken_is_mended_by_it(scene: Scene) -> None:
+    scene.push({"kafka/all.yaml": LARGER.replace("size: 6", "size: -6")})
+    scene.ask(1)
+    assert scene.requested() == {"kafka/all.yaml": WITH_COMMENT}
 
 
-def test_asked_again_with_the_same_key_it_is_the_same_request(desk: Desk) -> None:
-    client = desk.git.house.client_with({"Authorization": "Bearer the-token", "Idempotency-Key": "k" * 200})
-    first = desk.ask(1, client).json()["request"]
-    assert desk.ask(1, client).json()["request"] == first
-    assert len(desk.forge.world.requests) == 1
+def test_asked_again_with_the_same_key_it_is_the_same_request(scene: Scene) -> None:
+    client = scene.git.house.client_with({"Authorization": "Bearer the-token", "Idempotency-Key": "k" * 200})
+    first = scene.ask(1, client).json()["request"]
+    assert scene.ask(1, client).json()["request"] == first
+    assert len(scene.forge.world.requests) == 1
 
 
 def test_without_a_forge_it_is_refused_and_a_dry_run_has_the_file_to_commit() -> None:
-    desk = Desk(has_forge=False)
-    desk.push({"kafka/orders.yaml": ORDERS})
-    desk.push({"kafka/orders.yaml": LARGER})
-    told = desk.ask(1, dry_run=True).json()
+    scene = Scene(has_forge=False)
+    scene.push({"kafka/orders.yaml": ORDERS})
+    scene.push({"kafka/orders.yaml": LARGER})
+    told = scene.ask(1, dry_run=True).json()
     assert (told["way"], told["path"], told["ok"]) == ("file", "kafka/orders.yaml", True)
-    desk.push({"kafka/orders.yaml": told["text"]})
-    assert desk.git.standing.state == "Synced"
-    refused = desk.ask(2)
+    scene.push({"kafka/orders.yaml": told["text"]})
+    assert scene.git.standing.state == "Synced"
+    refused = scene.ask(2)
     assert (refused.status_code, refused.json()["code"]) == (409, "no-forge")
 
 
-def test_a_forge_that_is_away_is_told_with_what_to_do(desk: Desk) -> None:
-    desk.forge.fault = ForgeFault("Unreachable", what="reading", where="github", why="it did not answer")
-    told = desk.ask(1)
+def test_a_forge_that_is_away_is_told_with_what_to_do(scene: Scene) -> None:
+    scene.forge.fault = ForgeFault("Unreachable", what="reading", where="github", why="it did not answer")
+    told = scene.ask(1)
     assert (told.status_code, told.json()["code"]) == (503, "forge-unreachable")
     assert (told.headers["retry-after"], told.json()["next"] != "") == ("15", True)
-    desk.forge.fault = ForgeFault("NotAllowed", what="reading", where="github", why="it answered 403")
-    assert desk.ask(1).status_code == 409
+    scene.forge.fault = ForgeFault("NotAllowed", what="reading", where="github", why="it answered 403")
+    assert scene.ask(1).status_code == 409
 
 
-def test_who_may_not_declare_may_not_have_a_pull_request_opened(desk: Desk) -> None:
-    browser = desk.git.house.browser("eve", Binding("", Role.OPERATOR, "*"))
+def test_who_may_not_declare_may_not_have_a_pull_request_opened(scene: Scene) -> None:
+    browser = scene.git.house.browser("eve", Binding("", Role.OPERATOR, "*"))
     assert browser.get("/clusters/orders/rollback?to=1").status_code == 403
     assert "roll back to this" not in browser.get("/clusters/orders/history").text
-    assert desk.forge.calls == []
+    assert scene.forge.calls == []
 
 
-def test_the_history_leads_to_a_page_that_opens_the_request_in_ones_own_name(desk: Desk) -> None:
-    browser = desk.git.house.browser("ada", Binding("", Role.OWNER, "*"))
+def test_the_history_leads_to_a_page_that_opens_the_request_in_ones_own_name(scene: Scene) -> None:
+    browser = scene.git.house.browser("ada", Binding("", Role.OWNER, "*"))
     history = browser.get("/clusters/orders/history").text
     assert "/clusters/orders/rollback?to=1" in history
     assert "/clusters/orders/rollback?to=2" not in history
@@ -207,7 +207,7 @@ def test_the_history_leads_to_a_page_that_opens_the_request_in_ones_own_name(des
     form = {name: _hidden(shown.text, name) for name in ("to", "digest", "key")}
     done = browser.post("/clusters/orders/rollback", data={**form, "reason": "<b>slow</b>"})
     assert "https://forge.example.org/platform/specs/pull/1" in done.text
-    world = desk.forge.world
+    world = scene.forge.world
     assert world.commits[world.branches[world.requests[0]["head"]]].author == ("ada", "ada@example.org")
 
 

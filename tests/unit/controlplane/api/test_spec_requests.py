@@ -7,7 +7,7 @@ from fastapi.testclient import TestClient
 
 from controlplane.api.audit.store import AuditFilter
 from tests.unit.controlplane.api.test_new_requests import OURS
-from tests.unit.controlplane.api.test_rollback import Desk
+from tests.unit.controlplane.api.test_rollback import Scene
 from tests.unit.controlplane.api.test_search_routes import ours
 from tests.unit.controlplane.background.git_sync.git_house import LARGER as GIT_LARGER, GitHouse, binding
 
@@ -21,65 +21,65 @@ LARGER = GIT_LARGER.replace("name: orders", "name: orders\n  owner: payments")
 
 
 @pytest.fixture
-def desk() -> Desk:
-    desk = Desk(GitHouse(binding=binding(path="kafka", team="payments")))
-    desk.push({"kafka/orders.yaml": f"# whose\n{OURS}"})
-    return desk
+def scene() -> Scene:
+    scene = Scene(GitHouse(binding=binding(path="kafka", team="payments")))
+    scene.push({"kafka/orders.yaml": f"# whose\n{OURS}"})
+    return scene
 
 
-def asked(desk: Desk, text: str, *, client: TestClient | None = None, key: str = "k1", **more: Any) -> Any:
+def asked(scene: Scene, text: str, *, client: TestClient | None = None, key: str = "k1", **more: Any) -> Any:
     body = {"text": text, "file": "it.yaml", **more}
-    return (client or desk.client).post("/v1/pull-requests", json=body, headers={"Idempotency-Key": key})
+    return (client or scene.client).post("/v1/pull-requests", json=body, headers={"Idempotency-Key": key})
 
 
-def test_a_new_cluster_becomes_a_file_and_nothing_is_declared(desk: Desk) -> None:
-    head = desk.git.house.store.head()
-    told = asked(desk, CLICKS).json()
+def test_a_new_cluster_becomes_a_file_and_nothing_is_declared(scene: Scene) -> None:
+    head = scene.git.house.store.head()
+    told = asked(scene, CLICKS).json()
     assert told["request"]["url"] == "https://forge.example.org/platform/specs/pull/1"
     assert told["sentence"] == f"a pull request is open: {told['request']['url']}"
     assert (told["source"], told["path"]) == ("teams", "")
-    assert desk.requested()["kafka/clicks.yaml"] == CLICKS
-    assert desk.git.house.store.head() == head
+    assert scene.requested()["kafka/clicks.yaml"] == CLICKS
+    assert scene.git.house.store.head() == head
 
 
-def test_a_dry_run_tells_the_plan_and_opens_nothing(desk: Desk) -> None:
-    told = asked(desk, CLICKS, dry_run=True).json()
+def test_a_dry_run_tells_the_plan_and_opens_nothing(scene: Scene) -> None:
+    told = asked(scene, CLICKS, dry_run=True).json()
     assert (told["ok"], told["request"], told["source"]) == (True, None, "teams")
     assert told["plans"][0]["cluster"] == "clicks"
-    assert desk.forge.world.requests == []
-    assert asked(desk, CLICKS, key="k2", plan_digest=told["digest"]).json()["request"]
-    moved = asked(desk, CLICKS, key="k3", plan_digest="another")
+    assert scene.forge.world.requests == []
+    assert asked(scene, CLICKS, key="k2", plan_digest=told["digest"]).json()["request"]
+    moved = asked(scene, CLICKS, key="k3", plan_digest="another")
     assert (moved.status_code, moved.json()["code"]) == (409, "plan-moved")
 
 
-def test_a_change_goes_into_the_file_it_is_declared_in(desk: Desk) -> None:
-    told = asked(desk, LARGER).json()
+def test_a_change_goes_into_the_file_it_is_declared_in(scene: Scene) -> None:
+    told = asked(scene, LARGER).json()
     assert told["path"] == "kafka/orders.yaml"
-    files = desk.requested()
+    files = scene.requested()
     assert sorted(files) == ["kafka/orders.yaml"]
     assert "size: 6" in files["kafka/orders.yaml"]
-    desk.push(files)
-    assert desk.git.view().generation == 2
+    scene.push(files)
+    assert scene.git.view().generation == 2
 
 
-def test_a_topic_is_added_and_then_changed_where_it_is(desk: Desk) -> None:
-    asked(desk, TOPIC)
-    files = desk.requested()
+def test_a_topic_is_added_and_then_changed_where_it_is(scene: Scene) -> None:
+    asked(scene, TOPIC)
+    files = scene.requested()
     assert "kafka/orders-views.yaml" in files
-    desk.push(files)
-    desk.forge.world.requests.clear()
-    told = asked(desk, TOPIC.replace("partitions: 3", "partitions: 6"), key="k2").json()
+    scene.push(files)
+    scene.forge.world.requests.clear()
+    told = asked(scene, TOPIC.replace("partitions: 3", "partitions: 6"), key="k2").json()
     assert told["path"] == "kafka/orders-views.yaml"
 
 
-def test_asked_twice_with_one_key_it_is_one_request(desk: Desk) -> None:
-    first, second = asked(desk, CLICKS).json(), asked(desk, CLICKS).json()
+def test_asked_twice_with_one_key_it_is_one_request(scene: Scene) -> None:
+    first, second = asked(scene, CLICKS).json(), asked(scene, CLICKS).json()
     assert first["request"] == second["request"]
-    assert len(desk.forge.world.requests) == 1
+    assert len(scene.forge.world.requests) == 1
 
 
-def test_problems_of_the_file_are_an_answer(desk: Desk) -> None:
-    told = asked(desk, CLICKS.replace("version: 4.1.1", "version: 1.0.0")).json()
+def test_problems_of_the_file_are_an_answer(scene: Scene) -> None:
+    told = asked(scene, CLICKS.replace("version: 4.1.1", "version: 1.0.0")).json()
     assert (told["ok"], told["request"]) == (False, None)
     assert told["problems"]
 
@@ -92,38 +92,38 @@ def test_problems_of_the_file_are_an_answer(desk: Desk) -> None:
         (CLICKS.replace("owner: payments", "owner: search"), "no-forge"),
     ],
 )
-def test_what_is_no_way_is_refused_with_what_next(desk: Desk, text: str, code: str) -> None:
-    answer = asked(desk, text)
+def test_what_is_no_way_is_refused_with_what_next(scene: Scene, text: str, code: str) -> None:
+    answer = asked(scene, text)
     assert (answer.status_code, answer.json()["code"]) == (409, code)
     assert answer.json()["next"]
-    assert desk.forge.world.requests == []
+    assert scene.forge.world.requests == []
 
 
-def test_a_source_that_does_not_fit_is_refused(desk: Desk) -> None:
-    assert asked(desk, CLICKS, source="other").json()["code"] == "no-forge"
-    assert asked(desk, LARGER, source="other").json()["code"] == "other-source"
+def test_a_source_that_does_not_fit_is_refused(scene: Scene) -> None:
+    assert asked(scene, CLICKS, source="other").json()["code"] == "no-forge"
+    assert asked(scene, LARGER, source="other").json()["code"] == "other-source"
 
 
 def test_without_a_forge_there_is_no_way() -> None:
-    desk = Desk(GitHouse(binding=binding(path="kafka", team="payments")), has_forge=False)
-    desk.push({"kafka/orders.yaml": OURS})
-    assert asked(desk, CLICKS).json()["code"] == "no-forge"
-    assert asked(desk, LARGER).json()["code"] == "no-forge"
+    scene = Scene(GitHouse(binding=binding(path="kafka", team="payments")), has_forge=False)
+    scene.push({"kafka/orders.yaml": OURS})
+    assert asked(scene, CLICKS).json()["code"] == "no-forge"
+    assert asked(scene, LARGER).json()["code"] == "no-forge"
 
 
-def test_who_may_not_declare_opens_nothing(desk: Desk) -> None:
-    house = desk.git.house
-    assert asked(desk, CLICKS, client=ours(house)).status_code == 403
-    assert asked(desk, LARGER, client=ours(house)).status_code == 403
-    assert asked(desk, CLICKS, client=ours(house, "owner", "team:search")).status_code == 403
-    assert desk.forge.world.requests == []
-    assert asked(desk, CLICKS, client=ours(house, "owner")).status_code == 200
+def test_who_may_not_declare_opens_nothing(scene: Scene) -> None:
+    house = scene.git.house
+    assert asked(scene, CLICKS, client=ours(house)).status_code == 403
+    assert asked(scene, LARGER, client=ours(house)).status_code == 403
+    assert asked(scene, CLICKS, client=ours(house, "owner", "team:search")).status_code == 403
+    assert scene.forge.world.requests == []
+    assert asked(scene, CLICKS, client=ours(house, "owner")).status_code == 200
 
 
-def test_the_audit_names_the_request_and_the_commit_its_author(desk: Desk) -> None:
-    asked(desk, CLICKS, client=ours(desk.git.house, "owner"))
-    world = desk.forge.world
+def test_the_audit_names_the_request_and_the_commit_its_author(scene: Scene) -> None:
+    asked(scene, CLICKS, client=ours(scene.git.house, "owner"))
+    world = scene.forge.world
     commit = world.commits[world.branches[world.requests[0]["head"]]]
     assert commit.author == ("ada", "ada@example.org")
-    (entry,) = desk.git.house.audit.page(AuditFilter("pull request"), 1)
+    (entry,) = scene.git.house.audit.page(AuditFilter("pull request"), 1)
     assert entry.entry.note.endswith("/pull/1")

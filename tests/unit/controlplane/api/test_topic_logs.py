@@ -102,10 +102,10 @@ def test_a_lake_that_stands_still_is_no_word_about_now(house: House) -> None:
     def read(lake: str, uid: str, now: datetime) -> Rates:
         return Rates(by_partition={("clicks", 0): Rate(1.0, 1.0)}, age_s=next(ages), reason="")
 
-    desk = KafkaQueryService(lambda view: house.kafka, lambda: house.now, lake="/lake", read=read)
-    assert desk.lake_rates(house.view()) is not None
+    service = KafkaQueryService(lambda view: house.kafka, lambda: house.now, lake="/lake", read=read)
+    assert service.lake_rates(house.view()) is not None
     house.pass_time(minutes=2)
-    assert desk.lake_rates(house.view()) is None
+    assert service.lake_rates(house.view()) is None
 
 
 def test_a_topic_that_is_gone_is_not_there_and_a_cluster_that_is_silent_is_unavailable(

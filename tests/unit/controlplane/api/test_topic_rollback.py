@@ -9,7 +9,7 @@ from controlplane.api.access.roles import Role
 from tests.builders import a_partition, a_snapshot
 from tests.unit.controlplane.api.portal_house import House
 from tests.unit.controlplane.api.test_proposals import APPROVER, OURS, OWNER, POLICY, TOPIC, Shelved, token_of
-from tests.unit.controlplane.api.test_rollback import WITH_COMMENT, Desk, _hidden
+from tests.unit.controlplane.api.test_rollback import WITH_COMMENT, Scene, _hidden
 from tests.unit.controlplane.background.git_sync.git_house import LARGER, named
 
 PATH = "/v1/clusters/orders/topics/clicks"
@@ -158,37 +158,37 @@ def test_what_a_policy_reserves_waits_for_a_second_person_and_is_declared_by_the
 
 
 def test_who_comes_from_git_goes_back_by_a_pull_request_in_ones_own_name() -> None:
-    desk = Desk()
+    scene = Scene()
     first = TOPIC.strip().removeprefix("---").strip().replace("kind: KafkaTopic", "kind: KafkaTopic  # theirs")
     rest = f"{WITH_COMMENT}---\n{named('ads')}---\n"
-    desk.push({"kafka/all.yaml": f"{rest}{first}\n"})
-    desk.push({"kafka/all.yaml": f"{rest}{KEPT_LONGER.strip().removeprefix('---').strip()}\n"})
-    house = desk.git.house
+    scene.push({"kafka/all.yaml": f"{rest}{first}\n"})
+    scene.push({"kafka/all.yaml": f"{rest}{KEPT_LONGER.strip().removeprefix('---').strip()}\n"})
+    house = scene.git.house
     head = house.store.head()
     client = house.client_with({"Authorization": "Bearer the-token", "X-Kedge-Actor": "ada"})
     answer = client.post(f"{PATH}/rollback", json={"to": 1, "reason": "too much disk"})
     told = answer.json()
     assert (told["way"], told["path"], told["source"]) == ("pull-request", "kafka/all.yaml", "git:teams"), answer.text
-    assert desk.requested() == {"kafka/all.yaml": f"{rest}{first}\n"}, "as people wrote it, and the rest to the byte"
-    world = desk.forge.world
+    assert scene.requested() == {"kafka/all.yaml": f"{rest}{first}\n"}, "as people wrote it, and the rest to the byte"
+    world = scene.forge.world
     commit = world.commits[world.branches[told["request"]["branch"]]]
     assert commit.author == ("ada", "ada@example.org")
     assert commit.message.startswith("Roll orders/clicks back to declaration 1\n\nKedge opens this for `ada`.")
     assert "retention.ms 7200000 -> unset" in commit.message
     assert house.store.head() == head
-    desk.push(desk.requested())
-    assert desk.git.standing.state == "Synced"
+    scene.push(scene.requested())
+    assert scene.git.standing.state == "Synced"
     assert declared(house).config == {}
 
 
 def test_where_no_forge_is_set_a_dry_run_has_the_document_to_commit() -> None:
-    desk = Desk(has_forge=False)
-    desk.push({"kafka/orders.yaml": LARGER + TOPIC})
-    desk.push({"kafka/orders.yaml": LARGER + KEPT_LONGER})
-    told = ask(desk.git.house, 1, dry_run=True).json()
+    scene = Scene(has_forge=False)
+    scene.push({"kafka/orders.yaml": LARGER + TOPIC})
+    scene.push({"kafka/orders.yaml": LARGER + KEPT_LONGER})
+    told = ask(scene.git.house, 1, dry_run=True).json()
     assert (told["way"], told["path"], told["ok"]) == ("file", "kafka/orders.yaml", True)
     assert "kind: KafkaTopic" in told["text"]
-    refused = ask(desk.git.house, 1)
+    refused = ask(scene.git.house, 1)
     assert (refused.status_code, refused.json()["code"]) == (409, "no-forge")
 
 

@@ -98,8 +98,8 @@ class GroupsOfTwo:
 
 def test_case_04_the_watch_of_groups_goes_on_past_a_cluster_whose_groups_make_no_sense() -> None:
     kafka, latest = GroupsOfTwo(), MemoryLatestStore()
-    desk = GroupService(latest, kafka.of, lambda: kafka.now)
-    watch = GroupWatch(desk, TwoClusters(), latest, lambda: kafka.now, "always")
+    service = GroupService(latest, kafka.of, lambda: kafka.now)
+    watch = GroupWatch(service, TwoClusters(), latest, lambda: kafka.now, "always")
     for _ in range(3):
         kafka.now += timedelta(minutes=1)
         with pytest.raises(RoundIncomplete, match="groups: left out of this round: odd: error: unpack requires"):
@@ -113,8 +113,8 @@ def test_a_cluster_whose_look_takes_the_whole_round_is_the_last_of_the_next_one(
     kafka, latest = GroupsOfTwo(), MemoryLatestStore()
     kafka.odd_takes = timedelta(minutes=1)
     kafka.odd_raises = KafkaUnavailable(what="listing groups", where="odd", why="nobody answers")
-    desk = GroupService(latest, kafka.of, lambda: kafka.now)
-    watch = GroupWatch(desk, TwoClusters(), latest, lambda: kafka.now, "always")
+    service = GroupService(latest, kafka.of, lambda: kafka.now)
+    watch = GroupWatch(service, TwoClusters(), latest, lambda: kafka.now, "always")
     for _ in range(4):
         kafka.now += timedelta(minutes=1)
         watch.poll()

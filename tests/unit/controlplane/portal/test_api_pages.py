@@ -62,11 +62,11 @@ def house() -> House:
         propose(house, f"waiting{number}")
     for name in ("ledger", "billing"):
         house.apply(ORDERS.replace("name: orders", f"name: {name}"))
-    desk = SourceService(
+    service = SourceService(
         SourceStatuses(tuple(binding(name) for name in ("teams", "infra", "ops"))), house.store, lambda name: True
     )
     house.app = create_app(
-        replace(house.services, fleet=replace(house.services.fleet, sources=desk, agents=ThreeClusters()))
+        replace(house.services, fleet=replace(house.services.fleet, sources=service, agents=ThreeClusters()))
     )
     return house
 

@@ -35,7 +35,9 @@ def house_of(text: str = OURS, **more: Any) -> House:
 def bound(**changes: Any) -> GitHouse:
     """`orders` as the API declared it, on a server with the binding `teams`."""
     git = GitHouse(house_of(), binding(**changes))
-    git.house.app = create_app(replace(git.house.services, fleet=replace(git.house.services.fleet, sources=git.desk)))
+    git.house.app = create_app(
+        replace(git.house.services, fleet=replace(git.house.services.fleet, sources=git.service))
+    )
     return git
 
 

@@ -38,8 +38,8 @@ def test_a_source_is_told_with_what_next_its_author_and_its_problems_where_they_
         problems=(Problem("teams/a.yaml", 7, 3, "KEDGE-SPEC-001", "no such field", "take it out"),),
     )
     board.put(standing, now=house.now)
-    desk = SourceService(board, house.store, lambda name: True)
-    house.app = create_app(replace(house.services, fleet=replace(house.services.fleet, sources=desk)))
+    service = SourceService(board, house.store, lambda name: True)
+    house.app = create_app(replace(house.services, fleet=replace(house.services.fleet, sources=service)))
     text = house.browser("ada", VIEWER).get("/sources").text
     told = words(text.partition('id="teams"')[2])
     for wanted in (

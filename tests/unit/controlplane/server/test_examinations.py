@@ -19,7 +19,7 @@ START = datetime(2026, 1, 2, tzinfo=UTC)
 WELL = Finding("aws: settings", True, "fine")
 
 
-class Desk:
+class Scene:
     """An examiner whose looks begin when the test says so."""
 
     def __init__(self, *in_use: str) -> None:
@@ -43,53 +43,53 @@ class Desk:
 
 
 def test_the_first_call_is_answered_at_once_and_the_next_one_has_the_findings() -> None:
-    desk = Desk()
-    (first,) = desk.examiner.standing("aws")
+    scene = Scene()
+    (first,) = scene.examiner.standing("aws")
     assert (first.asking, first.ended_at, first.findings) == (True, None, ())
-    desk.now += timedelta(seconds=7)
-    desk.go_on()
-    (told,) = desk.examiner.standing("aws")
+    scene.now += timedelta(seconds=7)
+    scene.go_on()
+    (told,) = scene.examiner.standing("aws")
     assert (told.asking, told.findings) == (False, (WELL,))
-    assert (told.began_at, told.ended_at) == (desk.now, desk.now)
+    assert (told.began_at, told.ended_at) == (scene.now, scene.now)
 
 
 def test_many_callers_ask_a_cloud_once_until_it_was_long_ago() -> None:
-    desk = Desk("aws", "hetzner")
+    scene = Scene("aws", "hetzner")
     for _ in range(5):
-        desk.examiner.standing()
-    desk.go_on()
+        scene.examiner.standing()
+    scene.go_on()
     for _ in range(5):
-        desk.examiner.standing("aws")
-        desk.examiner.standing()
-    desk.go_on()
-    assert desk.asked == ["aws", "hetzner"]
-    desk.now += KEPT_FOR
-    (told,) = desk.examiner.standing("aws")
+        scene.examiner.standing("aws")
+        scene.examiner.standing()
+    scene.go_on()
+    assert scene.asked == ["aws", "hetzner"]
+    scene.now += KEPT_FOR
+    (told,) = scene.examiner.standing("aws")
     assert (told.asking, told.findings) == (True, (WELL,)), "what is known is told while it is asked anew"
-    desk.go_on()
-    assert desk.asked == ["aws", "hetzner", "aws"]
+    scene.go_on()
+    assert scene.asked == ["aws", "hetzner", "aws"]
 
 
 def test_a_look_that_fails_is_told_and_made_again_later() -> None:
-    desk = Desk()
-    desk.fault = RuntimeError("no such region")
-    desk.examiner.standing("aws")
-    desk.go_on()
-    (told,) = desk.examiner.standing("aws")
+    scene = Scene()
+    scene.fault = RuntimeError("no such region")
+    scene.examiner.standing("aws")
+    scene.go_on()
+    (told,) = scene.examiner.standing("aws")
     (finding,) = told.findings
     assert (finding.well, told.asking) == (None, False)
     assert "RuntimeError: no such region" in finding.told
-    desk.fault, desk.now = None, desk.now + KEPT_FOR
-    desk.examiner.standing("aws")
-    desk.go_on()
-    assert desk.examiner.standing("aws")[0].findings == (WELL,)
+    scene.fault, scene.now = None, scene.now + KEPT_FOR
+    scene.examiner.standing("aws")
+    scene.go_on()
+    assert scene.examiner.standing("aws")[0].findings == (WELL,)
 
 
 def test_a_cloud_that_nobody_implements_is_refused_and_nothing_is_asked() -> None:
-    desk = Desk()
+    scene = Scene()
     with pytest.raises(CloudUnknown, match="there is no cloud 'mars'; there is aws"):
-        desk.examiner.standing("mars")
-    assert not desk.begun
+        scene.examiner.standing("mars")
+    assert not scene.begun
 
 
 def test_a_server_tells_of_clouds_it_has_settings_of_and_of_those_of_its_clusters(tmp_path: Path) -> None:

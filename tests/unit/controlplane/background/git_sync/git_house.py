@@ -89,7 +89,7 @@ class GitHouse:
     def __post_init__(self) -> None:
         self.board = SourceStatuses((self.binding,))
         self.rung: list[str] = []
-        self.desk = SourceService(self.board, self.house.store, self._ring)
+        self.service = SourceService(self.board, self.house.store, self._ring)
         self.sync = self.restarted()
 
     def restarted(self) -> SourceSync:

@@ -28,7 +28,9 @@ def git(tmp_path: Path) -> GitHouse:
     secret = tmp_path / "secret"
     secret.write_text(f"{SECRET}\n")
     git = GitHouse(binding=binding(webhook_secret_file=secret))
-    git.house.app = create_app(replace(git.house.services, fleet=replace(git.house.services.fleet, sources=git.desk)))
+    git.house.app = create_app(
+        replace(git.house.services, fleet=replace(git.house.services.fleet, sources=git.service))
+    )
     return git
 
 
@@ -87,7 +89,7 @@ def test_a_signature_is_good_for_its_body_and_its_binding_alone(git: GitHouse, f
 def test_a_binding_without_a_secret_is_woken_by_nobody(git: GitHouse) -> None:
     open_one = GitHouse(binding=binding("open"))
     git.house.app = create_app(
-        replace(git.house.services, fleet=replace(git.house.services.fleet, sources=open_one.desk))
+        replace(git.house.services, fleet=replace(git.house.services.fleet, sources=open_one.service))
     )
     empty = "sha256=" + hmac.new(b"", BODY, hashlib.sha256).hexdigest()
     forge = git.house.client_with({})

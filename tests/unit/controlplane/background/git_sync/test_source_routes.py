@@ -18,7 +18,9 @@ def git() -> GitHouse:
 
 @pytest.fixture
 def client(git: GitHouse) -> TestClient:
-    git.house.app = create_app(replace(git.house.services, fleet=replace(git.house.services.fleet, sources=git.desk)))
+    git.house.app = create_app(
+        replace(git.house.services, fleet=replace(git.house.services.fleet, sources=git.service))
+    )
     return git.house.client_with({"Authorization": "Bearer the-token"})
 
 

@@ -308,7 +308,7 @@ def test_after_a_force_push_the_old_specs_stay_and_a_person_is_asked(git: GitHou
 def test_an_accepted_history_comes_into_force(git: GitHouse) -> None:
     git.push({"orders.yaml": ORDERS})
     found = git.force_push({"orders.yaml": LARGER})
-    git.desk.accept("teams", found, reason="cleaned", actor="person:ann")
+    git.service.accept("teams", found, reason="cleaned", actor="person:ann")
     assert git.rung == ["teams"]
     git.poll()
     assert (git.view().generation, git.condition(), git.standing.applied) == (2, (True, "Synced"), found)
@@ -318,8 +318,8 @@ def test_accepting_is_about_one_commit_alone(git: GitHouse) -> None:
     git.push({"orders.yaml": ORDERS})
     found = git.force_push({"orders.yaml": LARGER})
     with pytest.raises(CommandRefused, match="asks about"):
-        git.desk.accept("teams", "0" * 40, reason="", actor="person:ann")
-    git.desk.accept("teams", found, reason="", actor="person:ann")
+        git.service.accept("teams", "0" * 40, reason="", actor="person:ann")
+    git.service.accept("teams", found, reason="", actor="person:ann")
     another = git.force_push({"orders.yaml": BROKEN})
     assert git.standing.next_step.endswith(another)
     assert git.view().conditions["Synced"].message.endswith(another)
@@ -334,13 +334,13 @@ def test_a_force_push_that_is_undone_needs_nobody(git: GitHouse) -> None:
     git.poll()
     assert (git.condition(), git.standing.state, git.view().generation) == ((True, "Synced"), "Synced", 1)
     with pytest.raises(CommandRefused, match="asks about none"):
-        git.desk.accept("teams", found, reason="too late", actor="person:ann")
+        git.service.accept("teams", found, reason="too late", actor="person:ann")
 
 
 def test_a_commit_that_was_accepted_once_is_asked_about_again_when_it_comes_back(git: GitHouse) -> None:
     git.push({"orders.yaml": ORDERS})
     found = git.force_push({"orders.yaml": LARGER})
-    git.desk.accept("teams", found, reason="", actor="person:ann")
+    git.service.accept("teams", found, reason="", actor="person:ann")
     git.poll()
     git.push({"orders.yaml": ORDERS})
     git.repository.history.remove(git.repository.history[-1])

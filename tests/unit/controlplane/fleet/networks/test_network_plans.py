@@ -26,7 +26,7 @@ def changed(world: NetworkWorld, *clients: str) -> ClusterView:
 
 
 def planned(world: NetworkWorld, *clients: str) -> tuple[str, ...]:
-    return world.desk.planned(changed(world, *clients))
+    return world.service.planned(changed(world, *clients))
 
 
 def test_clients_that_come_and_go_are_named() -> None:
@@ -72,12 +72,12 @@ def test_members_of_the_place_a_pool_moves_to_are_let_in_where_it_is() -> None:
     world.move("orders", region="r2")
     moving = world.clusters["orders"]
     world.clusters["orders"] = replace(before, instances=moving.instances)
-    made, told = world.desk.planned(moving)
+    made, told = world.service.planned(moving)
     assert "network default is made in aws/main/r2 first" in made
     assert told == ("network default in aws/main/r1 lets in members in aws/main/r2 first; no VM is replaced")
     world.clusters["orders"] = moving
     world.settle()
-    assert world.desk.planned(moving) == ()
+    assert world.service.planned(moving) == ()
 
 
 def _undeclared() -> NetworkWorld:

@@ -86,13 +86,13 @@ def test_no_vm_waits_for_the_server_to_be_let_in() -> None:
 def test_a_plan_names_the_server_that_is_let_in() -> None:
     world = a_world(HERE)
     dials(world, HERE, THERE)
-    (told,) = world.desk.planned(world.clusters["orders"])
+    (told,) = world.service.planned(world.clusters["orders"])
     assert told == f"network default in aws/main/r1 lets in this server ({THERE}, port 9092); no VM is replaced"
 
 
 def test_a_plan_warns_where_no_server_is_let_in_and_says_what_to_set() -> None:
     world = a_world(known=False)
-    (told,) = world.desk.planned(world.clusters["orders"])
+    (told,) = world.service.planned(world.clusters["orders"])
     assert "network default in aws/main/r1 lets no server of Kedge in" in told
     assert "`clouds.server_addresses`" in told
     assert "`access.clients`" in told

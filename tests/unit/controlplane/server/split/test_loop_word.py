@@ -104,9 +104,9 @@ def apart() -> Apart:
 def test_a_portal_knows_the_beats_and_the_planner_of_the_loop(apart: Apart) -> None:
     apart.beat()
     apart.beat(seconds=1)
-    desk = HeardLoop(apart.hearing, apart.loop.store, apart.jobs).standing()
-    assert (desk.server, desk.interval_s, desk.count) == ("alpha:1", 0.5, 2)
-    assert [beat.at for beat in desk.beats] == [apart.now(), apart.now() - timedelta(seconds=1)]
+    service = HeardLoop(apart.hearing, apart.loop.store, apart.jobs).standing()
+    assert (service.server, service.interval_s, service.count) == ("alpha:1", 0.5, 2)
+    assert [beat.at for beat in service.beats] == [apart.now(), apart.now() - timedelta(seconds=1)]
     assert (apart.hearing.planner(), apart.hearing.notice()) == ("spark", "")
     assert apart.hearing.word is not None
     assert apart.hearing.word.ca_pem == "pem"

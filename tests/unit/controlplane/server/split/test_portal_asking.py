@@ -120,10 +120,10 @@ def test_before_any_word_of_a_loop_there_is_nothing_to_compare_with(house: House
 
 
 def test_a_portal_tells_a_notifier_nothing(house: House) -> None:
-    desk = PortalNotifiers(NotifierService((), {}, MemoryOutbox(), lambda: house.now))
-    assert desk.all() == []
+    service = PortalNotifiers(NotifierService((), {}, MemoryOutbox(), lambda: house.now))
+    assert service.all() == []
     with pytest.raises(CommandRefused) as refused:
-        desk.test("oncall")
+        service.test("oncall")
     assert "kedge notifiers test oncall" in refused.value.what_next
 
 

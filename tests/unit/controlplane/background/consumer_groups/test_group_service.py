@@ -42,7 +42,7 @@ class Room:
         self.kafka.consumers.join("billing", "clicks")
         self.kafka.consumers.commit("billing", "clicks", 0, 7)
         self.view = a_view(an_instance())
-        self.desk = GroupService(self.latest, lambda view: self.kafka, lambda: self.now)
+        self.service = GroupService(self.latest, lambda view: self.kafka, lambda: self.now)
 
     def views(self) -> list[ClusterView]:
         return [self.view]
@@ -50,7 +50,7 @@ class Room:
     def catch_up(self) -> None: ...
 
     def watch(self, which: WatchGroups = "asked") -> GroupWatch:
-        return GroupWatch(self.desk, self, self.latest, lambda: self.now, which)
+        return GroupWatch(self.service, self, self.latest, lambda: self.now, which)
 
     def pass_time(self, seconds: float, *, records: int = 1) -> None:
         self.now += timedelta(seconds=seconds)
@@ -69,37 +69,37 @@ def room() -> Room:
 
 
 def test_who_asks_again_at_once_gets_the_look_there_is(room: Room) -> None:
-    first = room.desk.look(room.view)
+    first = room.service.look(room.view)
     room.pass_time(9)
-    assert room.desk.look(room.view) == first
+    assert room.service.look(room.view) == first
     assert room.kafka.consumers.asked == 1
     room.pass_time(1)
-    later = room.desk.look(room.view)
+    later = room.service.look(room.view)
     assert (room.kafka.consumers.asked, later.groups[0].lag) == (2, 5)
 
 
 def test_who_asks_again_at_once_gets_the_failure_there_was(room: Room) -> None:
     room.kafka.outage = True
     with pytest.raises(KafkaUnavailable):
-        room.desk.look(room.view)
+        room.service.look(room.view)
     room.kafka.outage = False
     room.pass_time(9)
     with pytest.raises(KafkaUnavailable):
-        room.desk.look(room.view)
+        room.service.look(room.view)
     room.pass_time(1)
-    assert room.desk.look(room.view).groups
+    assert room.service.look(room.view).groups
 
 
 def test_asking_prolongs_the_watch_though_there_is_a_look_already(room: Room) -> None:
     room.watch("always").poll()
     room.pass_time(5)
     assert room.noted.asked_at is None
-    room.desk.look(room.view)
+    room.service.look(room.view)
     assert (room.noted.asked_at, room.kafka.consumers.asked) == (room.now, 1)
 
 
 def test_a_look_is_kept_whole_and_in_short(room: Room) -> None:
-    told = room.desk.look(room.view)
+    told = room.service.look(room.view)
     assert kept_groups(room.latest, room.view.uid) == told
     assert room.noted == GroupsNoted(START, START, (GroupNoted("billing", "Reading", 1, 2, 3),))
 
@@ -109,7 +109,7 @@ def test_a_row_another_release_wrote_is_read_as_none(room: Room) -> None:
         room.latest.put(LatestValue(Subject(kind, room.view.uid, "groups"), {"at": "soon"}, "kafka", START))
     assert kept_groups(room.latest, room.view.uid) is None
     assert notes_of(room.latest.of_kind(GROUPS_NOTED)) == {}
-    assert room.desk.look(room.view).groups
+    assert room.service.look(room.view).groups
 
 
 def test_groups_nobody_asked_for_are_not_watched(room: Room) -> None:
@@ -120,7 +120,7 @@ def test_groups_nobody_asked_for_are_not_watched(room: Room) -> None:
 
 
 def test_groups_somebody_asked_for_are_watched_for_a_quarter_of_an_hour(room: Room) -> None:
-    room.desk.look(room.view)
+    room.service.look(room.view)
     room.kafka.consumers.commit("billing", "clicks", 0, 11)
     for _ in range(20):
         room.pass_time(60, records=0)
@@ -130,7 +130,7 @@ def test_groups_somebody_asked_for_are_watched_for_a_quarter_of_an_hour(room: Ro
 
 
 def test_what_is_stuck_is_watched_until_it_moves_whoever_asked(room: Room) -> None:
-    room.desk.look(room.view)
+    room.service.look(room.view)
     for _ in range(30):
         room.pass_time(60)
         room.watch().poll()
@@ -149,7 +149,7 @@ def test_brokers_that_do_not_answer_do_not_stop_the_round(room: Room) -> None:
     room.watch("always").poll()
     assert kept_note(room.latest, room.view.uid) is None
     with pytest.raises(KafkaUnavailable):
-        room.desk.look(room.view)
+        room.service.look(room.view)
 
 
 def test_the_one_looked_at_longest_ago_is_the_first_of_a_round() -> None:

@@ -16,13 +16,13 @@ from tests.unit.controlplane.fleet.images.test_choice import a_follower, another
 
 
 class Office:
-    """A desk with its store and the clusters it sees."""
+    """A service with its store and the clusters it sees."""
 
     def __init__(self, *views: ClusterView) -> None:
         self.store, self.keeper = MemoryEventStore(), ImageCache()
         for view in views:
             self.keeper.note(view)
-        self.desk = ImageService(
+        self.service = ImageService(
             self.store, self.keeper, lambda: views, lambda v: f"{v.name} says so", self.catch_up, lambda: NOW
         )
 
@@ -31,7 +31,7 @@ class Office:
             self.keeper.take_in(recorded)
 
     def publish(self, fact: facts.ImagePublished, key: str) -> str:
-        return self.desk.publish(fact, actor="person:anna", command_id=key).name
+        return self.service.publish(fact, actor="person:anna", command_id=key).name
 
 
 def test_without_a_number_it_is_the_next_one() -> None:
@@ -45,9 +45,9 @@ def test_without_a_number_it_is_the_next_one() -> None:
 def test_the_same_request_and_the_same_content_are_published_once() -> None:
     office = Office()
     first = office.publish(published(0), "a")
-    again = office.desk.publish(published(0), actor="person:anna", command_id="a")
+    again = office.service.publish(published(0), actor="person:anna", command_id="a")
     assert (again.name, again.sentence) == (first, f"{first}: asked for already")
-    other_call = office.desk.publish(published(0), actor="person:bob", command_id="b")
+    other_call = office.service.publish(published(0), actor="person:bob", command_id="b")
     assert (other_call.name, "is published already" in other_call.sentence) == (first, True)
     assert office.store.head() == 1
 
@@ -65,11 +65,11 @@ def test_a_number_is_used_once_and_never_again_an_older_one() -> None:
 def test_a_withdrawal_is_recorded_once_and_a_strange_name_refused() -> None:
     office = Office()
     name = office.publish(published(0), "a")
-    told = office.desk.withdraw(name, reason="bad", actor="person:anna", command_id="b")
+    told = office.service.withdraw(name, reason="bad", actor="person:anna", command_id="b")
     assert told == f"{name} is withdrawn: nobody begins to roll to it; VMs made from it stay"
-    assert "already: bad" in office.desk.withdraw(name, reason="", actor="person:anna", command_id="c")
+    assert "already: bad" in office.service.withdraw(name, reason="", actor="person:anna", command_id="c")
     with pytest.raises(CommandRefused) as refused:
-        office.desk.withdraw("4.1.1-r9", reason="", actor="person:anna", command_id="d")
+        office.service.withdraw("4.1.1-r9", reason="", actor="person:anna", command_id="d")
     assert (refused.value.code, name in str(refused.value)) == ("image-not-found", True)
     assert office.store.head() == 2
     assert office.publish(published(0), "e") == "4.1.1-r2", "what was withdrawn may be published again, as another"
@@ -88,7 +88,7 @@ def test_each_cluster_stands_where_it_is_with_the_reason() -> None:
     )
     office = Office(*views)
     office.publish(flagged(0), "a")
-    (standing,) = office.desk.standings()
+    (standing,) = office.service.standings()
     assert [(c.name, c.vms, c.of) for c in standing.on] == [("a-on-it", 1, 1)]
     assert [(c.name, c.stage, c.vms, c.of) for c in standing.due] == [
         ("b-rolls", "staging", 1, 2),
@@ -105,5 +105,5 @@ def test_each_cluster_stands_where_it_is_with_the_reason() -> None:
 def test_nobody_has_to_have_what_is_not_flagged() -> None:
     office = Office(replace(a_follower("", instances={"y": an_instance()}), name="e-idle"))
     office.publish(published(0), "a")
-    (standing,) = office.desk.standings()
+    (standing,) = office.service.standings()
     assert standing.on == standing.due == standing.left == ()

@@ -20,13 +20,13 @@ HOUR = timedelta(hours=1)
 
 
 class Office:
-    """A desk with its store, and the cluster `orders`."""
+    """A service with its store, and the cluster `orders`."""
 
     def __init__(self) -> None:
         self.now = NOW
         self.store, self.keeper = MemoryEventStore(lambda: self.now), FreezeCache()
         views = (a_view(document=a_document()), a_view(uid="gone", name="gone", document=a_document(), deleted=True))
-        self.desk = FreezeService(self.store, self.keeper, lambda: views, self.catch_up, lambda: self.now)
+        self.service = FreezeService(self.store, self.keeper, lambda: views, self.catch_up, lambda: self.now)
 
     def catch_up(self) -> None:
         for recorded in self.store.read_all(0):
@@ -34,10 +34,10 @@ class Office:
 
     def declare(self, key: str = "a", until: datetime = NOW + HOUR, **more: Any) -> str:
         wanted = WantedFreeze(until, "audit", **(more or {"clusters": ("orders",)}))
-        return self.desk.declare(wanted, actor="person:anna", command_id=key).sentence
+        return self.service.declare(wanted, actor="person:anna", command_id=key).sentence
 
     def thaw(self, name: str, key: str = "t") -> str:
-        return self.desk.thaw(name, reason="over", actor="person:bob", command_id=key).sentence
+        return self.service.thaw(name, reason="over", actor="person:bob", command_id=key).sentence
 
 
 def test_a_freeze_is_recorded_with_who_asked_and_says_what_it_holds() -> None:
@@ -146,6 +146,6 @@ def test_of_two_people_at_once_both_freezes_are_recorded() -> None:
             fact = facts.FreezeDeclared("freeze-1", NOW + HOUR, "sale", (), (), {})
             office.store.append(FREEZES, [encode(fact, "other")], expected_version=0, origin=Origin("person:bob"))
 
-    office.desk = FreezeService(office.store, office.keeper, office.desk.views, somebody_is_first, lambda: NOW)
+    office.service = FreezeService(office.store, office.keeper, office.service.views, somebody_is_first, lambda: NOW)
     assert office.declare().startswith("freeze-2:")
     assert [f.id for f in office.keeper.left(NOW)] == ["freeze-1", "freeze-2"]

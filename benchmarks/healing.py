@@ -149,15 +149,15 @@ def rest(cluster: LivingCluster, watch: Watch, scale: float) -> dict[str, Any]:
     seconds, before = REST_S * scale, cluster.head()
     with traffic(cluster.bootstrap) as workload:
         ends = time.monotonic() + seconds
-        unhealthy = looks = 0
+        unhealthy = queries = 0
         while time.monotonic() < ends:
-            looks += 1
+            queries += 1
             unhealthy += not cluster.client.health(cluster.spec.name).healthy
             time.sleep(LOOK_EVERY_S)
     events = cluster.events(before)
     return {
         "seconds": seconds,
-        "looks": looks,
+        "looks": queries,
         "looks_unhealthy": unhealthy,
         "acts": [e.type for e in events if e.type != "condition.changed"],
         "anomalies": _anomalies(cluster),

@@ -62,11 +62,11 @@ class Absences:
     """
 
     seconds: dict[int, float] = field(default_factory=dict)
-    looks: int = 0
+    queries: int = 0
     _since: dict[int, float] = field(default_factory=dict)
 
     def look(self, partitions: Sequence[PartitionSeen], now_s: float) -> None:
-        self.looks += 1
+        self.queries += 1
         away = {b for p in partitions if not p.is_moving for b in p.replicas if b not in p.isr}
         for broker in away - self._since.keys():
             self._since[broker] = now_s

@@ -25,7 +25,7 @@ from events.errors import QueryTooLong, StoreUnavailable
 
 _READ_ONLY = "kedge_read_only"
 _NONE_LEFT = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
-_LOOKS_EVERY = 10_000
+_CHECK_EVERY = 10_000
 """Steps of SQLite's machine between two looks at the clock, a fraction of a millisecond."""
 _limit_s: ContextVar[float | None] = ContextVar("query_limit_s", default=None)
 
@@ -264,7 +264,7 @@ def _sqlite(url: URL, busy_timeout_s: float, durable: bool, shared: dict[str, An
             driver.set_progress_handler(None, 0)
         else:
             until_s = time.monotonic() + limit_s
-            driver.set_progress_handler(lambda: time.monotonic() > until_s, _LOOKS_EVERY)
+            driver.set_progress_handler(lambda: time.monotonic() > until_s, _CHECK_EVERY)
 
     _TURNS[engine] = _Turn(busy_timeout_s)
     return engine

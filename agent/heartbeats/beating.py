@@ -57,12 +57,12 @@ class HeartbeatLoop:
         self._trouble = ""
         self._number = 0
         self._beats_s = now_s()
-        self._looks_s = now_s()
+        self._look_at_s = now_s()
 
     def tick(self) -> None:
         now_s = self._now_s()
         if now_s >= self._beats_s:
-            if now_s >= self._looks_s:
+            if now_s >= self._look_at_s:
                 self._look(now_s)
             self._beat()
             self._beats_s = max(self._beats_s + self._interval_s, self._now_s())
@@ -75,7 +75,7 @@ class HeartbeatLoop:
             leaders = self._line.leaders()
         except LineDown as error:
             self._trouble = str(error)
-            self._looks_s = self._now_s() + LOOK_AGAIN_S
+            self._look_at_s = self._now_s() + LOOK_AGAIN_S
             return
         self._trouble = "" if leaders else NO_TOPIC
         routes = {b: p for p, b in sorted(leaders.items(), reverse=True) if b in self._pulses}
@@ -85,7 +85,7 @@ class HeartbeatLoop:
             self._routes = routes
             self._line.follow(sorted(routes.values()))
         well = routes.keys() == self._pulses.keys() and not self._silent(now_s)
-        self._looks_s = now_s + (LOOK_EVERY_S if well else LOOK_AGAIN_S)
+        self._look_at_s = now_s + (LOOK_EVERY_S if well else LOOK_AGAIN_S)
 
     def _beat(self) -> None:
         self._number += 1
@@ -101,7 +101,7 @@ class HeartbeatLoop:
     def _sent(self, pulse: BrokerPulse, latency_s: float, problem: str) -> None:
         if problem:
             pulse.failed(problem)
-            self._looks_s = min(self._looks_s, self._now_s() + LOOK_AGAIN_S)
+            self._look_at_s = min(self._look_at_s, self._now_s() + LOOK_AGAIN_S)
         else:
             pulse.taken(self._now_s(), latency_s)
 

@@ -49,8 +49,8 @@ class Watch:
 async def grown(tailer: Tailer, watch: Watch, after: int, wait_s: float) -> bool:
     """Waits until the log is longer than `after`; False when time is up, the server stops or the caller may no more."""
     until = time.monotonic() + wait_s
-    async with aclosing(tailer.looks(watch.rights.subject)) as looks:
-        async for look in looks:
+    async with aclosing(tailer.polls(watch.rights.subject)) as polls:
+        async for look in polls:
             if look is not None and look.head > after:
                 return True
             if time.monotonic() >= until or await watch.is_over():
@@ -62,8 +62,8 @@ async def event_messages(tailer: Tailer, watch: Watch, read: ReadLog, after: int
     """The stream: from `after` on, or from now where that is None. Ends when the server stops or the rights change."""
     yield "retry: 1000\n\n"
     position, head, told_at = after, 0, time.monotonic()
-    async with aclosing(tailer.looks(watch.rights.subject)) as looks:
-        async for look in looks:
+    async with aclosing(tailer.polls(watch.rights.subject)) as polls:
+        async for look in polls:
             if await watch.is_over():
                 yield "event: over\ndata: {}\n\n"
                 return

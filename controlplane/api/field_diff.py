@@ -60,7 +60,7 @@ def field_diff(services: PortalServices, view: ClusterView, *, ask: bool) -> Fie
     unknown = ""
     if ask:
         try:
-            reported = reported_rows(view, services.brokers.kafka_looks.running(view, asked_names(view)))
+            reported = reported_rows(view, services.brokers.kafka_queries.running(view, asked_names(view)))
         except KafkaFault as fault:
             unknown = str(fault)
     return FieldDiff(

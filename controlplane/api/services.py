@@ -215,7 +215,7 @@ class BrokerServices:
     """Consumer groups, asked of the brokers when a person asks."""
     group_offsets: GroupOffsets
     """Their offsets, read and put elsewhere when a person asks."""
-    kafka_looks: KafkaQueries
+    kafka_queries: KafkaQueries
     """Settings and logs, asked of the brokers when a person asks."""
     windows: Windows
     """Latencies of brokers as the metric lake has them."""

@@ -181,7 +181,7 @@ def _plan_of(
         return plan, known
     try:
         reports = reports_by_key(services.cluster.latest.of_cluster(view.uid, AGENT_REPORT))
-        now = with_volume_sizes(services.brokers.kafka_looks.snapshot(view), view, reports)
+        now = with_volume_sizes(services.brokers.kafka_queries.snapshot(view), view, reports)
     except CallFault:
         return plan, known  # the answer says how old its sizes are
     anew = plan_by(now)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.tick.lake_rates import OLDEST_S, ReadRates, read_lake
 from controlplane.kafka.gateway import KafkaGateway
-from controlplane.runtime.short_cache import Looks
+from controlplane.runtime.short_cache import ShortCache
 from events.clock import Clock
 from events.ids import ClusterUid
 from planner.broker_answers import TopicLogs, ValueSeen
@@ -81,12 +81,12 @@ class KafkaQueryService:
         self, kafka: Callable[[ClusterView], KafkaGateway], clock: Clock, *, lake: str = "", read: ReadRates = read_lake
     ) -> None:
         self._kafka, self._clock, self._lake, self._read = kafka, clock, lake, read
-        self._topics: Looks[tuple[ClusterUid, str], Mapping[str, ValueSeen] | None] = Looks(clock)
-        self._brokers: Looks[tuple[ClusterUid, int], Mapping[str, ValueSeen]] = Looks(clock)
-        self._running: Looks[tuple[ClusterUid, frozenset[str]], SettingsSeen] = Looks(clock)
-        self._logs: Looks[tuple[ClusterUid, str], LogsSeen | None] = Looks(clock, most=64)
-        self._snapshots: Looks[ClusterUid, KafkaSnapshot] = Looks(clock, most=4)
-        self._rates: Looks[ClusterUid, Rates] = Looks(clock, fresh=_LAKE_FRESH, most=16)
+        self._topics: ShortCache[tuple[ClusterUid, str], Mapping[str, ValueSeen] | None] = ShortCache(clock)
+        self._brokers: ShortCache[tuple[ClusterUid, int], Mapping[str, ValueSeen]] = ShortCache(clock)
+        self._running: ShortCache[tuple[ClusterUid, frozenset[str]], SettingsSeen] = ShortCache(clock)
+        self._logs: ShortCache[tuple[ClusterUid, str], LogsSeen | None] = ShortCache(clock, most=64)
+        self._snapshots: ShortCache[ClusterUid, KafkaSnapshot] = ShortCache(clock, most=4)
+        self._rates: ShortCache[ClusterUid, Rates] = ShortCache(clock, fresh=_LAKE_FRESH, most=16)
 
     def topic_values(self, view: ClusterView, topic: str) -> Mapping[str, ValueSeen] | None:
         """See KafkaQueries."""

@@ -78,7 +78,7 @@ def broker_settings(
     found: Mapping[str, ValueSeen] = {}
     why = ""
     try:
-        found = services.brokers.kafka_looks.broker_values(view, broker)
+        found = services.brokers.kafka_queries.broker_values(view, broker)
     except KafkaFault as fault:
         why = str(fault)
     rows = running_rows(view, instance, found)

@@ -53,7 +53,7 @@ def topic_settings(
     found: Mapping[str, ValueSeen] | None = None
     why = ""
     try:
-        found = services.brokers.kafka_looks.topic_values(view, topic)
+        found = services.brokers.kafka_queries.topic_values(view, topic)
     except KafkaFault as fault:
         why = str(fault)
     if found is None and not why and kept.declared is None:

@@ -109,7 +109,7 @@ class Poller:
                 return False
         return True
 
-    def looks(self) -> Sequence[Looked]:
+    def last_polls(self) -> Sequence[Looked]:
         """The last look at each thing, in the order they were named."""
         return [self._look_at(name) for name in self._polled]
 

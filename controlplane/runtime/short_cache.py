@@ -27,7 +27,7 @@ class _Kept(Generic[V]):
     failed: tuple[datetime, CallFault] | None = None
 
 
-class Looks(Generic[K, V]):
+class ShortCache(Generic[K, V]):
     """Answers by key, those last asked for. Thread-safe: one asks for a key at a time, others wait for its answer."""
 
     def __init__(self, clock: Clock, *, fresh: timedelta = FRESH, most: int = _MOST_KEPT) -> None:

@@ -118,8 +118,8 @@ def _is_pasted(character: str) -> bool:
 def named(character: str) -> str:
     """The character by number and name, as in `U+00A0 (NO-BREAK SPACE)`, and what it looks like."""
     name = unicodedata.name(character, "")
-    looks = "a blank that is none" if unicodedata.category(character) == "Zs" else "a character nobody sees"
-    return f"{looks}, U+{ord(character):04X}{f' ({name})' if name else ''}"
+    what = "a blank that is none" if unicodedata.category(character) == "Zs" else "a character nobody sees"
+    return f"{what}, U+{ord(character):04X}{f' ({name})' if name else ''}"
 
 
 def _fix_of(character: str) -> str:

@@ -37,7 +37,7 @@ class BrokerWindow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlowRule:
-    """When a broker counts as slow. `begins` of the last `looks` windows make it so; it is over when none of them is.
+    """When a broker counts as slow. `begins` of the last `samples` windows make it so; it is over when none of them is.
 
     `warm_up`: for so long after its start a broker is judged by nobody and judges nobody: caches are cold, replicas
     catch up. `least_past`: fewer windows of its own are no past.
@@ -47,7 +47,7 @@ class SlowRule:
     past_margin: float = 3.0
     past_percentile: float = 0.90
     agreeing: int = 2
-    looks: int = 3
+    samples: int = 3
     begins: int = 2
     least_peers: int = 2
     least_past: int = 12
@@ -129,7 +129,7 @@ def slow_brokers(
     return tuple(
         SlowBroker(broker, len(times), len(starts), times[-1][0], times[-1][1])
         for broker, times in sorted(slow.items())
-        if len(times) >= (1 if broker in known else min(rule.begins, rule.looks))
+        if len(times) >= (1 if broker in known else min(rule.begins, rule.samples))
     )
 
 
@@ -141,7 +141,7 @@ def too_many(slow: int, brokers: int, rule: SlowRule | None = None) -> bool:
 
 def _starts(recent: Sequence[BrokerWindow], now: datetime, rule: SlowRule) -> list[datetime]:
     young = {w.start for w in recent if now - w.end <= rule.oldest}
-    return sorted(young)[-rule.looks :]
+    return sorted(young)[-rule.samples :]
 
 
 def _settled(windows: Iterable[BrokerWindow], start: datetime, rule: SlowRule) -> list[BrokerWindow]:

@@ -21,13 +21,13 @@ before it is given up. A list that spans all racks can only be taken over within
 WORTH_A_TURN = 0.02
 """A change of leader comes before a move when it mends at least this part of a broker's breach."""
 
-MOST_LOOKS = 30_000_000_000
+MOST_EVALUATIONS = 30_000_000_000
 """Of the dear tries, trades of leadership and visits of every pair, a search makes no more than about this many looks
 at a replica, a minute of them at most. They grow with the square of a broker's replicas: 10,000 partitions on 25
-brokers are within it, 100,000 would take hours. What is left out of band then is in the report. Looks, not seconds:
-the same question has the same answer on every machine."""
+brokers are within it, 100,000 would take hours. What is left out of band then is in the report. Evaluations, not
+seconds: the same question has the same answer on every machine."""
 
-LOOKS_OF_A_REPLICA = 20
+EVALUATIONS_OF_A_REPLICA = 20
 """What a replica costs in a wide visit, measured in looks of a trade."""
 
 FIRST_LED = int(Figure.NIC_OUT)
@@ -41,14 +41,14 @@ def improve(board: Scoreboard, base: float, most_steps: int) -> bool:
     """
     stuck = np.zeros(len(board.load), dtype=np.bool_)
     tired, changed = stuck.copy(), False
-    steps, wide, looks = 0, False, 0
+    steps, wide, evaluations = 0, False, 0
     while steps < most_steps:
         broken = breaches_of(board)
         total = broken.sum(axis=1)
         worst = np.where(stuck | tired if wide else stuck, 0.0, total)
         b = int(worst.argmax())
         if worst[b] > ENOUGH:
-            looks += _looks_of_a_wide_visit(board) if wide else 0
+            evaluations += _evaluations_of_a_wide_visit(board) if wide else 0
             if not _mended(board, b, broken, base, wide):
                 stuck[b], tired[b] = True, tired[b] or wide
                 continue
@@ -58,11 +58,11 @@ def improve(board: Scoreboard, base: float, most_steps: int) -> bool:
             changed = True
         elif total.max(initial=0.0) <= ENOUGH:
             return True
-        elif looks > MOST_LOOKS:
+        elif evaluations > MOST_EVALUATIONS:
             return False
         else:
             trading = (total > ENOUGH) & (broken[:, FIRST_LED:].sum(axis=1) > ENOUGH)
-            looks += _looks_of_a_trade(board, trading)
+            evaluations += _evaluations_of_a_trade(board, trading)
             if trade_leadership(board, trading):
                 steps += 1
                 stuck[:] = False
@@ -78,11 +78,11 @@ def improve(board: Scoreboard, base: float, most_steps: int) -> bool:
     return False
 
 
-def _looks_of_a_wide_visit(board: Scoreboard) -> int:
-    return LOOKS_OF_A_REPLICA * int(board.many.sum())
+def _evaluations_of_a_wide_visit(board: Scoreboard) -> int:
+    return EVALUATIONS_OF_A_REPLICA * int(board.many.sum())
 
 
-def _looks_of_a_trade(board: Scoreboard, stuck: Bools) -> int:
+def _evaluations_of_a_trade(board: Scoreboard, stuck: Bools) -> int:
     """Each partition it leads against each it holds."""
     return int((board.many[stuck].astype(np.int64) ** 2).sum())
 

@@ -81,7 +81,7 @@ def next_chance(windows: Sequence[Window], freezes: Sequence["Freeze"], now: dat
     None where that is further away than anybody can say. Raises UnknownZone.
     """
     at = now
-    for _ in range(_LOOKS):
+    for _ in range(_MOST_STEPS):
         ends = [f.ends for f in freezes if f.begins <= at < f.ends]
         if ends:
             at = max(ends)
@@ -95,7 +95,7 @@ def next_chance(windows: Sequence[Window], freezes: Sequence["Freeze"], now: dat
     return None
 
 
-_LOOKS = 100
+_MOST_STEPS = 100
 """Openings that freezes lie over before nobody looks any further."""
 
 

@@ -7,7 +7,7 @@ from providers.base import Place
 from providers.errors import NotYetGone
 from providers.upcloud import calls, errors, inventory, tags
 
-_LOOKS, _PAUSE_S = 8, 0.5
+_ATTEMPTS, _PAUSE_S = 8, 0.5
 """A hard stop takes seconds; what takes longer is for the next call."""
 
 ROOT = "-root"
@@ -24,7 +24,7 @@ def remove_server(api: calls.Calls, place: Place, server: Mapping[str, Any], *, 
         if server["state"] == "started":
             api.post_request(f"/server/{uuid}/stop", body={"stop_server": {"stop_type": "hard"}})
     state = ""
-    for _ in range(_LOOKS):
+    for _ in range(_ATTEMPTS):
         now = inventory.read_server(api, place, uuid)
         if now is None:
             return

@@ -145,7 +145,7 @@ class PipelineSupervisor:
     def _serve(self, worker: WorkerProcess) -> None:
         """Until the process is lost (raises) or nothing is wanted of it."""
         sent: Sources | None = None
-        looks = 0
+        queries = 0
         while self._is_wanted():
             wanted = self._wanted
             if wanted != sent:
@@ -156,9 +156,9 @@ class PipelineSupervisor:
                 raise NotOnSpark(f"it gave up: {frame.head.get('error')}")
             if frame is not None and frame.kind == "streams":
                 self._heard(frame.head, wanted)
-            if looks % _MEMORY_EVERY_LOOKS == 0:
+            if queries % _MEMORY_EVERY_LOOKS == 0:
                 self._change(memory_bytes=sum(_resident(pid) for pid in worker.members()))
-            looks += 1
+            queries += 1
             if not worker.is_alive:
                 raise NotOnSpark(f"the process (pid {worker.pid}) died")
             if worker.silent_s > self._settings.worker.silence_timeout_s:

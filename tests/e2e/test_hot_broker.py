@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.soak, pytest.mark.kafka, pytest.mark.timeout(470)]
 
 WIDTH_MS = 5 * MINUTE_MS
 DAY_MS = 24 * 60 * MINUTE_MS
-PAST, LOOKS = 20, 5
+PAST, SAMPLES = 20, 5
 COOL, HOT = 0.1, 0.8
 
 
@@ -62,8 +62,8 @@ class Minutes:
         rows = []
         for broker, message in self.by_broker.items():
             window, *_ = windows_of_broker([message], width_ms=WIDTH_MS)  # its minute: of the width one of five came
-            for back in range(PAST + LOOKS):
-                share = HOT if broker == hot and back < LOOKS else COOL
+            for back in range(PAST + SAMPLES):
+                share = HOT if broker == hot and back < SAMPLES else COOL
                 rows.append(_at(window, newest_ms - (back + 1) * WIDTH_MS, share))
         write_deltalake(str(lake / "windows"), to_table(rows), mode="append", partition_by=["width_s", "day"])
 

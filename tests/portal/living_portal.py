@@ -198,7 +198,7 @@ class LivingPortal:
             brokers=broker_services(
                 group_offsets=GroupOffsetService(lambda view: self.world.kafka),
                 groups=GroupService(self.world.latest, lambda view: self.world.kafka, self.world.clock),
-                kafka_looks=KafkaQueryService(lambda view: self.world.kafka, self.world.clock),
+                kafka_queries=KafkaQueryService(lambda view: self.world.kafka, self.world.clock),
                 windows=self.windows,
                 placements=RecordedPlacements(self._placements, self.world.latest, self.world.clock),
                 past_placements=self.lake,

@@ -26,7 +26,7 @@ LOOKED_AT = sorted(
     for method, path in PAGE_ROUTES
     if method == "GET" and not path.endswith(".csv") and path not in NO_PAGE and path not in ELSEWHERE
 )
-_LOOKS = """() => ({
+_APPEARANCE = """() => ({
   made: document.querySelectorAll("img, [onerror], script:not([src])").length,
   ran: String(window.hacked),
   turned: /[\\u202a-\\u202e\\u2066-\\u2069\\u001b\\u0007\\u009b]/.test(document.body.innerText + document.title),
@@ -46,7 +46,7 @@ def test_words_of_others_are_text_on_every_page_run_nothing_fit_and_bar_nobody(v
         portal.sign_in(window.page.context)
         for path in pages:
             window.go(address(path))
-            seen = window.page.evaluate(_LOOKS)
+            seen = window.page.evaluate(_APPEARANCE)
             found = [*window.violations(), *window.barriers()]
             if found or seen != _HARMLESS:
                 wrong[path] = (found, seen)

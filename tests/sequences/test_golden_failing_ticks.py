@@ -29,7 +29,7 @@ def _changes(world: World) -> int:
     return sum(r.type == "condition.changed" for r in world.history())
 
 
-def looks_fail_at_rest(world: World) -> None:
+def observations_fail_at_rest(world: World) -> None:
     """Other words each time: one event, and one when it is over."""
     born(world)
     world.inventory.breaks = "looks"
@@ -57,7 +57,7 @@ def decisions_fail_in_a_roll(world: World) -> None:
     assert {i.planned.kafka_version for i in world.view().alive()} == {"4.2.0"}
 
 
-def half_a_minute_of_failing_looks_is_told_of_nobody(world: World) -> None:
+def half_a_minute_of_failing_observations_is_told_of_nobody(world: World) -> None:
     born(world)
     world.inventory.breaks = "looks"
     assert _for(world, 25) == 0
@@ -67,7 +67,7 @@ def half_a_minute_of_failing_looks_is_told_of_nobody(world: World) -> None:
     assert "TickFailing" not in world.view().conditions
 
 
-def looks_fail_and_the_server_is_started_anew(world: World) -> None:
+def observations_fail_and_the_server_is_started_anew(world: World) -> None:
     """The next one counts from nothing, and what was told stands until one of its ticks succeeds."""
     born(world)
     world.inventory.breaks = "looks"
@@ -82,10 +82,10 @@ def looks_fail_and_the_server_is_started_anew(world: World) -> None:
 
 
 SCENARIOS: tuple[Callable[[World], None], ...] = (
-    looks_fail_at_rest,
+    observations_fail_at_rest,
     decisions_fail_in_a_roll,
-    half_a_minute_of_failing_looks_is_told_of_nobody,
-    looks_fail_and_the_server_is_started_anew,
+    half_a_minute_of_failing_observations_is_told_of_nobody,
+    observations_fail_and_the_server_is_started_anew,
 )
 
 

@@ -15,7 +15,7 @@ FAKES |= {"upcloud": "upcloud"}
 States = Mapping[str, InstanceState]
 """By id."""
 
-LOOKS = 3
+LISTINGS = 3
 """How often the world itself looks before it takes a cloud for silent."""
 
 
@@ -81,7 +81,7 @@ class LateListings:
     def _looked_at(self) -> Listing:
         """With the world's own eyes: on a busy machine an answer may come too late for the SDK, and they look again.
         What the server is to be refused comes by another way (`faults`)."""
-        for _ in range(LOOKS - 1):
+        for _ in range(LISTINGS - 1):
             try:
                 found: Listing = self.hands.cloud.list_place(self.hands.place)
             except CloudUnavailable:

@@ -56,11 +56,11 @@ def owned(told: Listing) -> Owned:
 
 @dataclass
 class SideBySide:
-    """`looks` counts how often what is the other's was compared after something was changed."""
+    """`queries` counts how often what is the other's was compared after something was changed."""
 
     first: CloudWorld
     second: CloudWorld
-    looks: int = 0
+    queries: int = 0
 
     @property
     def both(self) -> tuple[CloudWorld, CloudWorld]:
@@ -78,7 +78,7 @@ class SideBySide:
         act()
         for name, cloud in actor.machines.clouds.items():
             if cloud.is_stale or len(cloud.history) > readings[name]:
-                self.looks += 1
+                self.queries += 1
                 _compare(before[name], owned(_listed(other.machines.clouds[name])), f"{actor.installation_id}, {name}")
         held = {i.cloud_id for i in actor.view().instances.values() if i.cloud_id}
         theirs = {i.cloud_id for i in other.view().instances.values() if i.cloud_id}

@@ -12,7 +12,7 @@ from random import Random
 from agent.wire import PreemptionReport
 from tests.sim.world import World
 
-LOOKS_EVERY_S = 5.0
+QUERIES_EVERY_S = 5.0
 """`KEDGE_AGENT_PREEMPT_EVERY_S`."""
 
 KNOWN_FOR_S = 2.0
@@ -74,7 +74,7 @@ class Takings:
         ahead = self.random.uniform(warning.ahead_s, warning.longest_s)
         goes_at = now + (ahead if fate is not Fate.EARLY else ahead * self.random.uniform(0.1, 0.9))
         for key in keys:
-            late_s = self.random.uniform(0.0, LOOKS_EVERY_S) if looks_after_s is None else looks_after_s
+            late_s = self.random.uniform(0.0, QUERIES_EVERY_S) if looks_after_s is None else looks_after_s
             date_s = ahead if warning.told_date else ahead + late_s
             deadline = self.world.clock() + timedelta(seconds=date_s)
             since = self.world.clock() + timedelta(seconds=late_s)

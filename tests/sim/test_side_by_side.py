@@ -56,7 +56,7 @@ def test_clusters_of_one_name_in_two_accounts_of_one_installation_touch_nothing_
 
 def was_hard(pair: SideBySide) -> None:
     """Much was changed while the other had something to lose, and Terraform died now and then."""
-    assert pair.looks >= 20
+    assert pair.queries >= 20
     assert pair.first.machines.kills + pair.second.machines.kills >= 3
     assert pair.first.machines.imports + pair.second.machines.imports >= 1
     assert not pair.first.machines.twins | pair.second.machines.twins

@@ -111,12 +111,12 @@ class WritingLook:
 
     def __init__(self, relay: AuditRelay, store: AuditStore, clock: Clock) -> None:
         self._relay, self._store = relay, store
-        self._looks = TopicQueries("server", clock)
+        self._queries = TopicQueries("server", clock)
 
     @property
     def told(self) -> TopicStatus | None:
         """The last look, None before the first."""
-        return self._looks.told
+        return self._queries.told
 
     def poll(self) -> None:
         """See Polled. Raises what AuditRelay.poll does."""
@@ -131,7 +131,7 @@ class WritingLook:
     def _keep(self, state: AuditTopicState) -> None:
         """What the topic has is not known where another one writes to it."""
         last = None if state is AuditTopicState.TURN_TAKEN else self._relay.reached
-        self._looks.note(state, newest=self._newest(state), last=last)
+        self._queries.note(state, newest=self._newest(state), last=last)
 
     def _newest(self, state: AuditTopicState) -> int | None:
         if state is AuditTopicState.NO_DATABASE:

@@ -55,13 +55,13 @@ class RelayWatch:
         self._lock = threading.Lock()
         self._behind: tuple[int | None, datetime] | None = None
         self._last: int | None = None
-        self._looks = TopicQueries("relay", clock)
+        self._queries = TopicQueries("relay", clock)
         self._note = ""
 
     @property
     def told(self) -> TopicStatus | None:
         """The last poll, None before the first."""
-        return self._looks.told
+        return self._queries.told
 
     def note(self) -> str:
         """The same in words, "" where something was in the way."""
@@ -73,9 +73,9 @@ class RelayWatch:
         try:
             seen = self._look()
         except Exception as error:
-            self._looks.note(state_of(error))
+            self._queries.note(state_of(error))
             raise
-        self._looks.note(seen.state, newest=seen.newest, last=seen.last, waiting=seen.waiting)
+        self._queries.note(seen.state, newest=seen.newest, last=seen.last, waiting=seen.waiting)
         found = seen.finding
         if not found.well:
             raise AuditRelayTrouble(f"{found.told}. Nothing is lost: entries wait in the database. {found.what_next}")

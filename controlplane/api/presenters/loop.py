@@ -46,7 +46,7 @@ def loop_out(
         lag=standing.lag,
         beats_ever=standing.count,
         beats=[_beat_out(b) for b in standing.beats],
-        timers=[_timer_out(of, looked) for of, looks in standing.timers.items() for looked in looks],
+        timers=[_timer_out(of, looked) for of, polls in standing.timers.items() for looked in polls],
         jobs=[_job_out(told, names) for told in standing.jobs],
         poisoned=[*_unreadable(views), *(_poison_out(p, names) for p in standing.poisoned)],
         unclaimed=_unclaimed(standing, views),

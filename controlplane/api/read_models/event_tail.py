@@ -86,7 +86,7 @@ class Tailer:
         self._news = asyncio.Condition()
         self._closing = False
 
-    async def looks(self, who: str) -> AsyncGenerator[Look | None]:
+    async def polls(self, who: str) -> AsyncGenerator[Look | None]:
         """The newest look whenever it differs from the one given before; None as a sign of life. Ends at a stop."""
         self._listening[who] = self._listening.get(who, 0) + 1
         try:
@@ -208,17 +208,17 @@ class _Listener:
 
 async def _stream(tailer: Tailer, listener: _Listener, seen: int | None) -> AsyncIterator[str]:
     yield "retry: 1000\n\n"
-    async with aclosing(tailer.looks(listener.rights.subject)) as looks:
-        async for message in _messages(looks, listener, seen, recheck_every_s=tailer.recheck_every_s):
+    async with aclosing(tailer.polls(listener.rights.subject)) as polls:
+        async for message in _messages(polls, listener, seen, recheck_every_s=tailer.recheck_every_s):
             yield message
 
 
 async def _messages(
-    looks: AsyncIterator[Look | None], listener: _Listener, seen: int | None, *, recheck_every_s: float
+    polls: AsyncIterator[Look | None], listener: _Listener, seen: int | None, *, recheck_every_s: float
 ) -> AsyncIterator[str]:
     told: dict[ClusterUid, Pulse] | None = None
     looked_at = told_at = time.monotonic()
-    async for look in looks:
+    async for look in polls:
         if time.monotonic() - looked_at >= recheck_every_s:
             looked_at, had = time.monotonic(), listener.rights
             if not await listener.is_welcome():

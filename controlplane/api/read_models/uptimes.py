@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from controlplane.api.moments import moment_in
 from controlplane.cluster.observed.agent_reports import AGENT_REPORT
-from controlplane.runtime.short_cache import Looks
+from controlplane.runtime.short_cache import ShortCache
 from controlplane.storage.latest_values import LatestStore, LatestValue
 from events.clock import Clock
 from events.ids import ClusterUid
@@ -36,8 +36,8 @@ class UptimeQueries:
 
     def __init__(self, latest: LatestStore, clock: Clock) -> None:
         self._latest, self._clock = latest, clock
-        self._looks: Looks[ClusterUid, Uptimes] = Looks(clock, most=_MOST)
+        self._cache: ShortCache[ClusterUid, Uptimes] = ShortCache(clock, most=_MOST)
 
     def of(self, uid: ClusterUid) -> Uptimes:
         """Of one cluster. Raises StoreUnavailable."""
-        return self._looks.look(uid, lambda _: running_since(self._latest.of_cluster(uid, AGENT_REPORT), self._clock()))
+        return self._cache.look(uid, lambda _: running_since(self._latest.of_cluster(uid, AGENT_REPORT), self._clock()))

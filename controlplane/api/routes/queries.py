@@ -42,7 +42,7 @@ def get_topic_logs(
 def get_topic_settings(name: str, topic: str, services: Services) -> look_api.ValuesOut:
     """Every setting of a topic as it counts: where it comes from, what is declared, and what would count without it."""
     view = living(services, name)
-    found = _asked(view, lambda: services.brokers.kafka_looks.topic_values(view, topic))
+    found = _asked(view, lambda: services.brokers.kafka_queries.topic_values(view, topic))
     if found is None:
         raise no_topic(view, topic)
     known = view.topics.by_name.get(topic)
@@ -54,7 +54,7 @@ def get_broker_settings(name: str, broker: int, services: Services) -> look_api.
     """Every setting a broker runs with, by its own word: where it comes from and what the spec says of it."""
     view = living(services, name)
     broker_of(view, broker)
-    found = _asked(view, lambda: services.brokers.kafka_looks.broker_values(view, broker))
+    found = _asked(view, lambda: services.brokers.kafka_queries.broker_values(view, broker))
     return values_out(view.name, found, view.document.spec.kafka.config if view.document else {})
 
 
@@ -95,10 +95,10 @@ def dependents_seen(services: PortalServices, view: ClusterView, broker: int) ->
 
 def logs_of(services: PortalServices, view: ClusterView, topic: str) -> look_api.TopicLogsOut:
     """For the API and the page. 404 for a topic that is not there, 503 while Kafka cannot be asked."""
-    found = _asked(view, lambda: services.brokers.kafka_looks.topic_logs(view, topic))
+    found = _asked(view, lambda: services.brokers.kafka_queries.topic_logs(view, topic))
     if found is None:
         raise no_topic(view, topic)
-    lake = services.brokers.kafka_looks.lake_rates(view)
+    lake = services.brokers.kafka_queries.lake_rates(view)
     return topic_logs_out(
         view.name, topic, found, services.fleet.clusters.traffic(view.uid), lake, now=services.clock()
     )

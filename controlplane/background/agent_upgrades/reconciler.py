@@ -25,7 +25,7 @@ from events.store import EventStore
 
 _log = logging.getLogger(__name__)
 
-MOST_LOOKS = 500
+MOST_QUERIES = 500
 """Clusters whose reports are read at a time; who is through is not looked at again until something of it changes."""
 
 REST = timedelta(minutes=10)
@@ -103,18 +103,18 @@ class AgentUpgradeReconciler:
         """Those that are not through, as far as the first stage with any goes."""
         found: list[UpgradingCluster] = []
         seen: dict[str, dict[str, ReportSeen]] = {}
-        looks = 0
+        queries = 0
         for view in views:
             if found and stage(view) > found[0].stage:
                 break
             if self._is_through(view, release, now):
                 continue
             blocked = blocked_by(view, self.freezes.left(now), now)
-            if blocked or looks >= MOST_LOOKS:
+            if blocked or queries >= MOST_QUERIES:
                 why = blocked or "it is looked at next"
                 found.append(UpgradingCluster(view.uid, view.name, stage(view), in_hand=_in_hand(view), blocked=why))
                 continue
-            looks += 1
+            queries += 1
             # Whether it is through is not known where its reports cannot be read: its stage is not left behind.
             member: UpgradingCluster | None = UpgradingCluster(
                 view.uid, view.name, stage(view), blocked="what its agents said cannot be read"

@@ -71,7 +71,7 @@ class RateWatch:
         self, fleet: SeenFleet, kafka: Callable[[ClusterView], TopicGateway], clock: Clock, learning: RateLearning
     ) -> None:
         self._fleet, self._kafka, self._clock, self._learning = fleet, kafka, clock, learning
-        self._looks: dict[ClusterUid, dict[str, TopicLogs]] = {}
+        self._readings: dict[ClusterUid, dict[str, TopicLogs]] = {}
         self._rates: dict[ClusterUid, Rates] = {}
         self._tried: dict[ClusterUid, datetime] = {}
 
@@ -100,19 +100,19 @@ class RateWatch:
         this_round.close()
 
     def _look(self, view: ClusterView, began: datetime) -> None:
-        declared, looks = bands(view), self._looks.setdefault(view.uid, {})
-        for gone in looks.keys() - declared.keys():
-            del looks[gone]
+        declared, readings = bands(view), self._readings.setdefault(view.uid, {})
+        for gone in readings.keys() - declared.keys():
+            del readings[gone]
         self._rates[view.uid] = {n: r for n, r in self.of(view.uid).items() if n in declared}
-        due = [n for n in declared if n not in looks or began - looks[n].at >= WINDOW]
-        for name in sorted(due, key=lambda n: (n in looks, looks[n].at if n in looks else began)):
+        due = [n for n in declared if n not in readings or began - readings[n].at >= WINDOW]
+        for name in sorted(due, key=lambda n: (n in readings, readings[n].at if n in readings else began)):
             if self._clock() - began >= _ROUND:
                 return
             logs = self._kafka(view).topic_logs(name)
-            before = looks.pop(name, None)
+            before = readings.pop(name, None)
             if logs is None:
                 continue  # it is not there: that is another anomaly
-            looks[name] = logs
+            readings[name] = logs
             rate = rate_between(before, logs) if before is not None else None
             if rate is not None:
                 rate = self._learning.seen(view.uid, name, rate) if declared[name] is None else rate
@@ -122,13 +122,13 @@ class RateWatch:
     def _looked_at(self, view: ClusterView) -> datetime:
         """When the topic was looked at that waits longest, or a look at the cluster was tried; those never looked at
         first."""
-        looks, never = self._looks.get(view.uid, {}), datetime.min.replace(tzinfo=self._clock().tzinfo)
-        known = [looks[n].at for n in bands(view) if n in looks]
+        readings, never = self._readings.get(view.uid, {}), datetime.min.replace(tzinfo=self._clock().tzinfo)
+        known = [readings[n].at for n in bands(view) if n in readings]
         waits_since = min(known) if len(known) == len(bands(view)) else never
         return max(waits_since, self._tried.get(view.uid, never))
 
     def _forget(self, kept: set[ClusterUid]) -> None:
         self._tried = {uid: at for uid, at in self._tried.items() if uid in kept}
-        for uid in self._looks.keys() - kept:
-            del self._looks[uid]
+        for uid in self._readings.keys() - kept:
+            del self._readings[uid]
             self._rates.pop(uid, None)

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Protocol, TypeVar
 
 from controlplane.converger.tick.lake_rates import OLDEST_S, read_lake
-from controlplane.runtime.short_cache import Looks
+from controlplane.runtime.short_cache import ShortCache
 from events.clock import utc_now
 from planner.anomalies.cooling import Load
 from planner.anomalies.slow import BrokerWindow
@@ -61,7 +61,7 @@ class LakeWindows:
 
     def __init__(self, lake: str, width_s: int) -> None:
         self._lake, self._width_s = lake, width_s
-        self._shown: Looks[tuple[str, timedelta], Sequence[BrokerWindow]] = Looks(utc_now, fresh=SHOWN_ANEW)
+        self._shown: ShortCache[tuple[str, timedelta], Sequence[BrokerWindow]] = ShortCache(utc_now, fresh=SHOWN_ANEW)
 
     def recent(self, now: datetime) -> Mapping[str, Sequence[BrokerWindow]]:
         """See Windows."""

@@ -14,7 +14,7 @@ from controlplane.storage.latest_values import LatestStore, LatestValue, Subject
 from events.ids import ClusterUid, Epoch
 from planner.observed import KafkaSnapshot, PartitionSeen
 
-LOOKS = "topic-looks"
+READINGS = "topic-looks"
 """Kind of the latest values with the time of the look at each cluster, and when rows of it were written last."""
 
 SIZES = "topic-sizes"
@@ -77,7 +77,7 @@ class PlacementReconciler:
             yield LatestValue(Subject(SIZES, uid, _SUBJECT), {"sizes": packed_sizes(snapshot)}, "kafka", snapshot.at)
         told = {"written_at": known.written_at.isoformat(), "sized_at": known.sized_at.isoformat()}
         yield LatestValue(
-            Subject(LOOKS, uid, _SUBJECT), {"cluster_id": snapshot.cluster_id, **told}, "kafka", snapshot.at
+            Subject(READINGS, uid, _SUBJECT), {"cluster_id": snapshot.cluster_id, **told}, "kafka", snapshot.at
         )
 
     def _recorded(self, uid: ClusterUid, snapshot: KafkaSnapshot, known: _Recorded | None) -> _Recorded:
@@ -105,7 +105,7 @@ class PlacementReconciler:
 
 def look_of(latest: LatestStore, uid: ClusterUid) -> LatestValue | None:
     """The newest look at a cluster, whoever looked. Raises StoreUnavailable."""
-    return latest.get(Subject(LOOKS, uid, _SUBJECT))
+    return latest.get(Subject(READINGS, uid, _SUBJECT))
 
 
 def sizes_of(latest: LatestStore, uid: ClusterUid) -> LatestValue | None:

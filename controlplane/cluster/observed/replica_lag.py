@@ -18,14 +18,14 @@ class BehindWatch:
     """Of all clusters; a look at one that is in sync costs nothing beyond seeing that."""
 
     def __init__(self) -> None:
-        self._looks: dict[ClusterUid, datetime] = {}
+        self._read_at: dict[ClusterUid, datetime] = {}
         self._since: dict[ClusterUid, Mapping[Replica, datetime]] = {}
 
     def see(self, uid: ClusterUid, kafka: KafkaSnapshot) -> None:
         """Takes in a look; the same one again changes nothing."""
-        if self._looks.get(uid) == kafka.at:
+        if self._read_at.get(uid) == kafka.at:
             return
-        self._looks[uid] = kafka.at
+        self._read_at[uid] = kafka.at
         behind, before = kafka.under_replicated(), self._since.get(uid, _NONE)
         if not behind:
             self._since.pop(uid, None)

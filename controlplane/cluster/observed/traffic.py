@@ -87,23 +87,25 @@ class TrafficWatch:
     """The last looks at one cluster. In memory alone: a new server knows no rates until its second look."""
 
     def __init__(self) -> None:
-        self._looks: tuple[_TrafficLook, ...] = ()
+        self._samples: tuple[_TrafficLook, ...] = ()
         self._known: tuple[datetime, Traffic] | None = None
 
     def see(self, snapshot: KafkaSnapshot, sent: Mapping[int, FetchedBytes]) -> None:
         """Takes in a look, `sent` by broker. One too soon after the last is passed over."""
-        if self._looks and snapshot.at - self._looks[-1].at < APART:
+        if self._samples and snapshot.at - self._samples[-1].at < APART:
             return
-        self._looks = _recent((*self._looks, _look(snapshot, sent, self._looks[-1].names if self._looks else ())))
+        self._samples = _recent(
+            (*self._samples, _look(snapshot, sent, self._samples[-1].names if self._samples else ()))
+        )
 
     def traffic(self, now: datetime) -> Traffic:
         """What the looks so far say."""
-        looks = self._looks
-        if len(looks) < 2:
+        samples = self._samples
+        if len(samples) < 2:
             return UNKNOWN
-        latest = looks[-1].at
+        latest = samples[-1].at
         if self._known is None or self._known[0] != latest:
-            self._known = (latest, _between(looks))
+            self._known = (latest, _between(samples))
         return self._known[1].not_older(OLDEST, now)
 
 
@@ -153,29 +155,29 @@ def _look(snapshot: KafkaSnapshot, sent: Mapping[int, FetchedBytes], known: tupl
     )
 
 
-def _recent(looks: tuple[_TrafficLook, ...]) -> tuple[_TrafficLook, ...]:
+def _recent(samples: tuple[_TrafficLook, ...]) -> tuple[_TrafficLook, ...]:
     """As few as span the window; none that is too old."""
-    latest = looks[-1].at
-    young = [look for look in looks if latest - look.at <= OLDEST]
+    latest = samples[-1].at
+    young = [look for look in samples if latest - look.at <= OLDEST]
     while len(young) > 2 and latest - young[1].at >= WINDOW:
         young.pop(0)
     return tuple(young)
 
 
-def _between(looks: tuple[_TrafficLook, ...]) -> Traffic:
+def _between(samples: tuple[_TrafficLook, ...]) -> Traffic:
     return Traffic(
-        write_bytes_per_s=_written(looks),
-        read_bytes_per_s=_read(looks),
-        at=looks[-1].at,
-        over_s=(looks[-1].at - looks[0].at).total_seconds(),
+        write_bytes_per_s=_written(samples),
+        read_bytes_per_s=_read(samples),
+        at=samples[-1].at,
+        over_s=(samples[-1].at - samples[0].at).total_seconds(),
     )
 
 
-def _written(looks: tuple[_TrafficLook, ...]) -> dict[TopicPartition, float]:
+def _written(samples: tuple[_TrafficLook, ...]) -> dict[TopicPartition, float]:
     """Bytes of all spans in which one leader's log did not shrink / their seconds."""
-    names = looks[-1].names
+    names = samples[-1].names
     grown, seconds = np.zeros(len(names), dtype=np.int64), np.zeros(len(names))
-    for before, after in pairwise(looks):
+    for before, after in pairwise(samples):
         (led_before, old), (leads, new) = before.of(names), after.of(names)
         told = (led_before == leads) & (old >= 0) & (new >= old)
         grown += np.where(told, new - old, 0)
@@ -185,11 +187,11 @@ def _written(looks: tuple[_TrafficLook, ...]) -> dict[TopicPartition, float]:
     return {names[n]: rate for n, rate in zip(known.tolist(), rates, strict=True)}
 
 
-def _read(looks: tuple[_TrafficLook, ...]) -> dict[int, float]:
+def _read(samples: tuple[_TrafficLook, ...]) -> dict[int, float]:
     """As `_written`, by broker and its agent's clock; a count that fell began anew with its broker."""
     amounts: dict[int, float] = {}
     seconds: dict[int, float] = {}
-    for before, after in pairwise(looks):
+    for before, after in pairwise(samples):
         for broker, new in after.sent.items():
             old = before.sent.get(broker)
             if old is None or new.at <= old.at or new.total_bytes < old.total_bytes:

@@ -29,15 +29,15 @@ class HealthWatch:
     """Of all clusters, by look: nothing is done at a tick without a new one."""
 
     def __init__(self) -> None:
-        self._looks: dict[ClusterUid, datetime] = {}
+        self._read_at: dict[ClusterUid, datetime] = {}
         self._seen: dict[ClusterUid, HealthSeen] = {}
 
     def see(self, view: ClusterView, kafka: KafkaSnapshot, *, working: bool) -> HealthSeen:
         """Takes in a look. While Kedge itself is at work replicas are missing on purpose: no time counts then."""
-        before, looked = self._seen.get(view.uid, WELL), self._looks.get(view.uid)
+        before, looked = self._seen.get(view.uid, WELL), self._read_at.get(view.uid)
         if looked == kafka.at:
             return before
-        self._looks[view.uid] = kafka.at
+        self._read_at[view.uid] = kafka.at
         lacking = () if working else kafka.at_min_isr
         wrong = misregistered(view, kafka)
         if not (lacking or wrong or before.at_min_isr or before.misregistered or before.away):

@@ -87,7 +87,7 @@ class Converger:
         self._busy: dict[ClusterUid, Future[TickReport]] = {}
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="tick") if workers else None
         # Brokers that do not answer take their time to say so: looks at clusters at rest have threads of their own.
-        self._looks = ThreadPoolExecutor(workers, thread_name_prefix="look") if workers else None
+        self._observe_pool = ThreadPoolExecutor(workers, thread_name_prefix="look") if workers else None
 
     def tick(self, *, only: Collection[str] | None = None) -> TickReport:
         """One tick of every cluster that is due, or of those among `only` (uids; unknown ones are left out).
@@ -116,8 +116,8 @@ class Converger:
                 return report
             if self._pool is not None and has_work(view):
                 self._spawn(self._pool, view.uid)
-            elif self._looks is not None and self._observer.would_dial(view):
-                self._spawn(self._looks, view.uid)
+            elif self._observe_pool is not None and self._observer.would_dial(view):
+                self._spawn(self._observe_pool, view.uid)
             else:
                 report = self.tick_cluster(view.uid)
         except (LostLeadership, EventsError):
@@ -216,7 +216,7 @@ class Converger:
 
     def close(self) -> None:
         """Waits for running ticks and ends the threads."""
-        for pool in (self._pool, self._looks):
+        for pool in (self._pool, self._observe_pool):
             if pool is not None:
                 pool.shutdown(wait=True, cancel_futures=True)
 

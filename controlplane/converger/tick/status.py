@@ -66,7 +66,7 @@ class LoopService(Protocol):
 class Timers(Protocol):
     """Things that are looked at at intervals; `Poller` is one."""
 
-    def looks(self) -> Sequence[Looked]: ...
+    def last_polls(self) -> Sequence[Looked]: ...
 
 
 class Ticked(Protocol):
@@ -103,7 +103,7 @@ class ServerLoop:
             position=position,
             count=self.watch.count,
             beats=self.watch.last(),
-            timers={name: timers.looks() for name, timers in self.timers.items()},
+            timers={name: timers.last_polls() for name, timers in self.timers.items()},
             jobs=[JobStatus(job, self.progress.get(job.intent_id, "")) for job in self.jobs.newest(MOST_JOBS)],
             poisoned=self.ticked.poisoned(),
             tagged=self.tagged(),

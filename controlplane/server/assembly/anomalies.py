@@ -38,7 +38,7 @@ SEND_EVERY_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class AnomalyRoom:
-    """The looks, the spreader and one sender a notifier, and the service beside them."""
+    """The pollers, the spreader and one sender a notifier, and the service beside them."""
 
     poller: Poller
     service: NotifierService

@@ -150,7 +150,7 @@ def broker_services(
         journals=KafkaJournals(),
         groups=groups,
         group_offsets=GroupOffsetService(kafka),
-        kafka_looks=KafkaQueryService(kafka, utc_now, lake=telemetry.lake),
+        kafka_queries=KafkaQueryService(kafka, utc_now, lake=telemetry.lake),
         windows=windows_of(telemetry.lake, settings.telemetry.slow_window_s),
         topic_names=topic_names,
         placements=RecordedPlacements(SqlPlacementStore(base.engine), base.latest, utc_now),

@@ -65,7 +65,7 @@ class LoopTeller:
             count=loop.watch.count,
             planner=self.planner(),
             beats=tuple(loop.watch.last()),
-            timers={name: tuple(timers.looks()) for name, timers in loop.timers.items()},
+            timers={name: tuple(timers.last_polls()) for name, timers in loop.timers.items()},
             poisoned=tuple(loop.ticked.poisoned()),
             tagged=tuple(loop.tagged()),
             progress=dict(loop.progress),

@@ -29,7 +29,7 @@ class Kernel:
 
     table: str = ""
     loads: int = 0
-    looks: int = 0
+    queries: int = 0
     refuses: str = ""
     is_missing: bool = False
     loaded_when_started: list[bool] = field(default_factory=list)
@@ -43,7 +43,7 @@ class Kernel:
             self.loads += 1
             self.table = Path(command[2]).read_text()
             return ToolResult(0)
-        self.looks += 1
+        self.queries += 1
         return ToolResult(0, self.table) if self.table else ToolResult(1, "", "No such file or directory")
 
 
@@ -60,7 +60,7 @@ def kept(kernel: Kernel, tmp_path: Path) -> PacketFilter:
 def test_rules_are_loaded_once_and_told_by_their_digest(kept: PacketFilter, kernel: Kernel, tmp_path: Path) -> None:
     for second in range(50):
         assert kept.keep(BORN, float(second)) == PacketFilterReport(loaded=sha256(BORN))
-    assert (kernel.table, kernel.loads, kernel.looks) == (BORN, 1, 1)
+    assert (kernel.table, kernel.loads, kernel.queries) == (BORN, 1, 1)
     assert stat.S_IMODE((tmp_path / "filter.nft").stat().st_mode) == 0o600
 
 

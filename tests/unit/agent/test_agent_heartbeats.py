@@ -25,11 +25,11 @@ class FakeLine:
         self.swallows: set[int] = set()
         self.down = False
         self.followed: list[list[int]] = []
-        self.looks = 0
+        self.queries = 0
         self._coming: list[tuple[float, bytes]] = []
 
     def leaders(self) -> Mapping[int, int]:
-        self.looks += 1
+        self.queries += 1
         if self.down:
             raise LineDown("no broker tells who leads: it is dark")
         return dict(self.led)
@@ -152,7 +152,7 @@ def test_when_no_broker_answers_each_is_silent_with_the_words_of_the_client() ->
 def test_leaders_are_asked_for_seldom_while_all_is_well() -> None:
     house = House()
     house.run(60)
-    assert house.line.looks <= 13
+    assert house.line.queries <= 13
 
 
 def test_records_of_others_are_passed_over() -> None:

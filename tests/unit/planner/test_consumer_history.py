@@ -14,7 +14,7 @@ def watched(minutes: int) -> tuple[LagPoint, ...]:
     return points
 
 
-def test_looks_of_the_last_hour_are_all_kept() -> None:
+def test_samples_of_the_last_hour_are_all_kept() -> None:
     assert [p.lag for p in watched(50)] == list(range(50))
 
 
@@ -24,7 +24,7 @@ def test_older_ones_are_thinned_to_the_largest_of_each_ten_minutes() -> None:
     assert [p.lag for p in points[6:]] == list(range(60, 120))
 
 
-def test_a_day_of_looks_keeps_half_of_it_in_few_points() -> None:
+def test_a_day_of_samples_keeps_half_of_it_in_few_points() -> None:
     points = watched(24 * 60)
     assert len(points) < 140
     assert points[-1].at - points[0].at <= KEPT

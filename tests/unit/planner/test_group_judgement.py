@@ -9,16 +9,16 @@ from planner.observed import TopicPartition
 from tests.unit.planner.group_samples import P0, P1, START, a_group, a_look, a_member
 
 
-def told_after(*looks: GroupsSeen) -> GroupsStatus:
+def told_after(*samples: GroupsSeen) -> GroupsStatus:
     told: GroupsStatus | None = None
-    for look in looks:
+    for look in samples:
         told = judged(look, told)
     assert told is not None
     return told
 
 
-def the_group(*looks: GroupsSeen) -> GroupStatus:
-    return told_after(*looks).groups[0]
+def the_group(*samples: GroupsSeen) -> GroupStatus:
+    return told_after(*samples).groups[0]
 
 
 def partition(group: GroupStatus, number: int = 0) -> PartitionStatus:
@@ -41,50 +41,50 @@ def test_lag_is_what_lies_between_the_committed_offset_and_the_end_of_the_log() 
 
 
 def test_an_offset_that_stands_while_its_log_grows_is_stuck_after_five_minutes() -> None:
-    looks = still(READER, ends={0: 10, 60: 11, 180: 12, 299: 13})
-    assert the_group(*looks).word == "Reading"
-    later = the_group(*looks, a_look(300, {P0: 14, P1: 0}, READER))
+    samples = still(READER, ends={0: 10, 60: 11, 180: 12, 299: 13})
+    assert the_group(*samples).word == "Reading"
+    later = the_group(*samples, a_look(300, {P0: 14, P1: 0}, READER))
     assert later.word == "Stuck"
     assert [(p.partition, p.since) for p in later.stuck] == [(0, START)]
 
 
 def test_an_offset_behind_a_log_that_does_not_grow_is_not_called_stuck() -> None:
-    looks = still(READER, ends=dict.fromkeys((0, 100, 200, 300, 400), 10))
-    assert the_group(*looks).word == "Reading"
+    samples = still(READER, ends=dict.fromkeys((0, 100, 200, 300, 400), 10))
+    assert the_group(*samples).word == "Reading"
 
 
 def test_one_that_stood_and_moves_again_is_counted_anew() -> None:
     moved = a_group({P0: 8, P1: 0}, a_member(P0, P1))
-    looks = still(READER, ends={0: 10, 200: 11})
-    group = the_group(*looks, a_look(310, {P0: 20, P1: 0}, moved), a_look(500, {P0: 30, P1: 0}, moved))
+    samples = still(READER, ends={0: 10, 200: 11})
+    group = the_group(*samples, a_look(310, {P0: 20, P1: 0}, moved), a_look(500, {P0: 30, P1: 0}, moved))
     assert group.word == "Reading"
-    assert partition(group).still_since == looks[0].at.replace(minute=5, second=10)
+    assert partition(group).still_since == samples[0].at.replace(minute=5, second=10)
 
 
 def test_a_group_that_has_read_everything_is_never_stuck() -> None:
     done = a_group({P0: 10, P1: 0}, a_member(P0, P1))
-    looks = still(done, ends=dict.fromkeys((0, 200, 400, 600), 10))
-    assert partition(the_group(*looks)).still_since is None
+    samples = still(done, ends=dict.fromkeys((0, 200, 400, 600), 10))
+    assert partition(the_group(*samples)).still_since is None
 
 
 def test_a_group_that_comes_back_after_a_night_is_not_stuck_at_once() -> None:
     away = a_group({P0: 7, P1: 0})
-    looks = [a_look(t, {P0: 10 + t, P1: 0}, away) for t in (0, 200, 400)]
-    assert the_group(*looks).word == "NoMembers"
-    assert the_group(*looks, a_look(600, {P0: 900, P1: 0}, READER)).word == "Reading"
+    samples = [a_look(t, {P0: 10 + t, P1: 0}, away) for t in (0, 200, 400)]
+    assert the_group(*samples).word == "NoMembers"
+    assert the_group(*samples, a_look(600, {P0: 900, P1: 0}, READER)).word == "Reading"
 
 
-def test_two_looks_far_from_each_other_are_not_compared() -> None:
+def test_two_samples_far_from_each_other_are_not_compared() -> None:
     group = the_group(a_look(0, {P0: 10, P1: 0}, READER), a_look(3600, {P0: 99, P1: 0}, READER))
     assert (group.word, group.trend_per_s) == ("Reading", None)
 
 
 def test_a_partition_of_a_subscribed_topic_that_no_member_was_given_is_unread_and_told_after_five_minutes() -> None:
     half = a_group({P0: 10}, a_member(P0))
-    looks = [a_look(t, {P0: 10, P1: 4}, half) for t in (0, 150, 300)]
-    early = the_group(*looks[:2])
+    samples = [a_look(t, {P0: 10, P1: 4}, half) for t in (0, 150, 300)]
+    early = the_group(*samples[:2])
     assert (partition(early, 1).state, early.unread, early.word) == ("Unread", (), "Reading")
-    late = the_group(*looks)
+    late = the_group(*samples)
     assert [p.partition for p in late.unread] == [1]
     assert late.word == "Unread"
 
@@ -92,10 +92,10 @@ def test_a_partition_of_a_subscribed_topic_that_no_member_was_given_is_unread_an
 def test_a_topic_that_no_member_subscribes_to_any_more_is_neither_unread_nor_stuck_nor_lag() -> None:
     old = TopicPartition("old", 0)
     group = a_group({P0: 10, old: 1}, a_member(P0))
-    looks = [
+    samples = [
         GroupsSeen(a_look(t, {}).at, (group,), {P0: 10, old: 5 + t}, {"clicks": 1, "old": 1}) for t in (0, 200, 400)
     ]
-    found = the_group(*looks)
+    found = the_group(*samples)
     assert [(p.topic, p.state) for p in found.partitions] == [("clicks", "Reading"), ("old", "NotSubscribed")]
     assert (found.lag, found.word) == (0, "Reading")
 
@@ -108,9 +108,9 @@ def test_a_topic_that_is_gone_is_left_out() -> None:
 
 def test_a_group_that_never_settles_is_stuck_like_one_that_has() -> None:
     unsettled = a_group({P0: 7, P1: 0}, a_member(topics=()), state="PreparingRebalance")
-    looks = still(unsettled, ends={0: 10, 200: 11, 400: 12})
-    assert the_group(*looks[:2]).word == "Rebalancing"
-    assert the_group(*looks).word == "Stuck"
+    samples = still(unsettled, ends={0: 10, 200: 11, 400: 12})
+    assert the_group(*samples[:2]).word == "Rebalancing"
+    assert the_group(*samples).word == "Stuck"
 
 
 @pytest.mark.parametrize(("end", "trend"), [(70, 1.0), (40, 0.5), (10, 0.0)])
@@ -120,9 +120,9 @@ def test_the_trend_is_how_fast_the_lag_grows(end: int, trend: float) -> None:
 
 
 def test_the_trend_is_not_measured_over_a_moment() -> None:
-    looks = [a_look(t, {P0: 10 + t, P1: 0}, READER) for t in (0, 40, 41)]
-    assert the_group(*looks).trend_per_s == 1.0
-    assert the_group(*looks).base_at == START
+    samples = [a_look(t, {P0: 10 + t, P1: 0}, READER) for t in (0, 40, 41)]
+    assert the_group(*samples).trend_per_s == 1.0
+    assert the_group(*samples).base_at == START
 
 
 def test_an_offset_or_an_end_that_is_not_known_is_no_lag() -> None:

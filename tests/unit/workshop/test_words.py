@@ -40,7 +40,6 @@ INSTEAD = {
 LEFT = {
     "board": 4,
     "keeper": 2,
-    "looks": 7,
     "nobody": 9,
     "relief": 1,
     "shelf": 1,

@@ -98,7 +98,7 @@ def gone_for_good(situation: Situation) -> Mapping[int, str]:
     return found
 
 
-def looks_movable(kafka: KafkaSnapshot, outgoing: Collection[int]) -> bool:
+def seems_movable(kafka: KafkaSnapshot, outgoing: Collection[int]) -> bool:
     """Whether something on brokers to be emptied could move, as far as its own replicas are concerned
     (`planner.drain.selection`)."""
     free = (p for b in outgoing for p in kafka.hosted_by(b) if not p.is_moving and kafka.has_source(p))

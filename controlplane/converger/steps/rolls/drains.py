@@ -350,7 +350,7 @@ def _deferred(situation: Situation, drain: DrainView, plan: DrainPlan, kafka: Ka
     sentence = (
         f"drain of {_names(drain)}: {len(plan.deferred)} partitions cannot move now, {first.name}: {first.reason}"
     )
-    again_s = ASK_AGAIN_S if drain_progress.looks_movable(kafka, drain.outgoing) else ASK_ANYWAY_S
+    again_s = ASK_AGAIN_S if drain_progress.seems_movable(kafka, drain.outgoing) else ASK_ANYWAY_S
     if situation.seconds_since(situation.view.history.progressed_at or situation.now) < again_s:
         return wait(WaitReason.MOVES_DEFERRED, sentence, patience_s=0)
     return record(

@@ -140,8 +140,8 @@ def _ask_for_surge(work: Work, share: SurgeShare, *, mends: bool) -> Decision:
     """The account's budget is spent: the cluster waits its turn, and says who has the VMs."""
     nodes = ", ".join(c.node for c in work.nodes)
     sentence = f"waiting to {'repair' if mends else 'surge'} {nodes}: {share.reason}"
-    looks = f"kedge describe {share.holders[0]}" if share.holders else ""
-    waiting = Wait(WaitReason.SURGE_BUDGET, looks, ask=SurgeAsk(len(work.nodes), mends))
+    describe = f"kedge describe {share.holders[0]}" if share.holders else ""
+    waiting = Wait(WaitReason.SURGE_BUDGET, describe, ask=SurgeAsk(len(work.nodes), mends))
     return Decision(sentence, wait=waiting)
 
 

@@ -160,7 +160,7 @@ def _with_services(house: House, word: str) -> None:
         jobs=MemoryJobStore(lambda: house.now),
         ticked=SimpleNamespace(position=0, poisoned=list),  # type: ignore[arg-type]
         watch=watch,
-        timers={word: SimpleNamespace(looks=lambda: [looked, replace(looked, problem="", note=word)])},  # type: ignore[dict-item]
+        timers={word: SimpleNamespace(last_polls=lambda: [looked, replace(looked, problem="", note=word)])},  # type: ignore[dict-item]
         progress={},
     )
     house.services = replace(

@@ -175,7 +175,7 @@ class House:
                 group_offsets=GroupOffsetService(lambda view: self.kafka),
                 windows=self.windows,
                 groups=GroupService(self.latest, lambda view: self.kafka, lambda: self.now),
-                kafka_looks=KafkaQueryService(lambda view: self.kafka, lambda: self.now),
+                kafka_queries=KafkaQueryService(lambda view: self.kafka, lambda: self.now),
             ),
         )
         self.app: FastAPI = create_app(self.services)

@@ -240,10 +240,10 @@ def test_a_file_of_credentials_that_others_can_read_is_not_used(tmp_path: Path) 
 def test_without_the_setting_there_is_no_timer_and_with_it_there_is_one() -> None:
     store = MemoryAuditStore()
     without = audit_room_of(None, store, Leads(), turn=NoOtherWriter(), watch=None, clock=lambda: NOW)
-    assert (without.poller.looks(), without.relay, without.told()) == ([], None, None)
+    assert (without.poller.last_polls(), without.relay, without.told()) == ([], None, None)
     binding = AuditTopicBinding(bootstrap=("127.0.0.1:9",), topic="audit")
     room = audit_room_of(binding, store, Leads(), turn=NoOtherWriter(), watch=None, clock=lambda: NOW)
-    assert [look.name for look in room.poller.looks()] == ["audit topic"]
+    assert [look.name for look in room.poller.last_polls()] == ["audit topic"]
     assert room.relay is not None
     room.close()
 
@@ -256,11 +256,11 @@ def test_where_a_relay_apart_writes_the_server_writes_nothing_and_the_same_timer
     room = audit_room_of(binding, store, Leads(), turn=NoOtherWriter(), watch=watch, clock=lambda: NOW)
     assert room.relay is None
     room.poller.poll("audit topic")
-    (look,) = room.poller.looks()
+    (look,) = room.poller.last_polls()
     assert (look.name, "no relay is at work" in look.problem, look.note) == ("audit topic", True, "")
     relays = Relays(Holder("kedge_relay", False, RelayWord(3)), {"kedge_relay": 1})
     room.poller.poll("audit topic")
-    (look,) = room.poller.looks()
+    (look,) = room.poller.last_polls()
     assert (look.problem, "written entry 3 of 3" in look.note) == ("", True)
     assert look.note.endswith("; relays that wait: 1 of role kedge_relay")
     room.close()

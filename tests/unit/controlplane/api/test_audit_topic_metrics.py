@@ -311,7 +311,7 @@ def test_it_is_told_to_administrators_of_everything(role: str) -> None:
     assert f"{PREFIX}last_entry 40.0" in house.client.get("/v1/metrics").text
 
 
-def test_a_server_that_no_longer_leads_tells_nothing_of_looks_it_once_made() -> None:
+def test_a_server_that_no_longer_leads_tells_nothing_of_queries_it_once_made() -> None:
     seen, leads = Watched(relays=a_relay(0)), Leads()
     binding = AuditTopicBinding(bootstrap=("127.0.0.1:9",), topic="audit", apart=True)
     room = audit_room_of(binding, seen.store, leads, turn=NoOtherWriter(), watch=seen.watch(), clock=lambda: START)

@@ -185,10 +185,10 @@ def test_a_retried_approval_is_told_what_came_of_it(house: House) -> None:
 
 
 def test_every_write_of_the_api_says_that_it_takes_a_key(house: House) -> None:
-    looks = ("/validate", "/plan")
+    queries = ("/validate", "/plan")
     for path, operations in api_document(house.app)["paths"].items():
         for method, operation in operations.items():
-            if path.startswith("/v1/") and method != "get" and not path.endswith(looks):
+            if path.startswith("/v1/") and method != "get" and not path.endswith(queries):
                 names = {p["name"].lower() for p in operation["parameters"]}
                 assert "idempotency-key" in names, f"{method} {path}"
 

@@ -69,7 +69,10 @@ def test_the_loop_tells_its_beats_lag_and_timers(house: House) -> None:
         house,
         watch=watch,
         ticked=SimpleNamespace(position=house.store.head() - 1, poisoned=list),
-        timers={"git source": SimpleNamespace(looks=lambda: [looked]), "audit": SimpleNamespace(looks=lambda: [well])},
+        timers={
+            "git source": SimpleNamespace(last_polls=lambda: [looked]),
+            "audit": SimpleNamespace(last_polls=lambda: [well]),
+        },
     )
     told = client.get("/v1/loop").json()
     assert (told["server"], told["leader"], told["epoch"], told["lag"]) == ("host-1:4711:ab", True, 3, 1)

@@ -53,7 +53,9 @@ def holding(house: House, size: int, *, ago_s: float = 0.0) -> KafkaSnapshot:
 def total(house: House, brokers: Brokers, text: str = NEWER) -> str:
     """The line of `kedge plan` with bytes and time."""
     judged = judge(
-        replace(house.services, brokers=replace(house.services.brokers, kafka_looks=brokers)), text, file="orders.yaml"
+        replace(house.services, brokers=replace(house.services.brokers, kafka_queries=brokers)),
+        text,
+        file="orders.yaml",
     )
     (plan,) = judged.plans
     return next(line.plain for line in plan_lines(spec_answers.plan_out(plan)) if line.plain.startswith("  total"))
@@ -99,7 +101,9 @@ def test_a_plan_that_copies_nothing_says_nothing_of_bytes_and_asks_nobody(house:
 
 def then(house: House, brokers: Brokers, text: str) -> list[str]:
     judged = judge(
-        replace(house.services, brokers=replace(house.services.brokers, kafka_looks=brokers)), text, file="orders.yaml"
+        replace(house.services, brokers=replace(house.services.brokers, kafka_queries=brokers)),
+        text,
+        file="orders.yaml",
     )
     return [
         line.plain for line in plan_lines(spec_answers.plan_out(judged.plans[0])) if line.plain.startswith("  then")

@@ -8,7 +8,7 @@ from fastapi.testclient import TestClient
 from controlplane.api.presenters.queries import topic_logs_out
 from controlplane.background.broker_queries import KafkaQueryService, LogsSeen
 from controlplane.cluster.observed.traffic import Traffic
-from controlplane.runtime.short_cache import FRESH, Looks
+from controlplane.runtime.short_cache import FRESH, ShortCache
 from planner.broker_answers import LogBounds, TopicLogs
 from planner.observed import TopicPartition
 from spark.metrics.rates import Rate, Rates
@@ -68,7 +68,7 @@ def test_a_second_look_tells_how_fast_records_come(house: House, ada: TestClient
 
 
 @pytest.mark.parametrize("apart_s", [4.0, 601.0])
-def test_looks_too_close_or_too_far_apart_tell_no_rate(apart_s: float) -> None:
+def test_readings_too_close_or_too_far_apart_tell_no_rate(apart_s: float) -> None:
     seen = LogsSeen(logs(apart_s, 100), logs(0, 0))
     assert seen.apart_s is None
     assert seen.records_per_s(0) is None
@@ -129,12 +129,12 @@ def test_whoever_asks_after_a_failure_gets_the_failure_and_waits_for_none_of_the
 
 def test_only_the_answers_asked_for_last_are_kept() -> None:
     asked: list[str] = []
-    looks: Looks[str, str] = Looks(lambda: START, most=2)
+    cache: ShortCache[str, str] = ShortCache(lambda: START, most=2)
 
     def ask(key: str) -> str:
         asked.append(key)
         return key
 
     for key in ("a", "b", "a", "c", "b"):
-        assert looks.look(key, lambda _, key=key: ask(key)) == key
+        assert cache.look(key, lambda _, key=key: ask(key)) == key
     assert asked == ["a", "b", "c", "b"]

@@ -95,12 +95,12 @@ def test_where_no_broker_answers_the_page_says_so_and_shows_what_is_declared(hou
 
 def test_pages_that_reload_do_not_ask_the_brokers_each_time(house: House) -> None:
     running(house, {"retention.ms": "1000"})
-    looks = house.services.brokers.kafka_looks
-    assert (looks.topic_values(house.view(), "clicks") or {})["retention.ms"].value == "1000"
+    queries = house.services.brokers.kafka_queries
+    assert (queries.topic_values(house.view(), "clicks") or {})["retention.ms"].value == "1000"
     house.kafka.topics.set_by_hand("clicks", {"retention.ms": "2000"})
-    assert (looks.topic_values(house.view(), "clicks") or {})["retention.ms"].value == "1000"
+    assert (queries.topic_values(house.view(), "clicks") or {})["retention.ms"].value == "1000"
     house.now += FRESH + timedelta(seconds=1)
-    assert (looks.topic_values(house.view(), "clicks") or {})["retention.ms"].value == "2000"
+    assert (queries.topic_values(house.view(), "clicks") or {})["retention.ms"].value == "2000"
 
 
 def test_a_program_reads_where_each_value_comes_from_and_what_is_behind_it(house: House) -> None:
@@ -119,7 +119,7 @@ def test_a_program_reads_where_each_value_comes_from_and_what_is_behind_it(house
     }
     assert (told["cleanup.policy"]["behind"], told["cleanup.policy"]["behind_origin"]) == ("delete", "kafka")
     assert told["compression.type"]["origin"] == "kafka"
-    seen = house.services.brokers.kafka_looks.topic_values(house.view(), "clicks")
+    seen = house.services.brokers.kafka_queries.topic_values(house.view(), "clicks")
     assert seen is not None
     default = ("delete", ValueOrigin.KAFKA_DEFAULT, "cleanup.policy")
     assert seen["cleanup.policy"] == ValueSeen("compact", ValueOrigin.TOPIC, *default)

@@ -64,10 +64,10 @@ class FakeServer:
     def on(self, method: str, path: str, *answers: Answer | Exception) -> None:
         self.routes[method, f"/v1{path}"] = list(answers)
 
-    def cluster(self, *looks: api.ClusterDetailOut | Exception | httpx.Response) -> None:
+    def cluster(self, *answers: api.ClusterDetailOut | Exception | httpx.Response) -> None:
         """What successive looks at a cluster show; the list of clusters shows the first."""
-        first = next(look for look in looks if isinstance(look, api.ClusterDetailOut))
-        self.on("GET", f"/clusters/{first.name}", *looks)
+        first = next(look for look in answers if isinstance(look, api.ClusterDetailOut))
+        self.on("GET", f"/clusters/{first.name}", *answers)
         shorts = [api.ClusterOut.model_validate(first.model_dump(include=set(api.ClusterOut.model_fields)))]
         self.on("GET", "/clusters", list(shorts))
 

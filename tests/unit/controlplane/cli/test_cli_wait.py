@@ -22,8 +22,8 @@ def test_off_a_terminal_it_prints_a_plain_line_per_step_on_stderr(world: World) 
 
 
 def test_numbers_that_change_are_no_new_line(world: World) -> None:
-    looks = [rolling(sentence=f"lingering, {left} s left") for left in range(9, 0, -1)]
-    world.server.cluster(*looks, detail())
+    answers = [rolling(sentence=f"lingering, {left} s left") for left in range(9, 0, -1)]
+    world.server.cluster(*answers, detail())
     assert world.run("wait", "orders").stderr.count("lingering") == 1
 
 
@@ -153,15 +153,15 @@ def test_timeout_0_waits_for_ever(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("looks", "name"),
+    ("answers", "name"),
     [
         ([rolling(), detail()], "wait-reached.json"),
         ([rolling(status="Blocked", conditions=[GIVEN_UP])], "wait-needs-a-person.json"),
         ([rolling()], "wait-timed-out.json"),
     ],
 )
-def test_each_end_is_a_versioned_document(world: World, looks: list[object], name: str) -> None:
-    world.server.cluster(*looks)  # type: ignore[arg-type]
+def test_each_end_is_a_versioned_document(world: World, answers: list[object], name: str) -> None:
+    world.server.cluster(*answers)  # type: ignore[arg-type]
     ran = world.run("wait", "orders", "-o", "json", "--timeout", "10s")
     snapshot(name, ran.stdout)
 

@@ -27,14 +27,14 @@ def _at(seconds: float, *, leader: int = 1000, **sizes: int) -> KafkaSnapshot:
     return a_snapshot(*partitions, at=NOW + timedelta(seconds=seconds))
 
 
-def _watched(*looks: KafkaSnapshot, sent: Mapping[float, Mapping[int, FetchedBytes]] | None = None) -> Traffic:
+def _watched(*samples: KafkaSnapshot, sent: Mapping[float, Mapping[int, FetchedBytes]] | None = None) -> Traffic:
     watch = TrafficWatch()
-    for look in looks:
+    for look in samples:
         watch.see(look, (sent or {}).get((look.at - NOW).total_seconds(), {}))
-    return watch.traffic(looks[-1].at)
+    return watch.traffic(samples[-1].at)
 
 
-def test_a_rate_is_what_the_leaders_log_grew_by_between_two_looks() -> None:
+def test_a_rate_is_what_the_leaders_log_grew_by_between_two_samples() -> None:
     traffic = _watched(_at(0, one=MB, two=5), _at(10, one=3 * MB, two=5))
     assert traffic.write_bytes_per_s == {ONE: 0.2 * MB, TWO: 0}
     assert traffic.words(NOW + timedelta(seconds=14)) == "growth of the leaders' logs over 10 s, 4 s old"
@@ -45,7 +45,7 @@ def test_one_look_tells_no_rate() -> None:
     assert UNKNOWN.words(NOW) == ""
 
 
-def test_looks_too_close_together_are_one() -> None:
+def test_samples_too_close_together_are_one() -> None:
     watch = TrafficWatch()
     for seconds, size in ((0, 0), (0.5, 10**9), (4.9, 10**9), (5, 5 * MB)):
         watch.see(_at(seconds, one=size), {})
@@ -77,15 +77,15 @@ def test_a_leader_that_misses_one_look_keeps_the_rate_it_had() -> None:
     assert missed.write_bytes_per_s == {ONE: 0.1 * MB, TWO: 0.1 * MB}
 
 
-def test_the_mean_is_over_half_a_minute_of_close_looks() -> None:
-    looks = [_at(s, one=s * MB if s <= 60 else 60 * MB + (s - 60) * 3 * MB) for s in range(0, 95, 5)]
-    assert _watched(*looks[:13]).write_bytes_per_s == {ONE: MB}
-    rising = _watched(*looks[:16])
+def test_the_mean_is_over_half_a_minute_of_close_samples() -> None:
+    samples = [_at(s, one=s * MB if s <= 60 else 60 * MB + (s - 60) * 3 * MB) for s in range(0, 95, 5)]
+    assert _watched(*samples[:13]).write_bytes_per_s == {ONE: MB}
+    rising = _watched(*samples[:16])
     assert (rising.write_bytes_per_s, rising.over_s) == ({ONE: 2 * MB}, 30)
-    assert _watched(*looks).write_bytes_per_s == {ONE: 3 * MB}
+    assert _watched(*samples).write_bytes_per_s == {ONE: 3 * MB}
 
 
-def test_looks_of_a_cluster_at_rest_are_a_minute_apart_and_count_all_the_same() -> None:
+def test_samples_of_a_cluster_at_rest_are_a_minute_apart_and_count_all_the_same() -> None:
     assert _watched(_at(0, one=0), _at(60, one=60 * MB)).write_bytes_per_s == {ONE: MB}
 
 

@@ -186,21 +186,21 @@ def test_what_happens_to_a_cluster_of_others_is_not_told(house: House) -> None:
 
 
 def test_one_look_serves_everybody_who_listens(house: House) -> None:
-    looks = 0
+    polls = 0
     real = house.store.head
 
     def head() -> int:
-        nonlocal looks
-        looks += 1
+        nonlocal polls
+        polls += 1
         return real()
 
     async def scene() -> None:
-        nonlocal looks
+        nonlocal polls
         tailer = Tailer(SimpleNamespace(head=head), house.converger, look_every_s=10)  # type: ignore[arg-type]
         streams = [_stream(tailer, listener(house, whole_rights(f"p{n}")), None) for n in range(8)]
         for stream in streams:
             await told(stream)
-        assert looks == 1
+        assert polls == 1
         assert tailer.listeners == 8
         for stream in streams:
             await stream.aclose()  # type: ignore[attr-defined]
@@ -380,7 +380,7 @@ def test_news_do_not_put_off_the_look_at_rights() -> None:
         )
         began, given = asyncio.get_running_loop().time(), []
         async with asyncio.timeout(5):
-            async for look in tailer.looks("ada"):
+            async for look in tailer.polls("ada"):
                 given.append(look)
                 if look is None:
                     break

@@ -13,8 +13,8 @@ BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 BROKERS = (1000, 1001, 1002, 1003)
 MIB = 1024.0 * 1024
 CALM = {CPU: 0.30, BYTES_IN: 20 * MIB, BYTES_OUT: 20 * MIB}
-PAST, LOOKS = 20, 5
-NOW = BEGAN + (PAST + LOOKS) * WIDTH
+PAST, SAMPLES = 20, 5
+NOW = BEGAN + (PAST + SAMPLES) * WIDTH
 NICS = dict.fromkeys(BROKERS, int(200 * MIB))
 
 
@@ -27,16 +27,16 @@ def a_window(broker: int, number: int, figures: Mapping[str, float], **changes: 
 def windows(
     hot: Mapping[int, Mapping[str, float]],
     *,
-    looks: int = LOOKS,
+    samples: int = SAMPLES,
     past: Mapping[int, Mapping[str, float]] | None = None,
     **changes: object,
 ) -> list[BrokerWindow]:
-    """PAST calm windows (but for `past`), then LOOKS of which the last `looks` are hot as `hot` says."""
+    """PAST calm windows (but for `past`), then LOOKS of which the last `samples` are hot as `hot` says."""
     before = [a_window(b, n, {**CALM, **(past or {}).get(b, {})}) for b in BROKERS for n in range(PAST)]
     now = [
-        a_window(b, n, {**CALM, **(hot.get(b, {}) if n >= PAST + LOOKS - looks else {})}, **changes)
+        a_window(b, n, {**CALM, **(hot.get(b, {}) if n >= PAST + SAMPLES - samples else {})}, **changes)
         for b in BROKERS
-        for n in range(PAST, PAST + LOOKS)
+        for n in range(PAST, PAST + SAMPLES)
     ]
     return before + now
 
@@ -73,8 +73,8 @@ def test_without_a_known_network_bytes_are_held_against_peers_and_past_above_a_f
 
 
 def test_four_windows_of_five_are_enough_and_three_are_not() -> None:
-    assert found(windows({1001: {CPU: 0.82}}, looks=4)) == [1001]
-    assert found(windows({1001: {CPU: 0.82}}, looks=3)) == []
+    assert found(windows({1001: {CPU: 0.82}}, samples=4)) == [1001]
+    assert found(windows({1001: {CPU: 0.82}}, samples=3)) == []
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_four_windows_of_five_are_enough_and_three_are_not() -> None:
         ("it was always so", windows({1001: {CPU: 0.82}}, past={1001: {CPU: 0.75}})),
         ("it began to serve just now", windows({1001: {CPU: 0.82}}, started=NOW - timedelta(minutes=30))),
         ("messages are missing", windows({1001: {CPU: 0.82}}, completeness=0.5)),
-        ("nothing is known of its past", windows({1001: {CPU: 0.82}})[-LOOKS * len(BROKERS) :]),
+        ("nothing is known of its past", windows({1001: {CPU: 0.82}})[-SAMPLES * len(BROKERS) :]),
     ],
 )
 def test_what_is_no_hot_broker(why: str, every: list[BrokerWindow]) -> None:
@@ -109,7 +109,7 @@ def test_one_known_to_be_hot_stays_so_beside_a_hot_past_until_no_window_says_it(
     lasting = windows({1001: {CPU: 0.82}}, past={1001: {CPU: 0.82}})
     assert found(lasting) == []
     assert found(lasting, known=[1001]) == [1001]
-    assert found(windows({1001: {CPU: 0.82}}, looks=1), known=[1001]) == [1001]
+    assert found(windows({1001: {CPU: 0.82}}, samples=1), known=[1001]) == [1001]
     assert found(windows({}), known=[1001]) == []
 
 

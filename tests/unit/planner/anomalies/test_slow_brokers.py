@@ -12,8 +12,8 @@ BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 BROKERS = (1000, 1001, 1002, 1003)
 CALM = {"produce_local_p99_ms": 8.0, "request_queue_p99_ms": 6.0, "log_flush_p99_ms": 30.0}
 SLOW = {"produce_local_p99_ms": 200.0, "request_queue_p99_ms": 150.0}
-PAST, LOOKS = 20, 3
-NOW = BEGAN + (PAST + LOOKS) * WIDTH
+PAST, SAMPLES = 20, 3
+NOW = BEGAN + (PAST + SAMPLES) * WIDTH
 
 
 def a_window(broker: int, number: int, figures: Mapping[str, float] = CALM, **changes: object) -> BrokerWindow:
@@ -25,14 +25,14 @@ def a_window(broker: int, number: int, figures: Mapping[str, float] = CALM, **ch
 def windows(
     slow: Mapping[int, Mapping[str, float]],
     *,
-    looks: int = LOOKS,
+    samples: int = SAMPLES,
     past: Mapping[int, Mapping[str, float]] | None = None,
 ) -> list[BrokerWindow]:
-    """PAST calm windows (but for `past`), then LOOKS of which the last `looks` are slow as `slow` says."""
+    """PAST calm windows (but for `past`), then LOOKS of which the last `samples` are slow as `slow` says."""
     before = [a_window(b, n, {**CALM, **(past or {}).get(b, {})}) for b in BROKERS for n in range(PAST)]
-    late = range(PAST, PAST + LOOKS)
+    late = range(PAST, PAST + SAMPLES)
     now = [
-        a_window(b, n, {**CALM, **(slow.get(b, {}) if n >= PAST + LOOKS - looks else {})})
+        a_window(b, n, {**CALM, **(slow.get(b, {}) if n >= PAST + SAMPLES - samples else {})})
         for b in BROKERS
         for n in late
     ]
@@ -65,7 +65,7 @@ def test_a_broker_beyond_peers_and_past_in_two_latencies_is_slow_and_the_numbers
         ("below its floor", windows({1001: {"produce_local_p99_ms": 19.0, "request_queue_p99_ms": 19.0}})),
         ("all alike", windows(dict.fromkeys(BROKERS, SLOW))),
         ("it was always so", windows({1001: SLOW}, past={1001: SLOW})),
-        ("one window is a long collection of garbage", windows({1001: SLOW}, looks=1)),
+        ("one window is a long collection of garbage", windows({1001: SLOW}, samples=1)),
         ("better than others", windows({1001: {"produce_local_p99_ms": 0.1, "request_queue_p99_ms": 0.1}})),
         ("no past of its own", [w for w in windows({1001: SLOW}) if w.broker != 1001 or w.start >= BEGAN + 12 * WIDTH]),
         ("too few peers", [w for w in windows({1001: SLOW}) if w.broker in (1000, 1001)]),
@@ -78,12 +78,12 @@ def test_who_is_not_slow(why: str, every: list[BrokerWindow]) -> None:
 @pytest.mark.parametrize(("started", "expected"), [(PAST, []), (PAST - 3, [1001])])
 def test_a_broker_is_not_judged_in_its_first_quarter_of_an_hour(started: int, expected: list[int]) -> None:
     at = BEGAN + started * WIDTH
-    fresh = [a_window(1001, n, {**CALM, **SLOW}, started=at) for n in range(PAST, PAST + LOOKS)]
+    fresh = [a_window(1001, n, {**CALM, **SLOW}, started=at) for n in range(PAST, PAST + SAMPLES)]
     assert found([w for w in windows({}) if w.broker != 1001 or w.start < BEGAN + PAST * WIDTH] + fresh) == expected
 
 
 def test_a_broker_that_was_slow_stays_so_until_none_of_the_last_windows_says_it() -> None:
-    every = windows({1001: SLOW}, looks=1)
+    every = windows({1001: SLOW}, samples=1)
     assert found(every) == []
     assert found(every, known=[1001]) == [1001]
     assert found(windows({}), known=[1001]) == []

@@ -35,7 +35,7 @@ def rates(*per_s: float, ended: timedelta = timedelta(0)) -> list[RateSeen]:
     return [RateSeen(NOW - ended - (last - n) * WINDOW, 300.0, rate) for n, rate in enumerate(per_s)]
 
 
-def test_a_rate_is_what_all_partitions_took_between_two_looks() -> None:
+def test_a_rate_is_what_all_partitions_took_between_two_readings() -> None:
     found = rate_between(logs(10, 20), logs(310, 320, after=WINDOW))
     assert found == RateSeen(NOW + WINDOW, 300.0, 2.0)
 
@@ -54,7 +54,7 @@ def test_a_rate_is_what_all_partitions_took_between_two_looks() -> None:
     ],
     ids=["at one time", "too far apart", "made anew", "grown", "untold", "untold now", "left out", "no partition"],
 )
-def test_looks_that_cannot_be_compared_tell_no_rate(before: TopicLogs, after: TopicLogs) -> None:
+def test_readings_that_cannot_be_compared_tell_no_rate(before: TopicLogs, after: TopicLogs) -> None:
     assert rate_between(before, after) is None
 
 

@@ -57,10 +57,10 @@ def test_a_look_has_a_note_of_what_it_saw_where_it_went_well_and_none_of_the_one
     )
     for name in ("teams", "others"):
         poller.poll(name)
-    assert [look.note for look in poller.looks()] == ["3 of 3", ""]
+    assert [look.note for look in poller.last_polls()] == ["3 of 3", ""]
     source._error = StoreUnavailable("away")
     poller.poll("teams")
-    assert [(look.problem, look.note) for look in poller.looks()] == [("away", ""), ("", "")]
+    assert [(look.problem, look.note) for look in poller.last_polls()] == [("away", ""), ("", "")]
 
 
 def test_a_ring_during_a_look_is_answered_by_another_one_after_it() -> None:

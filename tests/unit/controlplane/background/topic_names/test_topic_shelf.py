@@ -83,8 +83,8 @@ def test_an_expression_that_could_take_long_is_refused_in_words() -> None:
 
 def test_time_that_is_up_ends_the_look_and_says_so() -> None:
     many = [("orders", ClusterTopics.of(f"topic-{n:04d}" for n in range(2000)))]
-    looks = iter(range(2000))
-    found = topics_found(many, "/topic-[0-9]*9$/", most=50, is_late=lambda: next(looks) == 600)
+    queries = iter(range(2000))
+    found = topics_found(many, "/topic-[0-9]*9$/", most=50, is_late=lambda: next(queries) == 600)
     assert (found.late, found.cut, len(found.hits), found.count) == (True, True, 50, 60)
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from controlplane.background.topic_placement.packed import hash_of, packed, shape_of, text_of, unpacked
-from controlplane.background.topic_placement.reconciler import LOOKS, SIZES, PlacementReconciler
+from controlplane.background.topic_placement.reconciler import READINGS, SIZES, PlacementReconciler
 from controlplane.background.topic_placement.snapshot import RecordedPlacements
 from controlplane.background.topic_placement.store import TopicRecord
 from controlplane.cluster.view import ClusterView
@@ -43,7 +43,7 @@ class Writes(MemoryPlacementStore):
 
 @dataclass
 class Server:
-    """One server over stores that all of them share. It reads Kafka by `looks`."""
+    """One server over stores that all of them share. It reads Kafka by `reads`."""
 
     store: Writes = field(default_factory=Writes)
     latest: MemoryLatestStore = field(default_factory=MemoryLatestStore)
@@ -62,7 +62,7 @@ class Server:
     def last_snapshot(self, uid: ClusterUid) -> KafkaSnapshot | None:
         return self.seen.get(uid)
 
-    def looks(self, *partitions: PartitionSeen, s: float = 0) -> list[str]:
+    def reads(self, *partitions: PartitionSeen, s: float = 0) -> list[str]:
         """Reads Kafka so many seconds later; returns what was written by it."""
         self.now = NOW + timedelta(seconds=s)
         self.seen[UID] = a_snapshot(*partitions, at=self.now)
@@ -99,10 +99,10 @@ def unsized(name: str) -> PartitionSeen:
     return replace(a_partition(name, (1007, 1008)), size_bytes=0)
 
 
-def looks_of(server: Server) -> list[LatestValue]:
+def readings_of(server: Server) -> list[LatestValue]:
     """A look whose rows are those of the store."""
     told = {"cluster_id": "x", "written_at": "1", "sized_at": "1"}
-    return [LatestValue(Subject(LOOKS, UID, "topics"), told, "kafka", server.now)]
+    return [LatestValue(Subject(READINGS, UID, "topics"), told, "kafka", server.now)]
 
 
 MOVED = a_partition("a-1", (1001, 1002), isr=(1001,), adding=(1002,), removing=(1000,), min_isr=1)
@@ -110,7 +110,7 @@ MOVED = a_partition("a-1", (1001, 1002), isr=(1001,), adding=(1002,), removing=(
 
 def test_a_server_that_never_read_kafka_tells_partitions_and_how_old_the_look_is() -> None:
     leader = Server()
-    leader.looks(a_partition("a-0"), MOVED, a_partition("b-0"))
+    leader.reads(a_partition("a-0"), MOVED, a_partition("b-0"))
     other = leader.beside()
     other.now = NOW + timedelta(minutes=3)
     snapshot = other.sight.of(UID)
@@ -124,24 +124,24 @@ def test_a_server_that_never_read_kafka_tells_partitions_and_how_old_the_look_is
 def test_sizes_are_recorded_every_ten_minutes_and_told_with_an_age_of_their_own() -> None:
     leader = Server()
     empty = replace(a_partition("b-0"), size_bytes=0, leader_bytes=0)
-    leader.looks(sized("a-0", 1000), empty, unsized("c-0"))
+    leader.reads(sized("a-0", 1000), empty, unsized("c-0"))
     reader = leader.beside()
     assert sizes(reader) == {"a-0": 1000, "b-0": 0, "c-0": None}
-    leader.looks(sized("a-0", 2000), empty, unsized("c-0"), s=599)
+    leader.reads(sized("a-0", 2000), empty, unsized("c-0"), s=599)
     reader.now = NOW + timedelta(seconds=605)
     assert sizes(reader)["a-0"] == 1000
     snapshot = reader.sight.of(UID)
     assert snapshot is not None
     assert (snapshot.at, snapshot.sizes_at) == (NOW + timedelta(seconds=599), NOW)
-    assert leader.looks(sized("a-0", 3000), empty, sized("d-0", 1), s=600) == ["d", "-c"]
+    assert leader.reads(sized("a-0", 3000), empty, sized("d-0", 1), s=600) == ["d", "-c"]
     reader.now = NOW + timedelta(seconds=611)
     assert sizes(reader) == {"a-0": 3000, "b-0": 0, "d-0": 1}
 
 
 def test_a_new_leader_records_sizes_at_its_first_look() -> None:
     leader = Server()
-    leader.looks(sized("a-0", 1000))
-    leader.beside(Epoch(2)).looks(sized("a-0", 5000), s=60)
+    leader.reads(sized("a-0", 1000))
+    leader.beside(Epoch(2)).reads(sized("a-0", 5000), s=60)
     late = leader.beside()
     late.now = NOW + timedelta(seconds=66)
     assert sizes(late) == {"a-0": 5000}
@@ -149,11 +149,11 @@ def test_a_new_leader_records_sizes_at_its_first_look() -> None:
 
 def test_sizes_nobody_can_read_are_unknown_and_hide_no_topic() -> None:
     leader = Server()
-    leader.looks(sized("a-0", 1000))
+    leader.reads(sized("a-0", 1000))
     for broken in ("", "no base64!", "bm8gemxpYg=="):
         rows = [LatestValue(Subject(SIZES, UID, "topics"), {"sizes": broken}, "kafka", NOW + timedelta(seconds=1))]
         leader.latest = MemoryLatestStore()
-        leader.latest.put_all([*looks_of(leader), *rows])
+        leader.latest.put_all([*readings_of(leader), *rows])
         reader = leader.beside()
         assert sizes(reader) == {"a-0": None}, broken
         snapshot = reader.sight.of(UID)
@@ -163,9 +163,9 @@ def test_sizes_nobody_can_read_are_unknown_and_hide_no_topic() -> None:
 
 def test_a_look_that_finds_everything_where_it_was_writes_no_topic_and_a_newer_age() -> None:
     leader = Server()
-    assert leader.looks(a_partition("a-0"), a_partition("b-0")) == ["a", "b"]
+    assert leader.reads(a_partition("a-0"), a_partition("b-0")) == ["a", "b"]
     grown = replace(a_partition("a-0"), size_bytes=10**9, leader_bytes=10**9)
-    assert leader.looks(grown, a_partition("b-0"), s=60) == []
+    assert leader.reads(grown, a_partition("b-0"), s=60) == []
     snapshot = leader.beside().sight.of(UID)
     assert snapshot is not None
     assert snapshot.at == NOW + timedelta(seconds=60)
@@ -173,8 +173,8 @@ def test_a_look_that_finds_everything_where_it_was_writes_no_topic_and_a_newer_a
 
 def test_one_topic_that_changed_is_one_row_and_one_that_went_is_taken_out() -> None:
     leader = Server()
-    leader.looks(a_partition("a-0"), a_partition("b-0"), a_partition("c-0"))
-    assert leader.looks(a_partition("a-0"), a_partition("b-0", leader=1002), s=60) == ["b", "-c"]
+    leader.reads(a_partition("a-0"), a_partition("b-0"), a_partition("c-0"))
+    assert leader.reads(a_partition("a-0"), a_partition("b-0", leader=1002), s=60) == ["b", "-c"]
     assert told(leader.beside()) == {
         "a-0": (1000, (1000, 1001, 1002), (1000, 1001, 1002)),
         "b-0": (1002, (1000, 1001, 1002), (1000, 1001, 1002)),
@@ -183,31 +183,31 @@ def test_one_topic_that_changed_is_one_row_and_one_that_went_is_taken_out() -> N
 
 def test_without_a_new_look_nothing_is_worked_out() -> None:
     leader = Server()
-    leader.looks(a_partition("a-0"))
+    leader.reads(a_partition("a-0"))
     leader.store.is_away = True
     assert leader.polls() == []
 
 
 def test_a_server_that_has_just_started_writes_only_what_is_not_written() -> None:
     leader = Server()
-    leader.looks(a_partition("a-0"), a_partition("b-0"), a_partition("c-0"))
+    leader.reads(a_partition("a-0"), a_partition("b-0"), a_partition("c-0"))
     again = leader.beside(Epoch(2))
-    assert again.looks(a_partition("a-0"), a_partition("b-0", leader=1001), s=60) == ["b", "-c"]
+    assert again.reads(a_partition("a-0"), a_partition("b-0", leader=1001), s=60) == ["b", "-c"]
 
 
 def test_who_leads_again_does_not_believe_what_it_wrote_before_another_one_led() -> None:
     first = Server()
-    first.looks(a_partition("a-0"))
+    first.reads(a_partition("a-0"))
     second = first.beside(Epoch(2))
-    second.looks(a_partition("a-0", leader=1001), s=60)
+    second.reads(a_partition("a-0", leader=1001), s=60)
     first.epoch = Epoch(3)
-    assert first.looks(a_partition("a-0"), s=120) == ["a"]
+    assert first.reads(a_partition("a-0"), s=120) == ["a"]
     assert told(first.beside())["a-0"][0] == 1000
 
 
 def test_who_does_not_lead_writes_nothing() -> None:
     server = Server(epoch=None)
-    assert server.looks(a_partition("a-0")) == []
+    assert server.reads(a_partition("a-0")) == []
     assert server.sight.of(UID) is None
 
 
@@ -215,21 +215,21 @@ def test_what_could_not_be_written_is_written_by_the_next_round() -> None:
     leader = Server()
     leader.store.is_away = True
     with pytest.raises(StoreUnavailable):
-        leader.looks(a_partition("a-0"))
+        leader.reads(a_partition("a-0"))
     leader.store.is_away = False
     assert leader.polls() == ["a"]
 
 
 def test_a_reader_sees_a_change_after_five_seconds_and_reads_rows_only_then() -> None:
     leader = Server()
-    leader.looks(a_partition("a-0"))
+    leader.reads(a_partition("a-0"))
     reader = leader.beside()
     first = reader.sight.of(UID)
-    leader.looks(a_partition("a-0", leader=1001), s=1)
+    leader.reads(a_partition("a-0", leader=1001), s=1)
     assert reader.sight.of(UID) is first
     reader.now = NOW + timedelta(seconds=6)
     assert told(reader)["a-0"][0] == 1001
-    leader.looks(a_partition("a-0", leader=1001), s=60)
+    leader.reads(a_partition("a-0", leader=1001), s=60)
     before = reader.sight.of(UID)
     reader.now = NOW + timedelta(seconds=66)
     after = reader.sight.of(UID)
@@ -241,10 +241,10 @@ def test_a_reader_sees_a_change_after_five_seconds_and_reads_rows_only_then() ->
 
 def test_of_a_cluster_where_one_topic_changed_the_others_are_not_unpacked_again() -> None:
     leader = Server()
-    leader.looks(unsized("a-0"), unsized("b-0"), unsized("c-0"))
+    leader.reads(unsized("a-0"), unsized("b-0"), unsized("c-0"))
     reader = leader.beside()
     before = reader.sight.of(UID)
-    leader.looks(unsized("a-0"), replace(unsized("b-0"), leader=1001), s=60)
+    leader.reads(unsized("a-0"), replace(unsized("b-0"), leader=1001), s=60)
     reader.now = NOW + timedelta(seconds=66)
     after = reader.sight.of(UID)
     assert before is not None
@@ -255,21 +255,21 @@ def test_of_a_cluster_where_one_topic_changed_the_others_are_not_unpacked_again(
 
 def test_what_the_leader_before_wrote_and_told_nobody_is_told_by_the_next_one() -> None:
     leader = Server()
-    leader.looks(a_partition("a-0"))
+    leader.reads(a_partition("a-0"))
     reader = leader.beside()
     reader.sight.of(UID)
     moved = a_partition("a-0", leader=1001)
     text = text_of([moved])
     leader.store.keep(UID, [TopicRecord("a", hash_of(text), packed(text), NOW + timedelta(seconds=60))], (), NOW)
     again = leader.beside(Epoch(2))
-    assert again.looks(moved, s=120) == []
+    assert again.reads(moved, s=120) == []
     reader.now = NOW + timedelta(seconds=126)
     assert told(reader)["a-0"][0] == 1001
 
 
 def test_a_cluster_that_was_deleted_leaves_nothing_behind() -> None:
     leader = Server()
-    leader.looks(a_partition("a-0"))
+    leader.reads(a_partition("a-0"))
     leader.gone.add(UID)
     leader.polls()
     assert leader.store.clusters() == frozenset()
@@ -283,7 +283,7 @@ def test_a_cluster_that_was_deleted_leaves_nothing_behind() -> None:
 
 def test_a_row_nobody_can_read_hides_its_topic_alone() -> None:
     leader = Server()
-    leader.looks(a_partition("a-0"), a_partition("b-0"))
+    leader.reads(a_partition("a-0"), a_partition("b-0"))
     leader.store.keep(UID, [TopicRecord("a", "", b"no zlib", NOW)], (), NOW)
     assert list(told(leader.beside())) == ["b-0"]
 

@@ -157,10 +157,10 @@ WORKS = {"TickFailing": (False, "Free"), "Converged": (True, "Reached")}
 
 
 def test_a_cluster_whose_ticks_fail_says_so_once_and_others_go_on() -> None:
-    fleet, looks = Fleet(BAD, GOOD), iter(range(10_000))
+    fleet, queries = Fleet(BAD, GOOD), iter(range(10_000))
 
     def breaks() -> Any:
-        raise ValueError(f"word {next(looks)}")
+        raise ValueError(f"word {next(queries)}")
 
     fleet.inventories[BAD] = breaks
     assert _pass_time(fleet, 30) == 0, "one that comes back within half a minute is not told of"

@@ -44,14 +44,14 @@ class Watched:
         self.kafka = FakeKafka(clock=lambda: self.house.now)
         self.kafka.add_controller(100)
         self.kafka.add_broker(1000, rack="a")
-        self.looks, self.away = 0, False
+        self.queries, self.away = 0, False
         self.pool = Now()
         self.sight = KafkaReadings(
             self.house.converger, self.gateway, self.house.latest, lambda: self.house.now, pool=self.pool
         )
 
     def gateway(self, view: ClusterView) -> KafkaGateway:
-        self.looks += 1
+        self.queries += 1
         if self.away:
             raise KafkaUnavailable(what="reading metadata", where=view.name, why="nobody answers")
         return self.kafka  # type: ignore[return-value]
@@ -60,7 +60,7 @@ class Watched:
         """How many looks there were once that time had passed and a poll had come."""
         self.house.pass_time(**time)
         self.sight.poll()
-        return self.looks
+        return self.queries
 
 
 @pytest.fixture

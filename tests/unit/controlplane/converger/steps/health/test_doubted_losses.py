@@ -29,10 +29,10 @@ def in_racks(view: ClusterView, racks: str) -> set[str]:
     return {i.key for i in view.alive() if i.planned.rack in racks}
 
 
-def after_looks(view: ClusterView, gone: Collection[str], looks: int = 3) -> tuple[ClusterView, str]:
+def after_queries(view: ClusterView, gone: Collection[str], queries: int = 3) -> tuple[ClusterView, str]:
     """The view after so many ticks with that listing, and why the last one waited ("" where it did not)."""
     waits = ""
-    for _ in range(looks):
+    for _ in range(queries):
         decision = loss_step(a_situation(view, inventory=an_inventory(view, gone=gone)))
         waits = decision.wait.reason if decision and decision.wait else ""
         view = told(view, *(decision.events if decision else ()))
@@ -65,7 +65,7 @@ def test_a_listing_that_loses_too_much_freezes_the_cluster(without: Collection[s
     """With one or two racks it was believed, whatever their agents said."""
     view = a_view(without=without)
     gone = in_racks(view, racks)
-    view, waits = after_looks(view, gone)
+    view, waits = after_queries(view, gone)
     assert waits == "ListingLostRacks"
     assert (view.vms.losses.doubted, lost(view)) == (tuple(sorted(gone)), set())
     decision = decide(a_situation(view, inventory=an_inventory(view, gone=gone)))
@@ -79,7 +79,7 @@ def test_a_listing_that_loses_too_much_freezes_the_cluster(without: Collection[s
 
 def test_a_second_rack_after_a_recorded_first_one_freezes_too() -> None:
     view = a_view(*(an_instance(n, lost_at=BEFORE) for n in NODES if "-a-" in n))
-    view, waits = after_looks(view, in_racks(view, "ab"))
+    view, waits = after_queries(view, in_racks(view, "ab"))
     assert waits == "ListingLostRacks"
     assert view.vms.losses.doubted == tuple(sorted(in_racks(view, "b"))), "what is recorded as lost is not in doubt"
 
@@ -88,14 +88,14 @@ def test_a_second_rack_after_a_recorded_first_one_freezes_too() -> None:
 def test_one_rack_of_two_is_believed(racks: str) -> None:
     view = a_view(without=TWO_RACKS)
     gone = in_racks(view, racks)
-    view, _ = after_looks(view, gone)
+    view, _ = after_queries(view, gone)
     assert lost(view) == gone
 
 
 def test_a_vm_that_is_all_of_its_cluster_is_believed() -> None:
     """Of one VM nobody can tell a wrong listing from a VM that died."""
     view = a_view(without=[f"{n}.g1" for n in NODES if n != "brokers-a-0"])
-    view, _ = after_looks(view, {"brokers-a-0.g1"})
+    view, _ = after_queries(view, {"brokers-a-0.g1"})
     assert lost(view) == {"brokers-a-0.g1"}
 
 
@@ -112,54 +112,54 @@ def test_a_vm_whose_agent_reported_after_the_listing_is_not_lost() -> None:
 
 
 def test_a_listing_that_shows_them_again_ends_the_doubt() -> None:
-    view, _ = after_looks(a_view(), in_racks(a_view(), "ab"))
-    view, waits = after_looks(view, ())
+    view, _ = after_queries(a_view(), in_racks(a_view(), "ab"))
+    view, waits = after_queries(view, ())
     assert (waits, view.vms.losses.doubted, lost(view)) == ("", (), set())
 
 
 def test_vms_a_person_confirms_are_lost_and_no_others() -> None:
     view = a_view()
     gone = in_racks(view, "ab")
-    view, _ = after_looks(view, gone)
+    view, _ = after_queries(view, gone)
     view = confirmed(view, in_racks(view, "a"))
-    half, waits = after_looks(view, gone)
+    half, waits = after_queries(view, gone)
     assert (lost(half), waits) == (in_racks(view, "a"), "ListingLostRacks"), "a word on a says nothing of b"
-    whole, waits = after_looks(confirmed(half, in_racks(view, "b")), gone)
+    whole, waits = after_queries(confirmed(half, in_racks(view, "b")), gone)
     assert (lost(whole), waits, whole.vms.losses.doubted) == (gone, "", ())
 
 
 def test_after_two_confirmed_racks_one_vm_of_the_third_is_lost_as_usual() -> None:
     view = a_view()
     gone = in_racks(view, "ab")
-    view, _ = after_looks(view, gone)
-    view, _ = after_looks(confirmed(view, gone), gone)
-    view, _ = after_looks(view, {*gone, "brokers-c-0.g1"})
+    view, _ = after_queries(view, gone)
+    view, _ = after_queries(confirmed(view, gone), gone)
+    view, _ = after_queries(view, {*gone, "brokers-c-0.g1"})
     assert lost(view) == {*gone, "brokers-c-0.g1"}
 
 
 def test_after_two_confirmed_racks_the_third_is_not_believed() -> None:
     view = a_view()
     gone = in_racks(view, "ab")
-    view, _ = after_looks(view, gone)
-    view, _ = after_looks(confirmed(view, gone), gone)
-    view, waits = after_looks(view, in_racks(view, "abc"))
+    view, _ = after_queries(view, gone)
+    view, _ = after_queries(confirmed(view, gone), gone)
+    view, waits = after_queries(view, in_racks(view, "abc"))
     assert (lost(view), waits) == (gone, "ListingLostRacks")
 
 
 def test_a_confirmed_vm_that_is_shown_again_has_to_be_confirmed_anew() -> None:
     view = a_view()
     gone = in_racks(view, "ab")
-    view, _ = after_looks(view, gone)
-    view, _ = after_looks(confirmed(view, in_racks(view, "a")), ())
+    view, _ = after_queries(view, gone)
+    view, _ = after_queries(confirmed(view, in_racks(view, "a")), ())
     assert (view.vms.losses.confirmed, lost(view)) == (frozenset(), set())
-    view, waits = after_looks(view, gone)
+    view, waits = after_queries(view, gone)
     assert (waits, lost(view)) == ("ListingLostRacks", set())
 
 
 def test_a_confirmed_vm_whose_agent_speaks_is_not_lost() -> None:
     view = a_view()
     gone = in_racks(view, "ab")
-    view, _ = after_looks(view, gone)
+    view, _ = after_queries(view, gone)
     view = confirmed(view, gone)
     listing = an_inventory(view, gone=gone, at=NOW - timedelta(seconds=2))
     since = {k: a_report(view.instances[k], received_at=NOW) for k in gone}
@@ -171,6 +171,6 @@ def test_a_confirmed_vm_whose_agent_speaks_is_not_lost() -> None:
 def test_all_of_two_racks_confirmed_and_shown_again_have_to_be_confirmed_anew() -> None:
     view = a_view()
     gone = in_racks(view, "ab")
-    view, _ = after_looks(view, gone)
-    view, _ = after_looks(confirmed(view, gone), ())
+    view, _ = after_queries(view, gone)
+    view, _ = after_queries(confirmed(view, gone), ())
     assert view.vms.losses.confirmed == frozenset()

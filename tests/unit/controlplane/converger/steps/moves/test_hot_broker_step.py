@@ -57,7 +57,7 @@ def test_lists_are_put_into_another_order_then_leaders_follow_and_nothing_is_cop
     assert hot_broker_step(at(rest, home)) is None, "the same advice is not followed twice"
 
 
-def test_a_crash_between_looks_gives_the_same_batch() -> None:
+def test_a_crash_between_queries_gives_the_same_batch() -> None:
     assert begun(decide(at())) == begun(decide(at()))
 
 

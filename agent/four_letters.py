@@ -52,7 +52,7 @@ def ask(address: str, port: int, word: str) -> str:
     return b"".join(parts).decode("utf-8", errors="replace")
 
 
-def standing(srvr: str) -> ServerMode:
+def server_mode(srvr: str) -> ServerMode:
     """From an answer to `srvr`."""
     told = dict(line.split(": ", 1) for line in srvr.splitlines() if ": " in line)
     zxid = 0
@@ -67,7 +67,7 @@ def probe(address: str, port: int) -> ProbeResult:
         answer = ask(address, port, "srvr")
     except OSError as error:
         return ProbeResult("down", f"{address}:{port} does not answer: {error}")
-    if standing(answer).mode:
+    if server_mode(answer).mode:
         return ProbeResult("up")
     words = answer.strip() or "nothing"
     return ProbeResult("down", f'no leader with a majority: ZooKeeper at {address}:{port} says "{words}"')
@@ -75,7 +75,7 @@ def probe(address: str, port: int) -> ProbeResult:
 
 def digest(srvr: str, mntr: str) -> dict[str, float]:
     """Numbers by short name. `serves`, `leads` and `observes` are 0 or 1; `zxid` is the last transaction applied."""
-    stands = standing(srvr)
+    stands = server_mode(srvr)
     told = dict(line.split("\t", 1) for line in mntr.splitlines() if "\t" in line)
     numbers = {
         "serves": float(bool(stands.mode)),

@@ -273,11 +273,11 @@ def _still(
 ) -> StuckMove | None:
     """A move of which nothing has come."""
     live = kafka.live_brokers()
-    standing = f"{partition.name}: nothing has come for {(kafka.at - pulse.grew_at).total_seconds():.0f} s"
+    still = f"{partition.name}: nothing has come for {(kafka.at - pulse.grew_at).total_seconds():.0f} s"
     late = [r for r in partition.target if r not in partition.isr]
 
     def hung(diagnosis: Diagnosis, broker: int, words: str) -> StuckMove:
-        sentence = f"{standing}, {words}"
+        sentence = f"{still}, {words}"
         return StuckMove(partition.name, diagnosis, broker, pulse.grew_at, sentence, may_take_back(partition))
 
     if not kafka.has_source(partition):

@@ -17,7 +17,7 @@ def keeper(twins: Iterable[CloudInstance], known_id: str = "") -> CloudInstance:
     return min(twins, key=lambda i: (i.id != known_id, -len(i.volumes) - len(i.addresses), i.id))
 
 
-def standing(instances: Iterable[CloudInstance]) -> dict[str, tuple[CloudInstance, ...]]:
+def existing(instances: Iterable[CloudInstance]) -> dict[str, tuple[CloudInstance, ...]]:
     """The VMs of one cluster that the cloud did not declare gone, by key. A stopped one stands: it holds things."""
     found: dict[str, list[CloudInstance]] = {}
     for instance in instances:

@@ -32,7 +32,7 @@ class Examination:
 class Examinations(Protocol):
     """Where it is asked for; `Examiner` is one."""
 
-    def standing(self, cloud: str = "") -> Sequence[Examination]:
+    def results(self, cloud: str = "") -> Sequence[Examination]:
         """What is known of one cloud, or of all in use, at once; what is older than `KEPT_FOR` is asked for anew.
 
         Raises CloudUnknown, StoreUnavailable.

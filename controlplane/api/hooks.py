@@ -86,11 +86,11 @@ class Hooks:
 
     def _secret(self, name: str) -> bytes | None:
         """None where there is no such binding, or none of its own."""
-        standing = self.sources.board.of(name) if self.sources is not None else None
-        if standing is None:
+        status = self.sources.board.of(name) if self.sources is not None else None
+        if status is None:
             return None
         try:
-            return webhook_secret(standing.binding)
+            return webhook_secret(status.binding)
         except SourceFault as fault:
             _log.warning("webhook of git:%s is refused: %s. %s", name, fault, fault.next_step)
             return None

@@ -61,7 +61,7 @@ def door_of(services: PortalServices, source: str) -> ForgeDoor | None:
     if service is None or not name:
         return None
     link = services.fleet.forges.get(name)
-    return None if link is None else ForgeDoor(service.standing(name).binding, link)
+    return None if link is None else ForgeDoor(service.status(name).binding, link)
 
 
 def doors_for(services: PortalServices, judged: Judged) -> list[ForgeDoor]:
@@ -69,7 +69,7 @@ def doors_for(services: PortalServices, judged: Judged) -> list[ForgeDoor]:
     service, forges = services.fleet.sources, services.fleet.forges
     if service is None or not judged.ok or any(one.plan.exists for one in judged.documents):
         return []
-    bindings = [standing.binding for standing in service.standings() if standing.binding.name in forges]
+    bindings = [status.binding for status in service.statuses() if status.binding.name in forges]
     fitting = [binding for binding in bindings if may_commit(services, binding, judged, "create")]
     return [ForgeDoor(b, forges[b.name]) for b in sorted(fitting, key=lambda b: b.name)]
 

@@ -18,7 +18,7 @@ from controlplane.kafka.gateway import KafkaGateway
 from controlplane.kafka.migrating_gateway import MigratingGateway
 from controlplane.kafka.zookeeper import errors, live_registry, members, quorum, superuser
 from controlplane.kafka.zookeeper.ensemble import KazooEnsemble
-from controlplane.kafka.zookeeper.locks import RESTART, KazooLocks, Standing, Taken
+from controlplane.kafka.zookeeper.locks import RESTART, KazooLocks, LockStatus, Taken
 from controlplane.kafka.zookeeper.registry import RegistrySeen
 from controlplane.kafka.zookeeper_gateway import ZooKeeperGateway, as_kafka_fault
 from controlplane.runtime.egress import Allowed
@@ -100,11 +100,11 @@ class Gateways:
         except errors.ZooKeeperFault as fault:
             raise as_kafka_fault(fault) from fault
 
-    def standing(self, view: ClusterView) -> Standing:
+    def status(self, view: ClusterView) -> LockStatus:
         """Whether this server holds the restart lock of a cluster in ZooKeeper mode."""
         with self._lock:
             locks = self._locks.get(view.uid)
-        return locks.standing(RESTART) if locks else "lost"
+        return locks.status(RESTART) if locks else "lost"
 
     def take(self, view: ClusterView, why: str) -> str:
         """Takes that lock: "" where it is ours now, else who has it. Raises `KafkaFault`."""

@@ -63,9 +63,9 @@ class SpecOrderCache:
             self._look_up()
             found = {uid: self._views[uid] for change in wanted for uid in self._by_change.get(change, ())}
         earlier = [v for v in found.values() if v.uid != view.uid and stage(v) < mine]
-        standing = {other.uid: _member(other, wanted, view, now) for other in earlier}
-        self._forget(wanted, (uid for uid, (m, _) in standing.items() if m.is_through(now)))
-        members = standing.values()
+        stages = {other.uid: _member(other, wanted, view, now) for other in earlier}
+        self._forget(wanted, (uid for uid, (m, _) in stages.items() if m.is_through(now)))
+        members = stages.values()
         blocking = waits_for(mine, (m for m, _ in members), now)
         if not blocking:
             return None

@@ -81,8 +81,8 @@ def certificate_told(pem: str) -> CertificateStatus:
 @router.get("/agents")
 def agents(request: Request, services: Services) -> Response:
     """Every VM of the clusters a caller may read."""
-    standing = services.fleet.agents.standing()
-    upgrades = {(c.name, vm.key): vm for c in standing.clusters for vm in c.vms}
+    release_status = services.fleet.agents.status()
+    upgrades = {(c.name, vm.key): vm for c in release_status.clusters for vm in c.vms}
     rows = [row for v in services.fleet.clusters.views() if not v.deleted for row in _rows(services, v)]
     rows = [replace(row, upgrade=upgrades.get((row.cluster, row.instance.key))) for row in rows]
     ranks = {"silent": 0, "overdue": 1, "unheard": 2, "well": 3}
@@ -90,7 +90,7 @@ def agents(request: Request, services: Services) -> Response:
     tally = {word: sum(r.word == word for r in rows) for word in ranks}
     shown = {w: n for w, n in tally.items() if n}
     authority = certificate_told(services.access.ca_pem) if services.access.ca_pem else None
-    return page(request, "agents.html", rows=rows, tally=shown, standing=standing, authority=authority)
+    return page(request, "agents.html", rows=rows, tally=shown, release_status=release_status, authority=authority)
 
 
 def _rows(services: PortalServices, view: ClusterView) -> list[AgentRow]:

@@ -69,7 +69,7 @@ def overview(request: Request, name: str, services: Services, rights: Caller) ->
         no_traffic=told.why_none,
         endpoints=answers.endpoints_out(view),
         changes=changes_of(head.story.people),
-        has_bindings=services.fleet.sources is not None and bool(services.fleet.sources.standings()),
+        has_bindings=services.fleet.sources is not None and bool(services.fleet.sources.statuses()),
     )
 
 

@@ -104,12 +104,12 @@ def _page(
     problem: str = "",
     status: int = 200,
 ) -> Response:
-    standing = services.fleet.freezes.standing()
+    found = services.fleet.freezes.status()
     return page(
         request,
         "freezes.html",
         status=status,
-        rows=freezes_out(standing, services.clock(), past=past).items,
+        rows=freezes_out(found, services.clock(), past=past).items,
         past=past,
         form=form or FreezeForm(),
         problem=problem,

@@ -16,7 +16,7 @@ router = APIRouter(tags=["pages"], include_in_schema=False)
 def images(request: Request, services: Services, of: Annotated[str, Query(max_length=40)] = "") -> Response:
     """The catalogue, the newest first, or one revision cluster by cluster. Clusters that one may not read are left
     out of both."""
-    standings = services.fleet.images.standings()
+    statuses = services.fleet.images.statuses()
     if of:
-        return page(request, "image.html", image=image_named(of, standings))
-    return page(request, "images.html", images=images_out(standings).items)
+        return page(request, "image.html", image=image_named(of, statuses))
+    return page(request, "images.html", images=images_out(statuses).items)

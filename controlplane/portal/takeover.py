@@ -121,13 +121,13 @@ def _binding(services: PortalServices, source: str) -> GitBinding:
     name = binding_of(source)
     if services.fleet.sources is None or not name:
         raise SourceNotFound(name or source)
-    return services.fleet.sources.standing(name).binding
+    return services.fleet.sources.status(name).binding
 
 
 def _choices(services: PortalServices, view: ClusterView) -> tuple[tuple[str, str], ...]:
     """The bindings it may be handed over to."""
-    standings = services.fleet.sources.standings() if services.fleet.sources is not None else ()
-    sources = [(git_source(s.binding.name), s.binding) for s in standings]
+    statuses = services.fleet.sources.statuses() if services.fleet.sources is not None else ()
+    sources = [(git_source(s.binding.name), s.binding) for s in statuses]
     home = f"/clusters/{view.name}/take-over"
     return tuple(
         (f"{home}?{urlencode({'to': source})}", f"hand it over to {source}: {b.repository}, branch {b.branch}")

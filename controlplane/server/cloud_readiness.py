@@ -54,7 +54,7 @@ class Examiner:
         self._kept: dict[str, Examination] = {}
         self._lock = threading.Lock()
 
-    def standing(self, cloud: str = "") -> Sequence[Examination]:
+    def results(self, cloud: str = "") -> Sequence[Examination]:
         """See Examinations."""
         if cloud and cloud not in names():
             raise CloudUnknown(f"there is no cloud {cloud!r}; there is {', '.join(names())}")

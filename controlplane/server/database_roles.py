@@ -187,7 +187,7 @@ def _policy(name: str, table: str, rule: str) -> Iterator[str]:
     yield f"CREATE POLICY {_quoted(name)} ON {table} {rule};"
 
 
-def standing(engine: Engine, part: ProcessRights = SERVER) -> RoleStatus | None:
+def role_status(engine: Engine, part: ProcessRights = SERVER) -> RoleStatus | None:
     """How the role of this engine stands on PostgreSQL; None on SQLite. Raises StoreUnavailable."""
     if engine.dialect.name != "postgresql":
         return None
@@ -239,7 +239,7 @@ def check_role(engine: Engine, part: ProcessRights = SERVER) -> None:
     """At a start: raises RoleRefused, naming the rights its role lacks. What a server's has too much is logged; that of
     a portal or a relay with too much is refused, since a part apart is nothing else than that.
     """
-    stands = standing(engine, part)
+    stands = role_status(engine, part)
     if stands is None:
         return
     then = f"As the tables' owner: `kedge db grants {_option(part, stands.role)} | psql URL`; then start again."
@@ -261,7 +261,7 @@ def _option(part: ProcessRights, role: str) -> str:
 
 def examined(engine: Engine, part: ProcessRights = SERVER) -> tuple[Finding, ...]:
     """For `kedge doctor`: what the role can do that it should not; nothing on SQLite."""
-    stands = standing(engine, part)
+    stands = role_status(engine, part)
     if stands is None:
         return ()
     if stands.too_much:

@@ -60,7 +60,7 @@ class AnomalyChange:
     """One change to record. `anomaly` is None for a new one."""
 
     finding: AnomalyFinding
-    standing: FindingStatus
+    status: FindingStatus
     anomaly: Anomaly | None
 
 
@@ -83,9 +83,9 @@ def changes(
     found: list[AnomalyChange] = []
     for what, finding in sorted(seen.items()):
         before = known.get(what)
-        standing = stands(finding, before.found_at if before else now)
-        if before is None or before.state is not standing.state:
-            found.append(AnomalyChange(finding, standing, before))
+        status = stands(finding, before.found_at if before else now)
+        if before is None or before.state is not status.state:
+            found.append(AnomalyChange(finding, status, before))
     for what, anomaly in sorted(known.items()):
         if what not in seen and anomaly.kind in looked_at:
             gone = AnomalyFinding(anomaly.kind, anomaly.subject, anomaly.reason)

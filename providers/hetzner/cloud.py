@@ -42,7 +42,7 @@ class HetznerCloud(settingscloud.SettingsCloud):
     networks: MadeNetworks = none_made
     _settings: settings.HetznerSettings = field(init=False)
     _access: access.HetznerAccess = field(init=False)
-    _standing: dict[Place, inventory.PlaceLimits] = field(default_factory=dict)
+    _limits: dict[Place, inventory.PlaceLimits] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._settings = settings.HetznerSettings.read(self.settings_file).with_networks(self.networks)
@@ -63,10 +63,10 @@ class HetznerCloud(settingscloud.SettingsCloud):
     def list_place(self, place: Place) -> Listing:
         """One paged listing each of servers and volumes, for all clusters. Deleted servers are not in it."""
         client, region = self._reach(place)
-        listing, standing = inventory.read_listing(
+        listing, limits = inventory.read_listing(
             client, place, region, installation_id=self.installation_id, page=self.page
         )
-        self._standing[place] = standing
+        self._limits[place] = limits
         return listing
 
     def describe(self, place: Place, instances: Sequence[str]) -> Mapping[str, InstanceState]:
@@ -103,18 +103,16 @@ class HetznerCloud(settingscloud.SettingsCloud):
         place = resources.place
         region = self._settings.region(place)
         placed = resources.addresses or (resources.instances and region.placement_groups)
-        if placed and place not in self._standing:
+        if placed and place not in self._limits:
             self.list_place(place)
-        standing = self._standing.get(place, inventory.PlaceLimits())
-        if placed and placement.is_placed_anew(resources, region.placement_groups, standing):
+        limits = self._limits.get(place, inventory.PlaceLimits())
+        if placed and placement.is_placed_anew(resources, region.placement_groups, limits):
             client = self._access.client(place)
-            standing = inventory.beside_foreign_vms(
-                client, place, region, standing, installation_id=self.installation_id
-            )
+            limits = inventory.beside_foreign_vms(client, place, region, limits, installation_id=self.installation_id)
         impatient = self._settings.endpoint_url is not None
         keys = self._settings.account(resources.place).ssh_keys
         return module_variables(
-            resources, region, standing, software=self._settings.software, ssh_keys=keys, impatient=impatient
+            resources, region, limits, software=self._settings.software, ssh_keys=keys, impatient=impatient
         )
 
     def packet_filter(self, place: Place, others: Sequence[str] = (), servers: Sequence[str] = ()) -> str:

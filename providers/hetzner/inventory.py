@@ -81,11 +81,11 @@ def read_listing(
         node_addresses=addresses,
         binding_ids={(i.cluster_uid, i.node): f"{i.id}-{region.node_network}" for i in instances if i.addresses},
     )
-    return listing, _standing(servers, machines, addresses, region)
+    return listing, _limits(servers, machines, addresses, region)
 
 
 def beside_foreign_vms(
-    client: Client, place: Place, region: HetznerRegion, standing: PlaceLimits, *, installation_id: str
+    client: Client, place: Place, region: HetznerRegion, limits: PlaceLimits, *, installation_id: str
 ) -> PlaceLimits:
     """The same with what is not this installation's: another one's VMs, and people's, fill groups and have addresses in
     the same networks, and no listing by our label has them. One paged listing of the whole project."""
@@ -98,7 +98,7 @@ def beside_foreign_vms(
     labelled = {own[ADDRESS] for s in found if ADDRESS in (own := tags_of(s["labels"]))}
     bound = {ip for server in found for ip in _private(server, region.node_network)}
     grouped = Counter(int(s["placement_group"]["id"]) for s in found if s["placement_group"])
-    return replace(standing, taken=standing.taken | bound | labelled, foreign_vms=grouped)
+    return replace(limits, taken=limits.taken | bound | labelled, foreign_vms=grouped)
 
 
 def read_states(client: Client, place: Place, ids: Sequence[str]) -> Mapping[str, InstanceState | None]:
@@ -215,7 +215,7 @@ def _key(own: Mapping[str, str]) -> str:
     return f"{own[tags.NODE]}.{own[DIR]}.v{own[VERSION]}"
 
 
-def _standing(
+def _limits(
     servers: Sequence[Mapping[str, Any]],
     machines: Sequence[tuple[Mapping[str, Any], Mapping[str, str]]],
     addresses: Mapping[tuple[str, str], str],

@@ -16,7 +16,7 @@ _RESERVED = 2
 """Addresses at the beginning of a subnet that may be its gateway's."""
 
 
-def groups_for(resources: Resources, groups: Sequence[int], standing: PlaceLimits) -> dict[str, int]:
+def groups_for(resources: Resources, groups: Sequence[int], limits: PlaceLimits) -> dict[str, int]:
     """Group by instance key; empty where the settings name none.
 
     A spread group keeps its own members on different hosts and says nothing of two groups. So a cluster fills as few
@@ -26,10 +26,10 @@ def groups_for(resources: Resources, groups: Sequence[int], standing: PlaceLimit
     if not groups:
         return {}
     uid = resources.cluster_uid
-    standing_here = {key: group for (owner, key), group in standing.groups.items() if owner == uid}
-    chosen = {i.key: standing_here[i.key] for i in resources.instances if i.key in standing_here}
-    members, ours = Counter(standing.groups.values()), Counter(standing_here.values())
-    members.update(standing.foreign_vms)
+    groups_here = {key: group for (owner, key), group in limits.groups.items() if owner == uid}
+    chosen = {i.key: groups_here[i.key] for i in resources.instances if i.key in groups_here}
+    members, ours = Counter(limits.groups.values()), Counter(groups_here.values())
+    members.update(limits.foreign_vms)
     for instance in _dealt(i for i in resources.instances if i.key not in chosen):
         free = [g for g in groups if members[g] < GROUP_HOLDS] or groups
         group = max(free, key=lambda g: (ours[g], -members[g], -groups.index(g)))
@@ -39,14 +39,14 @@ def groups_for(resources: Resources, groups: Sequence[int], standing: PlaceLimit
     return chosen
 
 
-def is_placed_anew(resources: Resources, groups: Sequence[int], standing: PlaceLimits) -> bool:
+def is_placed_anew(resources: Resources, groups: Sequence[int], limits: PlaceLimits) -> bool:
     """Whether a VM is to get a group, or a node an address, that it has not yet."""
     uid = resources.cluster_uid
-    grouped = bool(groups) and any((uid, i.key) not in standing.groups for i in resources.instances)
-    return grouped or any(not a.address and (uid, a.node) not in standing.addresses for a in resources.addresses)
+    grouped = bool(groups) and any((uid, i.key) not in limits.groups for i in resources.instances)
+    return grouped or any(not a.address and (uid, a.node) not in limits.addresses for a in resources.addresses)
 
 
-def addresses_for(resources: Resources, node_range: str, standing: PlaceLimits) -> dict[str, str]:
+def addresses_for(resources: Resources, node_range: str, limits: PlaceLimits) -> dict[str, str]:
     """Address by node: the one it has, else the first free one behind a place its cluster and name stand for.
 
     Two clusters that ask at the same time begin at different places. Where they meet all the same, Hetzner refuses the
@@ -56,10 +56,10 @@ def addresses_for(resources: Resources, node_range: str, standing: PlaceLimits) 
     first, count = int(network.network_address) + _RESERVED, network.num_addresses - _RESERVED - 1
     chosen: dict[str, str] = {}
     for wanted in sorted(resources.addresses, key=lambda a: a.node):
-        own = wanted.address or standing.addresses.get((resources.cluster_uid, wanted.node))
+        own = wanted.address or limits.addresses.get((resources.cluster_uid, wanted.node))
         if own is None:
             start = int.from_bytes(hashlib.sha256(f"{resources.cluster_uid}/{wanted.node}".encode()).digest()[:8])
-            taken = standing.taken | set(chosen.values())
+            taken = limits.taken | set(chosen.values())
             tried = (str(network[0] + (first - int(network[0]) + (start + n) % count)) for n in range(count))
             own = next((address for address in tried if address not in taken), None)
         if own is None:

@@ -17,7 +17,7 @@ SMALLEST_GIB = 10
 def module_variables(
     resources: base.Resources,
     region: HetznerRegion,
-    standing: PlaceLimits,
+    limits: PlaceLimits,
     *,
     software: Software | None = None,
     ssh_keys: Sequence[str] = (),
@@ -29,10 +29,10 @@ def module_variables(
     volume too small; `QuotaExceeded` where addresses are used up.
     """
     _refuse_what_is_not_there(resources, region)
-    addresses = addresses_for(resources, region.node_range, standing)
+    addresses = addresses_for(resources, region.node_range, limits)
     return variables.module_variables(
         resources,
-        cloud=_cloud(resources, region, standing)
+        cloud=_cloud(resources, region, limits)
         | ({"poll_interval": "50ms", "poll_function": "constant"} if impatient else {}),
         instance=lambda i: {
             **_instance(resources, i, region, addresses.get(i.node)),
@@ -56,13 +56,13 @@ def _refuse_what_is_not_there(resources: base.Resources, region: HetznerRegion) 
             raise errors.PlaceUnknown(f"{resources.place}: {volume.key} is to have {volume.size_gib} GiB; {least}")
 
 
-def _cloud(resources: base.Resources, region: HetznerRegion, standing: PlaceLimits) -> dict[str, str]:
+def _cloud(resources: base.Resources, region: HetznerRegion, limits: PlaceLimits) -> dict[str, str]:
     owner = {
         tags.INSTALLATION: resources.installation_id,
         tags.CLUSTER_UID: resources.cluster_uid,
         tags.CLUSTER_NAME: resources.cluster_name,
     }
-    groups = groups_for(resources, region.placement_groups, standing)
+    groups = groups_for(resources, region.placement_groups, limits)
     return {
         "network": str(region.network),
         "node_network": str(region.node_network),

@@ -92,7 +92,7 @@ def there(resources: base.Resources, listing: base.Listing) -> frozenset[str]:
 def one_of_each(listing: base.Listing, resources: base.Resources, known: Mapping[str, str]) -> base.Listing:
     """The listing of one cluster without the gone, and with one VM and one volume a key: `known` ids are kept."""
     uid = resources.cluster_uid
-    machines = twins.standing(i for i in listing.instances if i.cluster_uid == uid)
+    machines = twins.existing(i for i in listing.instances if i.cluster_uid == uid)
     disks: dict[str, base.CloudVolume] = {}
     for disk in sorted(listing.volumes, key=lambda v: (v.attached_to is None, v.id)):
         if disk.cluster_uid == uid:

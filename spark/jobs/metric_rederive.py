@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 def derived(lake: Lake, spans: Sequence[WindowSpan], *, include_late: bool = False) -> "DataFrame":
     """WINDOWS of 60 and 300 s in `spans`, from raw messages; nothing is written."""
-    standings = [TIMELY, LATE] if include_late else [TIMELY]
-    return windows_of(lake.messages_in(spans).where(F.col("standing").isin(standings)))
+    wanted = [TIMELY, LATE] if include_late else [TIMELY]
+    return windows_of(lake.messages_in(spans).where(F.col("standing").isin(wanted)))
 
 
 def rederive(lake: Lake, span: WindowSpan, *, include_late: bool = False) -> None:

@@ -1,7 +1,7 @@
 """Kafka records to raw messages: who said it about which interval, and whether it counts. DataFrame -> DataFrame.
 
 Identity comes from the record key, so the JVM never looks into a payload. Nothing is dropped: what does not count is
-kept with the reason in `standing`, so a person can count it and a derivation may include it.
+kept with the reason in `status`, so a person can count it and a derivation may include it.
 """
 
 from typing import TYPE_CHECKING
@@ -49,7 +49,7 @@ def taken_in(
         "cluster",
         "broker",
         _instant("start_ms").alias("interval_start"),
-        _standing(only).alias("standing"),
+        _timeliness(only).alias("standing"),
         "arrived_at",
         "kafka_partition",
         "kafka_offset",
@@ -59,7 +59,7 @@ def taken_in(
     ).select(*MESSAGES.names)
 
 
-def _standing(only: str) -> "Column":
+def _timeliness(only: str) -> "Column":
     window_ms = WINDOW_S * 1000
     window_end_ms = F.floor(F.col("start_ms") / window_ms) * window_ms + window_ms
     unreadable = F.col("start_ms").isNull() | F.col("payload").isNull()

@@ -40,7 +40,7 @@ MESSAGES = StructType(
         StructField("writer", StringType()),
     ]
 )
-"""Raw: every record of the topic once, as it came. `standing`: see spark.metrics.intake. Partitioned by `day`.
+"""Raw: every record of the topic once, as it came. `status`: see spark.metrics.intake. Partitioned by `day`.
 `writer` is the id of the stream that wrote it: batch ids count from 0 in each. A lake of before has none."""
 
 WINDOWS = StructType(

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from kazoo.interfaces import IAsyncResult
 
-from agent.four_letters import ask, standing
+from agent.four_letters import ask, server_mode
 from agent.wire import EnsembleMember, LogDir, ServiceDocument, ServiceReport
 from controlplane.kafka.zookeeper.ensemble import KazooEnsemble
 from controlplane.kafka.zookeeper.live_registry import KazooRegistry
@@ -188,7 +188,7 @@ def test_an_ensemble_whose_follower_hardly_runs_is_found_slow_and_overloaded(ens
 
 
 def _mode(server: int) -> str:
-    return standing(ask(MEMBERS[server].address, 2181, "srvr")).mode
+    return server_mode(ask(MEMBERS[server].address, 2181, "srvr")).mode
 
 
 def _run_hardly(pid: int, over: threading.Event) -> None:

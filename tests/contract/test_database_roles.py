@@ -21,7 +21,7 @@ from controlplane.server.database_roles import (
     RoleRefused,
     check_role,
     examined,
-    standing,
+    role_status,
 )
 from controlplane.storage import migrate
 from controlplane.storage.home import Home
@@ -100,7 +100,7 @@ def test_a_reader_reads_the_log_and_no_secret_and_writes_nothing(own: str) -> No
 
 
 def test_a_role_with_what_it_needs_and_no_more_is_well(app: Engine) -> None:
-    stands = standing(app)
+    stands = role_status(app)
     assert stands is not None
     assert (stands.role, stands.lacks, stands.too_much) == (APP, (), ())
     assert [f.well for f in examined(app)] == [True]

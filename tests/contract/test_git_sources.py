@@ -39,8 +39,8 @@ class World:
 
     def poll(self) -> tuple[str, str]:
         self._sync.poll()
-        standing = self.board.all()[0]
-        return standing.state, standing.reason
+        status = self.board.all()[0]
+        return status.state, status.reason
 
     def names(self) -> list[str]:
         self.house.converger.catch_up()

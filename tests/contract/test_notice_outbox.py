@@ -47,8 +47,8 @@ def test_notices_come_in_order_each_once_and_as_they_were(outbox: Outbox) -> Non
     outbox.told("oncall", [6], NOW)
     outbox.told("oncall", [6], NOW)
     assert first_of(outbox, NOW) == WaitingNotice(7, replace(NOTICE, id="e7"))
-    assert outbox.standings()["oncall"].delivered == 1
-    assert outbox.standings()["oncall"].waiting == 1
+    assert outbox.statuses()["oncall"].delivered == 1
+    assert outbox.statuses()["oncall"].waiting == 1
 
 
 def test_one_that_begins_is_not_told_of_what_was_before_and_goes_on_where_it_was(outbox: Outbox) -> None:
@@ -67,22 +67,22 @@ def test_one_that_failed_is_tried_again_in_its_time_and_keeps_its_place(outbox: 
     again = first_of(outbox, later)
     assert again is not None
     assert (again.position, again.attempts) == (1, 1)
-    standing = outbox.standings()["oncall"]
-    assert (standing.error, standing.failing_since) == ("it answered 500", NOW)
+    status = outbox.statuses()["oncall"]
+    assert (status.error, status.failing_since) == ("it answered 500", NOW)
     outbox.told("oncall", [1], later)
-    assert outbox.standings()["oncall"].failing_since is None
+    assert outbox.statuses()["oncall"].failing_since is None
 
 
 def test_more_than_the_bound_drops_the_oldest_and_counts_them(outbox: Outbox) -> None:
     outbox.begin("oncall", 0)
     outbox.begin("other", 0)
     outbox.keep("oncall", MOST + 3, waiting(*range(1, MOST + 4)))
-    standing = outbox.standings()["oncall"]
-    assert (standing.waiting, standing.dropped) == (MOST, 3)
+    status = outbox.statuses()["oncall"]
+    assert (status.waiting, status.dropped) == (MOST, 3)
     first = first_of(outbox, NOW)
     assert first is not None
     assert first.position == 4
-    assert outbox.standings()["other"].dropped == 0
+    assert outbox.statuses()["other"].dropped == 0
 
 
 class Ear:
@@ -200,7 +200,7 @@ def test_notices_of_a_cluster_are_gathered_into_one_message_and_those_of_another
     assert [one.position for one in both] == [1, 3]
     outbox.told("oncall", [1, 3], NOW)
     assert [one.position for one in outbox.due("oncall", NOW + gathers, gathers)] == [2]
-    assert outbox.standings()["oncall"].delivered == 2
+    assert outbox.statuses()["oncall"].delivered == 2
 
 
 def test_a_sender_gathers_for_as_long_as_its_binding_says(outbox: Outbox) -> None:

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from sqlalchemy import Engine, text
 
-from controlplane.server.database_roles import PORTAL, RIGHTS, RoleRefused, check_role, examined, standing
+from controlplane.server.database_roles import PORTAL, RIGHTS, RoleRefused, check_role, examined, role_status
 from controlplane.server.portal_rights import EVENTS, LATEST, PORTAL_RIGHTS
 from controlplane.server.split.moments import SqlCredentialMoments
 from controlplane.storage.agent_credentials import SqlCredentialStore, Vm
@@ -134,7 +134,7 @@ def test_a_portal_reads_when_credentials_came_into_force_and_no_hash(app: Engine
 
 
 def test_a_role_with_what_a_portal_needs_and_no_more_is_well(portal: Engine) -> None:
-    stands = standing(portal, PORTAL)
+    stands = role_status(portal, PORTAL)
     assert stands is not None
     assert (stands.role, stands.lacks, stands.too_much) == (PORTAL_ROLE, (), ())
     check_role(portal, PORTAL)
@@ -185,6 +185,6 @@ def test_without_a_portal_row_security_stays_off(own: str, app: Engine) -> None:
     for table in ("event", "latest"):
         by_owner(own, f"ALTER TABLE {table} DISABLE ROW LEVEL SECURITY")
     check_role(app)
-    stands = standing(app)
+    stands = role_status(app)
     assert stands is not None
     assert stands.lacks == ()

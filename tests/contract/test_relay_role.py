@@ -19,7 +19,7 @@ from controlplane.server.database_roles import (
     check_role,
     examined,
     grants,
-    standing,
+    role_status,
 )
 from events.engine import build_engine, reading, writing
 from events.errors import StoreUnavailable
@@ -127,7 +127,7 @@ def test_nor_is_anything_beside_tables(relay: Engine) -> None:
 
 
 def test_a_role_with_what_a_relay_needs_and_no_more_is_well(relay: Engine) -> None:
-    stands = standing(relay, RELAY)
+    stands = role_status(relay, RELAY)
     assert stands is not None
     assert (stands.role, stands.lacks, stands.too_much) == (RELAY_ROLE, (), ())
     check_role(relay, RELAY)

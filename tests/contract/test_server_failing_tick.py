@@ -23,21 +23,21 @@ def test_an_error_that_nobody_expected_is_told_as_a_failing_tick_until_its_cause
     home = Home(tmp_path / "home")
     server = start(home)
     assert server.post("/v1/apply", {"text": PAUSED}).status_code == 200
-    eventually(lambda: "Paused" in _standing(server), server)
+    eventually(lambda: "Paused" in _status(server), server)
     strange = _a_record_without_tags(home)
-    eventually(lambda: "TickFailing" in _standing(server), server)
-    failing = _standing(server)["TickFailing"]
+    eventually(lambda: "TickFailing" in _status(server), server)
+    failing = _status(server)["TickFailing"]
     assert failing["reason"] == "Unexpected"
     assert "while looking at it: KeyError: 'tags'" in failing["message"]
     assert failing["message"].endswith("Next: kedge events orders")
-    assert "Converged" not in _standing(server)
+    assert "Converged" not in _status(server)
     assert server.is_alive
     strange.unlink()
-    eventually(lambda: "TickFailing" not in _standing(server), server)
-    assert "Paused" in _standing(server), "what stood before stands again"
+    eventually(lambda: "TickFailing" not in _status(server), server)
+    assert "Paused" in _status(server), "what stood before stands again"
 
 
-def _standing(server: Server) -> dict[str, Any]:
+def _status(server: Server) -> dict[str, Any]:
     """Conditions that are true, by type."""
     conditions = server.get("/v1/clusters/orders").json()["conditions"]
     return {c["type"]: c for c in conditions if c["status"]}

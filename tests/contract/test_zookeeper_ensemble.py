@@ -171,18 +171,18 @@ def test_one_that_is_not_wanted_any_more_leaves(world: World) -> None:
 def test_a_lock_is_held_by_one_at_a_time_and_free_once_it_is_given_back(world: World) -> None:
     ours, theirs = world.locks("server-a"), world.locks("server-b")
     try:
-        assert not may_begin(ours.standing("restart")).open
+        assert not may_begin(ours.status("restart")).open
         first = ours.take("restart", why="broker 1000 is to restart")
         assert isinstance(first, Taken)
         assert ours.take("restart", why="again") == first
-        assert may_begin(ours.standing("restart")).open
+        assert may_begin(ours.status("restart")).open
         assert theirs.take("restart", why="broker 1001") == HeldBy("server-a", "broker 1000 is to restart")
-        assert theirs.standing("restart") == "lost"
+        assert theirs.status("restart") == "lost"
         theirs.release("restart")
-        assert ours.standing("restart") == "held"
+        assert ours.status("restart") == "held"
 
         ours.release("restart")
-        assert ours.standing("restart") == "lost"
+        assert ours.status("restart") == "lost"
         second = theirs.take("restart", why="broker 1001")
         assert isinstance(second, Taken)
         theirs.close()
@@ -203,8 +203,8 @@ def test_without_a_majority_nothing_is_changed_and_a_lock_lets_nothing_begin(wor
         world.until(lambda: world.ensemble.look().config is None, "the last server to stop serving")
         with pytest.raises(ZooKeeperUnavailable):
             world.ensemble.leave(3, from_version=config.version)
-        assert locks.standing("restart") == "unsure"
-        assert not may_begin(locks.standing("restart")).open
+        assert locks.status("restart") == "unsure"
+        assert not may_begin(locks.status("restart")).open
         with pytest.raises(ZooKeeperUnavailable):
             locks.take("restart", why="once more")
     finally:

@@ -33,8 +33,8 @@ from providers.local.launch import VM_DIR
 from providers.local.layout import REGIONS, Layout
 from providers.local.reap import reap
 from tests.e2e.cluster_spec import ClusterSpec
+from tests.e2e.frozen import standing_still
 from tests.e2e.living_server import START_WITHIN_S, LivingServer
-from tests.e2e.standing import standing_still
 from tests.waiting import until
 
 T = TypeVar("T")

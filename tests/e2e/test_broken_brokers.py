@@ -11,10 +11,10 @@ from providers.harm import Harm, Manner
 from providers.local.splits import calm, disturb
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.elsewhere import traffic_from_elsewhere
+from tests.e2e.frozen import standing_still
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import LivingCluster
 from tests.e2e.running import java_process
-from tests.e2e.standing import standing_still
 from tests.e2e.traffic import traffic
 from tests.marks import A_NETWORK_FOR_EACH_VM
 

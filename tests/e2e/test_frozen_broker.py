@@ -13,9 +13,9 @@ from rich.console import Console
 from controlplane.api.schemas import anomalies as anomaly_api, clusters as api, conditions as condition_api
 from controlplane.cli.describe_view import description
 from tests.e2e.cluster_spec import ClusterSpec
+from tests.e2e.frozen import standing_still
 from tests.e2e.living_cluster import LivingCluster
 from tests.e2e.running import java_process
-from tests.e2e.standing import standing_still
 from tests.kafka_topics import create_topic
 
 pytestmark = [pytest.mark.soak, pytest.mark.kafka, pytest.mark.timeout(600)]

@@ -13,10 +13,10 @@ import pytest
 
 from controlplane.api.schemas import instances as instance_api
 from tests.e2e.cluster_spec import ClusterSpec
+from tests.e2e.frozen import standing_still
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import LivingCluster
 from tests.e2e.running import java_process
-from tests.e2e.standing import standing_still
 from tests.e2e.stopped_thread import stopped_thread
 from tests.e2e.traffic import traffic
 

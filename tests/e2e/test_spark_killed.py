@@ -6,9 +6,9 @@ import signal
 import psutil
 import pytest
 
+from tests.e2e.frozen import standing_still
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import LivingCluster
-from tests.e2e.standing import standing_still
 from tests.e2e.traffic import traffic
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(700)]

@@ -9,9 +9,9 @@ import pytest
 from controlplane.api.schemas import nodes as node_api
 from controlplane.cluster.folds.orders import HOLDS_FOR
 from tests.e2e.cluster_spec import ClusterSpec
+from tests.e2e.frozen import go_on, standing_still
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import LivingCluster
-from tests.e2e.standing import go_on, standing_still
 from tests.e2e.traffic import traffic
 
 pytestmark = [pytest.mark.soak, pytest.mark.kafka, pytest.mark.timeout(460)]

@@ -10,7 +10,7 @@ from controlplane.background.notifications.outbox import MOST, MOST_AT_ONCE, Not
 
 @dataclass(slots=True)
 class _Box:
-    standing: NotifierStatus
+    status: NotifierStatus
     waiting: dict[int, WaitingNotice] = field(default_factory=dict)
     again_at: dict[int, datetime] = field(default_factory=dict)
 
@@ -25,20 +25,20 @@ class MemoryOutbox:
     def begin(self, notifier: str, position: int) -> NotifierStatus:
         """See Outbox."""
         with self._lock:
-            return self._boxes.setdefault(notifier, _Box(NotifierStatus(position))).standing
+            return self._boxes.setdefault(notifier, _Box(NotifierStatus(position))).status
 
     def keep(self, notifier: str, upto: int, notices: Sequence[WaitingNotice]) -> None:
         """See Outbox."""
         with self._lock:
             box = self._boxes[notifier]
             for one in notices:
-                if one.position > box.standing.position:
+                if one.position > box.status.position:
                     box.waiting[one.position] = one
             over = sorted(box.waiting)[: max(0, len(box.waiting) - MOST)]
             for position in over:
                 del box.waiting[position]
-            dropped = box.standing.dropped + len(over)
-            box.standing = replace(box.standing, position=max(upto, box.standing.position), dropped=dropped)
+            dropped = box.status.dropped + len(over)
+            box.status = replace(box.status, position=max(upto, box.status.position), dropped=dropped)
 
     def due(self, notifier: str, now: datetime, gathers: timedelta) -> Sequence[WaitingNotice]:
         """See Outbox."""
@@ -58,8 +58,8 @@ class MemoryOutbox:
             gone = [p for p in positions if box.waiting.pop(p, None) is not None]
             if not gone:
                 return
-            delivered = box.standing.delivered + len(gone)
-            box.standing = replace(box.standing, delivered=delivered, error="", failing_since=None, told_at=now)
+            delivered = box.status.delivered + len(gone)
+            box.status = replace(box.status, delivered=delivered, error="", failing_since=None, told_at=now)
 
     def failed(self, notifier: str, position: int, error: str, *, now: datetime, again_at: datetime) -> None:
         """See Outbox."""
@@ -68,10 +68,10 @@ class MemoryOutbox:
             if position in box.waiting:
                 box.waiting[position] = replace(box.waiting[position], attempts=box.waiting[position].attempts + 1)
                 box.again_at[position] = again_at
-            since = box.standing.failing_since or now
-            box.standing = replace(box.standing, error=error, failing_since=since)
+            since = box.status.failing_since or now
+            box.status = replace(box.status, error=error, failing_since=since)
 
-    def standings(self) -> Mapping[str, NotifierStatus]:
+    def statuses(self) -> Mapping[str, NotifierStatus]:
         """See Outbox."""
         with self._lock:
-            return {name: replace(box.standing, waiting=len(box.waiting)) for name, box in self._boxes.items()}
+            return {name: replace(box.status, waiting=len(box.waiting)) for name, box in self._boxes.items()}

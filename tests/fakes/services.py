@@ -49,7 +49,7 @@ class NoNetworks:
         """See Networks."""
         return ()
 
-    def standings(self) -> tuple[NetworkStatus, ...]:
+    def statuses(self) -> tuple[NetworkStatus, ...]:
         """See Networks."""
         return ()
 
@@ -71,7 +71,7 @@ class NoNetworks:
 class NoImages:
     """Of a server without a catalogue."""
 
-    def standings(self) -> tuple[RevisionStatus, ...]:
+    def statuses(self) -> tuple[RevisionStatus, ...]:
         """See Images."""
         return ()
 
@@ -87,7 +87,7 @@ class NoImages:
 class NoFreezes:
     """Of a server that keeps none."""
 
-    def standing(self) -> FreezeStatus:
+    def status(self) -> FreezeStatus:
         """See Freezes."""
         return FreezeStatus()
 
@@ -103,7 +103,7 @@ class NoFreezes:
 class NoAgents:
     """Of a server that upgrades none."""
 
-    def standing(self) -> AgentReleaseStatus:
+    def status(self) -> AgentReleaseStatus:
         """See Agents."""
         return AgentReleaseStatus()
 
@@ -199,7 +199,7 @@ class NoPlacements:
 class NoExaminations:
     """Of a portal without clouds behind it."""
 
-    def standing(self, cloud: str = "") -> Sequence[Examination]:
+    def results(self, cloud: str = "") -> Sequence[Examination]:
         """See Examinations."""
         return ()
 
@@ -207,7 +207,7 @@ class NoExaminations:
 class NoLoop:
     """Of a portal without a loop beside it."""
 
-    def standing(self) -> LoopStatus:
+    def status(self) -> LoopStatus:
         """See LoopService."""
         return LoopStatus()
 

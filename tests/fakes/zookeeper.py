@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from controlplane.kafka.zookeeper.errors import StaleConfig, ZooKeeperRefused, ZooKeeperUnavailable
-from controlplane.kafka.zookeeper.locks import HeldBy, Standing, Taken
+from controlplane.kafka.zookeeper.locks import HeldBy, LockStatus, Taken
 from controlplane.kafka.zookeeper.members import EnsembleConfig, EnsembleSeen, MemberHealth, ZooKeeperMember
 
 _CATCHES_UP_S = 1.0
@@ -151,7 +151,7 @@ class FakeLocks:
         self._taken[name] = owner
         return Taken(token)
 
-    def standing(self, name: str) -> Standing:
+    def status(self, name: str) -> LockStatus:
         if self._taken.get(name) != self._session:
             return "lost"
         return "held" if self.connected else "unsure"

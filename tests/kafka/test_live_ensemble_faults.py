@@ -58,12 +58,12 @@ def test_a_holder_that_is_cut_off_begins_nothing_and_its_lock_is_anothers_after_
         assert isinstance(first, Taken)
         assert isinstance(theirs.take("restart", why="broker 1001"), HeldBy)
         line.close()
-        until(lambda: not may_begin(ours.standing("restart")).open, "the holder to notice")
+        until(lambda: not may_begin(ours.status("restart")).open, "the holder to notice")
         until(lambda: isinstance(theirs.take("restart", why="broker 1001"), Taken), "its session to end")
         second = theirs.take("restart", why="broker 1001")
         assert isinstance(second, Taken)
         assert second.token > first.token
-        assert not may_begin(ours.standing("restart")).open
+        assert not may_begin(ours.status("restart")).open
     finally:
         ours.close()
         theirs.close()

@@ -18,7 +18,7 @@ def agents_upgrade_staging_first() -> AgentFleet:
     upgraded = [line for line in fleet.story if "upgrade_requested" in line]
     assert len(upgraded) == 23
     assert all(line.startswith("stage") for line in upgraded[:6])
-    told = {vm.state for c in fleet.service.standing().clusters for vm in c.vms}
+    told = {vm.state for c in fleet.service.status().clusters for vm in c.vms}
     assert told == {"current", "unable"}
     fleet.step(30)
     return fleet

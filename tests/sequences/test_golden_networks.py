@@ -35,7 +35,7 @@ def network_of_two_accounts_is_two(world: NetworkWorld) -> None:
     world.declare("events", account="other")
     world.declare("carts", network="second")
     world.settle(12)
-    assert len({str(n.cidr) for n in world.view.standing()}) == len(world.cloud) == 3
+    assert len({str(n.cidr) for n in world.view.existing()}) == len(world.cloud) == 3
     world.judge_settled()
 
 
@@ -105,7 +105,7 @@ def network_removal_is_not_permitted_and_a_person_asks_again(world: NetworkWorld
     world.remove("default")
     world.settle(16)
     world.judge_settled()
-    assert [n.id for n in world.view.standing()] == ["network-2-default"]
+    assert [n.id for n in world.view.existing()] == ["network-2-default"]
 
 
 def network_pool_is_used_up(world: NetworkWorld) -> None:
@@ -123,7 +123,7 @@ def network_pool_is_used_up(world: NetworkWorld) -> None:
     world.remove("default", account="other")
     world.settle(30)
     world.judge_settled()
-    assert {n.name for n in world.view.standing()} == {"default", "second"}
+    assert {n.name for n in world.view.existing()} == {"default", "second"}
 
 
 def network_with_vms_left_standing_stays(world: NetworkWorld) -> None:
@@ -134,7 +134,7 @@ def network_with_vms_left_standing_stays(world: NetworkWorld) -> None:
     world.remove("default")
     world.settle(20)
     assert len(world.cloud) == 1
-    world.standing_vms.clear()
+    world.left_vms.clear()
     world.settle(12)
     assert world.cloud == {}
 
@@ -148,7 +148,7 @@ def network_is_needed_again_before_it_goes(world: NetworkWorld) -> None:
     world.declare("carts")
     world.settle(12)
     world.judge_settled()
-    assert [n.id for n in world.view.standing()] == ["network-1-default"]
+    assert [n.id for n in world.view.existing()] == ["network-1-default"]
 
 
 def network_that_was_deleted_by_hand_is_repaired(world: NetworkWorld) -> None:
@@ -197,10 +197,10 @@ def network_of_a_place_that_was_left(world: NetworkWorld) -> None:
     world.settle(12)
     world.move("orders", region="r2")
     world.settle(12)
-    assert {n.place.region for n in world.view.standing()} == {"r1", "r2"}
+    assert {n.place.region for n in world.view.existing()} == {"r1", "r2"}
     world.arrive("orders")
     world.settle(12)
-    assert {n.place.region for n in world.view.standing()} == {"r2"}
+    assert {n.place.region for n in world.view.existing()} == {"r2"}
     assert len(world.cloud) == 1
     world.judge_settled()
 
@@ -245,7 +245,7 @@ def network_without_clusters_lets_in_none_that_is_removed(world: NetworkWorld) -
     assert {n.cidr: sorted(n.peers) for n in world.cloud.values()} == {"10.64.16.0/20": [], "10.64.32.0/20": []}
     world.declare("later", region="r4")
     world.settle(12)
-    assert str(world.view.standing()[-1].cidr) == "10.64.0.0/20"
+    assert str(world.view.existing()[-1].cidr) == "10.64.0.0/20"
 
 
 def network_of_a_place_others_are_in(world: NetworkWorld) -> None:
@@ -256,15 +256,15 @@ def network_of_a_place_others_are_in(world: NetworkWorld) -> None:
     world.move("orders", region="r2")
     world.arrive("orders")
     world.settle(12)
-    assert {n.place.region for n in world.view.standing()} == {"r1", "r2"}
+    assert {n.place.region for n in world.view.existing()} == {"r1", "r2"}
     world.delete("carts")
     world.settle(12)
-    assert {n.place.region for n in world.view.standing()} == {"r2"}
+    assert {n.place.region for n in world.view.existing()} == {"r2"}
     world.declare("events")
     world.settle(12)
     world.delete("events")
     world.settle(12)
-    assert {n.place.region for n in world.view.standing()} == {"r1", "r2"}
+    assert {n.place.region for n in world.view.existing()} == {"r1", "r2"}
 
 
 STORIES = (

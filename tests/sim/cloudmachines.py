@@ -36,7 +36,7 @@ from providers.tf.plan import Action, PlannedChange
 from providers.tf.rendered_set import merged, only, targets_of
 from providers.tf.unfinished import in_question, settle
 from providers.tf.workspace import rendered
-from providers.twins import keeper, standing
+from providers.twins import existing, keeper
 from tests.fakes.clouds import azure_things, digitalocean, google_world, hetzner_objects, upcloud_things
 from tests.fakes.kafka import FakeKafka
 from tests.sim.cloudlisting import Hands, LateListings, disk_of, in_letters, own_addresses
@@ -241,7 +241,7 @@ class CloudMachines(Machines):
         self.imports += 1
         wanted = targets_of(run.resources) - state.held.keys()
         truth = self.clouds[run.resources.place.cloud].truth
-        there_now = standing(i for i in truth.instances if i.cluster_uid == run.resources.cluster_uid)
+        there_now = existing(i for i in truth.instances if i.cluster_uid == run.resources.cluster_uid)
         for target in sorted(wanted):
             key = target.partition("/")[2]
             made = keeper(there_now[key]).id if target.startswith("instance/") else ""
@@ -380,7 +380,7 @@ class CloudMachines(Machines):
             self.volumes.pop(key, None)
         self.volumes.update(there_now)
         self.addresses.update({node: address for (_, node), address in told.node_addresses.items()})
-        for key, machines in standing(told.instances).items():
+        for key, machines in existing(told.instances).items():
             if len(machines) > 1:
                 self.twins.add(key)
             if (vm := self.vms.get(key)) is not None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from controlplane.cluster.view import ClusterView
 from controlplane.kafka.zookeeper.errors import ZooKeeperFault
-from controlplane.kafka.zookeeper.locks import RESTART, Standing, Taken
+from controlplane.kafka.zookeeper.locks import RESTART, LockStatus, Taken
 from controlplane.kafka.zookeeper_gateway import as_kafka_fault
 from events.envelope import NewEvent, Origin, Recorded
 from tests.fakes.event_store import MemoryEventStore
@@ -106,8 +106,8 @@ class SimRestartLock:
         self._locks = FakeLocks(nodes, holder="Kedge")
         self._points = points
 
-    def standing(self, view: ClusterView) -> Standing:
-        return self._locks.standing(RESTART)
+    def status(self, view: ClusterView) -> LockStatus:
+        return self._locks.status(RESTART)
 
     def take(self, view: ClusterView, why: str) -> str:
         self._points.reach("before take_restart_lock")

@@ -89,7 +89,7 @@ class NetworkWorld:
         self.jobs = MemoryJobStore(clock=self.clock)
         self.cloud: dict[str, MadeNetwork] = {}
         self.clusters: dict[str, ClusterView] = {}
-        self.standing_vms: list[CloudInstance] = []
+        self.left_vms: list[CloudInstance] = []
         self.refuse: ProviderError | None = None
         self.refuse_removals: ProviderError | None = None
         self.dials_from: Callable[[], tuple[str, ...] | None] | None = None
@@ -141,7 +141,7 @@ class NetworkWorld:
         self.clusters[name] = replace(view, deleted=True)
         if retain:
             vm = CloudInstance("i-1", view.uid, "brokers-a-0", 1, "x", "a", InstanceState.RUNNING, "10.64.0.9")
-            self.standing_vms.append(vm)
+            self.left_vms.append(vm)
         self._tell(f"{name} is deleted" + (", its VM stands" if retain else ""))
 
     def move(self, name: str, *, region: str, **told: Any) -> None:
@@ -280,8 +280,8 @@ class NetworkWorld:
                 assert network.id in self.cloud, f"{view.name} was told a network that is gone"
                 for broker in view.brokers():
                     assert view.port_of(broker) in self.cloud[network.id].ports.brokers, f"{view.name}: shut out"
-        standing = {n.id for n in self.view.standing()}
-        assert set(self.cloud) <= standing, f"{set(self.cloud) - standing}: made, and nobody knows"
+        existing = {n.id for n in self.view.existing()}
+        assert set(self.cloud) <= existing, f"{set(self.cloud) - existing}: made, and nobody knows"
         assert not self.view.unreadable, self.view.unreadable
         self._judge_apart()
 
@@ -296,7 +296,7 @@ class NetworkWorld:
             for one in there:
                 lacking = {str(n.cidr) for n in there if n.id != one.id} - self.cloud[one.id].peers.keys()
                 assert not lacking, f"{view.name}: {one.place} shuts {lacking} out"
-        owners = {str(n.cidr): n.id for n in self.view.standing()}
+        owners = {str(n.cidr): n.id for n in self.view.existing()}
         for network in self.cloud.values():
             for cidr, owner in network.peers.items():
                 assert owners.get(cidr, owner) == owner, f"{network.cidr} lets in {owners[cidr]} for {owner}"
@@ -350,7 +350,7 @@ class NetworkWorld:
             made.clients = set(run.clients)
             made.servers = set(run.servers)
             made.ports = run.ports
-            owners = {str(n.cidr): n.id for n in self.view.standing()}
+            owners = {str(n.cidr): n.id for n in self.view.existing()}
             made.peers = {peer: owners.get(peer, "nobody") for peer in run.peers}
         self._point("before its end is told")
         result = {"settings": {"subnets": sorted(run.zones)}}
@@ -368,7 +368,7 @@ class NetworkWorld:
         return self.refuse
 
     def _listing(self, place: Place) -> Listing:
-        return Listing(place, self.clock(), tuple(self.standing_vms))
+        return Listing(place, self.clock(), tuple(self.left_vms))
 
     def _point(self, where: str) -> None:
         self.points += 1

@@ -31,7 +31,7 @@ class Losing(Trouble):
         )
 
     def _two_brokers_die(self) -> bool:
-        brokers = [i for i in self._world.view().brokers() if i.key in self._standing()]
+        brokers = [i for i in self._world.view().brokers() if i.key in self._present()]
         pairs = [
             (a.key, b.key)
             for a, b in combinations(sorted(brokers, key=lambda i: i.key), 2)
@@ -47,7 +47,7 @@ class Losing(Trouble):
         rack = self._random.choice(sorted({vm.zone for vm in vms.values()}))
         keys = sorted(key for key, vm in vms.items() if vm.zone == rack)
         brokers = {i.service_id for i in self._world.view().brokers() if i.key in keys}
-        if not set(keys) <= self._standing() or not self._is_whole() or not self._can_spare(brokers):
+        if not set(keys) <= self._present() or not self._is_whole() or not self._can_spare(brokers):
             return False
         self.racks += 1
         return self._cut(*keys)
@@ -71,7 +71,7 @@ class Losing(Trouble):
             self._world.machines.power_cut(key)
         return True
 
-    def _standing(self) -> set[str]:
+    def _present(self) -> set[str]:
         """VMs whose service runs as recorded: one that dies on its way is the usual trouble's business."""
         view, vms = self._world.view(), self._world.machines.vms
         return {i.key for i in view.alive() if i.phase == "joined" and not i.lost and i.key in vms and vms[i.key].alive}

@@ -53,11 +53,11 @@ def points(of: Callable[[NetworkWorld], None]) -> int:
 def test_without_a_crash_everything_is_as_declared() -> None:
     world = NetworkWorld()
     life(world)
-    assert [(n.name, n.place.account, str(n.cidr)) for n in world.view.standing()] == [
+    assert [(n.name, n.place.account, str(n.cidr)) for n in world.view.existing()] == [
         ("default", "main", "10.64.0.0/20"),
         ("second", "main", "10.64.16.0/20"),
     ]
-    default = world.view.standing()[0]
+    default = world.view.existing()[0]
     assert (dict(default.zones), default.access.clients) == ({"a": 0, "b": 1, "c": 2}, (OFFICE,))
     assert default.access.ports == FirewallPorts((9092, 9192), (9093,))
 

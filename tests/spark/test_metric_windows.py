@@ -216,8 +216,8 @@ def test_a_batch_that_died_anywhere_is_finished_by_a_later_life(story: Story, mo
     assert len(received(story.root, "died")) == len(rows(story.root, cluster="died", width_s=300)) == 2 * 13
     assert set(received(story.root, "died").values()) == {(5, 5), (4, 5)}
     assert [row["broker"] for row in rows(story.root, cluster="died", width_s=3600)] == [1001, 1002]
-    standings = [row["standing"] for row in rows(story.root, "messages", batch_id=2) if row["cluster"] != "died"]
-    assert standings == ["late", "ahead", "unreadable", "unreadable"]
+    statuses = [row["standing"] for row in rows(story.root, "messages", batch_id=2) if row["cluster"] != "died"]
+    assert statuses == ["late", "ahead", "unreadable", "unreadable"]
     assert received(story.root, "twice") == {(1001, 0): (4, 5)}
     assert story.lake.frontiers()["twice"].latest_ms == START_MS + 6 * 60_000
 

@@ -53,7 +53,7 @@ def test_a_cluster_gets_its_network_uses_it_and_it_goes_when_asked(bench: Networ
     with _Server(bench) as server:
         server.views = [_cluster(bench)]
         server.until(lambda: not server.keeper.waits_for(server.views[0]))
-        (network,) = server.keeper.view().standing()
+        (network,) = server.keeper.view().existing()
         assert str(network.cidr) == "10.64.0.0/20"
 
         vm = _one_vm(bench)
@@ -63,15 +63,15 @@ def test_a_cluster_gets_its_network_uses_it_and_it_goes_when_asked(bench: Networ
         assert IPv4Network(f"{address}/32").subnet_of(network.cidr)
 
         server.views = [_cluster(bench, clients=(OFFICE,))]
-        server.until(lambda: server.keeper.view().standing()[0].access.clients == (OFFICE,))
+        server.until(lambda: server.keeper.view().existing()[0].access.clients == (OFFICE,))
         assert bench.of.vm("b-0.g1").address == address
 
         server.views = [replace(_cluster(bench), deleted=True)]
         server.ask_removal()
         server.tick()
-        assert server.keeper.view().standing(), "a VM is still in it"
+        assert server.keeper.view().existing(), "a VM is still in it"
         bench.of.execute(run(RunKind.DESTROY, vm, deletes=targets(vm), intent="run-2"))
-        server.until(lambda: not server.keeper.view().standing())
+        server.until(lambda: not server.keeper.view().existing())
     assert _networks_of(bench) == []
 
 
@@ -134,14 +134,14 @@ class _Server:
         """As the converger does; the provider hears of what was made as in a server."""
         self.keeper.tick(self.views)
         self.bench.made.clear()
-        for network in self.keeper.view().standing():
+        for network in self.keeper.view().existing():
             if network.settings is not None:
                 self.bench.made[network.place] = network.settings
 
     def until(self, there: Callable[[], bool]) -> None:
         deadline = time.monotonic() + PATIENCE_S
         while not there():
-            told = [n.work.message for n in self.keeper.view().standing() if n.work]
+            told = [n.work.message for n in self.keeper.view().existing() if n.work]
             assert time.monotonic() < deadline, told
             self.tick()
             threading.Event().wait(0.05)

@@ -115,14 +115,14 @@ def test_a_cluster_lives_and_leaves_nothing_on_upcloud(bench: UpcloudBench, tmp_
 
 def passes_to_the_next_vm(bench: UpcloudBench, spent: Spent, owned: str) -> None:
     """Release and bind, two guarded runs: the old VM goes with what hangs on it, the next is made with the same."""
-    standing = set_of(bench, *BROKER, *OWN_DISK, *NEXT_BROKER, *KEPT, *ON_OLD)
+    existing = set_of(bench, *BROKER, *OWN_DISK, *NEXT_BROKER, *KEPT, *ON_OLD)
     old = bench.vm("c-0.g1").id
     disk = next(v for v in bench.listing().volumes if v.key == "c-0.meta.v1")
     writes = {name: bench.upcloud.calls[name] for name in WRITES}
     with spent.on(CONTROLLER):
-        released = bench.execute(run(RunKind.RELEASE, standing, deletes=OLD, intent="run-3"))
+        released = bench.execute(run(RunKind.RELEASE, existing, deletes=OLD, intent="run-3"))
     assert set(released.changed) == OLD
-    assert bench.cloud.describe(standing.place, [old]) == {old: InstanceState.GONE}
+    assert bench.cloud.describe(existing.place, [old]) == {old: InstanceState.GONE}
     between = bench.listing()
     assert [(v.id, v.attached_to) for v in between.volumes if v.key == disk.key] == [(disk.id, None)]
     assert between.node_addresses[UID, "c-0"] == owned

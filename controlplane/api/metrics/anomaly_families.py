@@ -33,12 +33,12 @@ def notifier_families(notifiers: Iterable[NotifierTold]) -> Iterator[Metric]:
     delivered = CounterMetricFamily("kedge_notifier_delivered", "Notices it took.", labels=["notifier"])
     dropped = CounterMetricFamily("kedge_notifier_dropped", "Notices that were too many.", labels=["notifier"])
     for told in notifiers:
-        standing, name = told.standing, [told.binding.name]
-        if standing is None:
+        status, name = told.status, [told.binding.name]
+        if status is None:
             continue
-        waiting.add_metric(name, float(standing.waiting))
-        delivered.add_metric(name, float(standing.delivered))
-        dropped.add_metric(name, float(standing.dropped))
-        if standing.failing_since is not None:
-            failing.add_metric(name, standing.failing_since.timestamp())
+        waiting.add_metric(name, float(status.waiting))
+        delivered.add_metric(name, float(status.delivered))
+        dropped.add_metric(name, float(status.dropped))
+        if status.failing_since is not None:
+            failing.add_metric(name, status.failing_since.timestamp())
     yield from (waiting, failing, delivered, dropped)

@@ -5,13 +5,13 @@ from controlplane.background.agent_upgrades.fold import Release
 from controlplane.background.agent_upgrades.service import AgentReleaseStatus, ClusterAgents
 
 
-def agents_out(standing: AgentReleaseStatus) -> api.AgentsOut:
+def agents_out(status: AgentReleaseStatus) -> api.AgentsOut:
     """All of it."""
     return api.AgentsOut(
-        wanted=standing.wanted.version if standing.wanted else "",
-        waits=standing.waits,
-        releases=[_release(r) for r in standing.releases],
-        clusters=[_cluster(c) for c in standing.clusters],
+        wanted=status.wanted.version if status.wanted else "",
+        waits=status.waits,
+        releases=[_release(r) for r in status.releases],
+        clusters=[_cluster(c) for c in status.clusters],
     )
 
 

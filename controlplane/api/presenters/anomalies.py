@@ -92,7 +92,7 @@ def healing_out(view: ClusterView, now: datetime) -> list[anomaly_api.HealingOut
 
 def notifier_out(told: NotifierTold) -> anomaly_api.NotifierOut:
     """One notifier; one that has not looked yet has nothing to tell."""
-    binding, standing = told.binding, told.standing or NotifierStatus(0)
+    binding, status = told.binding, told.status or NotifierStatus(0)
     return anomaly_api.NotifierOut(
         name=binding.name,
         kind=binding.kind,
@@ -102,10 +102,10 @@ def notifier_out(told: NotifierTold) -> anomaly_api.NotifierOut:
         owners=list(binding.owners),
         severity=binding.severity,
         group_s=binding.gathers_s,
-        waiting=standing.waiting,
-        delivered=standing.delivered,
-        dropped=standing.dropped,
-        error=standing.error,
-        failing_since=standing.failing_since,
-        told_at=standing.told_at,
+        waiting=status.waiting,
+        delivered=status.delivered,
+        dropped=status.dropped,
+        error=status.error,
+        failing_since=status.failing_since,
+        told_at=status.told_at,
     )

@@ -13,10 +13,10 @@ ENDED = ("thawed", "over")
 """States of a freeze that holds nothing any more."""
 
 
-def freezes_out(standing: FreezeStatus, now: datetime, *, past: bool) -> api.FreezesOut:
+def freezes_out(status: FreezeStatus, now: datetime, *, past: bool) -> api.FreezesOut:
     """Those that are not over, and with `past` the others too."""
-    declared = [_declared_out(d, now) for d in standing.declared if past or d.holds(now)]
-    of_settings = [_settings_out(f, now) for f in standing.of_settings if past or now < f.ends]
+    declared = [_declared_out(d, now) for d in status.declared if past or d.holds(now)]
+    of_settings = [_settings_out(f, now) for f in status.of_settings if past or now < f.ends]
     return api.FreezesOut(items=[*declared, *of_settings])
 
 

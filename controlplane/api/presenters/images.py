@@ -7,22 +7,22 @@ from controlplane.api.schemas import images as api
 from controlplane.fleet.images.adoption import ClusterAt, RevisionStatus
 
 
-def images_out(standings: Iterable[RevisionStatus]) -> api.ImagesOut:
+def images_out(statuses: Iterable[RevisionStatus]) -> api.ImagesOut:
     """All of them."""
-    return api.ImagesOut(items=[image_out(s) for s in standings])
+    return api.ImagesOut(items=[image_out(s) for s in statuses])
 
 
-def image_named(name: str, standings: Iterable[RevisionStatus]) -> api.ImageOut:
+def image_named(name: str, statuses: Iterable[RevisionStatus]) -> api.ImageOut:
     """The revision of that name. Raises ApiError 404."""
-    found = next((s for s in standings if s.revision.name == name), None)
+    found = next((s for s in statuses if s.revision.name == name), None)
     if found is None:
         raise ApiError(404, "image-not-found", f"there is no image {name!r}", next_step="`kedge images` lists them.")
     return image_out(found)
 
 
-def image_out(standing: RevisionStatus) -> api.ImageOut:
+def image_out(status: RevisionStatus) -> api.ImageOut:
     """One revision."""
-    revision, fact = standing.revision, standing.revision.fact
+    revision, fact = status.revision, status.revision.fact
     images: dict[str, dict[str, str]] = {}
     for image in fact.images:
         images.setdefault(f"{image.cloud}/{image.region}", {})[image.architecture] = image.id
@@ -39,9 +39,9 @@ def image_out(standing: RevisionStatus) -> api.ImageOut:
         images=images,
         archive=fact.url,
         sha256=fact.sha256,
-        on=_clusters(standing.on),
-        due=_clusters(standing.due),
-        left=_clusters(standing.left),
+        on=_clusters(status.on),
+        due=_clusters(status.due),
+        left=_clusters(status.left),
     )
 
 

@@ -26,7 +26,7 @@ LATE_BEATS = 3
 
 
 def loop_out(
-    standing: LoopStatus,
+    status: LoopStatus,
     leadership: HeldLeadership,
     views: Sequence[ClusterView],
     load: LoadFigures,
@@ -36,22 +36,22 @@ def loop_out(
     """Everything, with clusters by their names."""
     names = {view.uid: view.name for view in views}
     return api.LoopOut(
-        server=standing.server,
+        server=status.server,
         leader=leadership.may_act,
         epoch=leadership.held_epoch() or 0,
-        interval_s=standing.interval_s,
-        late=_is_late(standing, now),
-        head=standing.head,
-        position=standing.position,
-        lag=standing.lag,
-        beats_ever=standing.count,
-        beats=[_beat_out(b) for b in standing.beats],
-        timers=[_timer_out(of, looked) for of, polls in standing.timers.items() for looked in polls],
-        jobs=[_job_out(told, names) for told in standing.jobs],
-        poisoned=[*_unreadable(views), *(_poison_out(p, names) for p in standing.poisoned)],
-        unclaimed=_unclaimed(standing, views),
+        interval_s=status.interval_s,
+        late=_is_late(status, now),
+        head=status.head,
+        position=status.position,
+        lag=status.lag,
+        beats_ever=status.count,
+        beats=[_beat_out(b) for b in status.beats],
+        timers=[_timer_out(of, looked) for of, polls in status.timers.items() for looked in polls],
+        jobs=[_job_out(told, names) for told in status.jobs],
+        poisoned=[*_unreadable(views), *(_poison_out(p, names) for p in status.poisoned)],
+        unclaimed=_unclaimed(status, views),
         load=load_out(load),
-        metrics=pipeline_out(standing.pipeline, names, now=now) if standing.pipeline is not None else None,
+        metrics=pipeline_out(status.pipeline, names, now=now) if status.pipeline is not None else None,
     )
 
 
@@ -95,9 +95,9 @@ def log_event_out(event: Recorded, names: Mapping[ClusterUid, str]) -> api.LogEv
     return api.LogEventOut(**event_out(event).model_dump(), stream=event.stream, cluster=cluster)
 
 
-def _is_late(standing: LoopStatus, now: datetime) -> bool:
-    last = standing.last_at
-    return last is not None and (now - last).total_seconds() > LATE_BEATS * standing.interval_s
+def _is_late(status: LoopStatus, now: datetime) -> bool:
+    last = status.last_at
+    return last is not None and (now - last).total_seconds() > LATE_BEATS * status.interval_s
 
 
 def _beat_out(beat: Beat) -> api.BeatOut:
@@ -157,13 +157,13 @@ def _poison_out(found: Poisoned, names: Mapping[ClusterUid, str]) -> api.PoisonO
     )
 
 
-def _unclaimed(standing: LoopStatus, views: Sequence[ClusterView]) -> list[api.UnclaimedOut]:
+def _unclaimed(status: LoopStatus, views: Sequence[ClusterView]) -> list[api.UnclaimedOut]:
     """Nobody touches those. While this server is behind the log it may only not have read of their cluster yet."""
     known = {view.uid for view in views if not view.deleted}
     return [
         api.UnclaimedOut(place=t.place, uid=t.uid, name=t.name, vms=len(t.ids), ids=list(t.ids[:NAMED]), at=t.at)
-        for t in standing.tagged
-        if t.uid not in known and not standing.lag
+        for t in status.tagged
+        if t.uid not in known and not status.lag
     ]
 
 

@@ -13,9 +13,9 @@ from controlplane.cluster.spec_source import SPEC_REFUSED, SYNCED as CONDITION, 
 from controlplane.cluster.view import ClusterView
 
 
-def source_out(standing: SourceStatus, link: ForgeLink | None = None) -> source_api.SourceOut:
+def source_out(status: SourceStatus, link: ForgeLink | None = None) -> source_api.SourceOut:
     """One source, with its forge where it has one."""
-    binding = standing.binding
+    binding = status.binding
     return source_api.SourceOut(
         name=binding.name,
         source=git_source(binding.name),
@@ -25,44 +25,44 @@ def source_out(standing: SourceStatus, link: ForgeLink | None = None) -> source_
         team=binding.team,
         verbs=list(binding.verbs),
         poll_s=binding.poll_s,
-        sync=standing.state,
-        reason=standing.reason,
-        message=standing.message,
-        next=standing.next_step,
-        since=standing.since,
-        last_poll=standing.polled_at,
-        last_reached=standing.reached_at,
-        commit=standing.applied,
-        tip=standing.tip,
-        author=standing.author,
-        signed_by=standing.signature.by,
-        claimed_because=standing.signature.why_not,
-        clusters=list(standing.clusters),
-        missing=list(standing.missing),
-        problems=[problem_out(problem) for problem in standing.problems],
+        sync=status.state,
+        reason=status.reason,
+        message=status.message,
+        next=status.next_step,
+        since=status.since,
+        last_poll=status.polled_at,
+        last_reached=status.reached_at,
+        commit=status.applied,
+        tip=status.tip,
+        author=status.author,
+        signed_by=status.signature.by,
+        claimed_because=status.signature.why_not,
+        clusters=list(status.clusters),
+        missing=list(status.missing),
+        problems=[problem_out(problem) for problem in status.problems],
         forge=None if link is None else ForgeOut(**asdict(link.keeper.told())),
     )
 
 
-def spec_source_out(view: ClusterView, standing_of: Callable[[str], SourceStatus | None]) -> spec_api.SpecSourceOut:
+def spec_source_out(view: ClusterView, status_of: Callable[[str], SourceStatus | None]) -> spec_api.SpecSourceOut:
     """Where a cluster's spec comes from, and whether its file is what is in force.
 
     The condition in the history is the word that counts; a source that cannot be reached makes it stale.
     """
     if view.declaration.source is None or not view.declaration.source.is_git:
         return spec_api.SpecSourceOut(since=view.declaration.source.since if view.declaration.source else None)
-    origin, standing = view.declaration.source.origin, standing_of(view.declaration.source.name)
+    origin, status = view.declaration.source.origin, status_of(view.declaration.source.name)
     told = view.conditions.get(CONDITION)
     sync, reason, message, since = SYNCED, SYNCED, "", view.declaration.source.since
     if told is not None:
         sync, reason, message, since = _word(told.reason), told.reason, told.message, told.since
     elif not origin.path:
         sync, reason, message = UNKNOWN, NOT_POLLED, "its file was not looked for yet"
-    if standing is None:
+    if status is None:
         sync, reason, message = OUT_OF_SYNC, "NoBinding", f"no binding {origin.source} is set on this server"
-    elif not standing.is_reached:
-        sync, reason, message = OUT_OF_SYNC, standing.reason, standing.message
-        since = standing.since or since
+    elif not status.is_reached:
+        sync, reason, message = OUT_OF_SYNC, status.reason, status.message
+        since = status.since or since
     return spec_api.SpecSourceOut(
         source=origin.source,
         repository=origin.repository,

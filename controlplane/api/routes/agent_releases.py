@@ -19,7 +19,7 @@ def list_agents(
     services: Services, turn: Turning, q: PartOf = "", after: After = "", limit: Most = MOST_ON_A_PAGE
 ) -> api.AgentsOut:
     """Every version, and every VM with the agent it runs, cluster by cluster. Pages are of clusters."""
-    out = agents_out(services.fleet.agents.standing())
+    out = agents_out(services.fleet.agents.status())
     clusters = by_name((c for c in out.clusters if q in c.name), lambda c: c.name, after=after)
     return out.model_copy(update={"clusters": turn.page(clusters, lambda c: c.name, limit)})
 

@@ -31,7 +31,7 @@ def examine(services: Services, rights: Caller, cloud: Cloud = "") -> api.Doctor
     """
     rights.require_everywhere(Verb.ADMINISTER, "the clouds")
     try:
-        found = services.operations.examinations.standing(cloud)
+        found = services.operations.examinations.results(cloud)
     except CloudUnknown as error:
         raise ApiError(422, "cloud-unknown", str(error)) from error
     return api.DoctorOut(

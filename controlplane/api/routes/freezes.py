@@ -30,7 +30,7 @@ def list_freezes(
 ) -> api.FreezesOut:
     """The freezes that hold something the caller may read."""
     # One that ended since the page before is still where the next one begins.
-    every = named_freezes(freezes_out(services.fleet.freezes.standing(), services.clock(), past=True))
+    every = named_freezes(freezes_out(services.fleet.freezes.status(), services.clock(), past=True))
     left = [(its_id, f) for its_id, f in following(every, itemgetter(0), after) if past or f.state not in ENDED]
     return api.FreezesOut(items=[freeze for _, freeze in turn.page(left, itemgetter(0), limit)])
 

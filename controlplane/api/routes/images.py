@@ -17,14 +17,14 @@ router = APIRouter(prefix=API_PREFIX, tags=["images"])
 @router.get("/images")
 def list_images(services: Services, turn: Turning, after: AfterId = "", limit: Most = MOST_ON_A_PAGE) -> api.ImagesOut:
     """Every revision, the newest first; `after` is the name of one."""
-    left = following(services.fleet.images.standings(), lambda standing: standing.revision.name, after)
-    return images_out(turn.page(left, lambda standing: standing.revision.name, limit))
+    left = following(services.fleet.images.statuses(), lambda status: status.revision.name, after)
+    return images_out(turn.page(left, lambda status: status.revision.name, limit))
 
 
 @router.get("/images/{name}")
 def image(name: str, services: Services) -> api.ImageOut:
     """One revision: who is on it, who still has to roll and what they wait for."""
-    return image_named(name, services.fleet.images.standings())
+    return image_named(name, services.fleet.images.statuses())
 
 
 @router.post("/images")

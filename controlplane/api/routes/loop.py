@@ -116,7 +116,7 @@ def loop_of(services: PortalServices, rights: Rights) -> LoopOut:
     rights.require_everywhere(Verb.ADMINISTER, "the loop")
     load = services.operations.load.figures(services.operations.database_trouble())
     return loop_out(
-        services.operations.loop.standing(),
+        services.operations.loop.status(),
         services.operations.leadership,
         services.fleet.clusters.views(),
         load,

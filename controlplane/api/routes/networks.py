@@ -29,10 +29,10 @@ def list_networks(
     """All networks that are not removed, by place and name."""
     rights.require_somewhere(Verb.READ, "networks")
     service = services.fleet.networks
-    pool, standings = service.pool(), service.standings()
-    taken = [*(s.network.cidr for s in standings), *pool.reserved]
+    pool, statuses = service.pool(), service.statuses()
+    taken = [*(s.network.cidr for s in statuses), *pool.reserved]
     free = free_networks(pool.cidr, pool.prefix, taken)
-    items = turn.page(following([_out(standing) for standing in standings], _id_of, after), _id_of, limit)
+    items = turn.page(following([_out(status) for status in statuses], _id_of, after), _id_of, limit)
     return api.NetworksOut(items=items, pool=str(pool.cidr), prefix=pool.prefix, free=free)
 
 
@@ -64,8 +64,8 @@ def repair(name: str, body: api.NetworkIn, services: Services, actor: Actor, key
     return api.NetworkAskedOut(name=name, sentence=sentence)
 
 
-def _out(standing: NetworkStatus) -> api.NetworkOut:
-    network = standing.network
+def _out(status: NetworkStatus) -> api.NetworkOut:
+    network = status.network
     return api.NetworkOut(
         name=network.name,
         cloud=network.place.cloud,
@@ -73,20 +73,20 @@ def _out(standing: NetworkStatus) -> api.NetworkOut:
         region=network.place.region,
         cidr=str(network.cidr),
         state=str(network.state),
-        told=standing.told,
+        told=status.told,
         zones=sorted(network.zones),
         clients=list(network.access.clients),
         broker_ports=list(network.access.ports.brokers),
         member_ports=list(network.access.ports.members),
         peers=list(network.access.peers),
         servers=list(network.access.servers),
-        clusters=list(standing.clusters),
-        since=standing.since,
+        clusters=list(status.clusters),
+        since=status.since,
         tries=network.work.tries if network.work else 0,
-        error=standing.error,
-        audited_at=standing.audit.at if standing.audit else None,
-        drifts=[drift.sentence for drift in standing.audit.drifts] if standing.audit else [],
-        audit_error=standing.audit.error if standing.audit else "",
+        error=status.error,
+        audited_at=status.audit.at if status.audit else None,
+        drifts=[drift.sentence for drift in status.audit.drifts] if status.audit else [],
+        audit_error=status.audit.error if status.audit else "",
     )
 
 

@@ -30,9 +30,9 @@ def list_sources(
     if services.fleet.sources is None:
         return []
     service = services.fleet.sources
-    every = [s for s in service.standings(leads=services.operations.leadership.may_act) if q in s.binding.name]
-    left = by_name(every, lambda standing: standing.binding.name, after=after)
-    page = turn.page(left, lambda standing: standing.binding.name, limit)
+    every = [s for s in service.statuses(leads=services.operations.leadership.may_act) if q in s.binding.name]
+    left = by_name(every, lambda status: status.binding.name, after=after)
+    page = turn.page(left, lambda status: status.binding.name, limit)
     return [source_out(s, services.fleet.forges.get(s.binding.name)) for s in page]
 
 
@@ -40,7 +40,7 @@ def list_sources(
 def poll(name: str, services: Services) -> source_api.SourcePolledOut:
     """Look at the repository soon. This is what a webhook calls: it wakes the poll and says nothing else."""
     service = _service(services, name)
-    service.standing(name)
+    service.status(name)
     asked = (services.operations.leadership.may_act or service.reaches_leader) and service.ring(name)
     sentence = "it is polled now" if asked else "another server leads: it polls at its next interval"
     return source_api.SourcePolledOut(source=git_source(name), asked=asked, sentence=sentence)

@@ -19,9 +19,9 @@ class ScopedAgents:
     readable: Callable[[], frozenset[str]]
     without_others: Callable[[str], str]
 
-    def standing(self) -> AgentReleaseStatus:
+    def status(self) -> AgentReleaseStatus:
         """See Agents."""
-        every = self.service.standing()
+        every = self.service.status()
         if self.rights.may_everywhere(Verb.READ):
             return every
         shown = self.readable()

@@ -27,9 +27,9 @@ class ScopedFreezes:
     views: Callable[[], Sequence[ClusterView]]
     without_others: Callable[[str], str]
 
-    def standing(self) -> FreezeStatus:
+    def status(self) -> FreezeStatus:
         """See Freezes. Those that hold nothing the caller may read are left out."""
-        every = self.service.standing()
+        every = self.service.status()
         if self.rights.may_everywhere(Verb.READ):
             return every
         return FreezeStatus(
@@ -48,7 +48,7 @@ class ScopedFreezes:
 
     def thaw(self, name: str, *, reason: str, actor: str, command_id: str) -> FreezeAnswer:
         """See Freezes. Raises Forbidden."""
-        found = next((d for d in self.service.standing().declared if d.id == name), None)
+        found = next((d for d in self.service.status().declared if d.id == name), None)
         if found is None or not (self.rights.may_everywhere(Verb.READ) or self._shows(found.freeze)):
             raise not_found(name)
         fact = found.fact

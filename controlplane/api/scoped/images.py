@@ -19,9 +19,9 @@ class ScopedImages:
     readable: Callable[[], frozenset[str]]
     without_others: Callable[[str], str]
 
-    def standings(self) -> tuple[RevisionStatus, ...]:
+    def statuses(self) -> tuple[RevisionStatus, ...]:
         """See Images."""
-        every = self.service.standings()
+        every = self.service.statuses()
         if self.rights.may_everywhere(Verb.READ):
             return every
         shown = self.readable()

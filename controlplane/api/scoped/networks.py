@@ -28,12 +28,12 @@ class ScopedNetworks:
         """See Networks."""
         return self.service.planned(view)
 
-    def standings(self) -> tuple[NetworkStatus, ...]:
+    def statuses(self) -> tuple[NetworkStatus, ...]:
         """See Networks. What failed is told to administrators: it names things of the account."""
         if self.rights.may_everywhere(Verb.ADMINISTER):
-            return self.service.standings()
+            return self.service.statuses()
         shown = self.readable()
-        mine = (replace(s, clusters=tuple(c for c in s.clusters if c in shown)) for s in self.service.standings())
+        mine = (replace(s, clusters=tuple(c for c in s.clusters if c in shown)) for s in self.service.statuses())
         return tuple(replace(s, told=str(s.network.state), error="", audit=None) for s in mine if s.clusters)
 
     def audits_for(self, view: ClusterView) -> Mapping[Place, AuditNoted | None]:

@@ -285,27 +285,27 @@ class ScopedService(SourceService):
 
     rights: Rights = field(default_factory=lambda: Rights("nobody", ()))
 
-    def standings(self, *, leads: bool = True) -> list[SourceStatus]:
+    def statuses(self, *, leads: bool = True) -> list[SourceStatus]:
         """See SourceService."""
         service = SourceService(self.board, self.store, self.ring, reaches_leader=self.reaches_leader)
-        every = service.standings(leads=leads)
-        return [standing for standing in every if self._may(Verb.READ, standing)]
+        every = service.statuses(leads=leads)
+        return [status for status in every if self._may(Verb.READ, status)]
 
-    def standing(self, name: str) -> SourceStatus:
+    def status(self, name: str) -> SourceStatus:
         """See SourceService."""
-        standing = SourceService(self.board, self.store, self.ring).standing(name)
-        if not self._may(Verb.READ, standing):
+        status = SourceService(self.board, self.store, self.ring).status(name)
+        if not self._may(Verb.READ, status):
             raise SourceNotFound(name)
-        return standing
+        return status
 
     def accept(self, name: str, commit: str, *, reason: str, actor: str) -> str:
         """See SourceService. Raises Forbidden."""
-        standing = self.standing(name)
-        self.rights.require(Verb.HAND_OVER, Traits(standing.binding.team), f"the source {name}")
+        status = self.status(name)
+        self.rights.require(Verb.HAND_OVER, Traits(status.binding.team), f"the source {name}")
         return SourceService(self.board, self.store, self.ring).accept(name, commit, reason=reason, actor=actor)
 
-    def _may(self, verb: Verb, standing: SourceStatus) -> bool:
-        return self.rights.may(verb, Traits(standing.binding.team))
+    def _may(self, verb: Verb, status: SourceStatus) -> bool:
+        return self.rights.may(verb, Traits(status.binding.team))
 
 
 def _others(every: Sequence[ClusterView], shown: Sequence[ClusterView]) -> re.Pattern[str] | None:

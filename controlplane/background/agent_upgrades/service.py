@@ -57,7 +57,7 @@ class AgentReleaseStatus:
 class Agents(Protocol):
     """What people ask of agents; `AgentReleaseService` is one."""
 
-    def standing(self) -> AgentReleaseStatus: ...
+    def status(self) -> AgentReleaseStatus: ...
 
     def publish(self, version: str, builds: Sequence[Offered], *, notes: str, actor: str, command_id: str) -> str: ...
 
@@ -75,7 +75,7 @@ class AgentReleaseService:
     ring: Callable[[], None] = field(default=lambda: None)
     """Asks for a look soon."""
 
-    def standing(self) -> AgentReleaseStatus:
+    def status(self) -> AgentReleaseStatus:
         """As of now; the reports of the whole fleet in one read."""
         keeper = self.keeper
         fold, now = keeper.fold(), keeper.clock()

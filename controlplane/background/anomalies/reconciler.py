@@ -256,9 +256,9 @@ def facts_of(view: ClusterView, fold: AnomalyFold, made: Sequence[AnomalyChange]
     """The facts that record these changes."""
     count = fold.found
     for change in made:
-        finding, standing = change.finding, change.standing
+        finding, status = change.finding, change.status
         if change.anomaly is not None:
-            yield facts.AnomalyChanged(change.anomaly.id, standing.state.value, standing.words)
+            yield facts.AnomalyChanged(change.anomaly.id, status.state.value, status.words)
             continue
         count += 1
         yield facts.AnomalyFound(
@@ -267,8 +267,8 @@ def facts_of(view: ClusterView, fold: AnomalyFold, made: Sequence[AnomalyChange]
             kind=finding.kind.value,
             subject=finding.subject,
             reason=finding.reason,
-            state=standing.state.value,
-            words=standing.words,
+            state=status.state.value,
+            words=status.words,
         )
 
 

@@ -41,7 +41,7 @@ class DriftPorts:
     jobs: JobStore
     latest: LatestStore
     runner: AuditRunner
-    standing: Callable[[ClusterView, Place], Resources]
+    existing: Callable[[ClusterView, Place], Resources]
     """All that stands of a cluster in a place."""
     clock: Clock
     epoch: Callable[[], Epoch]
@@ -212,7 +212,7 @@ def _of_cluster(ports: DriftPorts, view: ClusterView, place: Place) -> _Due:
         view.uid,
         str(place),
         is_free=lambda: not has_work(view),
-        audit=lambda job_id: CloudAudit(job_id, ports.standing(view, place)),
+        audit=lambda job_id: CloudAudit(job_id, ports.existing(view, place)),
     )
 
 

@@ -24,36 +24,36 @@ class CommitReport:
     mark: str = ""
 
 
-def verdict_of(standing: SourceStatus, *, portal: str, longest: int) -> CommitReport | None:
+def verdict_of(source: SourceStatus, *, portal: str, longest: int) -> CommitReport | None:
     """None where the last look saw no commit: a repository that cannot be reached says nothing of its commits.
 
     `portal` is what the portal's addresses begin with, "" where people elsewhere cannot reach it. `longest` is how many
     characters a description may have.
     """
-    if not standing.tip or not standing.is_reached or standing.state == UNKNOWN:
+    if not source.tip or not source.is_reached or source.state == UNKNOWN:
         return None
-    name = standing.binding.name
-    state, words = _words(standing)
+    name = source.binding.name
+    state, words = _words(source)
     link = f"{portal}/sources#{name}" if portal else ""
     status = CommitStatus(state, _cut(words, longest), f"kedge/{name}", link)
-    wrong = [p for p in standing.problems if p.is_error and not waits_for_somebody(p)]
-    if standing.state != REFUSED or not wrong:
-        return CommitReport(standing.tip, status)
+    wrong = [p for p in source.problems if p.is_error and not waits_for_somebody(p)]
+    if source.state != REFUSED or not wrong:
+        return CommitReport(source.tip, status)
     lines = [_plain(f"{p.where}: {p.code}: {p.message}. {p.fix}") for p in wrong]
     digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:12]
     mark = f"<!-- kedge {name} {digest} -->"
-    return CommitReport(standing.tip, status, _comment(standing, lines, mark, link), mark)
+    return CommitReport(source.tip, status, _comment(source, lines, mark, link), mark)
 
 
-def _words(standing: SourceStatus) -> tuple[State, str]:
-    in_force = counted(len(standing.clusters), "cluster")
-    if standing.state == SYNCED:
+def _words(source: SourceStatus) -> tuple[State, str]:
+    in_force = counted(len(source.clusters), "cluster")
+    if source.state == SYNCED:
         return "success", f"{in_force} in force"
-    if standing.state == REFUSED:
-        return _refused([p for p in standing.problems if p.is_error], in_force)
-    if standing.reason == NOT_DECLARED:
-        return "success", f"{in_force} in force; without a file, and as they were: {', '.join(standing.missing)}"
-    return "failure", f"{standing.reason}: {standing.message}"
+    if source.state == REFUSED:
+        return _refused([p for p in source.problems if p.is_error], in_force)
+    if source.reason == NOT_DECLARED:
+        return "success", f"{in_force} in force; without a file, and as they were: {', '.join(source.missing)}"
+    return "failure", f"{source.reason}: {source.message}"
 
 
 def _refused(errors: Sequence[Problem], in_force: str) -> tuple[State, str]:
@@ -70,11 +70,11 @@ def _places(problems: Sequence[Problem]) -> str:
     return "; ".join(f"{p.file}:{p.line} {p.code}" for p in problems)
 
 
-def _comment(standing: SourceStatus, lines: Sequence[str], mark: str, link: str) -> str:
+def _comment(source: SourceStatus, lines: Sequence[str], mark: str, link: str) -> str:
     """Indented, so that nothing in it is taken for markup, and nobody is called by what a file says."""
     shown = [f"    {line}" for line in lines[:_MOST_LINES]]
     more = [f"    and {len(lines) - _MOST_LINES} more"] if len(lines) > _MOST_LINES else []
-    head = f"Kedge, `{git_source(standing.binding.name)}`: {counted(len(lines), 'error')}. The last good specs stay."
+    head = f"Kedge, `{git_source(source.binding.name)}`: {counted(len(lines), 'error')}. The last good specs stay."
     return "\n".join([mark, head, "", *shown, *more, *(["", link] if link else [])])
 
 

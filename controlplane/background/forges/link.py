@@ -26,7 +26,7 @@ class ForgeLink:
 def link_of(
     binding: GitBinding,
     forge: ForgeBinding,
-    standing: Callable[[], SourceStatus | None],
+    status: Callable[[], SourceStatus | None],
     *,
     portal: str,
     clock: Clock,
@@ -34,7 +34,7 @@ def link_of(
 ) -> ForgeLink:
     """The forge of a binding; nothing is asked of it yet."""
     made = forge_of(binding, forge, clock=clock, egress=egress)
-    return ForgeLink(forge, made, StatusReconciler(made, standing, portal=portal, clock=clock))
+    return ForgeLink(forge, made, StatusReconciler(made, status, portal=portal, clock=clock))
 
 
 def forge_of(binding: GitBinding, forge: ForgeBinding, *, clock: Clock, egress: Egress) -> Forge:

@@ -38,8 +38,8 @@ class ForgeStatus:
 class StatusReconciler:
     """Of one binding. `poll` is a look at the board; it calls the forge only where that has something new to hear."""
 
-    def __init__(self, forge: Forge, standing: Callable[[], SourceStatus | None], *, portal: str, clock: Clock) -> None:
-        self._forge, self._standing, self._portal, self._clock = forge, standing, portal, clock
+    def __init__(self, forge: Forge, status: Callable[[], SourceStatus | None], *, portal: str, clock: Clock) -> None:
+        self._forge, self._status, self._portal, self._clock = forge, status, portal, clock
         self._lock = threading.Lock()
         self._said: CommitReport | None = None
         self._attempts = 0
@@ -47,8 +47,8 @@ class StatusReconciler:
 
     def poll(self) -> None:
         """Says it where it is not said yet. What the forge does is never raised: it is told by `told`."""
-        standing = self._standing()
-        wanted = None if standing is None else self._verdict(standing)
+        status = self._status()
+        wanted = None if status is None else self._verdict(status)
         if wanted is None or self._is_said(wanted) or self._is_early():
             return
         try:
@@ -65,8 +65,8 @@ class StatusReconciler:
         with self._lock:
             return self._told
 
-    def _verdict(self, standing: SourceStatus) -> CommitReport | None:
-        return verdict_of(standing, portal=self._portal, longest=self._forge.longest_description)
+    def _verdict(self, status: SourceStatus) -> CommitReport | None:
+        return verdict_of(status, portal=self._portal, longest=self._forge.longest_description)
 
     def _say(self, wanted: CommitReport) -> None:
         shown = self._forge.status(wanted.commit, wanted.status.context)

@@ -98,16 +98,16 @@ class CommitReader:
         return SourceFile(entry.path, (), (problem,)) if problem is not None else None
 
 
-def settle(files: Iterable[SourceFile], standing: Mapping[str, str]) -> tuple[SourceFile, ...]:
+def settle(files: Iterable[SourceFile], in_force: Mapping[str, str]) -> tuple[SourceFile, ...]:
     """Refuses the second of two files that declare one cluster: first is the one in force, else the first by path.
 
-    `standing` is the path in force by name of cluster.
+    `in_force` is the path in force by name of cluster.
     """
     by_path = {file.path: file for file in files}
     first: dict[str, str] = {}
     for path in sorted(by_path):
         for name in by_path[path].names:
-            if standing.get(name) == path or name not in first:
+            if in_force.get(name) == path or name not in first:
                 first[name] = path
     return tuple(_without_taken(file, first) for file in by_path.values())
 

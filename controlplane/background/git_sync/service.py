@@ -33,12 +33,12 @@ class SourceService:
     ring: Callable[[str], bool]
     reaches_leader: bool = False
 
-    def standings(self, *, leads: bool = True) -> list[SourceStatus]:
+    def statuses(self, *, leads: bool = True) -> list[SourceStatus]:
         """Every source. A server that does not lead knows of them what was recorded, and no more."""
         knows = leads or self.reaches_leader
-        return [standing if knows else self._recorded(standing) for standing in self.board.all()]
+        return [status if knows else self._recorded(status) for status in self.board.all()]
 
-    def standing(self, name: str) -> SourceStatus:
+    def status(self, name: str) -> SourceStatus:
         """Raises SourceNotFound."""
         found = self.board.of(name)
         if found is None:
@@ -55,7 +55,7 @@ class SourceService:
 
         Raises SourceNotFound, CommandRefused, StreamConflict.
         """
-        self.standing(name)
+        self.status(name)
         fold = read_source_fold(self.store, SourceFold(name))
         if fold.accepted == commit:
             return f"{commit[:7]} is accepted already"
@@ -67,9 +67,9 @@ class SourceService:
         self.ring(name)
         return f"{commit[:7]} of git:{name} comes into force at the next poll"
 
-    def _recorded(self, standing: SourceStatus) -> SourceStatus:
-        applied = read_source_fold(self.store, SourceFold(standing.binding.name)).applied
-        told = SourceStatus(standing.binding, reason=HELD_BY_LEADER, message="another server leads and polls")
+    def _recorded(self, status: SourceStatus) -> SourceStatus:
+        applied = read_source_fold(self.store, SourceFold(status.binding.name)).applied
+        told = SourceStatus(status.binding, reason=HELD_BY_LEADER, message="another server leads and polls")
         if applied is None:
             return told
         signature = Signature(applied.signed_by)

@@ -49,30 +49,30 @@ class SourceStatus(SourceReport):
 
 
 class SourceStatuses:
-    """The standings of all bindings. Safe for many threads."""
+    """The status of every binding. Safe for many threads."""
 
     def __init__(self, bindings: tuple[GitBinding, ...] = ()) -> None:
         self._lock = threading.Lock()
-        self._standings = {binding.name: SourceStatus(binding) for binding in bindings}
+        self._statuses = {binding.name: SourceStatus(binding) for binding in bindings}
 
     def all(self) -> list[SourceStatus]:
         """By name."""
         with self._lock:
-            return [self._standings[name] for name in sorted(self._standings)]
+            return [self._statuses[name] for name in sorted(self._statuses)]
 
     def of(self, name: str) -> SourceStatus | None:
         """The source of that binding, None where no such binding is set."""
         with self._lock:
-            return self._standings.get(name)
+            return self._statuses.get(name)
 
     def of_source(self, source: str) -> SourceStatus | None:
         """The same by `git:BINDING`."""
         return self.of(binding_of(source))
 
-    def put(self, standing: SourceStatus, *, now: datetime) -> None:
+    def put(self, status: SourceStatus, *, now: datetime) -> None:
         """After a poll. The same state for the same reason keeps its `since`."""
         with self._lock:
-            before = self._standings[standing.binding.name]
-            same = (before.state, before.reason) == (standing.state, standing.reason)
+            before = self._statuses[status.binding.name]
+            same = (before.state, before.reason) == (status.state, status.reason)
             since = before.since if same and before.since is not None else now
-            self._standings[standing.binding.name] = replace(standing, since=since, polled_at=now)
+            self._statuses[status.binding.name] = replace(status, since=since, polled_at=now)

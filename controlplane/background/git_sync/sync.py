@@ -431,7 +431,7 @@ class SourceSync:
     ) -> None:
         now, board = self._parts.clock(), self._parts.board
         before = board.of(self._binding.name) or SourceStatus(self._binding)
-        standing = replace(
+        status = replace(
             before,
             state=state,
             reason=reason,
@@ -440,9 +440,9 @@ class SourceSync:
             is_reached=is_reached,
             applied=self._fold.commit or "",
             reached_at=now if is_reached else before.reached_at,
-            **seen,  # type: ignore[arg-type]  # fields of Standing, all named above
+            **seen,  # type: ignore[arg-type]  # fields of SourceStatus, all named above
         )
-        board.put(standing, now=now)
+        board.put(status, now=now)
 
     def _refuse_if_not_leading(self) -> None:
         if not self._parts.may_act():

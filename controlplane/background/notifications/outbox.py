@@ -51,7 +51,7 @@ class Outbox(Protocol):
     """Contract: tests/contract/test_notice_outbox.py. All raise StoreUnavailable."""
 
     def begin(self, notifier: str, position: int) -> NotifierStatus:
-        """Its standing; one that is new begins behind `position`: nobody is told of what was before it."""
+        """Its status; one that is new begins behind `position`: nobody is told of what was before it."""
 
     def keep(self, notifier: str, upto: int, notices: Sequence[WaitingNotice]) -> None:
         """Notes that events up to `upto` were looked at, with the notices they gave. Twice is once."""
@@ -66,7 +66,7 @@ class Outbox(Protocol):
     def failed(self, notifier: str, position: int, error: str, *, now: datetime, again_at: datetime) -> None:
         """It did not: to be tried again then."""
 
-    def standings(self) -> Mapping[str, NotifierStatus]:
+    def statuses(self) -> Mapping[str, NotifierStatus]:
         """All that ever began, by name."""
 
 
@@ -81,7 +81,7 @@ class SqlOutbox:
         with writing(self._engine) as transaction:
             found = transaction.execute(select(NOTIFIER_STATE).where(NOTIFIER_STATE.c.name == notifier)).one_or_none()
             if found is not None:
-                return _standing(found, _count(transaction, notifier))
+                return _status(found, _count(transaction, notifier))
             new = {"name": notifier, "position": position, "delivered": 0, "dropped": 0, "error": ""}
             transaction.execute(insert(NOTIFIER_STATE).values(**new, failing_since=None, told_at=None))
         return NotifierStatus(position)
@@ -90,8 +90,8 @@ class SqlOutbox:
         """See Outbox."""
         box, state = NOTICE_OUTBOX.c, NOTIFIER_STATE.c
         with writing(self._engine) as transaction:
-            standing = transaction.execute(select(NOTIFIER_STATE).where(state.name == notifier).with_for_update()).one()
-            rows = [_row(notifier, one) for one in notices if one.position > standing.position]
+            status = transaction.execute(select(NOTIFIER_STATE).where(state.name == notifier).with_for_update()).one()
+            rows = [_row(notifier, one) for one in notices if one.position > status.position]
             if rows:
                 transaction.execute(insert(NOTICE_OUTBOX), rows)
             over = max(0, _count(transaction, notifier) - MOST) if rows else 0
@@ -99,7 +99,7 @@ class SqlOutbox:
                 oldest = select(box.position).where(box.notifier == notifier).order_by(box.position).limit(over)
                 gone = [row.position for row in transaction.execute(oldest)]
                 transaction.execute(delete(NOTICE_OUTBOX).where(box.notifier == notifier, box.position.in_(gone)))
-            values = {"position": max(upto, standing.position), "dropped": standing.dropped + over}
+            values = {"position": max(upto, status.position), "dropped": status.dropped + over}
             transaction.execute(update(NOTIFIER_STATE).where(state.name == notifier).values(**values))
 
     def due(self, notifier: str, now: datetime, gathers: timedelta) -> Sequence[WaitingNotice]:
@@ -135,14 +135,14 @@ class SqlOutbox:
             values = {"error": error, "failing_since": func.coalesce(state.failing_since, now)}
             transaction.execute(update(NOTIFIER_STATE).where(state.name == notifier).values(**values))
 
-    def standings(self) -> Mapping[str, NotifierStatus]:
+    def statuses(self) -> Mapping[str, NotifierStatus]:
         """See Outbox."""
         box = NOTICE_OUTBOX.c
         with reading(self._engine) as connection:
             counts = select(box.notifier, func.count().label("waiting")).group_by(box.notifier)
             waiting = {row.notifier: row.waiting for row in connection.execute(counts)}
             found = connection.execute(select(NOTIFIER_STATE)).all()
-        return {row.name: _standing(row, waiting.get(row.name, 0)) for row in found}
+        return {row.name: _status(row, waiting.get(row.name, 0)) for row in found}
 
 
 def together(oldest: Sequence[WaitingNotice], now: datetime, gathers: timedelta) -> Sequence[WaitingNotice]:
@@ -163,6 +163,6 @@ def _row(notifier: str, one: WaitingNotice) -> dict[str, object]:
     return {"notifier": notifier, "position": one.position, "notice": notice, "attempts": 0, "again_at": None}
 
 
-def _standing(row: Row[tuple[object, ...]], waiting: int) -> NotifierStatus:
+def _status(row: Row[tuple[object, ...]], waiting: int) -> NotifierStatus:
     told = {name: getattr(row, name) for name in ("delivered", "dropped", "error", "failing_since", "told_at")}
     return NotifierStatus(row.position, waiting, **told)

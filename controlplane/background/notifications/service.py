@@ -20,7 +20,7 @@ class NotifierTold:
     """One notifier: what it is set to, and how it does; None before its first look at the events."""
 
     binding: NotifierBinding
-    standing: NotifierStatus | None
+    status: NotifierStatus | None
 
 
 class Notifiers(Protocol):
@@ -47,8 +47,8 @@ class NotifierService:
 
     def all(self) -> Sequence[NotifierTold]:
         """See Notifiers."""
-        standings = self._outbox.standings()
-        return [NotifierTold(b, standings.get(b.name)) for b in sorted(self._bindings, key=lambda b: b.name)]
+        statuses = self._outbox.statuses()
+        return [NotifierTold(b, statuses.get(b.name)) for b in sorted(self._bindings, key=lambda b: b.name)]
 
     def test(self, name: str) -> None:
         """See Notifiers."""

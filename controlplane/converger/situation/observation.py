@@ -18,7 +18,7 @@ from controlplane.cluster.observed.networks import NetworkAwaited
 from controlplane.cluster.observed.traffic import UNKNOWN, Traffic
 from controlplane.cluster.views.running_settings import SettingStage
 from controlplane.converger.situation.placement import PlacementSeen
-from controlplane.kafka.zookeeper.locks import Standing
+from controlplane.kafka.zookeeper.locks import LockStatus
 from controlplane.kafka.zookeeper.registry import RegistrySeen
 from planner.drain.plan import DrainPlan
 from planner.observed import KafkaSnapshot, SettingSeen
@@ -157,7 +157,7 @@ class ZooKeeperSeen:
     """Until it is fixed: the cluster id the ensemble holds, "" for none; None: not known."""
     registry: RegistrySeen | None = None
     """While the cluster migrates to KRaft: who leads by ZooKeeper's word, and what the migration has kept there."""
-    restart_lock: Standing = "lost"
+    restart_lock: LockStatus = "lost"
     """Whether this server holds the lock restarts are made under."""
     protocols: Mapping[int, str] | None = None
     """While a broker is of a later release than the spec: the protocol version each broker that answered runs with, by

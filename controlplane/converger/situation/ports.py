@@ -12,7 +12,7 @@ from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.situation.observation import InventorySeen
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.kafka.gateway import KafkaGateway
-from controlplane.kafka.zookeeper.locks import Standing
+from controlplane.kafka.zookeeper.locks import LockStatus
 from controlplane.kafka.zookeeper.registry import RegistrySeen
 from controlplane.storage.job_store import JobStore
 from controlplane.storage.latest_values import LatestStore
@@ -61,7 +61,7 @@ class Runner(Protocol):
 class RestartLock(Protocol):
     """ZooKeeper mode: the lock of each cluster that its restarts are made under, held by this server's sessions."""
 
-    def standing(self, view: ClusterView) -> Standing:
+    def status(self, view: ClusterView) -> LockStatus:
         """From memory, without a call."""
 
     def take(self, view: ClusterView, why: str) -> str:
@@ -74,7 +74,7 @@ class RestartLock(Protocol):
 class NoRestartLock:
     """Where no cluster has a ZooKeeper."""
 
-    def standing(self, view: ClusterView) -> Standing:
+    def status(self, view: ClusterView) -> LockStatus:
         return "lost"
 
     def take(self, view: ClusterView, why: str) -> str:

@@ -16,7 +16,7 @@ from providers.base import CloudInstance, CloudProvider, CloudVolume, InstanceSt
 from providers.errors import AuthFailed, NotPermitted, ProviderError
 from providers.notices import MaintenanceNotice
 from providers.tf.abilities import SharesCalls
-from providers.twins import keeper, standing
+from providers.twins import existing, keeper
 
 Cloud = Callable[[str], CloudProvider]
 
@@ -88,7 +88,7 @@ class ListedInventory:
                 continue
             announced = self._notices.of(place.listing.place)
             gone |= {i.key for i in listed if i.state is InstanceState.GONE}
-            for key, carrying in standing(listed).items():
+            for key, carrying in existing(listed).items():
                 own = _own(view, key, carrying)
                 if own is not None:
                     instances[key] = own

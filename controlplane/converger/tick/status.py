@@ -59,7 +59,7 @@ class LoopStatus:
 class LoopService(Protocol):
     """Where it is asked for; `ServerLoop` is one."""
 
-    def standing(self) -> LoopStatus:
+    def status(self) -> LoopStatus:
         """As it is now. Raises StoreUnavailable."""
 
 
@@ -93,7 +93,7 @@ class ServerLoop:
     tagged: Callable[[], Sequence[TaggedVms]] = tuple
     pipeline: Callable[[], PipelineStatus | None] = lambda: None
 
-    def standing(self) -> LoopStatus:
+    def status(self) -> LoopStatus:
         """See LoopService."""
         position = self.ticked.position  # before the head: a lag is never made too small
         return LoopStatus(

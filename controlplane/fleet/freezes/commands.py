@@ -54,7 +54,7 @@ class FreezeStatus:
 class Freezes(Protocol):
     """What people ask of freezes; `FreezeService` is one."""
 
-    def standing(self) -> FreezeStatus: ...
+    def status(self) -> FreezeStatus: ...
 
     def declare(self, wanted: WantedFreeze, *, actor: str, command_id: str) -> FreezeAnswer: ...
 
@@ -71,7 +71,7 @@ class FreezeService:
     catch_up: Callable[[], None]
     clock: Clock
 
-    def standing(self) -> FreezeStatus:
+    def status(self) -> FreezeStatus:
         """As of now."""
         self.catch_up()
         declared = tuple(self.keeper.fold().by_id.values())

@@ -35,7 +35,7 @@ class RevisionStatus:
     left: tuple[ClusterAt, ...]
 
 
-def standings(
+def statuses(
     catalogue: Catalogue,
     views: Iterable[ClusterView],
     offer: Callable[[ClusterView], ImageOffer],
@@ -45,10 +45,10 @@ def standings(
     living = [v for v in views if v.document is not None and not v.deleted and v.alive()]
     offers = {v.uid: offer(v) for v in living}
     numbers = {v.uid: [_number(v, revision_of(i)) for i in v.alive()] for v in living}
-    return tuple(_standing(revision, living, offers, numbers, said) for revision in catalogue.listed())
+    return tuple(_status(revision, living, offers, numbers, said) for revision in catalogue.listed())
 
 
-def _standing(
+def _status(
     revision: Revision,
     views: Iterable[ClusterView],
     offers: Mapping[ClusterUid, ImageOffer],

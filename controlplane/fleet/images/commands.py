@@ -6,7 +6,7 @@ from typing import Protocol
 
 from controlplane.cluster.commands import CommandRefused
 from controlplane.cluster.view import ClusterView
-from controlplane.fleet.images.adoption import RevisionStatus, standings
+from controlplane.fleet.images.adoption import RevisionStatus, statuses
 from controlplane.fleet.images.fold import Catalogue, Revision
 from controlplane.fleet.images.state import ImageCache
 from controlplane.fleet.stream_command import recorded_once
@@ -30,7 +30,7 @@ class Published:
 class Images(Protocol):
     """What people ask of the catalogue; `ImageService` is one."""
 
-    def standings(self) -> tuple[RevisionStatus, ...]: ...
+    def statuses(self) -> tuple[RevisionStatus, ...]: ...
 
     def publish(self, wanted: facts.ImagePublished, *, actor: str, command_id: str) -> Published: ...
 
@@ -48,11 +48,11 @@ class ImageService:
     catch_up: Callable[[], None]
     clock: Clock
 
-    def standings(self) -> tuple[RevisionStatus, ...]:
+    def statuses(self) -> tuple[RevisionStatus, ...]:
         """All revisions, the newest first."""
         self.catch_up()
         now = self.clock()
-        return standings(self.keeper.catalogue(), self.views(), lambda v: self.keeper.offer(v, now), self.said)
+        return statuses(self.keeper.catalogue(), self.views(), lambda v: self.keeper.offer(v, now), self.said)
 
     def publish(self, wanted: facts.ImagePublished, *, actor: str, command_id: str) -> Published:
         """Publishes a revision; number 0 takes the next one. Idempotent by `command_id`, and by content: the newest

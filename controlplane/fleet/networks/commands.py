@@ -43,7 +43,7 @@ class Networks(Protocol):
 
     def planned(self, view: ClusterView) -> tuple[str, ...]: ...
 
-    def standings(self) -> tuple[NetworkStatus, ...]: ...
+    def statuses(self) -> tuple[NetworkStatus, ...]: ...
 
     def audits_for(self, view: ClusterView) -> Mapping[Place, AuditNoted | None]: ...
 
@@ -74,11 +74,11 @@ class NetworkService:
         it."""
         return self.keeper.planned(view, self.views())
 
-    def standings(self) -> tuple[NetworkStatus, ...]:
+    def statuses(self) -> tuple[NetworkStatus, ...]:
         """All that are not removed, by place and name."""
         wants = self.keeper.wants(self.views())
         found = []
-        for network in self.keeper.view().standing():
+        for network in self.keeper.view().existing():
             clusters = wants[network.place].clusters if network.place in wants else ()
             error = network.work.message if network.work is not None else ""
             audit = self._audit(network)
@@ -148,12 +148,12 @@ class NetworkService:
 
     def _named(self, name: str, account: str, region: str) -> NetworkView:
         """The one a person means. Raises `CommandRefused` when there is none, or several and nothing says which."""
-        there = [n for n in self.keeper.view().standing() if n.name == name]
+        there = [n for n in self.keeper.view().existing() if n.name == name]
         meant = [n for n in there if account in ("", n.place.account) and region in ("", n.place.region)]
         if len(meant) == 1:
             return meant[0]
         if not meant:
-            known = ", ".join(f"{n.name} in {n.place}" for n in self.keeper.view().standing()) or "none"
+            known = ", ".join(f"{n.name} in {n.place}" for n in self.keeper.view().existing()) or "none"
             raise CommandRefused(
                 "network-not-found", f"there is no such network {name!r}; Kedge made {known}", "`kedge networks`"
             )

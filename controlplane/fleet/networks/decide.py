@@ -109,7 +109,7 @@ def decide_networks(view: NetworksView, fleet: NetworkFleet) -> Decision:
     events: list[object] = []
     problems: dict[Place, str] = {}
     cidrs = view.cidrs()
-    for network in view.standing():
+    for network in view.existing():
         try:
             events += _of_network(network, fleet, cidrs)
         except TooManyZones as error:
@@ -117,11 +117,11 @@ def decide_networks(view: NetworksView, fleet: NetworkFleet) -> Decision:
     try:
         events += _wanted(view, fleet)
     except (PoolExhausted, TooManyZones) as error:
-        for place in fleet.wants.keys() - {n.place for n in view.standing()}:
+        for place in fleet.wants.keys() - {n.place for n in view.existing()}:
             problems[place] = str(error)
     if events:
         return Decision(tuple(events), problems=problems)
-    starts = tuple((n, n.work) for n in view.standing() if n.work is not None and _is_due(n, n.work, fleet))
+    starts = tuple((n, n.work) for n in view.existing() if n.work is not None and _is_due(n, n.work, fleet))
     return Decision(starts=starts, problems=problems)
 
 
@@ -270,11 +270,11 @@ def _left(network: NetworkView, leaving: LeavingCluster | None) -> tuple[object,
     return (facts.NetworkRemovalRequested(network.id, network.name, reason),)
 
 
-def _peers_no_more(network: NetworkView, standing: Collection[str]) -> Iterator[object]:
+def _peers_no_more(network: NetworkView, existing: Collection[str]) -> Iterator[object]:
     """A network no living cluster names stays as it is, but lets in nobody elsewhere; while VMs were left standing in
     it, those networks that stand: the addresses of one that was removed are given again one day."""
     access = network.access
-    kept = tuple(peer for peer in access.peers if peer in standing)
+    kept = tuple(peer for peer in access.peers if peer in existing)
     if kept != access.peers:
         yield change_of(network, replace(access, peers=kept), "no cluster is both here and there")
 
@@ -336,7 +336,7 @@ def _outcome(network: NetworkView, work: NetworkWork, job: JobSeen) -> object:
 def _wanted(view: NetworksView, fleet: NetworkFleet) -> Iterator[object]:
     """Networks that are named and do not exist. Each gets its addresses here, for as long as it stands."""
     taken, count = [*view.taken(), *fleet.pool.reserved], len(view.networks)
-    missing = sorted(fleet.wants.keys() - {n.place for n in view.standing()}, key=lambda p: (str(p), p.network))
+    missing = sorted(fleet.wants.keys() - {n.place for n in view.existing()}, key=lambda p: (str(p), p.network))
     cidrs = dict(view.cidrs())
     for place in missing:
         cidr = next_cidr(fleet.pool.cidr, fleet.pool.prefix, taken)

@@ -96,14 +96,14 @@ class NetworksView:
     networks: Mapping[str, NetworkView] = field(default_factory=lambda: MappingProxyType({}))
     unreadable: str = ""
 
-    def standing(self) -> tuple[NetworkView, ...]:
+    def existing(self) -> tuple[NetworkView, ...]:
         """Those that are not removed, by place and name."""
         there = (n for n in self.networks.values() if n.state is not NetworkState.REMOVED)
         return tuple(sorted(there, key=lambda n: (str(n.place), n.name)))
 
     def at(self, place: Place) -> NetworkView | None:
         """The network of that place and name, None when there is none."""
-        return next((n for n in self.standing() if n.place == place), None)
+        return next((n for n in self.existing() if n.place == place), None)
 
     def settings_of(self, place: Place) -> Mapping[str, Any] | None:
         """What providers are told of a place's network: see `MadeNetworks`."""
@@ -112,14 +112,14 @@ class NetworksView:
 
     def taken(self) -> tuple[IPv4Network, ...]:
         """Addresses that are given to nobody: those of networks that stand, and those some firewall lets in still."""
-        standing = self.standing()
-        own = {n.cidr for n in standing}
-        let_in = {IPv4Network(peer) for n in standing for peer in n.known_peers()}
-        return (*(n.cidr for n in standing), *sorted(let_in - own))
+        existing = self.existing()
+        own = {n.cidr for n in existing}
+        let_in = {IPv4Network(peer) for n in existing for peer in n.known_peers()}
+        return (*(n.cidr for n in existing), *sorted(let_in - own))
 
     def cidrs(self) -> Mapping[Place, str]:
         """The addresses of each network that stands."""
-        return {n.place: str(n.cidr) for n in self.standing()}
+        return {n.place: str(n.cidr) for n in self.existing()}
 
 
 def evolve(view: NetworksView, recorded: envelope.Recorded) -> NetworksView:

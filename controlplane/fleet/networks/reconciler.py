@@ -187,7 +187,7 @@ class NetworkReconciler:
         """Those that stand, for who looks at them beside the ticks."""
         return tuple(
             NetworkAtRest(self._as_it_is(n), n.work is None, n.changed_at or n.requested_at)
-            for n in self.view().standing()
+            for n in self.view().existing()
             if n.is_ready
         )
 
@@ -232,8 +232,8 @@ class NetworkReconciler:
 
     def _decide(self, wants: Mapping[Place, decide.Want], views: Sequence[ClusterView]) -> decide.Decision:
         known = self.view()
-        working = [n for n in known.standing() if n.work is not None]
-        if not working and not wants and not known.standing():
+        working = [n for n in known.existing() if n.work is not None]
+        if not working and not wants and not known.existing():
             return decide.Decision()
         jobs = {n.work.job: self._ports.jobs.get(ids.IntentId(n.work.job)) for n in working if n.work}
         fleet = decide.NetworkFleet(
@@ -244,8 +244,8 @@ class NetworkReconciler:
             since=self._since,
             jobs={job_id: job_seen(job) for job_id, job in jobs.items() if job is not None},
             busy=frozenset(n.id for n in working if self._is_busy(n)),
-            left=self._left_by(views, wants) if any(n.place not in wants for n in known.standing()) else {},
-            retained=_retained(views) if any(n.access.peers for n in known.standing()) else frozenset(),
+            left=self._left_by(views, wants) if any(n.place not in wants for n in known.existing()) else {},
+            retained=_retained(views) if any(n.access.peers for n in known.existing()) else frozenset(),
             servers=self._servers(),
             occupied={n.id: self._occupants(n, views) for n in working if n.state is fold.NetworkState.REMOVING},
         )

@@ -21,7 +21,7 @@ from controlplane.kafka.zookeeper.sessions import CONNECT_S, SESSION_S, faults, 
 RESTART = "restart"
 _ROOT = "/kedge/locks"
 
-Standing: TypeAlias = Literal["held", "unsure", "lost"]
+LockStatus: TypeAlias = Literal["held", "unsure", "lost"]
 """`held` by a session that is connected; `unsure` while it is not (it may still live); `lost` or never taken."""
 
 
@@ -46,7 +46,7 @@ class Locks(Protocol):
     def take(self, name: str, *, why: str) -> Taken | HeldBy:
         """Now or not at all; taking what one holds is fine. Raises ZooKeeperUnavailable."""
 
-    def standing(self, name: str) -> Standing:
+    def status(self, name: str) -> LockStatus:
         """From memory, without a call."""
 
     def release(self, name: str) -> None:
@@ -56,9 +56,9 @@ class Locks(Protocol):
         """End the session: all its locks are free at once."""
 
 
-def may_begin(standing: Standing, name: str = RESTART) -> Gate:
+def may_begin(status: LockStatus, name: str = RESTART) -> Gate:
     """Whether a new step may begin under the lock. A step that runs is not asked about: it ends as it began."""
-    match standing:
+    match status:
         case "held":
             return Gate(True, f"the {name} lock is held")
         case "unsure":
@@ -108,7 +108,7 @@ class KazooLocks:
                 return Taken(stat.czxid)
         raise ZooKeeperUnavailable(what=what, where=self._cluster, why="it changed hands three times meanwhile")
 
-    def standing(self, name: str) -> Standing:
+    def status(self, name: str) -> LockStatus:
         taken_in, client = self._sessions.get(name), self._client
         if taken_in is None or client is None or self._session_id(client) not in (taken_in, 0):
             return "lost"

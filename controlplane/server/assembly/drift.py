@@ -13,7 +13,7 @@ from controlplane.cluster.observed.cloud_drift import DRIFTS
 from controlplane.cluster.observed.network_audits import NetworkAtRest
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
-from controlplane.converger.questions.clouds.rendering import standing
+from controlplane.converger.questions.clouds.rendering import existing_resources
 from controlplane.converger.situation.ports import Ports
 from controlplane.fleet.ports import FoldedFleet
 from controlplane.runtime.polling import Leadership, Poller
@@ -51,7 +51,7 @@ def drift_of(
             jobs=ports.jobs,
             latest=ports.latest,
             runner=runner,
-            standing=partial(_standing, ports),
+            existing=partial(_existing, ports),
             networks=networks,
             clock=ports.clock,
             epoch=ports.epoch,
@@ -86,8 +86,8 @@ def run_audit(
     return {"resources": found.resources, "drifts": DRIFTS.dump_python(found.drifts, mode="json")}
 
 
-def _standing(ports: Ports, view: ClusterView, place: Place) -> Resources:
+def _existing(ports: Ports, view: ClusterView, place: Place) -> Resources:
     def boot_data(instance: InstanceView) -> str:
         return ports.boot_data(view.uid, instance.node, instance.planned.generation, instance.intent)
 
-    return standing(view, place, installation_id=ports.installation_id, boot_data=boot_data)
+    return existing_resources(view, place, installation_id=ports.installation_id, boot_data=boot_data)

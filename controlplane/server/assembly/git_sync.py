@@ -41,8 +41,8 @@ class Sources:
 
     def ring_all(self) -> None:
         """Whoever begins to lead looks at once."""
-        for standing in self.service.board.all():
-            self.poller.ring(standing.binding.name)
+        for status in self.service.board.all():
+            self.poller.ring(status.binding.name)
 
 
 def sources_of(

@@ -24,7 +24,7 @@ from controlplane.server.rebuild.instances import (
 )
 from controlplane.server.rebuild.refusals import finalised_level, identity_refusals, place_refusals
 from controlplane.server.rebuild.remarks import remarks_on_kafka, remarks_on_release, remarks_on_vms
-from controlplane.server.rebuild.status import standing_of
+from controlplane.server.rebuild.status import status_of
 from controlplane.storage.streams import cluster_stream
 from events import facts
 from events.envelope import Recorded
@@ -152,17 +152,17 @@ def _adopted(
 ) -> facts.InstanceAdopted:
     planned = placed[vm.key].planned
     siblings = [p.planned for k, p in placed.items() if k != vm.key and p.planned.node == planned.node]
-    standing = standing_of(found, vm, planned, siblings)
+    status = status_of(found, vm, planned, siblings)
     start = vm.service.start_id.rpartition("-")[2] if vm.service else ""
     return facts.InstanceAdopted(
         planned=planned,
         intent=vm.seen.intent_id,
         cloud_id=vm.seen.id,
         address=vm.seen.address or "",
-        phase=str(standing.phase),
+        phase=str(status.phase),
         starts=int(start) if start.isdecimal() else 1,
-        bound=standing.bound,
-        drained=standing.drained,
+        bound=status.bound,
+        drained=status.drained,
         size=_size(vm, desired),
     )
 

@@ -18,7 +18,7 @@ class InstanceStatus:
     drained: bool
 
 
-def standing_of(
+def status_of(
     found: FoundCluster, vm: FoundVm, planned: facts.PlannedInstance, siblings: Sequence[facts.PlannedInstance]
 ) -> InstanceStatus:
     """`siblings` are the other instances of its node.

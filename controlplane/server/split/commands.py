@@ -92,9 +92,9 @@ class PortalAgents:
 
     service: AgentReleaseService
 
-    def standing(self) -> AgentReleaseStatus:
+    def status(self) -> AgentReleaseStatus:
         """See Agents."""
-        return self.service.standing()
+        return self.service.status()
 
     def publish(self, version: str, builds: Sequence[Offered], *, notes: str, actor: str, command_id: str) -> str:
         """See Agents. Raises CommandRefused."""

@@ -69,7 +69,7 @@ class LoopTeller:
             poisoned=tuple(loop.ticked.poisoned()),
             tagged=tuple(loop.tagged()),
             progress=dict(loop.progress),
-            sources={standing.binding.name: standing for standing in self.board.all()},
+            sources={status.binding.name: status for status in self.board.all()},
             files=self.files(),
             ca_pem=self.ca_pem,
             pipeline=loop.pipeline(),
@@ -100,7 +100,7 @@ class LoopTeller:
             elif name.startswith(message.DOCTOR):
                 self._watched.add(name.removeprefix(message.DOCTOR))
         for cloud in sorted(self._watched):
-            found = tuple(self.examinations.standing(cloud))
+            found = tuple(self.examinations.results(cloud))
             self._tell(cloud, found, now)
             if not any(one.asking for one in found):
                 self._watched.discard(cloud)

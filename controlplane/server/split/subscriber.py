@@ -107,7 +107,7 @@ class HeardLoop:
     store: EventStore
     jobs: JobStore
 
-    def standing(self) -> LoopStatus:
+    def status(self) -> LoopStatus:
         """See LoopService."""
         word = self.hearing.word
         if word is None:
@@ -128,7 +128,7 @@ class HeardLoop:
 
 
 class ReceivedStatus(SourceStatuses):
-    """The standings of git sources as the loop told them."""
+    """The statuses of git sources as the loop told them."""
 
     def __init__(self, bindings: tuple[GitBinding, ...], hearing: LoopSubscriber) -> None:
         super().__init__(bindings)
@@ -136,7 +136,7 @@ class ReceivedStatus(SourceStatuses):
 
     def all(self) -> list[SourceStatus]:
         """See Board."""
-        return [self._heard(standing) for standing in super().all()]
+        return [self._heard(status) for status in super().all()]
 
     def of(self, name: str) -> SourceStatus | None:
         """See Board."""
@@ -158,7 +158,7 @@ class AskedExaminations:
         self._hearing, self._latest, self._clock = hearing, latest, clock
         self._asked: dict[str, datetime] = {}
 
-    def standing(self, cloud: str = "") -> Sequence[Examination]:
+    def results(self, cloud: str = "") -> Sequence[Examination]:
         """See Examinations. Until the loop has answered it says that it is asking."""
         if cloud and cloud not in names():
             raise CloudUnknown(f"there is no cloud {cloud!r}; there is {', '.join(names())}")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent.documents import DocumentRejected, judge_document
-from agent.four_letters import ServerMode, digest, probe, standing
+from agent.four_letters import ServerMode, digest, probe, server_mode
 from agent.layout import AgentLayout
 from agent.services.launch import KafkaInstallation
 from agent.services.properties import ignored_settings, server_properties
@@ -177,8 +177,8 @@ def test_a_document_that_would_write_other_lines_is_refused(service: ServiceDocu
     assert words in verdict.reason
 
 
-def test_a_leader_tells_its_standing_and_its_numbers() -> None:
-    assert standing(SRVR) == ServerMode("leader", 0x10000001D)
+def test_a_leader_tells_its_mode_and_its_numbers() -> None:
+    assert server_mode(SRVR) == ServerMode("leader", 0x10000001D)
     told = digest(SRVR, MNTR)
     assert (told["serves"], told["leads"], told["observes"]) == (1, 1, 0)
     assert (told["latency_avg_ms"], told["outstanding_requests"], told["sessions"]) == (0.5, 3, 2)
@@ -187,7 +187,7 @@ def test_a_leader_tells_its_standing_and_its_numbers() -> None:
 
 
 def test_a_server_without_a_majority_serves_nobody() -> None:
-    assert standing(NOT_SERVING) == ServerMode("", 0)
+    assert server_mode(NOT_SERVING) == ServerMode("", 0)
     assert digest(NOT_SERVING, NOT_SERVING)["serves"] == 0
 
 

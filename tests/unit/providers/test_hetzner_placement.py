@@ -37,14 +37,14 @@ def test_each_group_of_a_large_cluster_mixes_all_racks() -> None:
 
 
 def test_what_stands_keeps_its_group_and_the_next_joins_its_own() -> None:
-    standing = PlaceLimits(groups={(UID, "n-0.g1"): 13, **{("other", f"x-{n}.g1"): 11 for n in range(5)}})
-    chosen = groups_for(cluster(3), GROUPS, standing)
+    existing = PlaceLimits(groups={(UID, "n-0.g1"): 13, **{("other", f"x-{n}.g1"): 11 for n in range(5)}})
+    chosen = groups_for(cluster(3), GROUPS, existing)
     assert chosen == {"n-0.g1": 13, "n-1.g1": 13, "n-2.g1": 13}
 
 
 def test_clusters_do_not_share_a_group_while_there_is_an_emptier_one() -> None:
-    standing = PlaceLimits(groups={("other", f"x-{n}.g1"): 11 for n in range(3)})
-    assert set(groups_for(cluster(3), GROUPS, standing).values()) == {12}
+    existing = PlaceLimits(groups={("other", f"x-{n}.g1"): 11 for n in range(3)})
+    assert set(groups_for(cluster(3), GROUPS, existing).values()) == {12}
 
 
 @given(st.lists(st.integers(0, 12), min_size=3, max_size=3), st.integers(1, 12))
@@ -76,8 +76,8 @@ def test_an_address_is_one_of_the_range_and_the_same_each_time() -> None:
 
 
 def test_a_node_keeps_what_it_has() -> None:
-    standing = PlaceLimits(addresses={(UID, "c-0"): "10.1.1.77"}, taken=frozenset({"10.1.1.77"}))
-    assert addresses_for(owners("c-0"), RANGE, standing) == {"c-0": "10.1.1.77"}
+    existing = PlaceLimits(addresses={(UID, "c-0"): "10.1.1.77"}, taken=frozenset({"10.1.1.77"}))
+    assert addresses_for(owners("c-0"), RANGE, existing) == {"c-0": "10.1.1.77"}
 
 
 def test_what_another_has_is_passed_over() -> None:

@@ -62,7 +62,7 @@ class Importer(FakeCloud):
         return tuple(Import(in_module(f"a_{word}.{name}", key), found.get(target, f"id-{target}")) for name in names)
 
 
-def standing_with(*parts: object, **more: object) -> Importer:
+def existing_with(*parts: object, **more: object) -> Importer:
     cloud = Importer(**more)  # type: ignore[arg-type]
     cloud.apply(surge(resources(*parts)))  # type: ignore[arg-type]
     return cloud
@@ -85,7 +85,7 @@ def twin(key: str, twin_id: str, **overrides: object) -> CloudInstance:
 
 
 def test_what_a_killed_run_made_is_imported_before_the_same_run() -> None:
-    cloud = standing_with(*BROKER)
+    cloud = existing_with(*BROKER)
     step = import_step(surge(resources(*BROKER, OTHER)), None, cloud)
     assert step is not None
     assert {i.address for i in step.imports} == {
@@ -98,7 +98,7 @@ def test_what_a_killed_run_made_is_imported_before_the_same_run() -> None:
 
 
 def test_addresses_and_bindings_are_imported_too() -> None:
-    step = import_step(surge(resources(*CONTROLLER)), None, standing_with(*CONTROLLER))
+    step = import_step(surge(resources(*CONTROLLER)), None, existing_with(*CONTROLLER))
     assert step is not None
     assert {i.id for i in step.imports} >= {"id-address/c-0", "id-binding/c-0.g1"}
 
@@ -115,14 +115,14 @@ def test_a_run_that_creates_nothing_asks_nobody() -> None:
 
 def test_what_the_state_knows_is_not_imported_again() -> None:
     known = state_of(("a_instance", "instance", "b-0.g1"), ("a_volume", "volume", "b-0.data.v1"))
-    step = import_step(surge(resources(*BROKER)), known, standing_with(*BROKER))
+    step = import_step(surge(resources(*BROKER)), known, existing_with(*BROKER))
     assert step is not None
     assert [i.id for i in step.imports] == ["id-attachment/b-0.g1.data"]
     assert targets_of(step.run.resources) == targets_of(resources(*BROKER))
 
 
 def test_the_rest_of_a_target_of_several_resources_is_imported() -> None:
-    cloud = standing_with(instance("b-0"), parts={"instance": ("instance", "instance_nic")})
+    cloud = existing_with(instance("b-0"), parts={"instance": ("instance", "instance_nic")})
     step = import_step(surge(resources(instance("b-0"))), state_of(("a_instance", "instance_nic", "b-0.g1")), cloud)
     assert step is not None
     assert [i.address for i in step.imports] == ['module.kedge.a_instance.instance["b-0.g1"]']
@@ -163,7 +163,7 @@ def test_a_vm_of_another_intent_is_not_taken() -> None:
 
 
 def test_a_lost_state_is_made_again_from_all_that_stands_before_the_run() -> None:
-    cloud = standing_with(*BROKER, *CONTROLLER, again=frozenset({"attachment/b-0.g1.data"}))
+    cloud = existing_with(*BROKER, *CONTROLLER, again=frozenset({"attachment/b-0.g1.data"}))
     run = replace(surge(resources(OTHER)), adopts=resources(*BROKER, *CONTROLLER))
     step = import_step(run, None, cloud)
     assert step is not None
@@ -173,7 +173,7 @@ def test_a_lost_state_is_made_again_from_all_that_stands_before_the_run() -> Non
 
 
 def test_before_a_run_that_only_deletes_a_lost_state_is_made_again_with_what_is_to_go() -> None:
-    cloud = standing_with(*BROKER, *CONTROLLER)
+    cloud = existing_with(*BROKER, *CONTROLLER)
     before = resources(*BROKER, *CONTROLLER)
     retire = run(RunKind.RETIRE, resources(*CONTROLLER), deletes=targets_of(resources(*BROKER)))
     step = import_step(replace(retire, adopts=before), None, cloud)
@@ -184,7 +184,7 @@ def test_before_a_run_that_only_deletes_a_lost_state_is_made_again_with_what_is_
 
 
 def test_what_an_older_state_lacks_is_imported_before_a_run_that_only_deletes() -> None:
-    cloud = standing_with(*BROKER, OTHER)
+    cloud = existing_with(*BROKER, OTHER)
     older = state_of(
         ("a_instance", "instance", "b-0.g1"),
         ("a_volume", "volume", "b-0.data.v1"),
@@ -198,7 +198,7 @@ def test_what_an_older_state_lacks_is_imported_before_a_run_that_only_deletes() 
 
 
 def test_a_vm_an_earlier_try_of_the_same_run_is_deleting_is_not_taken_back_into_the_state() -> None:
-    cloud = standing_with(OTHER)
+    cloud = existing_with(OTHER)
     cloud.twins = (twin("b-0.g1", "i-ending", state=InstanceState.STOPPING, volumes=("b-0.data.v1",)),)
     known = state_of(("a_instance", "instance", OTHER.key))
     retire = run(RunKind.RETIRE, resources(OTHER), deletes=targets_of(resources(*BROKER)))
@@ -216,7 +216,7 @@ def test_a_state_that_knows_all_that_stands_asks_nobody() -> None:
 
 
 def test_what_is_forgotten_is_not_imported() -> None:
-    cloud = standing_with(*BROKER)
+    cloud = existing_with(*BROKER)
     run = replace(surge(resources(*BROKER)), forget=frozenset({"instance/b-0.g1"}), adopts=resources(*BROKER))
     step = import_step(run, None, cloud)
     assert step is not None

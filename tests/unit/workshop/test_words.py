@@ -45,7 +45,6 @@ LEFT = {
     "shelf": 1,
     "sick": 1,
     "sight": 2,
-    "standing": 43,
     "telling": 2,
     "told": 103,
     "upkeep": 2,

@@ -52,11 +52,11 @@ def terraform_run(
     dead = {i.key for i in view.alive() if i.lost or i.key in gone}
     if kind not in (RunKind.RELEASE, RunKind.GROW, RunKind.TAG):
         dead -= set(intent.keys)
-    standing = [i for i in _standing(view, intent, kind) if i.key not in dead]
+    existing = [i for i in _existing(view, intent, kind) if i.key not in dead]
     forget = frozenset(f for key in dead for f in (f"instance/{key}", *_ties(view.instances[key])))
     # What a retire deletes needs no forgetting: a volume that is gone counts as deleted.
     lost = given_up - set(intent.volumes)
-    untied = [a for i in standing for a in _attachments(i) if a.volume in lost]
+    untied = [a for i in existing for a in _attachments(i) if a.volume in lost]
     forget |= {f"volume/{key}" for key in lost} | {f"attachment/{a.key}" for a in untied}
     return TerraformRun(
         intent_id=intent.id,
@@ -66,14 +66,14 @@ def terraform_run(
             cluster_uid=view.uid,
             cluster_name=view.name,
             place=place,
-            instances=tuple(_instance(view, i, boot_data(i)) for i in standing),
+            instances=tuple(_instance(view, i, boot_data(i)) for i in existing),
             volumes=tuple(v for v in _volumes(view, intent, kind) if v.key not in lost),
             attachments=tuple(
-                a for i in standing if _is_bound(i, intent) for a in _attachments(i) if a.volume not in lost
+                a for i in existing if _is_bound(i, intent) for a in _attachments(i) if a.volume not in lost
             ),
             addresses=_addresses(view, intent, kind),
             bindings=tuple(
-                AddressBinding(i.node, i.key) for i in standing if _owns_address(i) and _is_bound(i, intent)
+                AddressBinding(i.node, i.key) for i in existing if _owns_address(i) and _is_bound(i, intent)
             ),
         ),
         creates=_creates(view, intent, kind),
@@ -108,7 +108,7 @@ def _adopted(
     return _made(view, there, place, installation_id, boot_data)
 
 
-def standing(view: ClusterView, place: Place, *, installation_id: str, boot_data: BootData) -> Resources:
+def existing_resources(view: ClusterView, place: Place, *, installation_id: str, boot_data: BootData) -> Resources:
     """All that stands of a cluster at rest in a place: what its state there holds."""
     here = _only_in(view, place)
     there = [i for i in here.alive() if i.phase is not Phase.REQUESTED and not i.departure.deleted]
@@ -150,7 +150,7 @@ def _volume(view: ClusterView, instance: InstanceView, volume: PlannedVolume) ->
     )
 
 
-def _standing(view: ClusterView, intent: IntentView, kind: RunKind) -> list[InstanceView]:
+def _existing(view: ClusterView, intent: IntentView, kind: RunKind) -> list[InstanceView]:
     """Instances in the rendered set after the run: a surge not yet run is in no set but its own."""
     if kind is RunKind.DESTROY:
         return []

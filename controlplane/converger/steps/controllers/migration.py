@@ -43,7 +43,7 @@ from events import facts
 from events.spec.releases import MIGRATES, metadata_level_of
 from planner.rollout.desired import desired_nodes
 
-_STANDING = (Phase.LAUNCHED, Phase.JOINED)
+_PRESENT = (Phase.LAUNCHED, Phase.JOINED)
 
 
 def cut_step(situation: Situation) -> Decision | None:
@@ -256,7 +256,7 @@ def _left_behind(situation: Situation) -> Decision | None:
     """Who a migration has left without work: controllers at once, since they are stopped; ZooKeeper's servers once the
     roll to the spec takes them out. They are stopped for certain, then retired."""
     there = situation.view.beside_quorum()
-    idle = [i for i in there if i.planned.service == "controller" and not i.departure.drained and i.phase in _STANDING]
+    idle = [i for i in there if i.planned.service == "controller" and not i.departure.drained and i.phase in _PRESENT]
     if idle:
         keys = ", ".join(i.key for i in idle)
         return record(f"{keys} leave: the migration has left them without work", *map(of_no_quorum, idle))

@@ -20,11 +20,11 @@ from planner.rollout.diff import Change
 
 def lock_first(situation: Situation, why: str) -> Decision | None:
     """Takes the lock before a restart. None where one may begin: it is held, or the cluster has no ZooKeeper."""
-    standing = situation.seen.zookeeper.restart_lock
-    if not situation.view.in_zookeeper_mode or standing == "held":
+    status = situation.seen.zookeeper.restart_lock
+    if not situation.view.in_zookeeper_mode or status == "held":
         return None
-    if standing == "unsure":
-        return wait(WaitReason.RESTART_LOCK, may_begin(standing).reason)
+    if status == "unsure":
+        return wait(WaitReason.RESTART_LOCK, may_begin(status).reason)
     return wait(WaitReason.RESTART_LOCK, "taking the restart lock", TakeRestartLock(why), patience_s=60)
 
 

@@ -15,7 +15,7 @@ def zookeeper_of(view: ClusterView, ports: Ports, missing: dict[str, str], *, ka
     return ZooKeeperSeen(
         registered_id=_registered_id(view, ports.zookeeper, missing),
         registry=_registry(view, ports.zookeeper, missing),
-        restart_lock=ports.zookeeper.restart_lock.standing(view) if view.in_zookeeper_mode else "lost",
+        restart_lock=ports.zookeeper.restart_lock.status(view) if view.in_zookeeper_mode else "lost",
         protocols=_protocols(view, ports, missing) if kafka_was_read else None,
     )
 

@@ -14,7 +14,7 @@ from controlplane.background.forges.link import ForgeLink
 from controlplane.background.forges.statuses import ForgeStatus, StatusReconciler
 from controlplane.background.git_sync.service import SourceService
 from controlplane.background.git_sync.signing import Signature
-from controlplane.background.git_sync.status import OUT_OF_SYNC, SourceStatus as SourceStanding, SourceStatuses
+from controlplane.background.git_sync.status import OUT_OF_SYNC, SourceStatus as SourceStatus, SourceStatuses
 from controlplane.background.log_reader.lines import LogLine, LogQuery
 from controlplane.background.log_reader.reading import Cursor, LogPage
 from controlplane.background.notifications.binding import NotifierBinding
@@ -118,7 +118,7 @@ def _with_services(house: House, word: str) -> None:
     """Git sources with their forge, images, freezes."""
     board = SourceStatuses((binding("infra"), binding("teams")))
     problem = Problem(word, 7, 3, "KEDGE-SPEC-001", word, word)
-    standing = SourceStanding(
+    status = SourceStatus(
         binding("teams"),
         state=OUT_OF_SYNC,
         reason=word,
@@ -132,7 +132,7 @@ def _with_services(house: House, word: str) -> None:
         missing=(word,),
         problems=(problem,),
     )
-    board.put(standing, now=house.now)
+    board.put(status, now=house.now)
     keeper = cast(StatusReconciler, ToldForge(word))
     link = ForgeLink(binding("teams"), cast(Forge, None), keeper)  # type: ignore[arg-type]
     sources = SourceService(board, house.store, lambda name: True)

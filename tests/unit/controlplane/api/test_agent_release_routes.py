@@ -91,7 +91,7 @@ def test_only_administrators_publish_and_others_see_their_clusters_alone(house: 
     house.client.post("/v1/agents", json=RELEASE)
     rights = rights_of("user:eve", [Binding("user:eve", Role.OPERATOR, "cluster=other")])
     service = scoped(house.services, rights).fleet.agents
-    assert service.standing().clusters == ()
+    assert service.status().clusters == ()
     for refused in (
         lambda: service.publish("0.3.0", [], notes="", actor="user:eve", command_id="a"),
         lambda: service.withdraw("0.2.0", reason="", actor="user:eve", command_id="b"),

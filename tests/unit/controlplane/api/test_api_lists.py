@@ -182,7 +182,7 @@ def test_pages_are_of_what_the_caller_may_read_alone() -> None:
 
 def test_a_list_nobody_limits_ends_after_a_thousand_and_says_where_it_goes_on() -> None:
     class Many(NoAgents):
-        def standing(self) -> AgentReleaseStatus:
+        def status(self) -> AgentReleaseStatus:
             return AgentReleaseStatus(clusters=tuple(ClusterAgents(f"c{n:04}", "", ()) for n in range(1002)))
 
     house = House()

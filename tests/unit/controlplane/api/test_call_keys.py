@@ -61,8 +61,8 @@ def test_a_key_in_the_words_of_git_keeps_no_commit_out_of_force() -> None:
         for file in git.sync._files(commit)
     ]
     assert git.house.client.post(PAUSE, json={"reason": "x"}, headers=key(wanted.command_id)).status_code == 200
-    standing = git.poll()
-    assert (standing.state, git.view().generation) == ("Synced", 2)
+    status = git.poll()
+    assert (status.state, git.view().generation) == ("Synced", 2)
 
 
 def test_a_source_says_synced_only_when_the_document_is_in_force() -> None:
@@ -73,8 +73,8 @@ def test_a_source_says_synced_only_when_the_document_is_in_force() -> None:
     (file,) = git.sync._files(commit)
     wanted = git.sync._command(file, file.documents[0], git.repository.tip(None), git.view())
     taken(git.house, wanted.command_id, "git:teams")
-    standing = git.poll()
-    assert standing.state == "Refused"
+    status = git.poll()
+    assert status.state == "Refused"
     assert git.view().generation == 1
     assert "SpecRefused" in git.condition()
 

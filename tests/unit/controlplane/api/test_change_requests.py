@@ -59,7 +59,7 @@ def test_a_change_of_a_cluster_becomes_a_pull_request_of_its_file_and_nothing_is
     assert ADS in text, "what others declare in the file stays to the byte"
     scene.push(scene.requested())
     document = scene.git.view().document
-    assert scene.git.standing.state == "Synced"
+    assert scene.git.status.state == "Synced"
     assert document is not None
     assert document.spec.pools[1].size == 4
     assert "clicks" in scene.git.view().topics.by_name
@@ -71,7 +71,7 @@ def test_so_does_a_change_of_a_topic(scene: Scene) -> None:
     (text,) = scene.requested().values()
     assert text.startswith(f"{OURS}---\n{ADS}---\n")
     scene.push(scene.requested())
-    assert scene.git.standing.state == "Synced"
+    assert scene.git.status.state == "Synced"
     assert scene.git.view().topics.by_name["clicks"].declared.partitions == 6
 
 

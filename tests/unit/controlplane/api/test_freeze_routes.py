@@ -164,13 +164,13 @@ def test_of_clusters_that_are_others_nothing_is_told(house: House) -> None:
     everybody.declare(replace(BOTH, reason="search moves"), actor="person:zoe", command_id="a")
     everybody.declare(WantedFreeze(UNTIL, "x", clusters=("search",)), actor="person:zoe", command_id="b")
     everybody.declare(FLEET, actor="person:zoe", command_id="c")
-    standing = of(house, Role.OPERATOR, "team:payments").standing()
-    assert [d.id for d in standing.declared] == ["freeze-3", "freeze-1"]
-    both = standing.declared[1].fact
+    status = of(house, Role.OPERATOR, "team:payments").status()
+    assert [d.id for d in status.declared] == ["freeze-3", "freeze-1"]
+    both = status.declared[1].fact
     assert (both.clusters, both.reason) == (("orders", "another cluster"), "another cluster moves")
-    assert standing.of_settings == ()
+    assert status.of_settings == ()
     with pytest.raises(Forbidden) as refused:
         of(house, Role.OPERATOR, "team:payments").thaw("freeze-1", reason="y", actor="user:ada", command_id="d")
     assert "search" not in str(refused.value)
-    assert len(of(house, Role.VIEWER, "*").standing().declared) == 3
+    assert len(of(house, Role.VIEWER, "*").status().declared) == 3
     assert len(house.store.read_stream(FREEZES)) == 3

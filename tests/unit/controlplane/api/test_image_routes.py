@@ -115,12 +115,12 @@ def test_only_an_administrator_changes_the_catalogue_and_clusters_of_others_are_
     version = house.view().document.spec.kafka.version  # type: ignore[union-attr]
     house.client.post("/v1/images", json={**A_FILE, "kafka": version})
     stranger = scoped(house.services, rights_of("user:eve", [Binding("user:eve", Role.OWNER, "team:search")]))
-    (standing,) = stranger.fleet.images.standings()
-    assert standing.left == ()
+    (status,) = stranger.fleet.images.statuses()
+    assert status.left == ()
     wanted = facts.ImagePublished("4.1.1", 0, (), "", "", "", "", "")
     with pytest.raises(Forbidden):
         stranger.fleet.images.publish(wanted, actor="user:eve", command_id="a")
     with pytest.raises(Forbidden):
         stranger.fleet.images.withdraw(f"{version}-r1", reason="", actor="user:eve", command_id="b")
     reader = scoped(house.services, rights_of("user:eve", [Binding("user:eve", Role.VIEWER, "*")]))
-    assert [c.name for c in reader.fleet.images.standings()[0].left] == ["orders"]
+    assert [c.name for c in reader.fleet.images.statuses()[0].left] == ["orders"]

@@ -98,4 +98,4 @@ def test_who_administers_nothing_changes_no_network_and_sees_no_others(house: Ho
         mine.remove("default", confirm="default", **order)
     with pytest.raises(Forbidden, match="administer networks"):
         mine.repair("default", **order)
-    assert mine.standings() == (), "orders is not a cluster of that house"
+    assert mine.statuses() == (), "orders is not a cluster of that house"

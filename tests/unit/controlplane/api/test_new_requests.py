@@ -53,7 +53,7 @@ def test_a_new_cluster_becomes_a_file_in_the_teams_folder_and_nothing_is_declare
     assert (commit.author, commit.message.splitlines()[0]) == (("ada", "ada@example.org"), "Add clicks")
     assert [v.name for v in scene.git.house.converger.views()] == ["orders"]
     scene.push(files)
-    assert (scene.git.standing.state, scene.git.view("clicks").declaration.source is not None) == ("Synced", True)
+    assert (scene.git.status.state, scene.git.view("clicks").declaration.source is not None) == ("Synced", True)
 
 
 def test_a_topic_goes_to_the_source_of_its_clusters_team(scene: Scene) -> None:
@@ -63,7 +63,7 @@ def test_a_topic_goes_to_the_source_of_its_clusters_team(scene: Scene) -> None:
     files = scene.requested()
     assert "kafka/orders-views.yaml" in files
     scene.push(files)
-    assert scene.git.standing.state == "Synced"
+    assert scene.git.status.state == "Synced"
     assert "views" in scene.git.view().topics.by_name
 
 

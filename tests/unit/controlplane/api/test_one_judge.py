@@ -249,14 +249,14 @@ def _by_git(case: Case, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Answ
     def pushed(house: House) -> None:
         houses.append(GitHouse(house))
         houses[0].push({FILE: case.before})
-        assert not [p for p in houses[0].standing.problems if p.is_error]
+        assert not [p for p in houses[0].status.problems if p.is_error]
 
     house = _prepared(case, monkeypatch, pushed)
     git = houses[0] if houses else GitHouse(house)
     # A source declares all of its files at every commit: what a topic stands beside stays as it is.
     stays = case.before.split("---\n")[0] if case.form is not None and case.form.kind == "topic" else ""
     git.push({FILE: f"{stays}---\n{case.wanted}" if stays else case.wanted})
-    errors = [p for p in git.standing.problems if p.is_error]
+    errors = [p for p in git.status.problems if p.is_error]
     waits = bool(errors) and all(waits_for_somebody(p) for p in errors)
     told = frozenset(p.message for p in errors if not waits_for_somebody(p))
     return Answer(_word(ok=not errors or waits, reserved=waits), told)

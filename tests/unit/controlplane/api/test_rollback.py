@@ -150,7 +150,7 @@ def test_where_the_old_commit_is_gone_the_spec_is_written_anew(scene: Scene) -> 
     assert text.endswith(f"---\n{named('ads')}")
     assert "theirs" not in text
     scene.push({"kafka/all.yaml": text})
-    assert scene.git.standing.state == "Synced"
+    assert scene.git.status.state == "Synced"
     declared = [e for e in scene.git.house.store.read_all() if e.type == "cluster.declared"]
     assert declared[-1].data["document"] == declared[0].data["document"]
 
@@ -175,7 +175,7 @@ def test_without_a_forge_it_is_refused_and_a_dry_run_has_the_file_to_commit() ->
     told = scene.ask(1, dry_run=True).json()
     assert (told["way"], told["path"], told["ok"]) == ("file", "kafka/orders.yaml", True)
     scene.push({"kafka/orders.yaml": told["text"]})
-    assert scene.git.standing.state == "Synced"
+    assert scene.git.status.state == "Synced"
     refused = scene.ask(2)
     assert (refused.status_code, refused.json()["code"]) == (409, "no-forge")
 

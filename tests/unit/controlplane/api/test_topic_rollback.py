@@ -177,7 +177,7 @@ def test_who_comes_from_git_goes_back_by_a_pull_request_in_ones_own_name() -> No
     assert "retention.ms 7200000 -> unset" in commit.message
     assert house.store.head() == head
     scene.push(scene.requested())
-    assert scene.git.standing.state == "Synced"
+    assert scene.git.status.state == "Synced"
     assert declared(house).config == {}
 
 

@@ -187,7 +187,7 @@ def test_names_in_dns_are_kept_past_a_cluster_whose_records_make_no_sense() -> N
 def test_audits_start_past_a_cluster_whose_resources_make_no_sense() -> None:
     started: list[str] = []
 
-    def standing(view: ClusterView, place: Any) -> Resources:
+    def existing(view: ClusterView, place: Any) -> Resources:
         if view.uid == ODD:
             raise KeyError("zone")
         return Resources("inst", view.uid, view.name, place)
@@ -197,7 +197,7 @@ def test_audits_start_past_a_cluster_whose_resources_make_no_sense() -> None:
         jobs=MemoryJobStore(lambda: NOW),
         latest=MemoryLatestStore(),
         runner=type("Runner", (), {"audit": lambda _, job, audit, *, epoch: started.append(audit.of)})(),
-        standing=standing,
+        existing=existing,
         clock=lambda: NOW,
         epoch=lambda: Epoch(1),
     )

@@ -159,9 +159,9 @@ def test_on_the_local_cloud_a_given_machine_is_one_beside_its_sizes() -> None:
 
 def surge(view: ClusterView) -> Mapping[str, GivenMachine | None]:
     new = an_instance("brokers-a-0", 2, Phase.REQUESTED, planned=a_planned("brokers-a-0", 2, shape="r6i.2xlarge"))
-    standing = changed_view(a_view(new), machines=view.declaration.machines)
+    status = changed_view(a_view(new), machines=view.declaration.machines)
     run = terraform_run(
-        standing,
+        status,
         IntentView("i", "surge", (new.key,), BEFORE),
         installation_id="test",
         boot_data=lambda i: f"boot {i.key}",

@@ -149,9 +149,9 @@ def test_what_the_settings_do_not_tell_refuses_nobody(tmp_path: Path) -> None:
 
 def test_what_stands_waits_for_no_settings_file_but_a_pool_that_gets_new_vms_does(tmp_path: Path) -> None:
     document = load_documents(ARM.encode(), file="orders.yaml").documents[0]
-    standing, asked = replace(VIEW, document=document, generation=1), _asking(tmp_path, X86 % _version(ARM))
-    assert _problems(ARM, asked, standing) == []
-    found = _problems(ARM.replace("machine: r7g.xlarge", "machine: r7g.2xlarge"), asked, standing)
+    status, asked = replace(VIEW, document=document, generation=1), _asking(tmp_path, X86 % _version(ARM))
+    assert _problems(ARM, asked, status) == []
+    found = _problems(ARM.replace("machine: r7g.xlarge", "machine: r7g.2xlarge"), asked, status)
     assert ["'r7g.2xlarge'" in one.message for one in found if one.code == "KEDGE-SPEC-039"] == [True]
 
 

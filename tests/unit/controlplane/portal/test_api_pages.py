@@ -25,7 +25,7 @@ from tests.unit.events.spec_texts import ORDERS
 class ThreeClusters(NoAgents):
     """VMs of three clusters, told in no order."""
 
-    def standing(self) -> AgentReleaseStatus:
+    def status(self) -> AgentReleaseStatus:
         return AgentReleaseStatus(
             clusters=tuple(ClusterAgents(name, "", ()) for name in ("orders", "billing", "ledger"))
         )

@@ -19,7 +19,7 @@ def test_a_freeze_by_the_form_holds_and_is_listed_until_it_is_thawed(house: Hous
     text = ada.get("/freezes").text
     assert "winter sale" in text
     assert "in force" in text
-    (known,) = house.services.fleet.freezes.standing().declared
+    (known,) = house.services.fleet.freezes.status().declared
     assert known.by == "person:ada"
     assert ada.post(f"/freezes/{known.id}/thaw", data={"reason": "it is over"}).status_code == 303
     assert "winter sale" not in ada.get("/freezes").text
@@ -32,14 +32,14 @@ def test_a_form_sent_twice_is_one_freeze(house: House) -> None:
     ada = house.browser("ada", OPERATOR)
     for _ in range(2):
         assert ada.post("/freezes", data={**FORM, "key": "a" * 32}).status_code == 303
-    assert len(house.services.fleet.freezes.standing().declared) == 1
+    assert len(house.services.fleet.freezes.status().declared) == 1
 
 
 def test_the_end_is_read_in_the_zone_of_the_browser(house: House) -> None:
     ada = house.browser("ada", OPERATOR)
     ada.post("/account/zone", data={"zone": "Asia/Kolkata"})
     ada.post("/freezes", data={**FORM, "until": "2026-01-02T05:30"})
-    (known,) = house.services.fleet.freezes.standing().declared
+    (known,) = house.services.fleet.freezes.status().declared
     assert known.freeze.ends.isoformat() == "2026-01-02T00:00:00+00:00"
     assert "2026-01-02 05:30:00 +05:30" in ada.get("/freezes").text
 
@@ -63,17 +63,17 @@ def test_a_form_that_makes_no_sense_comes_back_with_the_reason_and_freezes_nothi
     assert answer.status_code == status
     assert why in answer.text
     assert "Nothing was frozen." in answer.text
-    assert not house.services.fleet.freezes.standing().declared
+    assert not house.services.fleet.freezes.status().declared
 
 
 def test_who_may_only_look_freezes_and_thaws_nothing(house: House) -> None:
     house.browser("ada", OPERATOR).post("/freezes", data=FORM)
-    (known,) = house.services.fleet.freezes.standing().declared
+    (known,) = house.services.fleet.freezes.status().declared
     vic = house.browser("vic", VIEWER)
     assert "winter sale" in vic.get("/freezes").text
     assert vic.post("/freezes", data=FORM).status_code == 403
     assert vic.post(f"/freezes/{known.id}/thaw", data={"reason": "mine"}).status_code == 403
-    assert house.services.fleet.freezes.standing().declared[0].thaw is None
+    assert house.services.fleet.freezes.status().declared[0].thaw is None
 
 
 def test_freezes_of_others_are_not_there(house: House) -> None:

@@ -165,7 +165,7 @@ def test_a_spec_is_taken_over_from_git_and_its_file_changes_it_no_more() -> None
     assert (changed.type, changed.actor) == ("cluster.source_changed", "person:ada")
     assert (changed.data["source"], changed.data["reason"]) == ("api", "the repository is down")
     git.push({"orders.yaml": LARGER})
-    assert git.standing.state == "Refused", "as the page says"
+    assert git.status.state == "Refused", "as the page says"
     assert git.view().generation == 1
     assert f'href="{TAKE_OVER}"' not in browser.get(PAGE).text
     assert git.house.apply(LARGER)["applied"][0]["changed"]
@@ -220,7 +220,7 @@ def test_a_spec_is_handed_over_to_a_binding_whose_file_declares_it_from_then_on(
     assert git.rung == ["teams"], "the repository is looked at now"
     assert "the spec comes from git:teams: the team wants reviews" in browser.get(PAGE).text
     git.push({"orders.yaml": OURS.replace("4.1.1", "4.2.0")})
-    assert (git.view().generation, git.standing.state) == (2, "Synced")
+    assert (git.view().generation, git.status.state) == (2, "Synced")
     assert "comes from git:teams already" in browser.get(TO_GIT).text
 
 

@@ -23,7 +23,7 @@ def words(text: str) -> str:
 def test_a_source_is_told_with_what_next_its_author_and_its_problems_where_they_are() -> None:
     house = House()
     board = SourceStatuses((binding("infra"), binding("teams")))
-    standing = SourceStatus(
+    status = SourceStatus(
         binding("teams"),
         state=OUT_OF_SYNC,
         reason="FilesRefused",
@@ -37,7 +37,7 @@ def test_a_source_is_told_with_what_next_its_author_and_its_problems_where_they_
         missing=("ledger",),
         problems=(Problem("teams/a.yaml", 7, 3, "KEDGE-SPEC-001", "no such field", "take it out"),),
     )
-    board.put(standing, now=house.now)
+    board.put(status, now=house.now)
     service = SourceService(board, house.store, lambda name: True)
     house.app = create_app(replace(house.services, fleet=replace(house.services.fleet, sources=service)))
     text = house.browser("ada", VIEWER).get("/sources").text

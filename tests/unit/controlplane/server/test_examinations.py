@@ -44,11 +44,11 @@ class Scene:
 
 def test_the_first_call_is_answered_at_once_and_the_next_one_has_the_findings() -> None:
     scene = Scene()
-    (first,) = scene.examiner.standing("aws")
+    (first,) = scene.examiner.results("aws")
     assert (first.asking, first.ended_at, first.findings) == (True, None, ())
     scene.now += timedelta(seconds=7)
     scene.go_on()
-    (told,) = scene.examiner.standing("aws")
+    (told,) = scene.examiner.results("aws")
     assert (told.asking, told.findings) == (False, (WELL,))
     assert (told.began_at, told.ended_at) == (scene.now, scene.now)
 
@@ -56,15 +56,15 @@ def test_the_first_call_is_answered_at_once_and_the_next_one_has_the_findings() 
 def test_many_callers_ask_a_cloud_once_until_it_was_long_ago() -> None:
     scene = Scene("aws", "hetzner")
     for _ in range(5):
-        scene.examiner.standing()
+        scene.examiner.results()
     scene.go_on()
     for _ in range(5):
-        scene.examiner.standing("aws")
-        scene.examiner.standing()
+        scene.examiner.results("aws")
+        scene.examiner.results()
     scene.go_on()
     assert scene.asked == ["aws", "hetzner"]
     scene.now += KEPT_FOR
-    (told,) = scene.examiner.standing("aws")
+    (told,) = scene.examiner.results("aws")
     assert (told.asking, told.findings) == (True, (WELL,)), "what is known is told while it is asked anew"
     scene.go_on()
     assert scene.asked == ["aws", "hetzner", "aws"]
@@ -73,22 +73,22 @@ def test_many_callers_ask_a_cloud_once_until_it_was_long_ago() -> None:
 def test_a_look_that_fails_is_told_and_made_again_later() -> None:
     scene = Scene()
     scene.fault = RuntimeError("no such region")
-    scene.examiner.standing("aws")
+    scene.examiner.results("aws")
     scene.go_on()
-    (told,) = scene.examiner.standing("aws")
+    (told,) = scene.examiner.results("aws")
     (finding,) = told.findings
     assert (finding.well, told.asking) == (None, False)
     assert "RuntimeError: no such region" in finding.told
     scene.fault, scene.now = None, scene.now + KEPT_FOR
-    scene.examiner.standing("aws")
+    scene.examiner.results("aws")
     scene.go_on()
-    assert scene.examiner.standing("aws")[0].findings == (WELL,)
+    assert scene.examiner.results("aws")[0].findings == (WELL,)
 
 
 def test_a_cloud_that_nobody_implements_is_refused_and_nothing_is_asked() -> None:
     scene = Scene()
     with pytest.raises(CloudUnknown, match="there is no cloud 'mars'; there is aws"):
-        scene.examiner.standing("mars")
+        scene.examiner.results("mars")
     assert not scene.begun
 
 
@@ -98,10 +98,10 @@ def test_a_server_tells_of_clouds_it_has_settings_of_and_of_those_of_its_cluster
     house = House()
     house.apply()
     examiner = examiner_of(settings, Clouds(settings, "inst"), house.converger.views, begun.append)
-    assert [one.cloud for one in examiner.standing()] == ["hetzner", "local"]
+    assert [one.cloud for one in examiner.results()] == ["hetzner", "local"]
     for look in begun:
         look()
-    hetzner, local = examiner.standing()
+    hetzner, local = examiner.results()
     assert [f.well for f in hetzner.findings] == [False]
     assert "hetzner.yaml" in hetzner.findings[0].told
     assert [(f.well, f.told) for f in local.findings] == [(True, "local needs no account")]
@@ -113,8 +113,8 @@ def test_settings_that_were_written_after_the_start_are_told_first(tmp_path: Pat
     file = tmp_path / "hetzner.yaml"
     file.write_text("accounts: 7")
     os.utime(file, (later := time.time() + 60, later))
-    examiner.standing("hetzner")
+    examiner.results("hetzner")
     begun.pop()()
-    first, *_ = examiner.standing("hetzner")[0].findings
+    first, *_ = examiner.results("hetzner")[0].findings
     assert (first.what, first.well) == ("settings of this server", None)
     assert "start the server anew" in first.what_next

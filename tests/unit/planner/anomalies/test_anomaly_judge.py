@@ -36,7 +36,7 @@ def looked(
         looked_at=set(Kind) if kinds is None else kinds,
         now=NOW,
     )
-    return [f"{c.finding.subject}: {c.anomaly.state if c.anomaly else 'new'} -> {c.standing.state}" for c in made]
+    return [f"{c.finding.subject}: {c.anomaly.state if c.anomaly else 'new'} -> {c.status.state}" for c in made]
 
 
 def test_a_new_finding_is_recorded_with_where_it_stands() -> None:

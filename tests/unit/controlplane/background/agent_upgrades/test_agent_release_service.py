@@ -33,7 +33,7 @@ def test_a_version_is_published_once_and_never_changes() -> None:
         fleet.publish("0.2.0")
     with pytest.raises(CommandRefused, match="there is no agent"):
         fleet.withdraw("9.9.9", "")
-    assert fleet.service.standing().wanted is None
+    assert fleet.service.status().wanted is None
 
 
 def test_the_same_command_again_is_done_once() -> None:
@@ -74,7 +74,7 @@ def test_agents_that_cannot_upgrade_are_told_and_keep_nobody_waiting() -> None:
     fleet.agents[("shop", "brokers-b-0.g1")] = SimAgent(platform="cp311-aarch64")
     fleet.publish("0.2.0")
     fleet.step(30)
-    told = {vm.key: (vm.state, vm.why) for vm in fleet.service.standing().clusters[0].vms}
+    told = {vm.key: (vm.state, vm.why) for vm in fleet.service.status().clusters[0].vms}
     assert told[KEY] == ("unable", "agent 0.0.9 cannot upgrade itself; a new VM has a newer one")
     assert told["brokers-b-0.g1"] == ("unable", "0.2.0 was published for no cp311-aarch64")
     assert [state for state, _ in told.values()].count("current") == 4

@@ -107,7 +107,7 @@ class Scene:
         ]
 
 
-def standing(
+def status(
     view: ClusterView, kind: Kind, subject: str = NODE, *, minutes: float = 0, slow: int = 1
 ) -> tuple[State, str]:
     stance = Stance(view, NOW, slow=slow).of(AnomalyFinding(kind, subject, "found"), NOW - timedelta(minutes=minutes))
@@ -185,7 +185,7 @@ def test_replicas_in_one_zone_violate_a_goal_and_so_does_a_share_far_from_even_w
     ],
 )
 def test_what_kedge_does_itself_is_suppressed_and_says_so(view: ClusterView, kind: Kind, words: str) -> None:
-    state, told = standing(view, kind, minutes=60)
+    state, told = status(view, kind, minutes=60)
     assert state is State.SUPPRESSED
     assert words in told
 
@@ -199,15 +199,15 @@ def rolling(*, since_min: float = 60, **about: Any) -> ClusterView:
 
 @pytest.mark.parametrize("kind", [Kind.SLOW_BROKER, Kind.GOAL_VIOLATION, Kind.TOPIC_ANOMALY])
 def test_a_roll_that_waits_for_a_person_explains_nothing_after_a_while(kind: Kind) -> None:
-    assert standing(rolling(since_min=29), kind, minutes=60)[0] is State.SUPPRESSED
-    state, words = standing(rolling(), kind, minutes=60)
+    assert status(rolling(since_min=29), kind, minutes=60)[0] is State.SUPPRESSED
+    state, words = status(rolling(), kind, minutes=60)
     assert state is State.WAITING
     assert words == (
         "a roll to generation 2 is in hand and goes before, but nothing has gone on for 60 min: the run failed. "
         "Next: kedge describe orders"
     )
     paused = rolling(paused="a look", conditions={})
-    assert standing(paused, kind, minutes=60) == (
+    assert status(paused, kind, minutes=60) == (
         State.WAITING,
         "nothing begins: paused: a look. Next: kedge resume orders",
     )
@@ -216,44 +216,44 @@ def test_a_roll_that_waits_for_a_person_explains_nothing_after_a_while(kind: Kin
 def test_a_drain_that_copies_for_hours_is_still_what_explains_it() -> None:
     blocked = ConditionView(True, "DrainMoves", "12 of 900 moves done", NOW)
     long_drain = rolling(drain=a_drain(), conditions={"Blocked": blocked})
-    assert standing(long_drain, Kind.SLOW_BROKER, minutes=60)[0] is State.SUPPRESSED
+    assert status(long_drain, Kind.SLOW_BROKER, minutes=60)[0] is State.SUPPRESSED
     hung = {"ReassignmentHung": ConditionView(True, "NoProgress", "", NOW)}
-    assert standing(rolling(drain=a_drain(), conditions=hung), Kind.SLOW_BROKER, minutes=60)[0] is State.WAITING
+    assert status(rolling(drain=a_drain(), conditions=hung), Kind.SLOW_BROKER, minutes=60)[0] is State.WAITING
 
 
 def test_grace_comes_first_and_the_spec_may_say_another() -> None:
-    assert standing(a_view(), Kind.SLOW_BROKER, minutes=14)[0] is State.FOUND
-    assert standing(a_view(), Kind.SLOW_BROKER, minutes=16)[0] is State.HEALING
+    assert status(a_view(), Kind.SLOW_BROKER, minutes=14)[0] is State.FOUND
+    assert status(a_view(), Kind.SLOW_BROKER, minutes=16)[0] is State.HEALING
     at_once = a_view(document=a_document(healing="grace: {slow-broker: 0s}"))
-    assert standing(at_once, Kind.SLOW_BROKER)[0] is State.HEALING
+    assert status(at_once, Kind.SLOW_BROKER)[0] is State.HEALING
 
 
 def test_what_is_switched_off_waits_and_says_by_whose_word() -> None:
     off = {"slow-broker": SwitchView(False, NOW + timedelta(hours=1), "asked by anna: load test", NOW)}
-    state, told = standing(a_view(switches=off), Kind.SLOW_BROKER, minutes=60)
+    state, told = status(a_view(switches=off), Kind.SLOW_BROKER, minutes=60)
     assert (state, told) == (
         State.WAITING,
         "healing of slow-broker is off until 2026-01-01 13:00 UTC: asked by anna: load test. "
         "Next: kedge healing on orders --kind slow-broker",
     )
     over = {"slow-broker": replace(off["slow-broker"], until=NOW)}
-    assert standing(a_view(switches=over), Kind.SLOW_BROKER, minutes=60)[0] is State.HEALING
+    assert status(a_view(switches=over), Kind.SLOW_BROKER, minutes=60)[0] is State.HEALING
     tell = a_view(document=a_document(healing="slowBroker: tell"))
-    assert "healing.slowBroker: tell" in standing(tell, Kind.SLOW_BROKER, minutes=60)[1]
+    assert "healing.slowBroker: tell" in status(tell, Kind.SLOW_BROKER, minutes=60)[1]
 
 
 def test_many_slow_brokers_are_told_and_none_is_demoted() -> None:
-    state, told = standing(a_view(), Kind.SLOW_BROKER, minutes=60, slow=2)
+    state, told = status(a_view(), Kind.SLOW_BROKER, minutes=60, slow=2)
     assert state is State.WAITING
     assert "2 of 3 brokers are slow at once" in told
 
 
 @pytest.mark.parametrize("kind", sorted(HEALED))
 def test_every_kind_says_what_it_waits_for(kind: Kind) -> None:
-    state, told = standing(a_view(paused="release day"), kind, minutes=600)
+    state, told = status(a_view(paused="release day"), kind, minutes=600)
     assert state is State.WAITING
     assert "kedge resume orders" in told
-    assert standing(a_view(), kind, minutes=600)[1]
+    assert status(a_view(), kind, minutes=600)[1]
 
 
 def test_a_slow_broker_is_recorded_once_and_demoted_after_its_grace() -> None:

@@ -65,7 +65,7 @@ class HotScene(Scene):
         return hot_of(self.latest.of_kind(HOT_NOTED)).get(self.fleet.view.uid)
 
 
-def standing(view: ClusterView, *, minutes: float = 60, cure: Cooling | None = None) -> tuple[State, str]:
+def status(view: ClusterView, *, minutes: float = 60, cure: Cooling | None = None) -> tuple[State, str]:
     coolings = {NODE: cure} if cure else {}
     stance = Stance(view, NOW, coolings=coolings)
     found = stance.of(AnomalyFinding(Kind.HOT_BROKER, NODE, "found"), NOW - timedelta(minutes=minutes))
@@ -131,10 +131,10 @@ def test_a_cluster_without_hot_brokers_is_told_nothing() -> None:
     ],
 )
 def test_what_kedge_does_itself_is_known_and_named(view: ClusterView, words: str) -> None:
-    state, told = standing(view)
+    state, told = status(view)
     assert state is State.SUPPRESSED
     assert words in told
-    assert standing(a_view(replaced_at=NOW - timedelta(minutes=31)))[0] is not State.SUPPRESSED
+    assert status(a_view(replaced_at=NOW - timedelta(minutes=31)))[0] is not State.SUPPRESSED
 
 
 CURE = Cooling(1000, {TopicPartition("orders", 0): (1001, 1000, 1002)})
@@ -142,27 +142,27 @@ NO_CURE = Cooling(1000, why_not="a follower receives what a leader does, so only
 
 
 def test_where_leadership_is_no_cure_replicas_are_spread_where_the_spec_says_so_and_else_it_waits() -> None:
-    state, told = standing(a_view(), cure=NO_CURE)
+    state, told = status(a_view(), cure=NO_CURE)
     assert (state, told) == (State.WAITING, f"{NO_CURE.why_not}. Next: kedge rebalance orders")
-    state, told = standing(a_view(document=a_document(balance="continuous: true")), cure=NO_CURE)
+    state, told = status(a_view(document=a_document(balance="continuous: true")), cure=NO_CURE)
     assert (state, told) == (State.HEALING, f"{NO_CURE.why_not}: replicas are spread anew (`balance.continuous`)")
 
 
 def test_the_switch_the_spec_and_leaders_to_be_left_hold_it() -> None:
     off = {"hot-broker": SwitchView(False, None, "asked by anna: load test", NOW)}
-    state, told = standing(a_view(switches=off), cure=CURE)
+    state, told = status(a_view(switches=off), cure=CURE)
     assert state is State.WAITING
     assert told.endswith("Next: kedge healing on orders --kind hot-broker")
     tell = a_view(document=a_document(healing="hotBroker: tell"))
-    assert "healing.hotBroker: tell" in standing(tell, cure=CURE)[1]
+    assert "healing.hotBroker: tell" in status(tell, cure=CURE)[1]
     leave = a_view(document=a_document(balance="preferredLeaders: leave"))
-    assert "preferredLeaders: leave" in standing(leave, cure=CURE)[1]
-    assert standing(a_view(), cure=CURE)[0] is State.HEALING
+    assert "preferredLeaders: leave" in status(leave, cure=CURE)[1]
+    assert status(a_view(), cure=CURE)[0] is State.HEALING
 
 
 def test_what_was_handed_over_just_now_is_given_time_to_show() -> None:
-    assert standing(with_topics(handed_over_at=NOW - timedelta(minutes=5)))[0] is State.HEALING
-    state, told = standing(with_topics(handed_over_at=NOW - timedelta(minutes=40)))
+    assert status(with_topics(handed_over_at=NOW - timedelta(minutes=5)))[0] is State.HEALING
+    state, told = status(with_topics(handed_over_at=NOW - timedelta(minutes=40)))
     assert state is State.WAITING
     assert "not measured yet" in told
 

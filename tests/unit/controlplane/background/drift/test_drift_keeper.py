@@ -59,7 +59,7 @@ class Audits:
                 jobs=self.jobs,
                 latest=self.latest,
                 runner=type("Runner", (), {"audit": lambda _, job, audit, *, epoch: self._begin(job, audit, epoch)})(),
-                standing=lambda view, place: Resources("inst", view.uid, view.name, place),
+                existing=lambda view, place: Resources("inst", view.uid, view.name, place),
                 clock=lambda: self.now,
                 epoch=lambda: Epoch(self.epoch),
                 networks=lambda: self.networks,

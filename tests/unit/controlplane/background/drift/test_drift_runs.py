@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from controlplane.cluster.places import places_of
-from controlplane.converger.questions.clouds.rendering import standing
+from controlplane.converger.questions.clouds.rendering import existing_resources
 from controlplane.converger.tick.runner import ThreadRunner
 from controlplane.server.assembly.drift import run_audit
 from controlplane.storage.job import JobState
@@ -51,7 +51,7 @@ def test_an_audit_of_a_state_that_was_never_written_finds_nothing(tmp_path: Path
 
 
 def test_an_audit_looks_at_all_that_stands_of_a_cluster_in_a_place() -> None:
-    rendered = standing(VIEW, PLACE, installation_id="inst", boot_data=lambda i: f"boot of {i.key}")
+    rendered = existing_resources(VIEW, PLACE, installation_id="inst", boot_data=lambda i: f"boot of {i.key}")
     named = targets_of(rendered)
     assert {t for t in named if t.startswith("instance/")} == {f"instance/{node}.g1" for node in NODES}
     controllers = [node for node in NODES if node.startswith("controllers")]

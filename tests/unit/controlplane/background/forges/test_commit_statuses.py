@@ -30,11 +30,11 @@ def forge() -> MemoryForge:
 
 
 def keeper(git: GitHouse, forge: MemoryForge) -> StatusReconciler:
-    return StatusReconciler(forge, lambda: git.standing, portal=PORTAL, clock=lambda: git.house.now)
+    return StatusReconciler(forge, lambda: git.status, portal=PORTAL, clock=lambda: git.house.now)
 
 
-def verdict(standing: SourceStatus, *, longest: int = 140) -> CommitReport:
-    found = verdict_of(standing, portal=PORTAL, longest=longest)
+def verdict(status: SourceStatus, *, longest: int = 140) -> CommitReport:
+    found = verdict_of(status, portal=PORTAL, longest=longest)
     assert found is not None
     return found
 
@@ -45,7 +45,7 @@ def outage(reason: str = "Unavailable", wait_s: float = 0.0) -> ForgeFault:
 
 def test_a_commit_that_is_in_force_is_a_success_with_counts_and_a_way_to_the_portal(git: GitHouse) -> None:
     commit = git.push({"a.yaml": ORDERS, "b.yaml": named("ads")})
-    found = verdict(git.standing)
+    found = verdict(git.status)
     assert (found.commit, found.comment) == (commit, "")
     status = found.status
     assert (status.state, status.description) == ("success", "2 clusters in force")
@@ -54,7 +54,7 @@ def test_a_commit_that_is_in_force_is_a_success_with_counts_and_a_way_to_the_por
 
 def test_a_refused_commit_names_each_bad_file_at_its_line(git: GitHouse) -> None:
     git.push({"a.yaml": ORDERS, "bad/b.yaml": BROKEN.replace("orders", "ads")})
-    found = verdict(git.standing)
+    found = verdict(git.status)
     assert found.status.state == "failure"
     assert found.status.description == "1 error in 1 file: bad/b.yaml:7 KEDGE-SPEC-040. 1 cluster in force"
     assert found.mark in found.comment
@@ -63,7 +63,7 @@ def test_a_refused_commit_names_each_bad_file_at_its_line(git: GitHouse) -> None
 
 def test_what_does_not_fit_a_description_stands_in_the_comment(git: GitHouse) -> None:
     git.push({f"{name}.yaml": BROKEN.replace("orders", name) for name in ("ads", "bids", "clicks", "deals")})
-    found = verdict(git.standing, longest=60)
+    found = verdict(git.status, longest=60)
     assert len(found.status.description) == 60
     assert found.status.description.endswith("…")
     assert all(f"    {name}.yaml:7:" in found.comment for name in ("ads", "bids", "clicks", "deals"))
@@ -71,24 +71,24 @@ def test_what_does_not_fit_a_description_stands_in_the_comment(git: GitHouse) ->
 
 def test_nothing_a_file_says_is_markup_or_calls_somebody() -> None:
     hostile = Problem("x.yaml", 1, 1, "KEDGE-SPEC-040", "`@everyone` <img>\n# big", "mend\nit")
-    standing = SourceStatus(binding(), state="Refused", reason="SpecRefused", tip="ab" * 20, problems=(hostile,))
-    told = [line for line in verdict(standing).comment.splitlines() if "everyone" in line]
+    status = SourceStatus(binding(), state="Refused", reason="SpecRefused", tip="ab" * 20, problems=(hostile,))
+    told = [line for line in verdict(status).comment.splitlines() if "everyone" in line]
     assert told == ["    x.yaml:1:1: KEDGE-SPEC-040: `@everyone` <img>?# big. mend?it"]
 
 
 def test_a_file_that_waits_for_a_second_person_is_pending_and_no_error(git: GitHouse) -> None:
     waits = Problem("a.yaml", 1, 1, "KEDGE-GIT-010", "approval is needed: too dear", "kedge proposal show 1")
-    standing = SourceStatus(binding(), state="Refused", reason="SpecRefused", tip="ab" * 20, problems=(waits,))
-    found = verdict(standing)
+    status = SourceStatus(binding(), state="Refused", reason="SpecRefused", tip="ab" * 20, problems=(waits,))
+    found = verdict(status)
     assert (found.status.state, found.comment) == ("pending", "")
     rejected = replace(waits, message="proposal 1 was rejected by ben")
-    assert verdict(replace(standing, problems=(rejected,))).status.state == "failure"
+    assert verdict(replace(status, problems=(rejected,))).status.state == "failure"
 
 
 def test_a_file_that_went_away_is_told_and_is_no_failure(git: GitHouse) -> None:
     git.push({"a.yaml": ORDERS, "b.yaml": named("ads")})
     git.push({"b.yaml": named("ads")})
-    status = verdict(git.standing).status
+    status = verdict(git.status).status
     assert (status.state, status.description) == (
         "success",
         "1 cluster in force; without a file, and as they were: orders",
@@ -98,13 +98,13 @@ def test_a_file_that_went_away_is_told_and_is_no_failure(git: GitHouse) -> None:
 def test_a_rewritten_history_is_a_failure(git: GitHouse) -> None:
     git.push({"a.yaml": ORDERS})
     git.force_push({"a.yaml": LARGER})
-    status = verdict(git.standing).status
+    status = verdict(git.status).status
     assert status.state == "failure"
     assert status.description.startswith("HistoryRewritten: ")
 
 
 def test_a_repository_that_cannot_be_reached_says_nothing_of_its_commits(git: GitHouse) -> None:
-    assert verdict_of(git.standing, portal="", longest=140) is None
+    assert verdict_of(git.status, portal="", longest=140) is None
     git.push({"a.yaml": ORDERS})
     git.repository.fault = SourceFault("Unreachable", "away")
     assert verdict_of(git.poll(), portal="", longest=140) is None
@@ -138,7 +138,7 @@ def test_what_another_server_said_meanwhile_is_put_right(git: GitHouse, forge: M
     commit = git.push({"a.yaml": ORDERS})
     keeps = keeper(git, forge)
     keeps.poll()
-    good = verdict(git.standing).status
+    good = verdict(git.status).status
     forge.post_status(commit, replace(good, state="failure", description="1 error"))
     git.house.pass_time(minutes=29)
     keeps.poll()
@@ -157,7 +157,7 @@ def test_a_forge_that_is_down_is_asked_less_and_less_and_delays_no_commit(git: G
         asked.append(len(forge.calls))
         git.house.pass_time(seconds=15)
     assert asked[-1] == 9
-    assert git.standing.state == "Synced"
+    assert git.status.state == "Synced"
     told = keeps.told()
     assert (told.reason, told.commit) == ("Unavailable", "")
     assert "it answered 503" in told.fault
@@ -201,7 +201,7 @@ def test_the_author_of_an_applied_commit_is_signed_or_claimed_in_the_history(git
     source = git.view().declaration.source
     assert source is not None
     assert source.origin.signed_by == "SHA256:abc"
-    assert git.standing.signature.by == "SHA256:abc"
+    assert git.status.signature.by == "SHA256:abc"
     applied = [e for e in git.house.store.read_all() if e.type == "source.applied"]
     assert [e.data["signed_by"] for e in applied] == ["SHA256:abc"]
 

@@ -129,10 +129,10 @@ class GitHouse:
 
     def poll(self) -> SourceStatus:
         self.sync.poll()
-        return self.standing
+        return self.status
 
     @property
-    def standing(self) -> SourceStatus:
+    def status(self) -> SourceStatus:
         found = self.board.of(self.binding.name)
         assert found is not None
         return found
@@ -148,7 +148,7 @@ class GitHouse:
         return self.house.store.head()
 
     def problems(self) -> list[tuple[str, int, str]]:
-        return [(p.file, p.line, p.code) for p in self.standing.problems]
+        return [(p.file, p.line, p.code) for p in self.status.problems]
 
     def _ring(self, name: str) -> bool:
         self.rung.append(name)

@@ -32,7 +32,7 @@ def test_a_reserved_commit_is_proposed_once_and_told_at_its_file(git: GitHouse) 
     git.poll()
     assert len(waiting(git)) == 1
     assert git.view().generation == 1
-    (problem,) = git.standing.problems
+    (problem,) = git.status.problems
     assert problem.code == "KEDGE-GIT-010"
     assert "chaos is allowed" in problem.message
     assert waiting(git)[0] in problem.fix
@@ -46,7 +46,7 @@ def test_after_a_yes_the_next_poll_brings_it_into_force_by_its_source(git: GitHo
     git.poll()
     view = git.view()
     assert (view.generation, view.declaration.source.origin.commit if view.declaration.source else "") == (2, commit)
-    assert git.standing.state == "Synced"
+    assert git.status.state == "Synced"
     assert waiting(git) == []
     (kept,) = git.house.client.get("/v1/proposals?everything=true").json()
     assert (kept["state"], kept["decided_by"]) == (ProposalState.EXECUTED, "user:bob")
@@ -75,7 +75,7 @@ def test_a_rejected_commit_is_not_asked_for_again(git: GitHouse) -> None:
     assert agree(git, verb="reject") == 200
     git.poll()
     assert waiting(git) == []
-    assert "was rejected by user:bob" in git.standing.problems[0].message
+    assert "was rejected by user:bob" in git.status.problems[0].message
 
 
 def test_an_approval_counts_while_who_gave_it_still_may(git: GitHouse) -> None:
@@ -105,4 +105,4 @@ def test_more_clusters_than_one_commit_may_roll_wait() -> None:
     git.push({"orders.yaml": OURS.replace(*newer), "ledger.yaml": ledger.replace(*newer)})
     assert len(waiting(git)) == 2
     assert {git.view().generation, git.view("ledger").generation} == {1}
-    assert "2 clusters roll by this one change" in git.standing.problems[0].message
+    assert "2 clusters roll by this one change" in git.status.problems[0].message

@@ -57,7 +57,7 @@ def test_a_sound_file_comes_into_force_with_its_address_and_its_claimed_author(g
     assert (view.generation, origin.source, origin.path, origin.commit) == (1, "git:teams", "kafka/orders.yaml", commit)
     assert origin.author == AUTHOR
     assert git.house.woken == [view.uid]
-    assert (git.standing.state, git.standing.applied, git.standing.clusters) == ("Synced", commit, ("orders",))
+    assert (git.status.state, git.status.applied, git.status.clusters) == ("Synced", commit, ("orders",))
     recorded = git.house.store.read_all()
     assert {e.actor for e in recorded if e.type.startswith("cluster.")} == {"git:teams"}
 
@@ -82,7 +82,7 @@ def test_a_commit_that_only_moves_words_is_remembered_and_declares_nothing(git: 
     git.push({"orders.yaml": ORDERS})
     commit = git.push({"orders.yaml": f"# reviewed\n{ORDERS}"})
     assert git.view().generation == 1
-    assert git.standing.applied == commit
+    assert git.status.applied == commit
 
 
 def test_clusters_of_earlier_stages_are_declared_first_whatever_their_files_are_called(git: GitHouse) -> None:
@@ -132,7 +132,7 @@ def test_a_crash_after_any_append_repeats_harmlessly(appends: int) -> None:
     assert [git.view(name).generation for name in ("alpha", "beta")] == [1, 1]
     declared = [e for e in store.read_all() if e.type == "cluster.declared"]
     assert len(declared) == 2
-    assert git.standing.state == "Synced"
+    assert git.status.state == "Synced"
 
 
 def test_a_server_that_does_not_lead_brings_nothing_into_force(git: GitHouse) -> None:
@@ -151,11 +151,11 @@ def test_a_bad_file_leaves_the_last_good_spec_in_force_and_is_reported_at_its_li
     assert git.condition() == (False, "SpecRefused")
     assert git.condition("ads") is None
     assert git.problems() == [("orders.yaml", 7, "KEDGE-SPEC-040")]
-    assert git.standing.state == "Refused"
-    assert all(p.fix for p in git.standing.problems)
+    assert git.status.state == "Refused"
+    assert all(p.fix for p in git.status.problems)
     git.push({"orders.yaml": LARGER, "ads.yaml": named("ads", LARGER)})
     assert git.condition() == (True, "Synced")
-    assert (git.standing.state, broker_size(git)) == ("Synced", 6)
+    assert (git.status.state, broker_size(git)) == ("Synced", 6)
 
 
 def test_what_is_refused_by_what_is_in_force_is_reported_at_its_line(git: GitHouse) -> None:
@@ -169,7 +169,7 @@ def test_of_a_file_with_a_document_that_is_refused_none_comes_into_force(git: Gi
     git.push({"orders.yaml": ORDERS})
     smaller = ORDERS.replace("sizeGib: 10}", "sizeGib: 5}")
     git.push({"orders.yaml": f"{named('ads')}---\n{smaller}"})
-    assert [(p.file, p.code) for p in git.standing.problems] == [("orders.yaml", "KEDGE-SPEC-073")]
+    assert [(p.file, p.code) for p in git.status.problems] == [("orders.yaml", "KEDGE-SPEC-073")]
     assert [view.name for view in git.house.converger.views()] == ["orders"]
 
 
@@ -224,21 +224,21 @@ def test_a_look_that_fails_as_nobody_foresaw_is_told_of_the_source(git: GitHouse
     git.repository.entries = broken  # type: ignore[method-assign]
     with pytest.raises(KeyError):
         git.push({"orders.yaml": f"{ORDERS}# more\n"})
-    assert (git.standing.state, git.standing.reason) == ("OutOfSync", "LookFailed")
-    assert git.standing.message.startswith("the look failed: KeyError")
-    assert git.standing.message.isprintable()
+    assert (git.status.state, git.status.reason) == ("OutOfSync", "LookFailed")
+    assert git.status.message.startswith("the look failed: KeyError")
+    assert git.status.message.isprintable()
 
 
 @pytest.mark.parametrize("path", ["red\x1b[31m.yaml", "two\nlines.yaml", f"{'x' * 200}.yaml"])
 def test_a_file_with_a_name_nobody_should_print_is_refused(git: GitHouse, path: str) -> None:
     git.push({path: ORDERS})
-    assert [(p.code, p.file.isprintable()) for p in git.standing.problems] == [("KEDGE-GIT-009", True)]
+    assert [(p.code, p.file.isprintable()) for p in git.status.problems] == [("KEDGE-GIT-009", True)]
     assert git.events() == 1
 
 
 def test_other_files_and_hidden_ones_are_left_alone(git: GitHouse) -> None:
     git.push({"orders.yaml": ORDERS, "README.md": "# specs", ".github/workflows/ci.yaml": "on: push"})
-    assert (git.problems(), git.standing.state) == ([], "Synced")
+    assert (git.problems(), git.status.state) == ([], "Synced")
 
 
 # --- files that go away -----------------------------------------------------------------------------------------
@@ -255,8 +255,8 @@ def test_a_file_that_goes_away_destroys_nothing_and_is_told(git: GitHouse, left:
     assert commit[:7] in message
     assert "orders.yaml" in message
     assert "kedge delete orders" in message
-    assert "orders" in git.standing.missing
-    assert git.standing.state == "OutOfSync"
+    assert "orders" in git.status.missing
+    assert git.status.state == "OutOfSync"
 
 
 def test_a_file_that_comes_back_is_in_sync_again(git: GitHouse) -> None:
@@ -299,7 +299,7 @@ def test_after_a_force_push_the_old_specs_stay_and_a_person_is_asked(git: GitHou
     assert git.condition() == (False, "HistoryRewritten")
     command = f"kedge sources accept teams --commit {found}"
     assert git.view().conditions["Synced"].message.endswith(f"Next: {command}")
-    assert (git.standing.reason, git.standing.next_step, git.standing.applied) == ("HistoryRewritten", command, applied)
+    assert (git.status.reason, git.status.next_step, git.status.applied) == ("HistoryRewritten", command, applied)
     before = git.events()
     git.restarted().poll()
     assert git.events() == before
@@ -311,7 +311,7 @@ def test_an_accepted_history_comes_into_force(git: GitHouse) -> None:
     git.service.accept("teams", found, reason="cleaned", actor="person:ann")
     assert git.rung == ["teams"]
     git.poll()
-    assert (git.view().generation, git.condition(), git.standing.applied) == (2, (True, "Synced"), found)
+    assert (git.view().generation, git.condition(), git.status.applied) == (2, (True, "Synced"), found)
 
 
 def test_accepting_is_about_one_commit_alone(git: GitHouse) -> None:
@@ -321,7 +321,7 @@ def test_accepting_is_about_one_commit_alone(git: GitHouse) -> None:
         git.service.accept("teams", "0" * 40, reason="", actor="person:ann")
     git.service.accept("teams", found, reason="", actor="person:ann")
     another = git.force_push({"orders.yaml": BROKEN})
-    assert git.standing.next_step.endswith(another)
+    assert git.status.next_step.endswith(another)
     assert git.view().conditions["Synced"].message.endswith(another)
     assert git.view().generation == 1
 
@@ -332,7 +332,7 @@ def test_a_force_push_that_is_undone_needs_nobody(git: GitHouse) -> None:
     found = git.force_push({"orders.yaml": LARGER})
     git.repository.history[:] = kept
     git.poll()
-    assert (git.condition(), git.standing.state, git.view().generation) == ((True, "Synced"), "Synced", 1)
+    assert (git.condition(), git.status.state, git.view().generation) == ((True, "Synced"), "Synced", 1)
     with pytest.raises(CommandRefused, match="asks about none"):
         git.service.accept("teams", found, reason="too late", actor="person:ann")
 
@@ -354,14 +354,14 @@ def test_a_commit_that_was_accepted_once_is_asked_about_again_when_it_comes_back
 
 def test_a_repository_that_does_not_answer_changes_nothing_and_is_told(git: GitHouse) -> None:
     git.push({"orders.yaml": ORDERS})
-    before, reached = git.events(), git.standing.reached_at
+    before, reached = git.events(), git.status.reached_at
     git.repository.fault = SourceFault("Unreachable", "git: connection refused", "Look at the address.")
     git.house.pass_time(minutes=5)
     git.poll()
     assert git.events() == before
-    assert (git.standing.state, git.standing.reason, git.standing.is_reached) == ("OutOfSync", "Unreachable", False)
-    assert (git.standing.reached_at, git.standing.clusters) == (reached, ("orders",))
-    began = git.standing.since
+    assert (git.status.state, git.status.reason, git.status.is_reached) == ("OutOfSync", "Unreachable", False)
+    assert (git.status.reached_at, git.status.clusters) == (reached, ("orders",))
+    began = git.status.since
     git.house.pass_time(minutes=5)
     assert git.poll().since == began
 
@@ -403,7 +403,7 @@ def test_a_file_that_declares_a_cluster_of_the_api_is_refused_until_somebody_tak
     git.poll()
     view = git.view()
     assert view.declaration.source is not None
-    assert (view.generation, view.declaration.source.origin.commit, git.standing.state) == (2, commit, "Synced")
+    assert (view.generation, view.declaration.source.origin.commit, git.status.state) == (2, commit, "Synced")
 
 
 def test_a_cluster_taken_over_by_the_api_and_handed_back_gets_the_file_again(git: GitHouse) -> None:
@@ -411,11 +411,11 @@ def test_a_cluster_taken_over_by_the_api_and_handed_back_gets_the_file_again(git
     take_over(git, "api")
     api_declares(git, {19: "      size: 6"}, "mine now")
     git.poll()
-    assert (broker_size(git), git.standing.state) == (6, "Refused")
+    assert (broker_size(git), git.status.state) == (6, "Refused")
     take_over(git, "git:teams")
     git.poll()
     # Of the very commit that declared it the first time: that command is not taken for done.
-    assert (git.view().generation, broker_size(git), git.standing.state) == (3, 3, "Synced")
+    assert (git.view().generation, broker_size(git), git.status.state) == (3, 3, "Synced")
 
 
 def test_taking_over_forgets_what_the_source_said_before(git: GitHouse) -> None:
@@ -425,7 +425,7 @@ def test_taking_over_forgets_what_the_source_said_before(git: GitHouse) -> None:
     take_over(git, "api")
     assert git.condition() is None
     git.poll()
-    assert (git.condition(), git.standing.missing) == (None, ())
+    assert (git.condition(), git.status.missing) == (None, ())
 
 
 def test_a_cluster_of_another_binding_is_refused_with_the_address_of_its_file() -> None:
@@ -434,7 +434,7 @@ def test_a_cluster_of_another_binding_is_refused_with_the_address_of_its_file() 
     first.push({"orders.yaml": ORDERS})
     second.push({"mine.yaml": LARGER})
     assert second.problems() == [("mine.yaml", 4, "KEDGE-GIT-005")]
-    assert "https://git.example.org/specs.git" in second.standing.problems[0].message
+    assert "https://git.example.org/specs.git" in second.status.problems[0].message
     assert broker_size(first) == 3
 
 
@@ -446,7 +446,7 @@ def test_a_binding_speaks_for_its_team_alone() -> None:
     owned = ORDERS.replace("  name: orders\n", "  name: orders\n  owner: payments\n")
     git.push({"orders.yaml": owned, "ads.yaml": named("ads", owned.replace("payments", "ads"))})
     assert git.problems() == [("ads.yaml", 5, "KEDGE-GIT-006")]
-    assert git.standing.clusters == ("orders",)
+    assert git.status.clusters == ("orders",)
 
 
 def test_a_binding_with_accounts_puts_no_vm_into_another_one_by_no_commit() -> None:
@@ -457,7 +457,7 @@ def test_a_binding_with_accounts_puts_no_vm_into_another_one_by_no_commit() -> N
     git.push({"orders.yaml": elsewhere, "ads.yaml": named("ads", elsewhere)})
     code = "KEDGE-GIT-011"
     assert git.problems() == [(file, line, code) for file in ("ads.yaml", "orders.yaml") for line in (16, 22)]
-    assert "`local/search`" in git.standing.problems[0].message
+    assert "`local/search`" in git.status.problems[0].message
     kept = git.view().document
     assert kept is not None
     assert {pool.place.account for pool in kept.spec.pools} == {"default"}

@@ -88,15 +88,15 @@ def test_each_cluster_stands_where_it_is_with_the_reason() -> None:
     )
     office = Office(*views)
     office.publish(flagged(0), "a")
-    (standing,) = office.service.standings()
-    assert [(c.name, c.vms, c.of) for c in standing.on] == [("a-on-it", 1, 1)]
-    assert [(c.name, c.stage, c.vms, c.of) for c in standing.due] == [
+    (status,) = office.service.statuses()
+    assert [(c.name, c.vms, c.of) for c in status.on] == [("a-on-it", 1, 1)]
+    assert [(c.name, c.stage, c.vms, c.of) for c in status.due] == [
         ("b-rolls", "staging", 1, 2),
         ("c-waits", "production", 0, 1),
     ]
-    assert standing.due[0].why == "b-rolls says so"
-    assert "waits for b-rolls (staging), which has not begun" in standing.due[1].why
-    assert [(c.name, c.why) for c in standing.left] == [
+    assert status.due[0].why == "b-rolls says so"
+    assert "waits for b-rolls (staging), which has not begun" in status.due[1].why
+    assert [(c.name, c.why) for c in status.left] == [
         ("d-pinned", "pinned to 7 by `kafka.image.pin`"),
         ("e-idle", "follows nothing: `kafka.image.follow` in its spec is `none`"),
     ]
@@ -105,5 +105,5 @@ def test_each_cluster_stands_where_it_is_with_the_reason() -> None:
 def test_nobody_has_to_have_what_is_not_flagged() -> None:
     office = Office(replace(a_follower("", instances={"y": an_instance()}), name="e-idle"))
     office.publish(published(0), "a")
-    (standing,) = office.service.standings()
-    assert standing.on == standing.due == standing.left == ()
+    (status,) = office.service.statuses()
+    assert status.on == status.due == status.left == ()

@@ -55,7 +55,7 @@ def test_where_vms_filter_packets_no_firewall_is_changed() -> None:
     world.settle()
     world.move("orders", region="r2", account="filtering")
     world.settle()
-    assert [n.access.peers for n in world.view.standing()] == [(), ()]
+    assert [n.access.peers for n in world.view.existing()] == [(), ()]
     assert world.waits("orders") == ()
 
 
@@ -70,11 +70,11 @@ def test_a_network_of_two_clusters_lets_members_in_while_one_of_them_is_in_both(
     world.join("orders")
     world.arrive("orders")
     world.settle()
-    assert all(n.access.peers for n in world.view.standing())
+    assert all(n.access.peers for n in world.view.existing())
     world.join("carts")
     world.arrive("carts")
     world.settle()
-    (left,) = world.view.standing()
+    (left,) = world.view.existing()
     assert (left.place.region, left.access.peers) == ("r2", ())
 
 
@@ -83,7 +83,7 @@ def test_addresses_some_firewall_lets_in_are_given_to_nobody() -> None:
     moving(world)
     world.settle()
     view = world.view
-    first, second = view.standing()
+    first, second = view.existing()
     alone = replace(view, networks={second.id: second})
     assert first.cidr in alone.taken()
     assert second.cidr in alone.taken()
@@ -97,4 +97,4 @@ def test_a_vm_that_is_retired_is_nobody_to_let_in() -> None:
     gone = {k: replace(i, phase=Phase.RETIRED) for k, i in orders.instances.items()}
     world.clusters["orders"] = replace(orders, instances=gone)
     world.settle()
-    assert [n.access.peers for n in world.view.standing()] == [(), ()]
+    assert [n.access.peers for n in world.view.existing()] == [(), ()]

@@ -30,7 +30,7 @@ def dials(world: NetworkWorld, *servers: str, known: bool = True) -> None:
 
 
 def its_network(world: NetworkWorld) -> NetworkView:
-    (network,) = world.view.standing()
+    (network,) = world.view.existing()
     return network
 
 

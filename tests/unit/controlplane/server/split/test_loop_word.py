@@ -40,7 +40,7 @@ class Examiner:
 
     asked: list[str] = field(default_factory=list)
 
-    def standing(self, cloud: str = "") -> Sequence[Examination]:
+    def results(self, cloud: str = "") -> Sequence[Examination]:
         self.asked.append(cloud)
         found = (Finding("aws", True, "well"),)
         return (Examination(cloud, asking=True) if len(self.asked) < 2 else Examination(cloud, findings=found),)
@@ -104,7 +104,7 @@ def apart() -> Apart:
 def test_a_portal_knows_the_beats_and_the_planner_of_the_loop(apart: Apart) -> None:
     apart.beat()
     apart.beat(seconds=1)
-    service = HeardLoop(apart.hearing, apart.loop.store, apart.jobs).standing()
+    service = HeardLoop(apart.hearing, apart.loop.store, apart.jobs).status()
     assert (service.server, service.interval_s, service.count) == ("alpha:1", 0.5, 2)
     assert [beat.at for beat in service.beats] == [apart.now(), apart.now() - timedelta(seconds=1)]
     assert (apart.hearing.planner(), apart.hearing.notice()) == ("spark", "")
@@ -179,7 +179,7 @@ def test_a_portal_that_never_heard_a_loop_says_so(apart: Apart) -> None:
     apart.hearing.poll()
     assert "no loop has been heard on this database yet" in apart.hearing.notice()
     assert apart.hearing.planner() == "unknown"
-    assert HeardLoop(apart.hearing, apart.loop.store, apart.jobs).standing().beats == ()
+    assert HeardLoop(apart.hearing, apart.loop.store, apart.jobs).status().beats == ()
 
 
 def test_an_old_word_found_at_the_start_of_a_portal_is_no_sign_of_life(apart: Apart) -> None:
@@ -238,19 +238,19 @@ def test_what_was_asked_long_before_a_loop_began_is_not_done_then(apart: Apart) 
 
 def test_clouds_are_examined_by_the_loop_and_told_by_the_portal(apart: Apart) -> None:
     asked = AskedExaminations(apart.hearing, apart.loop.latest, apart.now)
-    (silent,) = asked.standing("aws")
+    (silent,) = asked.results("aws")
     assert [(f.what, f.well) for f in silent.findings] == [("the loop", None)]
     apart.beat()
-    assert asked.standing("aws") == (Examination("aws", asking=True),)
+    assert asked.results("aws") == (Examination("aws", asking=True),)
     apart.beat(seconds=1)
-    assert asked.standing("aws")[0].asking
+    assert asked.results("aws")[0].asking
     apart.beat(seconds=1)
-    (found,) = asked.standing("aws")
+    (found,) = asked.results("aws")
     assert (found.asking, [f.told for f in found.findings]) == (False, ["well"])
     apart.beat(seconds=1)
     assert apart.examiner.asked == ["aws", "aws"], "not again before somebody asks"
     with pytest.raises(CloudUnknown):
-        asked.standing("nimbus")
+        asked.results("nimbus")
 
 
 def test_what_differs_between_two_homes_is_named() -> None:

@@ -19,7 +19,7 @@ from tests.fakes.zookeeper import FakeEnsemble, FakeLocks, FakeNodes
 from tests.waiting import until
 from tests.zookeeper_processes import SUPER_PASSWORD, ZooKeeperProcesses
 
-FOUNDERS = (1, 2, 3)
+FOUNDING_MEMBERS = (1, 2, 3)
 
 
 class World(Protocol):
@@ -42,7 +42,7 @@ class FakeWorld:
     def __init__(self) -> None:
         self.fake = FakeEnsemble()
         self.ensemble: Ensemble = self.fake
-        self.fake.found(self.member(i) for i in FOUNDERS)
+        self.fake.found(self.member(i) for i in FOUNDING_MEMBERS)
         self.nodes = FakeNodes()
         self.sessions: list[FakeLocks] = []
 
@@ -59,7 +59,7 @@ class FakeWorld:
 
     def stranger(self) -> Ensemble:
         other = FakeEnsemble(authorised=False)
-        other.found(self.member(i) for i in FOUNDERS)
+        other.found(self.member(i) for i in FOUNDING_MEMBERS)
         return other
 
     def locks(self, holder: str) -> Locks:
@@ -83,7 +83,7 @@ class RealWorld:
         return ZooKeeperMember(server, f"127.0.51.{100 + server}")
 
     def start_newcomer(self, server: int) -> None:
-        self.processes.add_server(server, members=FOUNDERS)
+        self.processes.add_server(server, members=FOUNDING_MEMBERS)
 
     def kill(self, server: int) -> None:
         self.processes.kill(self.processes.servers[server])
@@ -114,7 +114,7 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         return
     real = RealWorld(tmp_path_factory.mktemp("zookeeper-contract"))
     try:
-        real.processes.found(FOUNDERS)
+        real.processes.found(FOUNDING_MEMBERS)
         yield real
     finally:
         real.processes.close()
@@ -123,7 +123,7 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 def test_a_look_tells_who_belongs_to_it_and_who_leads(world: World) -> None:
     seen = world.ensemble.look()
     assert seen.config is not None
-    assert seen.config.participants == tuple(world.member(i) for i in FOUNDERS)
+    assert seen.config.participants == tuple(world.member(i) for i in FOUNDING_MEMBERS)
     assert sorted(h.mode for h in seen.health.values()) == ["follower", "follower", "leader"]
 
 
@@ -133,7 +133,7 @@ def test_one_who_does_not_know_the_password_changes_nothing(world: World) -> Non
     assert config is not None
     with pytest.raises(ZooKeeperRefused, match="super user"):
         stranger.leave(3, from_version=config.version)
-    assert _participants(world) == FOUNDERS
+    assert _participants(world) == FOUNDING_MEMBERS
 
 
 def test_a_newcomer_is_no_part_of_it_until_it_was_let_in(world: World) -> None:
@@ -142,7 +142,7 @@ def test_a_newcomer_is_no_part_of_it_until_it_was_let_in(world: World) -> None:
 
     world.start_newcomer(4)
     world.until(lambda: world.ensemble.look(wanted).of(4).serves, "the newcomer to catch up")
-    assert _participants(world) == FOUNDERS
+    assert _participants(world) == FOUNDING_MEMBERS
     before = _config(world).version
     grown = world.ensemble.join(world.member(4), from_version=before)
     assert {m.id for m in grown.participants} == {1, 2, 3, 4}

@@ -17,25 +17,25 @@ def is_unfounded(view: ClusterView) -> bool:
     return view.quorum.founding is None and view.document is not None and not is_shared(view)
 
 
-def is_founder(view: ClusterView, instance: InstanceView) -> bool:
+def is_founding_member(view: ClusterView, instance: InstanceView) -> bool:
     """Whether it is to be one of the first members of the quorum, which is not founded yet."""
     return is_unfounded(view) and instance.planned.service == view.quorum_service
 
 
-def founders(view: ClusterView) -> tuple[InstanceView, ...]:
+def founding_members(view: ClusterView) -> tuple[InstanceView, ...]:
     """Those that run and have the address of their node, by id."""
     there = (i for i in view.controllers() if i.phase is Phase.LAUNCHED and view.seat_address(i))
     return tuple(sorted(there, key=lambda i: i.service_id))
 
 
-def founders_wanted(view: ClusterView) -> int:
+def founding_members_wanted(view: ClusterView) -> int:
     """How many found the quorum, by the spec."""
     return view.document.spec.quorum_size if view.document else 0
 
 
-def lacks_founders(view: ClusterView) -> bool:
+def lacks_founding_members(view: ClusterView) -> bool:
     """Whether a founder is still to be made, or made anew: nobody can join before."""
     if not is_unfounded(view):
         return False
     coming = {i.node for i in view.controllers() if i.phase in (Phase.REQUESTED, Phase.LAUNCHED)}
-    return len(coming) < founders_wanted(view)
+    return len(coming) < founding_members_wanted(view)

@@ -11,7 +11,7 @@ from controlplane.cluster.view import ClusterView
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.quorum.protocol import target_of
 from controlplane.converger.questions.quorum.quorum_ports import CLIENT_PORT
-from controlplane.converger.questions.rolls.founding import founders, founders_wanted
+from controlplane.converger.questions.rolls.founding import founding_members, founding_members_wanted
 from controlplane.converger.situation.decision import Decision, act, record, wait
 from controlplane.converger.situation.effects import FixClusterId
 from controlplane.converger.situation.situation import Situation
@@ -49,8 +49,8 @@ def _is_late(situation: Situation) -> bool:
 def _found(view: ClusterView) -> Decision | None:
     if view.document is None:
         return None
-    ready = founders(view)
-    if len(ready) < founders_wanted(view):
+    ready = founding_members(view)
+    if len(ready) < founding_members_wanted(view):
         return None
     servers = tuple(
         facts.FoundingServer(i.node, i.service_id, view.seat_address(i), CLIENT_PORT, i.planned.volumes[0].directory_id)

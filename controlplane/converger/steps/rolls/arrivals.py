@@ -9,7 +9,12 @@ from controlplane.converger.questions.health.cure_evidence import start_progress
 from controlplane.converger.questions.quorum.protocol import target_of
 from controlplane.converger.questions.quorum.quorum_ports import CONTROLLER_PORT
 from controlplane.converger.questions.quorum.seats import foreign_voter_among, voter_change_due
-from controlplane.converger.questions.rolls.founding import founders, founders_wanted, is_unfounded, lacks_founders
+from controlplane.converger.questions.rolls.founding import (
+    founding_members,
+    founding_members_wanted,
+    is_unfounded,
+    lacks_founding_members,
+)
 from controlplane.converger.questions.rolls.plan_ahead import foreseen_drain, plan_job_id
 from controlplane.converger.questions.services.service_reports import (
     has_reported,
@@ -65,8 +70,8 @@ def founding_step(situation: Situation) -> Decision | None:
         return None
     if view.in_zookeeper_mode:
         return ensemble_step(situation)
-    ready = founders(view)
-    if not is_unfounded(view) or view.document is None or len(ready) < founders_wanted(view):
+    ready = founding_members(view)
+    if not is_unfounded(view) or view.document is None or len(ready) < founding_members_wanted(view):
         return None
     voters = tuple(
         facts.FoundingVoter(
@@ -86,8 +91,8 @@ def founding_step(situation: Situation) -> Decision | None:
 def _nobody_spoke_of_one(situation: Situation) -> bool:
     """A quorum of one waits for its agent: nobody could replace the only voter, should its VM never boot. Of three the
     others are a majority without it."""
-    return founders_wanted(situation.view) == 1 and not all(
-        has_reported(situation, i) for i in founders(situation.view)
+    return founding_members_wanted(situation.view) == 1 and not all(
+        has_reported(situation, i) for i in founding_members(situation.view)
     )
 
 
@@ -105,7 +110,7 @@ def arrival_step(situation: Situation) -> Decision | None:
         failed = [facts.JoinFailed(i.key, _why_late(situation, i)) for i in late]
         sentence = f"{', '.join(i.key for i in late)} did not join in time"
         return Decision(sentence, tuple(failed), tuple(ReadConsole(i.key) for i in late))
-    if lacks_founders(situation.view):
+    if lacks_founding_members(situation.view):
         return None  # nobody can join before the quorum is founded: who is to be made for that is not waited for
     refused = [i for i in arriving if refusal_of(situation, i)]
     waited_for = [i for i in arriving if i.bound and i not in refused and not _vote_waits_for_a_cure(situation, i)]
@@ -183,7 +188,7 @@ def _is_overdue(situation: Situation, instance: InstanceView) -> bool:
     if instance.planned.service == "controller" and situation.view.quorum.migration is not None:
         # Its disk is named in the quorum's first record: only who never spoke is given up for another one.
         return not has_reported(situation, instance) and _waited_s(situation, instance) > situation.join_deadline_s
-    if follows_without_vote(situation, member_of(instance) or instance) or _holds_up_a_birth(situation, instance):
+    if follows_without_vote(situation, member_of(instance) or instance) or _holds_up_the_founding(situation, instance):
         return False
     return _is_late(situation, instance)
 
@@ -205,7 +210,7 @@ def _is_late(situation: Situation, instance: InstanceView) -> bool:
     return _waited_s(situation, instance) > situation.join_deadline_s
 
 
-def _holds_up_a_birth(situation: Situation, instance: InstanceView) -> bool:
+def _holds_up_the_founding(situation: Situation, instance: InstanceView) -> bool:
     """Whether the ensemble was founded with the server on its VM, and no broker has joined yet. To give the VM up would
     take the vote with it, and without a broker nobody is asked for another one. Where none of all comes up, all are
     given up: nobody ever served, so nothing is lost with that ensemble, and the next VMs found another one."""

@@ -12,7 +12,7 @@ from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.moves.blocked_moves import in_the_way
 from controlplane.converger.questions.quorum.seats import brokers_to_tell
 from controlplane.converger.questions.rolls.drain_requests import request_drain
-from controlplane.converger.questions.rolls.founding import is_founder
+from controlplane.converger.questions.rolls.founding import is_founding_member
 from controlplane.converger.questions.services.service_reports import (
     has_reported,
     service_report,
@@ -214,9 +214,9 @@ def _failed(situation: Situation) -> Decision | None:
     failed = situation.view.in_phase(Phase.FAILED)
     if not failed:
         return None
-    founders = [i for i in failed if is_founder(situation.view, i)]
-    if founders:
-        return request_retire(situation, founders, "it did not come up, and nothing is on its disk before the founding")
+    founding = [i for i in failed if is_founding_member(situation.view, i)]
+    if founding:
+        return request_retire(situation, founding, "it did not come up, and nothing is on its disk before the founding")
     unbound = [i for i in failed if not i.bound]
     if unbound:
         return request_retire(situation, unbound, "never took over its node")

@@ -78,8 +78,8 @@ def test_everybody_is_told_the_whole_quorum_and_its_own_start() -> None:
 
 def test_only_controllers_of_the_first_generation_are_founders() -> None:
     view = a_view()
-    founders = {key: d.services[0].founder for key in view.instances if (d := document_for(view, key, epoch=1))}
-    assert {k for k, founder in founders.items() if founder} == {k for k in founders if k.startswith("controllers")}
+    founding = {key: d.services[0].founder for key in view.instances if (d := document_for(view, key, epoch=1))}
+    assert {k for k, founder in founding.items() if founder} == {k for k in founding if k.startswith("controllers")}
 
 
 @pytest.mark.parametrize(("policy", "state"), [("destroy", "stopped"), ("retain", "running")])

@@ -11,7 +11,7 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.quorum_config import quorum_told
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.ladder.decide import decide
-from controlplane.converger.questions.rolls.founding import lacks_founders
+from controlplane.converger.questions.rolls.founding import lacks_founding_members
 from controlplane.converger.steps.rolls.arrivals import arrival_step, founding_step
 from controlplane.converger.steps.rolls.departures import departure_step
 from events import facts
@@ -119,7 +119,7 @@ def test_a_quorum_of_one_is_founded_with_an_agent_that_has_spoken(heard: bool, f
 
 def test_what_the_others_have_to_join_counts_from_the_founding() -> None:
     view = _unfounded(Phase.LAUNCHED, Phase.LAUNCHED, Phase.LAUNCHED)
-    assert not lacks_founders(view)
+    assert not lacks_founding_members(view)
     decision = founding_step(a_situation(view, kafka=None))
     assert decision is not None
     (founded,) = decision.events

@@ -29,7 +29,7 @@ def server_nobody_heard_of_after_the_founding(world: World) -> None:
     assert world.machines.vms["zookeepers-a-0.g2"].alive
 
 
-BIRTHS = {
+FOUNDINGS = {
     told.__name__: Crashes(told)
     for told in (controller_made_anew_before_the_founding, server_nobody_heard_of_after_the_founding)
 }
@@ -39,21 +39,21 @@ def _points() -> list[tuple[str, int]]:
     """Where this birth differs from others: the last of each kind."""
     before = ("surge.completed,", "run retire", "retire.completed", "surge.requested", "quorum.founded")
     after = ("instance.fenced", "voter.removed", "run release", "release.completed", "run bind", "voter.added")
-    first, second = BIRTHS
+    first, second = FOUNDINGS
     told = {first: before, second: after}
-    return [(s, BIRTHS[s].last(f"after {kind}")) for s in told for kind in told[s]]
+    return [(s, FOUNDINGS[s].last(f"after {kind}")) for s in told for kind in told[s]]
 
 
 @pytest.mark.parametrize(("story", "point"), _points(), ids=lambda x: str(x))
-def test_a_birth_goes_on_after_a_crash_at(story: str, point: int) -> None:
-    BIRTHS[story].at(point)
+def test_a_founding_goes_on_after_a_crash_at(story: str, point: int) -> None:
+    FOUNDINGS[story].at(point)
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("story", BIRTHS)
-def test_a_birth_goes_on_after_a_crash_at_every_single_point(story: str) -> None:
-    BIRTHS[story].at_every_single_point()
+@pytest.mark.parametrize("story", FOUNDINGS)
+def test_a_founding_goes_on_after_a_crash_at_every_single_point(story: str) -> None:
+    FOUNDINGS[story].at_every_single_point()
 
 
 def _born_in_spite(seed: int) -> None:

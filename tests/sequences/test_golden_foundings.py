@@ -106,5 +106,5 @@ def _is_blocked(world: World, reason: str) -> bool:
     ],
     ids=lambda s: s.__name__,
 )
-def test_the_story_of_a_birth_is_told_as_recorded(scenario: Callable[[World], None]) -> None:
+def test_the_story_of_a_founding_is_told_as_recorded(scenario: Callable[[World], None]) -> None:
     assert_told_as_recorded(scenario)

@@ -51,11 +51,11 @@ from tests.fakes.kafka import FakeKafka
 from tests.fakes.latest_values import MemoryLatestStore
 from tests.fakes.plans import MemoryPlanStore
 from tests.fakes.zookeeper import FakeNodes
+from tests.sim.document_offers import document_told
 from tests.sim.evidence import Calm, Evidence, LastTick, StaleWrite, Violation, has_leaders_to_get_back
 from tests.sim.failpoints import Crash, CrashingKafka, CrashingStore, Failpoints, SimRestartLock
 from tests.sim.gist import gist
 from tests.sim.guarded import GUARDED_CALLS, guarded_changes
-from tests.sim.hearing import document_told
 from tests.sim.jobs import SimRunner
 from tests.sim.machines import Machines
 from tests.sim.properties import is_held_up, judge

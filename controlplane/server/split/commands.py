@@ -41,7 +41,7 @@ class PortalCommands:
     """`inner` as far as a portal carries it: `Commands`. `files` are this portal's, compared with the loop's."""
 
     inner: Commands
-    hearing: LoopSubscriber
+    subscriber: LoopSubscriber
     files: Callable[[], Mapping[str, str]]
 
     def handle(self, command: Command) -> CommandOutcome:
@@ -70,8 +70,8 @@ class PortalCommands:
 
     def refuse_other_files(self) -> None:
         """Raises CommandRefused. A portal that never heard a loop has nothing to compare with."""
-        word = self.hearing.word
-        others = differing(self.files(), word.files) if word is not None else []
+        last_message = self.subscriber.last_message
+        others = differing(self.files(), last_message.files) if last_message is not None else []
         if others:
             raise CommandRefused(
                 "homes-differ",

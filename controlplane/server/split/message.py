@@ -38,7 +38,7 @@ HEARD_EVERY_S = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LoopWord:
+class LoopMessage:
     """How the loop that leads does. `files` are the SHA-256 of what a portal's home has to say alike, by name;
     `progress` what running jobs last said, by their id; `ca_pem` the certificate agents believe, "" without TLS.
     """
@@ -60,6 +60,6 @@ class LoopWord:
     pipeline: PipelineStatus | None = None
 
 
-WORD: TypeAdapter[LoopWord] = TypeAdapter(LoopWord)
+MESSAGE: TypeAdapter[LoopMessage] = TypeAdapter(LoopMessage)
 SAYING: TypeAdapter[Said] = TypeAdapter(Said)
 EXAMINATIONS: TypeAdapter[tuple[Examination, ...]] = TypeAdapter(tuple[Examination, ...])

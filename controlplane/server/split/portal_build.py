@@ -49,7 +49,7 @@ from controlplane.server.split.null_ports import IDLE, NOBODY_LEADS, Always, Nul
 from controlplane.server.split.portal_fleet import PortalFleet
 from controlplane.server.split.portal_home import installation_of
 from controlplane.server.split.snapshot import KafkaReadings
-from controlplane.server.split.subscriber import AskedExaminations, HeardLoop, LoopSubscriber, ReceivedStatus, rings
+from controlplane.server.split.subscriber import AskedExaminations, LoopSubscriber, ReceivedLoop, ReceivedStatus, rings
 from controlplane.server.status import release
 from controlplane.storage import home_binding, job_store, latest_values, migrate
 from controlplane.storage.home import Home
@@ -125,7 +125,7 @@ def _built(settings: Settings, engine: Engine, hasty: Engine, listens_on: tuple[
     sight = KafkaReadings(folded.converger, gateways.of, base.latest, utc_now, pool=pool)
     fleet = PortalFleet(folded.converger, sight, LoopSubscriber(base.latest, utc_now), brake)
     fleet.catch_up()
-    fleet.hearing.poll()
+    fleet.subscriber.poll()
     portal = _services(base, folded, gateways, fleet, loopback_hosts(*listens_on))
 
     def released() -> None:
@@ -153,21 +153,21 @@ def _folded(base: core.Base, brake: FleetBrake) -> loop.Folded:
 def _services(
     base: core.Base, folded: loop.Folded, gateways: Gateways, fleet: PortalFleet, hosts: frozenset[str]
 ) -> PortalServices:
-    settings, engine, hearing = base.settings, base.engine, fleet.hearing
+    settings, engine, subscriber = base.settings, base.engine, fleet.subscriber
     judge = commands.judge_of(base, folded, fleet)
     handler = commands.handler_of(base, folded, judge, fleet.last_snapshot)
-    told_ca = hearing.word.ca_pem if hearing.word is not None else ""
-    board = ReceivedStatus(settings.git, hearing)
-    sources = SourceService(board, base.store, rings(hearing), reaches_leader=True)
+    told_ca = subscriber.last_message.ca_pem if subscriber.last_message is not None else ""
+    board = ReceivedStatus(settings.git, subscriber)
+    sources = SourceService(board, base.store, rings(subscriber), reaches_leader=True)
     return PortalServices(
         store=base.store,
         clock=utc_now,
         cluster=api.cluster_services(
             base,
             folded,
-            PortalCommands(handler, hearing, partial(files_alike, settings)),
+            PortalCommands(handler, subscriber, partial(files_alike, settings)),
             judge,
-            progress=hearing.progress,
+            progress=subscriber.progress,
             brake=fleet.brake_on,
             wake=_nobody_wakes,
         ),
@@ -185,7 +185,7 @@ def _services(
         access=api.access_services(
             base, hosts, access.people_of(settings, engine), SqlCredentialMoments(engine), told_ca
         ),
-        operations=_operations(base, hearing),
+        operations=_operations(base, subscriber),
     )
 
 
@@ -203,21 +203,21 @@ def _agents(base: core.Base, folded: loop.Folded) -> PortalAgents:
     return PortalAgents(AgentReleaseService(keeper, AgentSigner(SecretBytes(b""))))
 
 
-def _operations(base: core.Base, hearing: LoopSubscriber) -> OperationsServices:
+def _operations(base: core.Base, subscriber: LoopSubscriber) -> OperationsServices:
     settings, engine, files = base.settings, base.engine, partial(files_alike, base.settings)
     watch = watch_of(settings.audit_topic, SqlAuditStore(engine), engine, utc_now)
     return OperationsServices(
         version=release(),
         leadership=NOBODY_LEADS,
         backup=no_backup,
-        examinations=AskedExaminations(hearing, base.latest, utc_now),
-        database=lambda: (*examined(engine, PORTAL), _loop_finding(hearing, files), *found_by(watch)),
+        examinations=AskedExaminations(subscriber, base.latest, utc_now),
+        database=lambda: (*examined(engine, PORTAL), _loop_finding(subscriber, files), *found_by(watch)),
         query_limit_s=settings.database.query_limit_s,
-        loop=HeardLoop(hearing, base.store, job_store.SqlJobStore(engine)),
-        loop_notice=hearing.notice,
+        loop=ReceivedLoop(subscriber, base.store, job_store.SqlJobStore(engine)),
+        loop_notice=subscriber.notice,
         part="portal",
-        planner_state=hearing.planner,
-        pipeline=lambda: hearing.word.pipeline if hearing.word is not None else None,
+        planner_state=subscriber.planner,
+        pipeline=lambda: subscriber.last_message.pipeline if subscriber.last_message is not None else None,
     )
 
 
@@ -225,13 +225,13 @@ def _nobody_wakes(uid: str) -> None:
     """The loop reads the log at every beat: nothing has to be rung for."""
 
 
-def _loop_finding(hearing: LoopSubscriber, files: Callable[[], dict[str, str]]) -> Finding:
+def _loop_finding(subscriber: LoopSubscriber, files: Callable[[], dict[str, str]]) -> Finding:
     """For `kedge doctor`: whether the loop is heard, and judges by the same files."""
-    notice, word = hearing.notice(), hearing.word
-    if notice or word is None:
+    notice, last_message = subscriber.notice(), subscriber.last_message
+    if notice or last_message is None:
         return Finding("the loop", False, notice, "start it, or look why it cannot reach the database")
-    others: Sequence[str] = differing(files(), word.files)
+    others: Sequence[str] = differing(files(), last_message.files)
     if others:
         told = f"this portal's home and the loop's do not say the same in {', '.join(others)}: changes are refused"
         return Finding("the loop", False, told, "copy them from one home to the other")
-    return Finding("the loop", True, f"{word.server} leads with epoch {word.epoch} and is heard")
+    return Finding("the loop", True, f"{last_message.server} leads with epoch {last_message.epoch} and is heard")

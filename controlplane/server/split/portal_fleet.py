@@ -23,13 +23,13 @@ class PortalFleet:
 
     folded: Converger
     sight: KafkaReadings
-    hearing: LoopSubscriber
+    subscriber: LoopSubscriber
     brake: FleetBrake
 
     def poll(self) -> None:
         """Reads what others recorded, hears the loop, begins the looks that are due. Raises EventsError."""
         self.folded.catch_up()
-        self.hearing.poll()
+        self.subscriber.poll()
         self.sight.poll()
 
     def views(self) -> list[ClusterView]:
@@ -40,7 +40,7 @@ class PortalFleet:
         return self.folded.view(uid)
 
     def said(self, uid: ClusterUid) -> Said | None:
-        return self.hearing.said(uid)
+        return self.subscriber.said(uid)
 
     def sentence_on(self, view: ClusterView) -> str:
         said = self.said(view.uid)

@@ -49,15 +49,15 @@ class LoopTeller:
         if epoch is None:
             return
         now = self.clock()
-        value = message.WORD.dump_python(self._word(epoch), mode="json")
+        value = message.MESSAGE.dump_python(self._message(epoch), mode="json")
         self.latest.put_all(
             [*self._said(), LatestValue(Subject(message.LOOP, message.NOBODY, "loop"), value, "loop", now)]
         )
         self._answer(now)
 
-    def _word(self, epoch: int) -> message.LoopWord:
+    def _message(self, epoch: int) -> message.LoopMessage:
         loop = self.loop
-        return message.LoopWord(
+        return message.LoopMessage(
             server=loop.server,
             epoch=epoch,
             interval_s=loop.interval_s,

@@ -37,7 +37,7 @@ class LoopSubscriber:
     def __init__(self, latest: LatestStore, clock: Clock) -> None:
         self._latest, self._clock = latest, clock
         self._lock = threading.Lock()
-        self._word: message.LoopWord | None = None
+        self._last_message: message.LoopMessage | None = None
         self._told_at: datetime | None = None
         self._heard_at: datetime | None = None
         self._said: Mapping[ClusterUid, Said] = {}
@@ -45,19 +45,19 @@ class LoopSubscriber:
     def poll(self) -> None:
         """See Polled. Raises StoreUnavailable."""
         row = self._latest.get(Subject(message.LOOP, message.NOBODY, "loop"))
-        word = read_as(message.WORD, row) if row is not None else None
-        if row is None or word is None or row.observed_at == self._told_at:
+        last_message = read_as(message.MESSAGE, row) if row is not None else None
+        if row is None or last_message is None or row.observed_at == self._told_at:
             return
         said, now = read_by_cluster(message.SAYING, self._latest.of_kind(message.SAID)), self._clock()
         with self._lock:
             # The first word that is found may be an old one: how old says the loop's clock, as nobody else can.
             self._heard_at = min(now, row.observed_at) if self._told_at is None else now
-            self._word, self._told_at, self._said = word, row.observed_at, said
+            self._last_message, self._told_at, self._said = last_message, row.observed_at, said
 
     @property
-    def word(self) -> message.LoopWord | None:
+    def last_message(self) -> message.LoopMessage | None:
         """The last one, however old; None where none was ever heard."""
-        return self._word
+        return self._last_message
 
     def silent_since(self) -> datetime | None:
         """When a loop that is silent was last heard; None while it is heard."""
@@ -67,7 +67,7 @@ class LoopSubscriber:
 
     def notice(self) -> str:
         """What people are told of a loop that is not there, "" while it is. The same words until that changes."""
-        if self._word is None:
+        if self._last_message is None:
             return f"no loop has been heard on this database yet: what you ask for is recorded and waits. {_STARTED}"
         since = self.silent_since()
         if since is None:
@@ -86,13 +86,13 @@ class LoopSubscriber:
 
     def planner(self) -> str:
         """In the API's words."""
-        return self._word.planner if self._word is not None else "unknown"
+        return self._last_message.planner if self._last_message is not None else "unknown"
 
     def progress(self, view: ClusterView) -> str:
         """What the long act in hand of a cluster last said."""
-        if self._word is None or self.notice():
+        if self._last_message is None or self.notice():
             return ""
-        return progress_of(self._word.progress, view)
+        return progress_of(self._last_message.progress, view)
 
     def ask(self, name: str) -> None:
         """Asks for a look; the loop answers within about a second. Raises StoreUnavailable."""
@@ -100,39 +100,39 @@ class LoopSubscriber:
 
 
 @dataclass(frozen=True, slots=True)
-class HeardLoop:
+class ReceivedLoop:
     """The loop's service of a portal: `LoopService`."""
 
-    hearing: LoopSubscriber
+    subscriber: LoopSubscriber
     store: EventStore
     jobs: JobStore
 
     def status(self) -> LoopStatus:
         """See LoopService."""
-        word = self.hearing.word
-        if word is None:
+        last_message = self.subscriber.last_message
+        if last_message is None:
             return LoopStatus(head=self.store.head(), jobs=[JobStatus(job) for job in self.jobs.newest(MOST_JOBS)])
         return LoopStatus(
-            server=word.server,
-            interval_s=word.interval_s,
-            head=max(self.store.head(), word.position),
-            position=word.position,
-            count=word.count,
-            beats=word.beats,
-            timers=word.timers,
-            jobs=[JobStatus(job, word.progress.get(job.intent_id, "")) for job in self.jobs.newest(MOST_JOBS)],
-            poisoned=word.poisoned,
-            tagged=word.tagged,
-            pipeline=word.pipeline,
+            server=last_message.server,
+            interval_s=last_message.interval_s,
+            head=max(self.store.head(), last_message.position),
+            position=last_message.position,
+            count=last_message.count,
+            beats=last_message.beats,
+            timers=last_message.timers,
+            jobs=[JobStatus(job, last_message.progress.get(job.intent_id, "")) for job in self.jobs.newest(MOST_JOBS)],
+            poisoned=last_message.poisoned,
+            tagged=last_message.tagged,
+            pipeline=last_message.pipeline,
         )
 
 
 class ReceivedStatus(SourceStatuses):
     """The statuses of git sources as the loop told them."""
 
-    def __init__(self, bindings: tuple[GitBinding, ...], hearing: LoopSubscriber) -> None:
+    def __init__(self, bindings: tuple[GitBinding, ...], subscriber: LoopSubscriber) -> None:
         super().__init__(bindings)
-        self._hearing = hearing
+        self._subscriber = subscriber
 
     def all(self) -> list[SourceStatus]:
         """See Board."""
@@ -144,31 +144,31 @@ class ReceivedStatus(SourceStatuses):
         return None if known is None else self._heard(known)
 
     def _heard(self, known: SourceStatus) -> SourceStatus:
-        word = self._hearing.word
-        told = word.sources.get(known.binding.name) if word is not None else None
+        last_message = self._subscriber.last_message
+        told = last_message.sources.get(known.binding.name) if last_message is not None else None
         if told is None:
-            return replace(known, message=self._hearing.notice() or "the loop has no binding of this name")
+            return replace(known, message=self._subscriber.notice() or "the loop has no binding of this name")
         return SourceStatus(known.binding, **{name: getattr(told, name) for name in told.__dataclass_fields__})
 
 
 class AskedExaminations:
     """Clouds are examined by the loop, which has their credentials: `Examinations` of a portal."""
 
-    def __init__(self, hearing: LoopSubscriber, latest: LatestStore, clock: Clock) -> None:
-        self._hearing, self._latest, self._clock = hearing, latest, clock
+    def __init__(self, subscriber: LoopSubscriber, latest: LatestStore, clock: Clock) -> None:
+        self._subscriber, self._latest, self._clock = subscriber, latest, clock
         self._asked: dict[str, datetime] = {}
 
     def results(self, cloud: str = "") -> Sequence[Examination]:
         """See Examinations. Until the loop has answered it says that it is asking."""
         if cloud and cloud not in names():
             raise CloudUnknown(f"there is no cloud {cloud!r}; there is {', '.join(names())}")
-        now, notice = self._clock(), self._hearing.notice()
+        now, notice = self._clock(), self._subscriber.notice()
         if notice:
             finding = Finding("the loop", None, notice, "clouds are examined by the loop, which has their credentials")
             return (Examination(cloud or "all", False, now, now, (finding,)),)
         if now - self._asked.get(cloud, now - _ASK_AGAIN) >= _ASK_AGAIN:
             self._asked[cloud] = now
-            self._hearing.ask(message.DOCTOR + cloud)
+            self._subscriber.ask(message.DOCTOR + cloud)
         row = self._latest.get(Subject(message.EXAMINED, message.NOBODY, cloud))
         try:
             found = message.EXAMINATIONS.validate_python(row.value["found"]) if row is not None else None
@@ -184,11 +184,11 @@ def _is_old(one: Examination, now: datetime) -> bool:
     return one.ended_at is not None and now - one.ended_at >= KEPT_FOR
 
 
-def rings(hearing: LoopSubscriber) -> Callable[[str], bool]:
+def rings(subscriber: LoopSubscriber) -> Callable[[str], bool]:
     """How a portal has a git source looked at."""
 
     def ring(name: str) -> bool:
-        hearing.ask(message.SOURCE + name)
-        return not hearing.notice()
+        subscriber.ask(message.SOURCE + name)
+        return not subscriber.notice()
 
     return ring

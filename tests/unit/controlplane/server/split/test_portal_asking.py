@@ -12,7 +12,7 @@ from controlplane.cluster.commands import CommandRefused, PauseCluster
 from controlplane.portal.app import create_app
 from controlplane.server.settings import ServerSettingsRefused, load_settings
 from controlplane.server.split.commands import PortalCommands, PortalNotifiers, no_backup
-from controlplane.server.split.message import LoopWord
+from controlplane.server.split.message import LoopMessage
 from controlplane.server.split.null_ports import IDLE, NOBODY_LEADS
 from controlplane.server.split.subscriber import LoopSubscriber
 from tests.fakes.asking import Asker
@@ -30,7 +30,7 @@ class Heard(LoopSubscriber):
     def __init__(self, files: dict[str, str] | None) -> None:
         super().__init__(MemoryLatestStore(), lambda: House().now)
         if files is not None:
-            self._word = LoopWord(
+            self._last_message = LoopMessage(
                 server="a", epoch=1, interval_s=0.5, position=0, count=1, planner="spark", files=files
             )
 

@@ -21,8 +21,8 @@ from controlplane.server.split.publisher import SAID_ANEW, LoopTeller
 from controlplane.server.split.subscriber import (
     SILENT_AFTER,
     AskedExaminations,
-    HeardLoop,
     LoopSubscriber,
+    ReceivedLoop,
     ReceivedStatus,
     rings,
 )
@@ -81,7 +81,7 @@ class Apart:
             ca_pem="pem",
             clock=self.now,
         )
-        self.hearing = LoopSubscriber(self.loop.latest, self.now)
+        self.subscriber = LoopSubscriber(self.loop.latest, self.now)
 
     def beat(self, **later: float) -> None:
         """The loop beats and tells; the portal hears."""
@@ -89,7 +89,7 @@ class Apart:
         with self.watch.beat(None) as beating:
             beating.ticked(TickReport(clusters=1))
         self.teller.poll()
-        self.hearing.poll()
+        self.subscriber.poll()
 
     def tick(self) -> None:
         view = self.loop.view()
@@ -104,12 +104,12 @@ def apart() -> Apart:
 def test_a_portal_knows_the_beats_and_the_planner_of_the_loop(apart: Apart) -> None:
     apart.beat()
     apart.beat(seconds=1)
-    service = HeardLoop(apart.hearing, apart.loop.store, apart.jobs).status()
+    service = ReceivedLoop(apart.subscriber, apart.loop.store, apart.jobs).status()
     assert (service.server, service.interval_s, service.count) == ("alpha:1", 0.5, 2)
     assert [beat.at for beat in service.beats] == [apart.now(), apart.now() - timedelta(seconds=1)]
-    assert (apart.hearing.planner(), apart.hearing.notice()) == ("spark", "")
-    assert apart.hearing.word is not None
-    assert apart.hearing.word.ca_pem == "pem"
+    assert (apart.subscriber.planner(), apart.subscriber.notice()) == ("spark", "")
+    assert apart.subscriber.last_message is not None
+    assert apart.subscriber.last_message.ca_pem == "pem"
 
 
 def test_the_sentence_of_a_cluster_and_what_its_run_says_come_over(apart: Apart) -> None:
@@ -120,15 +120,15 @@ def test_the_sentence_of_a_cluster_and_what_its_run_says_come_over(apart: Apart)
     assert said is not None
     assert said.sentence
     apart.beat()
-    assert apart.hearing.said(view.uid) == said
+    assert apart.subscriber.said(view.uid) == said
     view = apart.loop.surge(broker())
     (intent,) = view.intents.values()
-    assert apart.hearing.progress(view) == ""
+    assert apart.subscriber.progress(view) == ""
     apart.progress[job_id(intent)] = "creating brokers-a-0"
     apart.beat(seconds=1)
-    assert apart.hearing.progress(view) == "creating brokers-a-0"
+    assert apart.subscriber.progress(view) == "creating brokers-a-0"
     apart.loop.pass_time(minutes=1)
-    assert apart.hearing.progress(view) == "", "what a loop that is gone said of a run is not a progress"
+    assert apart.subscriber.progress(view) == "", "what a loop that is gone said of a run is not a progress"
 
 
 def test_a_sentence_that_stays_the_same_is_written_every_ten_seconds_and_not_every_second(apart: Apart) -> None:
@@ -136,17 +136,17 @@ def test_a_sentence_that_stays_the_same_is_written_every_ten_seconds_and_not_eve
     apart.tick()
     apart.beat()
     uid = apart.loop.view().uid
-    first = apart.hearing.said(uid)
+    first = apart.subscriber.said(uid)
     assert first is not None
     apart.loop.converger._said[uid] = replace(first, at=first.at + timedelta(seconds=5))
     apart.beat(seconds=1)
-    assert apart.hearing.said(uid) == first
+    assert apart.subscriber.said(uid) == first
     later = apart.loop.converger._said[uid] = replace(first, at=first.at + SAID_ANEW)
     apart.beat(seconds=1)
-    assert apart.hearing.said(uid) == later
+    assert apart.subscriber.said(uid) == later
     other = apart.loop.converger._said[uid] = replace(later, sentence="something else")
     apart.beat(seconds=1)
-    assert apart.hearing.said(uid) == other
+    assert apart.subscriber.said(uid) == other
 
 
 def test_a_silent_loop_is_told_everywhere_and_heard_again(apart: Apart) -> None:
@@ -154,17 +154,17 @@ def test_a_silent_loop_is_told_everywhere_and_heard_again(apart: Apart) -> None:
     apart.tick()
     apart.beat()
     uid = apart.loop.view().uid
-    was = apart.hearing.said(uid)
+    was = apart.subscriber.said(uid)
     assert was is not None
     apart.loop.pass_time(seconds=SILENT_AFTER.total_seconds() + 1)
-    apart.hearing.poll()
-    assert apart.hearing.notice().startswith("the loop has not been seen since 2026-01-01 12:00:00 UTC")
-    said = apart.hearing.said(uid)
+    apart.subscriber.poll()
+    assert apart.subscriber.notice().startswith("the loop has not been seen since 2026-01-01 12:00:00 UTC")
+    said = apart.subscriber.said(uid)
     assert said is not None
-    assert (said.at, said.sentence) == (was.at, apart.hearing.notice())
+    assert (said.at, said.sentence) == (was.at, apart.subscriber.notice())
     apart.beat(seconds=1)
-    assert apart.hearing.notice() == ""
-    assert apart.hearing.said(uid) == was
+    assert apart.subscriber.notice() == ""
+    assert apart.subscriber.said(uid) == was
 
 
 def test_a_loop_that_leads_no_more_tells_nothing(apart: Apart) -> None:
@@ -176,10 +176,10 @@ def test_a_loop_that_leads_no_more_tells_nothing(apart: Apart) -> None:
 
 
 def test_a_portal_that_never_heard_a_loop_says_so(apart: Apart) -> None:
-    apart.hearing.poll()
-    assert "no loop has been heard on this database yet" in apart.hearing.notice()
-    assert apart.hearing.planner() == "unknown"
-    assert HeardLoop(apart.hearing, apart.loop.store, apart.jobs).status().beats == ()
+    apart.subscriber.poll()
+    assert "no loop has been heard on this database yet" in apart.subscriber.notice()
+    assert apart.subscriber.planner() == "unknown"
+    assert ReceivedLoop(apart.subscriber, apart.loop.store, apart.jobs).status().beats == ()
 
 
 def test_an_old_word_found_at_the_start_of_a_portal_is_no_sign_of_life(apart: Apart) -> None:
@@ -193,21 +193,21 @@ def test_an_old_word_found_at_the_start_of_a_portal_is_no_sign_of_life(apart: Ap
 def test_the_clocks_of_two_hosts_may_differ(apart: Apart) -> None:
     """The loop's clock is an hour behind: its words are another one each time, so it lives."""
     behind = lambda: apart.loop.now + timedelta(hours=1)  # noqa: E731
-    hearing = LoopSubscriber(apart.loop.latest, behind)
+    subscriber = LoopSubscriber(apart.loop.latest, behind)
     apart.beat()
-    hearing.poll()
+    subscriber.poll()
     apart.beat(seconds=1)
-    hearing.poll()
-    assert hearing.notice() == ""
+    subscriber.poll()
+    assert subscriber.notice() == ""
 
 
 def test_a_word_of_another_release_is_left_alone(apart: Apart) -> None:
     apart.beat()
     (row,) = apart.loop.latest.of_kind(LOOP)
     apart.loop.latest.put(replace(row, value={"server": "x"}, observed_at=row.observed_at + timedelta(seconds=1)))
-    apart.hearing.poll()
-    assert apart.hearing.word is not None
-    assert apart.hearing.word.server == "alpha:1"
+    apart.subscriber.poll()
+    assert apart.subscriber.last_message is not None
+    assert apart.subscriber.last_message.server == "alpha:1"
 
 
 def test_a_source_is_told_with_its_problems_and_looked_at_when_a_portal_asks(apart: Apart) -> None:
@@ -216,28 +216,28 @@ def test_a_source_is_told_with_its_problems_and_looked_at_when_a_portal_asks(apa
         SourceStatus(BINDING, state=REFUSED, reason="SpecRefused", problems=(broken,), tip="ab12"), now=apart.now()
     )
     apart.beat()
-    board = ReceivedStatus((BINDING,), apart.hearing)
+    board = ReceivedStatus((BINDING,), apart.subscriber)
     (found,) = board.all()
     assert found == apart.board.of("platform") == board.of_source("git:platform")
-    assert rings(apart.hearing)("platform")
+    assert rings(apart.subscriber)("platform")
     apart.beat(seconds=1)
     apart.beat(seconds=1)
     assert apart.rung == ["platform"], "once"
     apart.loop.pass_time(seconds=1)
-    rings(apart.hearing)("platform")
+    rings(apart.subscriber)("platform")
     apart.beat(seconds=1)
     assert apart.rung == ["platform"] * 2
 
 
 def test_what_was_asked_long_before_a_loop_began_is_not_done_then(apart: Apart) -> None:
-    apart.hearing.ask("source platform")
+    apart.subscriber.ask("source platform")
     apart.beat(minutes=2)
     assert apart.rung == []
     assert [row.subject.cluster_uid for row in apart.loop.latest.of_kind("portal-asked")] == [NOBODY]
 
 
 def test_clouds_are_examined_by_the_loop_and_told_by_the_portal(apart: Apart) -> None:
-    asked = AskedExaminations(apart.hearing, apart.loop.latest, apart.now)
+    asked = AskedExaminations(apart.subscriber, apart.loop.latest, apart.now)
     (silent,) = asked.results("aws")
     assert [(f.what, f.well) for f in silent.findings] == [("the loop", None)]
     apart.beat()

@@ -65,8 +65,8 @@ def surge(situation: Situation, work: Work) -> Decision:
         )
     if successors := [p for p in planned if _inherits_address(p) and ways[p.key] is Handover.NONE]:
         sentence = (
-            f"not replacing {successors[0].node}: on this cloud an address stays with its VM, and the other members would "
-            "look for the controller where it was"
+            f"not replacing {successors[0].node}: on this cloud an address stays with its VM, and the other members "
+            "would look for the controller where it was"
         )
         return wait(WaitReason.ADDRESS_STAYS, sentence, next_command=f"kedge describe {view.name}", patience_s=0)
     if unsized := unsized_machine(view, planned, sizes):
@@ -77,7 +77,7 @@ def surge(situation: Situation, work: Work) -> Decision:
 
 
 def _relief_refused(situation: Situation, planned: Sequence[facts.PlannedInstance]) -> Decision | None:
-    """Why a controller cannot be relieved as things are, before anything is made for it."""
+    """Why a controller cannot be moved as things are, before anything is made for it."""
     successor = next((p for p in planned if p.relieves), None)
     if successor is None or not (reason := controller_moves.why_no_controller_move(situation)):
         return None
@@ -135,18 +135,18 @@ def _plan_instance(
     generation = max((*(i.planned.generation for i in past), spent.generation if spent else 0)) + 1
     holders = [i for i in past if i.phase not in (Phase.RETIRED, Phase.FAILED, Phase.RETIRING)]
     old = max(holders, key=lambda i: i.planned.generation, default=None)
-    relieved = controller_moves.controller_to_move(view, change, way)
-    successor = (
+    moves_from = controller_moves.controller_to_move(view, change, way)
+    inherits = (
         _takes_over(view, past) if want.service != "broker" else old is not None and _reattaches(view, old.key, want)
     )
     # A broker's disk is that of who holds the node now: a later VM that failed may have had one of its own elsewhere.
     line = past if want.service != "broker" or old is None else [old]
-    stays = place_to_stay_in(view, line, want.place) if successor and not relieved else None
-    new_disk = bool(relieved) or (successor and want.service != "broker" and node_volumes.disk_is_no_use(view, past))
-    new_dirs = _new_dirs(view, old) if successor and want.service == "broker" else ()
+    stays = place_to_stay_in(view, line, want.place) if inherits and not moves_from else None
+    new_disk = bool(moves_from) or (inherits and want.service != "broker" and node_volumes.disk_is_no_use(view, past))
+    new_dirs = _new_dirs(view, old) if inherits and want.service == "broker" else ()
     volumes = (
         node_volumes.volumes_of_node(view, line)
-        if successor and not new_disk
+        if inherits and not new_disk
         else node_volumes.new_volumes(view, want, past)
     )
     volumes = node_volumes.with_new_ones(view, want, volumes, new_dirs, past) if new_dirs else volumes
@@ -170,17 +170,17 @@ def _plan_instance(
         settings=settings,
         volumes=volumes,
         replaces=old.planned.generation if old else 0,
-        handover=successor or bool(relieved),
+        handover=inherits or bool(moves_from),
         config=config,
-        deferred=successor and not relieved and cloud_way is Handover.DELETE_FIRST,
+        deferred=inherits and not moves_from and cloud_way is Handover.DELETE_FIRST,
         new_disk=new_disk,
         new_dirs=new_dirs,
         place=stays,
         spot=want.spot,
         ipv6=want.ipv6,
-        relieves=relieved,
+        relieves=moves_from,
         vm_address=want.service == "controller" and cloud_way is Handover.NONE,
-        cost_tags=tagging.tags_to_make(situation, old if successor and not relieved else None, cloud),
+        cost_tags=tagging.tags_to_make(situation, old if inherits and not moves_from else None, cloud),
     )
 
 

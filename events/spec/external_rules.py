@@ -5,10 +5,10 @@ from typing import Any
 
 from events.spec import problems as p
 from events.spec.external import External
+from events.spec.housekeeping import Balance
 from events.spec.model import KafkaClusterDocument, Pool
 from events.spec.positions import Positions
 from events.spec.problems import Path, Problem
-from events.spec.upkeep import Balance
 
 JOINABLE_LISTENER = "PLAINTEXT"
 """The one listener brokers of Kedge's have; others find them by that name."""

@@ -12,10 +12,10 @@ from events.spec.distribution import Distribution
 from events.spec.external import External
 from events.spec.fields import FieldClass, Part, classed
 from events.spec.health import Health
+from events.spec.housekeeping import Balance, Healing
 from events.spec.machine_figures import MachineFigures
 from events.spec.presets import PresetName
 from events.spec.rollout import RolloutPolicy
-from events.spec.upkeep import Balance, Healing
 
 API_VERSION = "kedge/v1alpha1"
 KIND = "KafkaCluster"

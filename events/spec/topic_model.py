@@ -3,9 +3,9 @@
 from typing import Literal
 
 from events.spec.fields import FieldClass, Part, classed
+from events.spec.housekeeping import TierName
 from events.spec.model import API_VERSION
 from events.spec.scalars import CloudWord, DnsLabel, Flag, OneLine, PropertyKey, PropertyText, TopicName, Whole
-from events.spec.upkeep import TierName
 
 TOPIC_KIND = "KafkaTopic"
 

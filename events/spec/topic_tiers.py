@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from events.spec.housekeeping import AntiAffinity, Placement
 from events.spec.model import KafkaClusterDocument
 from events.spec.settings import DEFAULT_MIN_ISR, DEFAULT_RF, as_integer, shape_defaults
 from events.spec.topic_model import KafkaTopicDocument
-from events.spec.upkeep import AntiAffinity, Placement
 
 MIN_ISR = "min.insync.replicas"
 

@@ -59,7 +59,7 @@ def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaProcess
         kafka.close()
 
 
-class Upkeep:
+class Housekeeping:
     """What a cluster at rest asks for, look by look, some minutes later each time."""
 
     def __init__(self, gateway: AdminGateway) -> None:
@@ -99,11 +99,11 @@ class Upkeep:
 
 
 @pytest.fixture
-def upkeep(processes: KafkaProcesses) -> Iterator[Upkeep]:
+def housekeeping(processes: KafkaProcesses) -> Iterator[Housekeeping]:
     dialer = DirectDialer()
-    made: list[Upkeep] = []
+    made: list[Housekeeping] = []
     gateway = AdminGateway(dialer, "elections", lambda: processes.bootstrap, now=lambda: made[0].now())
-    made.append(Upkeep(gateway))
+    made.append(Housekeeping(gateway))
     until(lambda: len(gateway.snapshot().live_brokers()) == 2, "two live brokers")
     yield made[0]
     dialer.close()
@@ -115,28 +115,28 @@ def led_by_the_second(gateway: AdminGateway) -> bool:
 
 
 def test_elections_that_kafka_refuses_are_told_cost_no_controller_and_are_over_once_leaders_are_home(
-    processes: KafkaProcesses, upkeep: Upkeep
+    processes: KafkaProcesses, housekeeping: Housekeeping
 ) -> None:
-    gateway = upkeep.gateway
+    gateway = housekeeping.gateway
     create_topic(processes.bootstrap, LED.topic, partitions=1, rf=2)
     (before,) = [p for p in gateway.snapshot().partitions if p.name == LED]
     gateway.reassign({LED: tuple(reversed(before.replicas))})
     until(lambda: led_by_the_second(gateway), "the list to be another one")
     nobody_alters(processes.bootstrap)
-    assert not upkeep.told().status, "nothing was asked yet"
+    assert not housekeeping.told().status, "nothing was asked yet"
     for minutes in (1, 3, 6):
-        upkeep.minutes = minutes
-        upkeep.ask()
-    upkeep.minutes = 8
-    told = upkeep.told()
+        housekeeping.minutes = minutes
+        housekeeping.ask()
+    housekeeping.minutes = 8
+    told = housekeeping.told()
     print(told.message)
     assert (told.status, told.reason) == (True, "Refused")
     assert "asked 3 times" in told.message
     assert "(ClusterAuthorizationFailedError)" in told.message
-    assert election_step(upkeep.look()) is None, "another controller would refuse it, too"
+    assert election_step(housekeeping.look()) is None, "another controller would refuse it, too"
     processes.stop(before.replicas[0])  # the controller has to elect, and the first of the list is the one left
     until(lambda: not led_by_the_second(gateway), "the leader to be home")
-    assert not upkeep.told().status
+    assert not housekeeping.told().status
 
 
 def nobody_alters(bootstrap: list[str]) -> None:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, m
 from controlplane.background.notifications.notice import Notice
 from controlplane.cluster.condition_severity import Severity
 from events.secrets import secret
-from events.spec.upkeep import AnomalyKind
+from events.spec.housekeeping import AnomalyKind
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", re.ASCII)
 _ADDRESS = re.compile(r"[^@\s,<>\"]+@[A-Za-z0-9.-]+", re.ASCII)

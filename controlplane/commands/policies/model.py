@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
-from events.spec.upkeep import TierName
+from events.spec.housekeeping import TierName
 
 POLICY_KIND = "Policy"
 

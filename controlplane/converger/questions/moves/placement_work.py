@@ -10,8 +10,8 @@ from controlplane.converger.questions.disk_room import room_by_broker
 from controlplane.converger.situation.placement import IN_PLACE, PlacementSeen
 from controlplane.kafka.gates import may_move
 from controlplane.runtime.once import once
+from events.spec.housekeeping import Placement
 from events.spec.topic_tiers import anti_affinity_of
-from events.spec.upkeep import Placement
 from planner.demotion import Orders
 from planner.observed import KafkaSnapshot, PartitionSeen
 from planner.placement.corrections import corrections

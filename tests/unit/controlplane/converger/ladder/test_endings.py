@@ -1,4 +1,4 @@
-"""The end of a roll, of a cluster, and what must hold in between: finalisation, upkeep, holds, conditions, deletion."""
+"""The end of a roll, of a cluster, and what holds between: finalisation, housekeeping, holds, conditions, deletion."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -161,27 +161,27 @@ def test_a_pinned_metadata_version_stays() -> None:
     assert decision.events == (facts.RecycleCompleted(2),)
 
 
-# --- upkeep -----------------------------------------------------------------------------------------------------------
+# --- housekeeping -----------------------------------------------------------------------------------------------------
 
 LEFT_OVER = ThrottlesSeen(leader_rate={1000: 1})
 
 
-def _upkeep(*partitions: Any, **overrides: Any) -> Decision | None:
+def _housekeeping(*partitions: Any, **overrides: Any) -> Decision | None:
     return housekeeping_step(a_situation(a_view(), kafka=a_snapshot(*partitions, **overrides)))
 
 
 def test_a_throttle_nobody_needs_is_cleared() -> None:
-    decision = _upkeep(throttles=LEFT_OVER)
+    decision = _housekeeping(throttles=LEFT_OVER)
     assert decision is not None
     assert decision.effects == (ClearThrottles(),)
 
 
 def test_a_throttle_beside_a_running_move_is_left_alone() -> None:
-    assert _upkeep(a_partition(adding=(1010,)), throttles=LEFT_OVER) is None
+    assert _housekeeping(a_partition(adding=(1010,)), throttles=LEFT_OVER) is None
 
 
 def test_leadership_goes_back_to_the_first_replica() -> None:
-    decision = _upkeep(a_partition("orders-0", leader=1001), a_partition("orders-1"))
+    decision = _housekeeping(a_partition("orders-0", leader=1001), a_partition("orders-1"))
     assert decision is not None
     assert decision.effects == (ElectPreferred((TopicPartition("orders", 0),)),)
 
@@ -197,7 +197,7 @@ def test_leadership_goes_back_to_the_first_replica() -> None:
     ids=["leads", "out of sync", "moving", "not live"],
 )
 def test_leadership_is_left_where_it_is(partition: Any) -> None:
-    assert _upkeep(partition) is None
+    assert _housekeeping(partition) is None
 
 
 def test_nothing_is_kept_up_on_unknown_metadata() -> None:

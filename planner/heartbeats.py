@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
-from planner.topics.placement import ReplicaHosts, shelf_of
+from planner.topics.placement import ReplicaHosts, replica_hosts_of
 from planner.topics.step import Growth, NewTopic, Replicas, TopicStep
 
 HEARTBEAT_TOPIC = "__kedge_heartbeats"
@@ -60,9 +60,9 @@ def heartbeat_work(kafka: KafkaSnapshot, receivers: Collection[int], known: Coll
     live = sorted(kafka.live_brokers() & frozenset(receivers))
     if not live or any(p.is_moving for p in parts):
         return NOTHING_TO_DO
-    shelf, factor = shelf_of(kafka, live), min(MOST_REPLICAS, len(live))
+    hosts, factor = replica_hosts_of(kafka, live), min(MOST_REPLICAS, len(live))
     if not parts:
-        placed = tuple(_placed(shelf, b, factor) for b in live)
+        placed = tuple(_placed(hosts, b, factor) for b in live)
         return HeartbeatWork(TopicStep(create={HEARTBEAT_TOPIC: NewTopic(placed, HEARTBEAT_CONFIG)}))
     homes: dict[int, PartitionSeen] = {}
     spare = []
@@ -72,16 +72,16 @@ def heartbeat_work(kafka: KafkaSnapshot, receivers: Collection[int], known: Coll
             homes[first] = p
         else:
             spare.append(p)
-    moves = {p.name: _placed(shelf, b, factor) for b, p in homes.items() if b in live and len(p.replicas) < factor}
+    moves = {p.name: _placed(hosts, b, factor) for b, p in homes.items() if b in live and len(p.replicas) < factor}
     homeless = [b for b in live if b not in homes]
-    moves |= {p.name: _placed(shelf, b, factor) for p, b in zip(spare, homeless, strict=False) if p.leader >= 0}
+    moves |= {p.name: _placed(hosts, b, factor) for p, b in zip(spare, homeless, strict=False) if p.leader >= 0}
     left = homeless[len(spare) :]
-    added = tuple(_placed(shelf, b, factor) for b in left)
+    added = tuple(_placed(hosts, b, factor) for b in left)
     grow = {HEARTBEAT_TOPIC: Growth(len(parts) + len(added), added)} if added else {}
     return HeartbeatWork(TopicStep(grow=grow), moves)
 
 
-def _placed(shelf: ReplicaHosts, broker: int, factor: int) -> Replicas:
+def _placed(hosts: ReplicaHosts, broker: int, factor: int) -> Replicas:
     """Replicas of a partition which that broker leads."""
     lone = PartitionSeen(TopicPartition(HEARTBEAT_TOPIC, 0), leader=broker, replicas=(broker,), isr=(), min_isr=1)
-    return shelf.grown(lone, factor)
+    return hosts.grown(lone, factor)

@@ -15,7 +15,7 @@ from planner.drain.release import MOST_A_PAIR
 from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
 from planner.placement.deviations import Deviation, Rule, shared_zones
 from planner.placement.policy import ClusterBrokers
-from planner.topics.placement import shelf_of, verified
+from planner.topics.placement import replica_hosts_of, verified
 
 MOST_AT_A_TIME = 20
 """Partitions in one batch."""
@@ -75,8 +75,8 @@ class _Batch:
         self._out: Counter[int] = Counter()
         self._between: Counter[tuple[int, int]] = Counter()
         """Leader and receiver -> copies."""
-        shelf = shelf_of(kafka, ground.receivers)
-        self._stored, self._held = shelf.stored_bytes, shelf.replicas
+        hosts = replica_hosts_of(kafka, ground.receivers)
+        self._stored, self._held = hosts.stored_bytes, hosts.replicas
         self._bytes = 0
         self.moves: list[Move] = []
         self.left: dict[TopicPartition, str] = {}

@@ -74,11 +74,11 @@ def partitions_table(question: RebalanceQuestion) -> pa.Table:
     """The partitions as Arrow, schema PARTITIONS, in the question's order."""
     seen = question.cluster.partitions
     model = model_of(question.cluster, question.request.write_bytes_per_s)
-    shelves = _shelves(question.cluster)
+    dirs_of = _dirs_by_replica(question.cluster)
     lists: dict[str, list[Sequence[int]]] = {
         "adding": [p.adding for p in seen],
         "removing": [p.removing for p in seen],
-        "dirs": [shelves.get(p.name, ()) for p in seen],
+        "dirs": [dirs_of.get(p.name, ()) for p in seen],
     }
     table = columns.partitions_table(model)
     for name, values in lists.items():
@@ -172,7 +172,7 @@ def _capacity(figures: Sequence[Any]) -> Capacity:
     return Capacity(**dict(zip(FIGURES, figures, strict=True)))
 
 
-def _shelves(cluster: KafkaSnapshot) -> Mapping[TopicPartition, list[int]]:
+def _dirs_by_replica(cluster: KafkaSnapshot) -> Mapping[TopicPartition, list[int]]:
     """Which directories hold a partition, numbered as in the document."""
     found: dict[TopicPartition, list[int]] = defaultdict(list)
     for number, seen in enumerate(d for told in cluster.log_dirs.values() for d in told.dirs):

@@ -1,7 +1,7 @@
 """Where replicas of topics go: a rack each as far as there are racks, then the brokers that hold least. Pure.
 
 The order of preference is that of `planner.balance` (rack first, then load); a topic is placed partition by partition,
-so no search is needed: each choice is the best there is at its time, and the shelf counts it.
+so no search is needed: each choice is the best there is at its time, and `ReplicaHosts` counts it.
 """
 
 from collections import Counter
@@ -67,16 +67,16 @@ class ReplicaHosts:
         self.stored_bytes[broker] += size_bytes
 
 
-def shelf_of(kafka: KafkaSnapshot, receivers: Collection[int]) -> ReplicaHosts:
+def replica_hosts_of(kafka: KafkaSnapshot, receivers: Collection[int]) -> ReplicaHosts:
     """What live brokers among `receivers` may get, with what all brokers hold now and are about to get."""
     live = kafka.live_brokers()
-    shelf = ReplicaHosts({b: kafka.brokers[b].rack for b in sorted(receivers) if b in live})
+    hosts = ReplicaHosts({b: kafka.brokers[b].rack for b in sorted(receivers) if b in live})
     for p in kafka.partitions:
-        shelf.leaders[p.target[0] if p.target else -1] += 1
+        hosts.leaders[p.target[0] if p.target else -1] += 1
         for broker in p.target:
-            shelf.replicas[broker] += 1
-            shelf.stored_bytes[broker] += p.size_bytes
-    return shelf
+            hosts.replicas[broker] += 1
+            hosts.stored_bytes[broker] += p.size_bytes
+    return hosts
 
 
 def shrunk(partition: PartitionSeen, racks: Mapping[int, str]) -> Replicas | None:

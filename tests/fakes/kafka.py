@@ -19,6 +19,7 @@ from planner.topics.step import TopicStep
 from tests.fakes.kafka_controllers import FakeControllers
 from tests.fakes.kafka_groups import FakeGroups, GroupCalls
 from tests.fakes.kafka_laggards import LaggardCalls
+from tests.fakes.kafka_log_dirs import FakeLogDirs
 from tests.fakes.kafka_parts import (
     Copy,
     FakeBroker,
@@ -34,7 +35,6 @@ from tests.fakes.kafka_parts import (
     without_directories,
 )
 from tests.fakes.kafka_settings import FakeSettings
-from tests.fakes.kafka_shelves import FakeShelves
 from tests.fakes.kafka_throttles import KEYS, FakeThrottles, visible
 from tests.fakes.kafka_topics import FakeTopics
 from tests.fakes.kafka_values import broker_values, topic_values
@@ -82,7 +82,7 @@ class FakeKafka(FakeControllers, GroupCalls, LaggardCalls):
         self.finalised: dict[str, int] = {} if in_zookeeper_mode else _finalised_by(metadata_level_of(version))
         self._brokers: dict[int, FakeBroker] = {}
         self._partitions: dict[TopicPartition, FakePartition] = {}
-        self.shelves = FakeShelves(self._brokers, self._partitions)
+        self.on_disk = FakeLogDirs(self._brokers, self._partitions)
         self.throttles = FakeThrottles(self._brokers, self._partitions)
         self.settings = FakeSettings({"min.insync.replicas": str(min_isr)}, self._follow_min_isr)
         self.topics = FakeTopics(self._brokers, self._partitions, self.settings)
@@ -109,8 +109,8 @@ class FakeKafka(FakeControllers, GroupCalls, LaggardCalls):
             partitions=self.partitions(),
             quorum=without_directories(quorum) if self.is_static else quorum,
             features=features_seen(live, self.finalised),
-            log_dirs={b.id: self.shelves.log_dirs(b) for b in live if not b.failed_dirs},
-            failed_dirs={b.id: self.shelves.failed_dirs(b) for b in live if b.failed_dirs},
+            log_dirs={b.id: self.on_disk.log_dirs(b) for b in live if not b.failed_dirs},
+            failed_dirs={b.id: self.on_disk.failed_dirs(b) for b in live if b.failed_dirs},
             throttles=self.throttles.visible().seen,
             cordoned=frozenset(b.id for b in live if b.cordoned),
             mode=self.migration.mode,
@@ -129,7 +129,7 @@ class FakeKafka(FakeControllers, GroupCalls, LaggardCalls):
                 self._partitions[name].reassign(list(target))
                 if not self._partitions[name].adding:
                     self._partitions[name].settle(self._brokers, self.hangs.ends_moves(self.active))
-        self.shelves.sort_in()
+        self.on_disk.sort_in()
         self._note_falls("a reassignment")
         return refused
 
@@ -144,7 +144,7 @@ class FakeKafka(FakeControllers, GroupCalls, LaggardCalls):
             if strange:
                 words, error = f"the broker has no {strange[0]}", "LogDirNotFoundError"
                 raise KafkaRefused(what=what, where=self.cluster_id, words=words, error=error)
-            self.shelves.prefer(broker, paths)
+            self.on_disk.prefer(broker, paths)
 
     def cancel(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, str]:
         self._require_quorum("cancelling reassignments")
@@ -312,7 +312,7 @@ class FakeKafka(FakeControllers, GroupCalls, LaggardCalls):
 
     def fail_dir(self, broker: int, path: str) -> None:
         """What is in a directory that fails leaves the broker's ISRs; the rest serves on. One that migrates ends."""
-        for name in self.shelves.held_in(broker, path):
+        for name in self.on_disk.held_in(broker, path):
             p = self._partitions[name]
             p.offline.add(broker)
             p.copies[broker] = Copy()
@@ -326,7 +326,7 @@ class FakeKafka(FakeControllers, GroupCalls, LaggardCalls):
     def renew_dir(self, broker: int, path: str) -> None:
         """An empty directory stands in its place: a broker that starts on it copies anew what was there."""
         self._brokers[broker].failed_dirs.discard(path)
-        for name in self.shelves.held_in(broker, path):
+        for name in self.on_disk.held_in(broker, path):
             p = self._partitions[name]
             p.offline.discard(broker)
             p.copies[broker] = Copy()
@@ -393,7 +393,7 @@ class FakeKafka(FakeControllers, GroupCalls, LaggardCalls):
         self._settle()
         while self._seconds < end:
             all_copies = transfers(self._partitions.values(), self._brokers, self.throttles.plan, self.link_bytes_per_s)
-            still = self.hangs.fetchers | self.lagging() | self.shelves.full()
+            still = self.hangs.fetchers | self.lagging() | self.on_disk.full()
             copying = [t for t in all_copies if t.destination not in still]
             fences = [b.fence_at for b in self._brokers.values() if b.fence_at is not None]
             ends = [self._seconds + t.missing / t.bytes_per_s for t in copying if t.bytes_per_s > 0]

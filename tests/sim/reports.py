@@ -79,7 +79,7 @@ def _of_service(machines: "Services", vm: Vm, service: ServiceDocument, at: date
     if vm.key in machines.breakdowns.exits:
         metrics["unexpected_exits"] = float(machines.breakdowns.exits[vm.key])
     disks = file_systems(machines.attached.on(vm, machines.volumes), service)
-    if service.name == "broker" and service.node_id in machines.kafka.shelves.full():
+    if service.name == "broker" and service.node_id in machines.kafka.on_disk.full():
         disks = tuple([d.model_copy(update={"free_bytes": 0}) for d in disks])
     made_of = (state, since, findings, progress, metrics, disks, service.name in vm.launched)
     before = vm.told.get(service.name)

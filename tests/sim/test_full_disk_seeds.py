@@ -40,7 +40,7 @@ class Filling(Trouble):
 
     def step(self) -> None:
         super().step()
-        full = self._world.kafka.shelves.full()
+        full = self._world.kafka.on_disk.full()
         for broker in sorted(self._how.keys() & full):
             self._bursts(broker)
         self._full_since = {b: self._full_since.get(b, self._world.seconds) for b in full}
@@ -89,7 +89,7 @@ class Filling(Trouble):
             return False
         broker = self._random.choice(targets)
         missing = sum(p.size_bytes for p in kafka.partitions() if broker in p.replicas and broker not in p.isr)
-        kafka.shelves.taken[broker] = kafka.shelves.free_bytes(broker) - int(self._random.random() * 0.7 * missing)
+        kafka.on_disk.taken[broker] = kafka.on_disk.free_bytes(broker) - int(self._random.random() * 0.7 * missing)
         self._how[broker] = how
         self.filled += 1
         self._later(self._random.choice((40.0, 200.0, 600.0)), lambda: self._room(broker))
@@ -123,7 +123,7 @@ class Filling(Trouble):
     def _room(self, broker: int) -> None:
         machines = self._world.machines
         self._how.pop(broker, None)
-        self._world.kafka.shelves.taken.pop(broker, None)
+        self._world.kafka.on_disk.taken.pop(broker, None)
         for key in [k for k, unhealthy in machines.illnesses.items() if unhealthy.finding == "disk_full:data"]:
             del machines.illnesses[key]
         machines.breakdowns.looping.clear()

@@ -30,9 +30,9 @@ _MOST_READ = 3
 
 @dataclass(frozen=True, slots=True)
 class _IndexedCluster:
-    """A cluster's shelf, the hash of its names, and the metadata they come from: None where they were recorded."""
+    """A cluster's topics, the hash of its names, and the metadata they come from: None where they were recorded."""
 
-    shelf: ClusterTopics
+    topics: ClusterTopics
     sha256: str
     seen: KafkaSnapshot | None = None
 
@@ -59,7 +59,7 @@ class TopicIndex:
         """Topics of these clusters alone. Raises StoreUnavailable."""
         asked = list(views)
         known = self._at_hand(asked)
-        held = [(v.name, known[v.uid].shelf) for v in asked if v.uid in known]
+        held = [(v.name, known[v.uid].topics) for v in asked if v.uid in known]
         recorded = sum(v.uid in known and known[v.uid].seen is None for v in asked)
         until_s = time.monotonic() + PATTERN_S
         found = topics_found(held, text, most=most, is_late=lambda: time.monotonic() > until_s)
@@ -76,7 +76,7 @@ class TopicIndex:
             one = known.get(view.uid)
             if one is not None and one.seen is not None and kept.get(view.uid) != one.sha256:
                 with this_round.apart(view.name):
-                    keep_names(self._latest, view.uid, one.shelf.names, one.seen.at)
+                    keep_names(self._latest, view.uid, one.topics.names, one.seen.at)
         with self._lock:
             for gone in self._known.keys() - {v.uid for v in living}:
                 del self._known[gone]
@@ -113,10 +113,10 @@ class TopicIndex:
             return False
         if known is None or known.seen is not snapshot:
             names = {p.name.topic for p in snapshot.partitions}
-            if known is None or len(names) != len(known.shelf.names) or not names.issuperset(known.shelf.names):
-                shelf = ClusterTopics.of(names)
-                known = _IndexedCluster(shelf, hash_of(shelf.names))
-            self._known[uid] = _IndexedCluster(known.shelf, known.sha256, snapshot)
+            if known is None or len(names) != len(known.topics.names) or not names.issuperset(known.topics.names):
+                topics = ClusterTopics.of(names)
+                known = _IndexedCluster(topics, hash_of(topics.names))
+            self._known[uid] = _IndexedCluster(known.topics, known.sha256, snapshot)
         return True
 
     def _is_time_to_look(self) -> bool:
@@ -132,5 +132,5 @@ class TopicIndex:
             return
         names = kept_names(self._latest, uid)
         if names is not None:
-            shelf = ClusterTopics.of(names)
-            self._known[uid] = _IndexedCluster(shelf, hash_of(shelf.names))
+            topics = ClusterTopics.of(names)
+            self._known[uid] = _IndexedCluster(topics, hash_of(topics.names))

@@ -27,7 +27,7 @@ class ClusterTopics:
 
     @classmethod
     def of(cls, names: Iterable[str]) -> "ClusterTopics":
-        """A shelf of these names, each of them once."""
+        """An index of these names, each of them once."""
         ordered = sorted(set(names), key=lambda name: (name.lower(), name))
         keys = [name.lower() for name in ordered]
         return cls(tuple(ordered), keys, "\n".join(keys), list(accumulate((len(k) + 1 for k in keys), initial=0)))
@@ -81,7 +81,7 @@ def topics_found(
 ) -> TopicsFound:
     """Topics with the text in their name, those that begin with it first, then by name and cluster. Case is not looked
     at; `*` stands for anything between two parts, and what stands between two `/` is a regular expression, which is
-    given up once `is_late`. `held`: clusters' names with their shelves; others are neither found nor counted. No more
+    given up once `is_late`. `held`: clusters' names with their topics; others are neither found nor counted. No more
     than `counted` are counted. Nothing is found for an empty text.
     """
     try:
@@ -125,11 +125,11 @@ def _fitting(fits: Callable[[str], object], is_late: Callable[[], bool]) -> Call
 
 
 def _in_order(
-    shelves: list[tuple[str, ClusterTopics]], wanted: str, is_hit: Callable[[str], bool]
+    clusters: list[tuple[str, ClusterTopics]], wanted: str, is_hit: Callable[[str], bool]
 ) -> Iterator[tuple[str, str, str]]:
-    """(key, cluster, name) of every hit; a shelf is only looked at as far as hits are taken from it."""
+    """(key, cluster, name) of every hit; an index is only looked at as far as hits are taken from it."""
     for find in (ClusterTopics.beginning_with, ClusterTopics.holding):
-        found = [_of_one(find(shelf, wanted), cluster) for cluster, shelf in shelves]
+        found = [_of_one(find(topics, wanted), cluster) for cluster, topics in clusters]
         for hit in merge(*found):
             if is_hit(hit[0]):
                 yield hit

@@ -9,12 +9,12 @@ from typing import Any
 
 from planner.drain.model.capacity import FIGURES, Capacity, FigureOrigin, FigureSource, Resolved
 from planner.drain.model.observed_dirs import (
-    Shelves,
+    DirsByReplica,
+    dirs_by_replica,
     left_out,
     log_dir_entries,
     replica_paths,
     several_log_dirs,
-    shelves_of,
 )
 from planner.drain.model.state import NO_RACK
 from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
@@ -86,13 +86,13 @@ def observed_document(snapshot: KafkaSnapshot, capacity: Resolved, policy: Obser
     """
     racks, about_racks = _racks(snapshot, policy)
     dirs = several_log_dirs(snapshot, {b: known.disk_bytes for b, known in capacity.by_broker.items()})
-    shelves = shelves_of(dirs)
+    dirs_of = dirs_by_replica(dirs)
     document: dict[str, Any] = {
         "version": 1,
         "disk_limit": policy.disk_limit,
         "flow_bytes_per_s": policy.flow_bytes_per_s or FLOW_BYTES_PER_S,
         "brokers": [_broker(snapshot, b, racks[b], capacity.by_broker.get(b), policy) for b in sorted(racks)],
-        "partitions": [_partition(p, policy, shelves) for p in snapshot.partitions],
+        "partitions": [_partition(p, policy, dirs_of) for p in snapshot.partitions],
     }
     for broker in document["brokers"]:
         if broker["id"] in dirs:
@@ -138,13 +138,13 @@ def _broker(
     return {"id": broker, "rack": rack, "state": state, **known}
 
 
-def _partition(seen: PartitionSeen, policy: ObservationPolicy, shelves: Shelves) -> dict[str, Any]:
+def _partition(seen: PartitionSeen, policy: ObservationPolicy, dirs_of: DirsByReplica) -> dict[str, Any]:
     """A partition that is being moved is taken as it will be."""
     replicas = list(seen.target)
     isr = [b for b in seen.isr if b in replicas]
     leader = seen.leader if seen.leader in isr else next(iter(isr), None) if seen.is_moving else None
     written, read = policy.write_bytes_per_s.get(seen.name), policy.read_bytes_per_s.get(seen.name)
-    paths = replica_paths(shelves, seen.name, replicas) if shelves else []
+    paths = replica_paths(dirs_of, seen.name, replicas) if dirs_of else []
     return {
         "topic": seen.name.topic,
         "partition": seen.name.partition,

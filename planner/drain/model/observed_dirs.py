@@ -5,7 +5,7 @@ from typing import Any
 
 from planner.observed import KafkaSnapshot, LogDirSeen, TopicPartition
 
-Shelves = Mapping[int, Mapping[TopicPartition, str]]
+DirsByReplica = Mapping[int, Mapping[TopicPartition, str]]
 """Broker id -> which partition is in which path; only brokers whose directories go into the file."""
 
 
@@ -38,12 +38,12 @@ def log_dir_entries(snapshot: KafkaSnapshot, broker: int, dirs: tuple[LogDirSeen
     return [{"path": d.path, "disk_bytes": _disk_bytes(d), "used_bytes": d.used_bytes + coming} for d in dirs]
 
 
-def shelves_of(dirs: Mapping[int, tuple[LogDirSeen, ...]]) -> Shelves:
+def dirs_by_replica(dirs: Mapping[int, tuple[LogDirSeen, ...]]) -> DirsByReplica:
     return {broker: {name: d.path for d in told for name in d.replicas} for broker, told in dirs.items()}
 
 
-def replica_paths(shelves: Shelves, name: TopicPartition, replicas: list[int]) -> list[str | None]:
-    return [shelves.get(broker, {}).get(name) for broker in replicas]
+def replica_paths(dirs_of: DirsByReplica, name: TopicPartition, replicas: list[int]) -> list[str | None]:
+    return [dirs_of.get(broker, {}).get(name) for broker in replicas]
 
 
 def _told(snapshot: KafkaSnapshot) -> dict[int, tuple[LogDirSeen, ...]]:

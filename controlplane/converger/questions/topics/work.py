@@ -19,7 +19,7 @@ from events.spec.topic_tiers import MIN_ISR, cluster_default
 from events.topic_facts import ReplicaMove, TopicTrouble
 from planner.drain.plan import Move
 from planner.observed import KafkaSnapshot, PartitionSeen
-from planner.topics.placement import NoPlace, ReplicaHosts, shelf_of, shrunk, verified
+from planner.topics.placement import NoPlace, ReplicaHosts, replica_hosts_of, shrunk, verified
 from planner.topics.step import Growth, NewTopic, TopicStep
 
 BATCH = 50
@@ -95,7 +95,7 @@ class _Look:
                 self._parts.setdefault(p.name.topic, []).append(p)
         self._receivers = frozenset(i.service_id for i in view.receivers()) & kafka.live_brokers()
         self._racks = {b: kafka.brokers[b].rack for b in self._receivers}
-        self._shelf: ReplicaHosts | None = None
+        self._hosts: ReplicaHosts | None = None
         self._create: dict[str, NewTopic] = {}
         self._grow: dict[str, Growth] = {}
         self._configure: dict[str, Mapping[str, str | None]] = {}
@@ -155,7 +155,7 @@ class _Look:
         elif self._lacks_brokers(topic) or self._can_spare_nobody_now(topic):
             return
         elif self._has_room(name, topic.declared.partitions):
-            placed = self._shelves().place(topic.declared.partitions, topic.declared.replicas)
+            placed = self._replica_hosts().place(topic.declared.partitions, topic.declared.replicas)
             self._create[name] = NewTopic(placed, topic.declared.config or {})
 
     def _present(self, topic: TopicView, parts: list[PartitionSeen]) -> None:
@@ -184,7 +184,7 @@ class _Look:
     def _extend(self, topic: TopicView, count: int) -> None:
         missing = topic.declared.partitions - count
         if self._has_room(topic.name, missing):
-            placed = self._shelves().place(missing, topic.declared.replicas)
+            placed = self._replica_hosts().place(missing, topic.declared.replicas)
             self._grow[topic.name] = Growth(topic.declared.partitions, placed)
 
     def _lacks_brokers(self, topic: TopicView) -> bool:
@@ -266,7 +266,7 @@ class _Look:
         if p.leader < 0:
             return f"{p.name} has no leader"
         if len(p.replicas) < wanted:
-            after: tuple[int, ...] | None = self._shelves().grown(p, wanted)
+            after: tuple[int, ...] | None = self._replica_hosts().grown(p, wanted)
         else:
             after = shrunk(p, {b: seen.rack for b, seen in self._kafka.brokers.items()})
         if after is None:
@@ -308,10 +308,10 @@ class _Look:
         self._made += partitions
         return True
 
-    def _shelves(self) -> ReplicaHosts:
-        if self._shelf is None:
-            self._shelf = shelf_of(self._kafka, self._receivers)
-        return self._shelf
+    def _replica_hosts(self) -> ReplicaHosts:
+        if self._hosts is None:
+            self._hosts = replica_hosts_of(self._kafka, self._receivers)
+        return self._hosts
 
 
 def as_fact(move: Move) -> ReplicaMove:

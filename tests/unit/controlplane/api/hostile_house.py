@@ -145,7 +145,7 @@ def _with_services(house: House, word: str) -> None:
         for recorded in house.store.read_all(0):
             images.take_in(recorded)
 
-    shelf = ImageService(
+    image_service = ImageService(
         house.store, images, house.converger.views, house.converger.sentence_on, catch_up, lambda: house.now
     )
     frozen = FreezeService(house.store, freezes, house.converger.views, house.converger.catch_up, lambda: house.now)
@@ -168,7 +168,7 @@ def _with_services(house: House, word: str) -> None:
         fleet=replace(
             house.services.fleet,
             freezes=frozen,
-            images=shelf,
+            images=image_service,
             sources=sources,
             forges={"teams": link},
             clusters=house.converger,

@@ -129,23 +129,23 @@ def test_a_plan_that_moved_is_refused(house: House) -> None:
 
 
 def test_a_policy_refuses_an_old_declaration_like_any_other_change() -> None:
-    shelf = Shelved()
-    house = House(policies=shelf)
+    store = Shelved()
+    house = House(policies=store)
     house.apply(OURS)
     house.apply(clicks(partitions=8))
     house.apply(clicks(partitions=8, config={"retention.ms": 7200000}))
-    shelf.known = Shelved(POLICY.replace("maxTopicPartitions: 10", "maxTopicPartitions: 4")).known
+    store.known = Shelved(POLICY.replace("maxTopicPartitions: 10", "maxTopicPartitions: 4")).known
     told = ask(house, 1).json()
     assert (told["ok"], told["changed"]) == (False, False)
     assert "at most 4" in told["problems"][0]["message"]
 
 
 def test_what_a_policy_reserves_waits_for_a_second_person_and_is_declared_by_their_yes() -> None:
-    shelf = Shelved(POLICY.replace("ownerChange: true", "ownerChange: false"))
-    house = House(policies=shelf)
+    store = Shelved(POLICY.replace("ownerChange: true", "ownerChange: false"))
+    house = House(policies=store)
     house.apply(OURS + TOPIC.replace("name: clicks", "name: clicks, owner: web"))
     house.apply(TOPIC.replace("name: clicks", "name: clicks, owner: payments"))
-    shelf.known = Shelved().known
+    store.known = Shelved().known
     ada = token_of(house, "ada", OWNER)
     plan = ada.post(f"{PATH}/rollback", json={"to": 1, "dry_run": True}).json()
     assert plan["reserved"]

@@ -25,7 +25,7 @@ def with_test(expect: str, says: str = "") -> str:
     return f"{POLICY}tests:\n  - name: three\n    expect: {expect}\n    says: '{says}'\n    spec:\n{spec}"
 
 
-def shelf(folder: Path, text: str = POLICY) -> PolicyStore:
+def store_of(folder: Path, text: str = POLICY) -> PolicyStore:
     (folder / "policies").mkdir(exist_ok=True)
     (folder / "policies" / "p.yaml").write_text(text)
     return PolicyStore(folder / "policies")
@@ -72,26 +72,26 @@ def test_a_link_is_no_policy(tmp_path: Path) -> None:
 
 
 def test_a_changed_file_counts_at_once(tmp_path: Path) -> None:
-    policies = shelf(tmp_path)
+    policies = store_of(tmp_path)
     assert policies.current().policies[0].limits.max_brokers == 2
-    shelf(tmp_path, POLICY.replace("2", "5"))
+    store_of(tmp_path, POLICY.replace("2", "5"))
     assert policies.current().policies[0].limits.max_brokers == 5
 
 
 @pytest.mark.parametrize("broken", ["nonsense", with_test("allowed")])
 def test_a_broken_file_leaves_the_last_good_set_in_force_and_is_told(tmp_path: Path, broken: str) -> None:
-    policies = shelf(tmp_path)
+    policies = store_of(tmp_path)
     policies.current()
-    shelf(tmp_path, broken)
+    store_of(tmp_path, broken)
     known = policies.current()
     assert (known.is_good, len(known.policies)) == (True, 1)
     assert known.fault
-    shelf(tmp_path)
+    store_of(tmp_path)
     assert policies.current().fault == ""
 
 
 def test_a_folder_that_goes_away_lifts_nothing_and_an_empty_one_does(tmp_path: Path) -> None:
-    policies = shelf(tmp_path)
+    policies = store_of(tmp_path)
     policies.current()
     (tmp_path / "policies").rename(tmp_path / "elsewhere")
     assert "is gone" in policies.current().fault
@@ -101,10 +101,10 @@ def test_a_folder_that_goes_away_lifts_nothing_and_an_empty_one_does(tmp_path: P
 
 
 def test_a_server_that_never_read_a_good_set_lets_nothing_through(tmp_path: Path) -> None:
-    gate = PolicyGate(shelf(tmp_path, "nonsense"))
+    gate = PolicyGate(store_of(tmp_path, "nonsense"))
     assert gate.cluster(a_view(), document({7: "    version: 4.2.0"}), 0).word == "refused"
     assert gate.deletion(a_view()).word == "refused"
-    shelf(tmp_path)
+    store_of(tmp_path)
     assert gate.deletion(a_view()).word == "allowed"
 
 

@@ -6,7 +6,7 @@ from planner.observed import FailedDirsSeen, LogDirSeen, LogDirsSeen, TopicParti
 from tests.fakes.kafka_parts import FakeBroker, FakePartition
 
 
-class FakeShelves:
+class FakeLogDirs:
     """As brokers do it: a new copy goes where it was wished, else where the fewest partitions lie."""
 
     def __init__(self, brokers: Mapping[int, FakeBroker], partitions: Mapping[TopicPartition, FakePartition]) -> None:

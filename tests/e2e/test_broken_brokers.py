@@ -30,23 +30,23 @@ def test_a_broker_that_stands_still_is_left_alone_for_40_s_and_then_started_anew
     living_cluster: LivingCluster,
 ) -> None:
     cluster = living_cluster
-    sick, before = cluster.instance("two-b-0"), cluster.head()
+    unhealthy, before = cluster.instance("two-b-0"), cluster.head()
     with traffic(cluster.bootstrap, may_fall_below_min_isr=True):
-        with standing_still([java_process(cluster, sick.key)]):
+        with standing_still([java_process(cluster, unhealthy.key)]):
             time.sleep(40)
         cluster.until(lambda: len(cluster.snapshot().live_brokers()) == 3 or None, "it to serve again", timeout_s=60)
         time.sleep(70)  # the next look at a cluster at rest
         assert not [e for e in cluster.events(before) if e.type in ("healing.requested", "surge.requested")]
 
-        before, frozen = cluster.head(), java_process(cluster, sick.key)
+        before, frozen = cluster.head(), java_process(cluster, unhealthy.key)
         began = time.monotonic()
         with standing_still([frozen]):
             asked = cluster.event("healing.requested", before, within_s=200).data
-            assert (asked["key"], asked["finding"], asked["cure"]) == (sick.key, "registration_wrong", "restart")
-            cluster.event("restart.completed", before, where=sick.key, within_s=200)
+            assert (asked["key"], asked["finding"], asked["cure"]) == (unhealthy.key, "registration_wrong", "restart")
+            cluster.event("restart.completed", before, where=unhealthy.key, within_s=200)
             print(f"serves again {time.monotonic() - began:.0f} s after it froze")
-            assert java_process(cluster, sick.key) != frozen
-        assert sick.service_id in cluster.snapshot().live_brokers()
+            assert java_process(cluster, unhealthy.key) != frozen
+        assert unhealthy.service_id in cluster.snapshot().live_brokers()
         settled(cluster)
     assert not [e for e in cluster.events(before) if e.type == "surge.requested"]
 
@@ -54,20 +54,20 @@ def test_a_broker_that_stands_still_is_left_alone_for_40_s_and_then_started_anew
 def test_a_broker_that_cannot_start_is_replaced(living_cluster: LivingCluster) -> None:
     """What lies on its disk is no partition: Kafka ends over it at each start, on a disk that is its own."""
     cluster = living_cluster
-    sick, before = cluster.instance("three-c-0"), cluster.head()
+    unhealthy, before = cluster.instance("three-c-0"), cluster.head()
     with traffic(cluster.bootstrap, may_fall_below_min_isr=True):
         began = time.monotonic()
-        (cluster.vm(sick.key) / "volumes" / "data" / "kafka" / "garbage").mkdir()
-        for kafka in cluster.running(sick.key, "kafka.Kafka"):
+        (cluster.vm(unhealthy.key) / "volumes" / "data" / "kafka" / "garbage").mkdir()
+        for kafka in cluster.running(unhealthy.key, "kafka.Kafka"):
             kafka.kill()
         told = cluster.until(lambda: _away(cluster), "the condition BrokerAway", timeout_s=250)
-        assert f"the process of {sick.key} (broker {sick.service_id}) ends again and again" in told
+        assert f"the process of {unhealthy.key} (broker {unhealthy.service_id}) ends again and again" in told
         asked = cluster.event("healing.requested", before, within_s=250).data
-        assert (asked["key"], asked["finding"], asked["cure"]) == (sick.key, "crash_loop", "replace")
+        assert (asked["key"], asked["finding"], asked["cure"]) == (unhealthy.key, "crash_loop", "replace")
         cluster.event("retire.completed", before, within_s=250)
         cluster.converged()
         print(f"replaced {time.monotonic() - began:.0f} s after it could not start")
-        assert cluster.instance("three-c-0").service_id != sick.service_id
+        assert cluster.instance("three-c-0").service_id != unhealthy.service_id
         settled(cluster)
 
 
@@ -75,31 +75,31 @@ def test_a_vm_split_off_from_everyone_gets_a_successor_and_goes_after_the_split(
     living_cluster: LivingCluster, tmp_path: Path
 ) -> None:
     cluster = living_cluster
-    sick, before = cluster.instance("one-a-0"), cluster.head()
-    vm = cluster.vm(sick.key)
+    unhealthy, before = cluster.instance("one-a-0"), cluster.head()
+    vm = cluster.vm(unhealthy.key)
     with traffic_from_elsewhere(cluster, tmp_path / "clients"):
         began = time.monotonic()
         disturb(vm, Harm.SPLIT, Manner(everyone=True), 1200)
         try:
             asked = cluster.event("healing.requested", before, within_s=300).data
-            assert (asked["key"], asked["finding"], asked["cure"]) == (sick.key, "unreachable", "replace")
-            cluster.event("instance.drained", before, where=sick.key, within_s=250)
+            assert (asked["key"], asked["finding"], asked["cure"]) == (unhealthy.key, "unreachable", "replace")
+            cluster.event("instance.drained", before, where=unhealthy.key, within_s=250)
             filled_s = time.monotonic() - began
             kafka = cluster.snapshot()
-            assert not kafka.hosted_by(sick.service_id)
+            assert not kafka.hosted_by(unhealthy.service_id)
             assert not kafka.under_replicated()
             cluster.blocked("Fencing", within_s=200)
-            assert sick.key in cluster.vms()
-            assert cluster.running(sick.key, "kafka.Kafka"), "nobody touched it"
+            assert unhealthy.key in cluster.vms()
+            assert cluster.running(unhealthy.key, "kafka.Kafka"), "nobody touched it"
             assert not [e for e in cluster.events(before) if e.type in ("retire.requested", "instance.fenced")]
         finally:
             calm(vm, Harm.SPLIT)
         cluster.event("retire.completed", before, within_s=200)
         cluster.converged()
         print(f"its successor was full {filled_s:.0f} s after the split began")
-        assert sick.key not in cluster.vms()
+        assert unhealthy.key not in cluster.vms()
         fenced = [e.data for e in cluster.events(before) if e.type == "instance.fenced"]
-        assert [(f["key"], f["proof"]) for f in fenced] == [(sick.key, "agent")]
+        assert [(f["key"], f["proof"]) for f in fenced] == [(unhealthy.key, "agent")]
         settled(cluster)
 
 

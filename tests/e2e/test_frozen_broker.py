@@ -44,18 +44,18 @@ def test_a_broker_that_stands_still_is_fenced_told_explained_and_forgotten_once_
     said = cluster.detail()
     assert not _told(said) & {"RegistrationWrong", "AtMinIsr", "Blocked"}, "nothing is said of a cluster that is well"
     assert "Why:" not in _described(said)
-    sick, before = cluster.instance(FROZEN), cluster.head()
-    with standing_still([java_process(cluster, sick.key)]):
+    unhealthy, before = cluster.instance(FROZEN), cluster.head()
+    with standing_still([java_process(cluster, unhealthy.key)]):
         wrong = _condition(cluster, "RegistrationWrong", within_s=180)
         assert wrong.reason == "Fenced"
-        assert f"{sick.key} runs, and the controllers hold broker {sick.service_id} fenced" in wrong.message
+        assert f"{unhealthy.key} runs, and the controllers hold broker {unhealthy.service_id} fenced" in wrong.message
         failed = cluster.until(lambda: _failure(cluster), "the anomaly broker-failure", timeout_s=60)
         assert (failed.subject, failed.state) == (FROZEN, "waiting")
-        assert f"broker {sick.service_id} ({sick.key}) is fenced" in failed.reason
+        assert f"broker {unhealthy.service_id} ({unhealthy.key}) is fenced" in failed.reason
         assert "Why:" in _described(cluster.detail())
         lacking = _condition(cluster, "AtMinIsr", within_s=400)
         assert "6 partitions have no replica in sync to spare" in lacking.message
-        assert f"Broker {sick.service_id} is missing in 6 of them" in lacking.message
+        assert f"Broker {unhealthy.service_id} is missing in 6 of them" in lacking.message
     gone = {"RegistrationWrong", "AtMinIsr", "Blocked"}
     cluster.until(lambda: not _told(cluster.detail()) & gone or None, "nothing to tell any more", timeout_s=130)
     assert "Why:" not in _described(cluster.detail())

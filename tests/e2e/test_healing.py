@@ -21,14 +21,14 @@ def test_a_broker_whose_only_disk_is_lost_gets_a_new_vm_and_is_copied_from_the_o
     living_cluster: LivingCluster,
 ) -> None:
     cluster = living_cluster
-    before, sick = cluster.head(), cluster.instance("three-c-0")
+    before, unhealthy = cluster.head(), cluster.instance("three-c-0")
     with traffic(cluster.bootstrap):
-        cluster.lose_directory(sick.key)
+        cluster.lose_directory(unhealthy.key)
         asked = cluster.event("healing.requested", before).data
-        assert (asked["key"], asked["finding"], asked["cure"]) == (sick.key, "directory_lost:data", "replace")
+        assert (asked["key"], asked["finding"], asked["cure"]) == (unhealthy.key, "directory_lost:data", "replace")
         cluster.event("retire.completed", before)
         cluster.converged()
-        assert cluster.instance("three-c-0").service_id != sick.service_id
+        assert cluster.instance("three-c-0").service_id != unhealthy.service_id
     assert len([e for e in cluster.events(before) if e.type == "instance.drained"]) == 1
     settled(cluster)
 
@@ -58,23 +58,23 @@ def test_a_vm_whose_host_goes_down_has_its_successor_before(living_cluster: Livi
 
 def test_a_broker_whose_cleaner_gave_up_is_restarted_and_then_told(living_cluster: LivingCluster) -> None:
     cluster = living_cluster
-    before, sick = cluster.head(), cluster.instance("two-b-0")
-    pids = cluster.pids(sick.key)
+    before, unhealthy = cluster.head(), cluster.instance("two-b-0")
+    pids = cluster.pids(unhealthy.key)
     with traffic(cluster.bootstrap):
         _fill_compacted(cluster)
-        (segment,) = cluster.vm(sick.key).glob("volumes/data/kafka/ledger-c-0/00000000000000000000.log")
+        (segment,) = cluster.vm(unhealthy.key).glob("volumes/data/kafka/ledger-c-0/00000000000000000000.log")
         with segment.open("r+b") as log:
             log.seek(40)
             log.write(b"\xff" * 400)
         _fill_compacted(cluster)
         asked = cluster.event("healing.requested", before, within_s=90).data
-        assert (asked["key"], asked["finding"], asked["cure"]) == (sick.key, "log_cleaner_gave_up", "restart")
+        assert (asked["key"], asked["finding"], asked["cure"]) == (unhealthy.key, "log_cleaner_gave_up", "restart")
         cluster.event("restart.completed", before, within_s=90)
-        assert cluster.pids(sick.key) != pids
+        assert cluster.pids(unhealthy.key) != pids
         # The damage is still there: the next cure would be a new VM, and the node rests before it gets one.
         unhealthy = cluster.until(lambda: _unhealthy(cluster), "the condition Ailing", timeout_s=90)
     assert "the next cure at" in unhealthy
-    assert [e.data["key"] for e in cluster.events(before) if e.type == "restart.requested"] == [sick.key]
+    assert [e.data["key"] for e in cluster.events(before) if e.type == "restart.requested"] == [unhealthy.key]
     assert len(cluster.snapshot().live_brokers()) == 3
 
 

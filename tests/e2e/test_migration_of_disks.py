@@ -49,14 +49,14 @@ def test_brokers_with_two_disks_migrate_with_both_as_they_are(living_cluster: Li
 def test_a_disk_that_fails_after_that_is_replaced_alone(living_cluster: LivingCluster) -> None:
     """The directory that stays is marked as ZooKeeper's brokers mark theirs, the new one as KRaft's do."""
     cluster = living_cluster
-    before, sick = cluster.head(), cluster.instance("two-b-0")
+    before, unhealthy = cluster.head(), cluster.instance("two-b-0")
     with traffic(cluster.bootstrap):
-        cluster.lose_directory(sick.key, "data2")
+        cluster.lose_directory(unhealthy.key, "data2")
         assert cluster.event("node.replace_requested", before, within_s=90).data["disks"] == ["data2"]
         cluster.event("retire.completed", before)
         cluster.converged()
         successor = cluster.instance("two-b-0")
-        assert successor.service_id == sick.service_id
+        assert successor.service_id == unhealthy.service_id
         assert "version=0" in identity_of(cluster, successor.key, "data")
         assert "version=1" in identity_of(cluster, successor.key, "data2")
         assert dirs_in_use(cluster, successor.service_id) == 2

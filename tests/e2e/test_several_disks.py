@@ -20,18 +20,18 @@ SERVER_SETTINGS = {"KEDGE_ANOMALIES_POLL_S": "1"}
 
 def test_a_disk_that_fails_is_replaced_and_the_other_one_stays(living_cluster: LivingCluster) -> None:
     cluster = living_cluster
-    before, sick = cluster.head(), cluster.instance("two-b-0")
+    before, unhealthy = cluster.head(), cluster.instance("two-b-0")
     with traffic(cluster.bootstrap):
-        assert dirs_in_use(cluster, sick.service_id) == 2
-        kept = identity_of(cluster, sick.key, "data")
-        cluster.lose_directory(sick.key, "data2")
+        assert dirs_in_use(cluster, unhealthy.service_id) == 2
+        kept = identity_of(cluster, unhealthy.key, "data")
+        cluster.lose_directory(unhealthy.key, "data2")
         asked = cluster.event("healing.requested", before, within_s=90).data
-        assert (asked["key"], asked["finding"], asked["cure"]) == (sick.key, "log_dir_failed", "replace")
+        assert (asked["key"], asked["finding"], asked["cure"]) == (unhealthy.key, "log_dir_failed", "replace")
         assert cluster.event("node.replace_requested", before).data["disks"] == ["data2"]
         cluster.event("retire.completed", before)
         cluster.converged()
         successor = cluster.instance("two-b-0")
-        assert (successor.service_id, successor.key) == (sick.service_id, "two-b-0.g2")
+        assert (successor.service_id, successor.key) == (unhealthy.service_id, "two-b-0.g2")
         assert identity_of(cluster, successor.key, "data") == kept
         assert volumes_of(cluster, successor.key) == {"data": "two-b-0.data.v1", "data2": "two-b-0.data2.v2"}
         assert dirs_in_use(cluster, successor.service_id) == 2
@@ -54,20 +54,20 @@ def test_a_person_has_one_disk_replaced(living_cluster: LivingCluster) -> None:
 def test_a_broker_that_stops_over_its_first_disk_gets_that_one_anew(living_cluster: LivingCluster) -> None:
     """Kafka's metadata is on the first disk, so a broker ends when that fails; its agent says what it finds there."""
     cluster = living_cluster
-    before, sick = cluster.head(), cluster.instance("three-c-0")
-    was = volumes_of(cluster, sick.key)
+    before, unhealthy = cluster.head(), cluster.instance("three-c-0")
+    was = volumes_of(cluster, unhealthy.key)
     assert _failed_disks(cluster) == set()
     with traffic(cluster.bootstrap):
-        identity = identity_of(cluster, sick.key, "data2")
-        cluster.lose_directory(sick.key)
+        identity = identity_of(cluster, unhealthy.key, "data2")
+        cluster.lose_directory(unhealthy.key)
         asked = cluster.event("healing.requested", before).data
-        assert (asked["key"], asked["finding"], asked["cure"]) == (sick.key, "directory_lost:data", "replace")
+        assert (asked["key"], asked["finding"], asked["cure"]) == (unhealthy.key, "directory_lost:data", "replace")
         assert cluster.event("node.replace_requested", before).data["disks"] == ["data"]
         cluster.until(lambda: "three-c-0" in _failed_disks(cluster) or None, "the anomaly disk-failure", timeout_s=60)
         cluster.event("retire.completed", before)
         cluster.converged()
         successor = cluster.instance("three-c-0")
-        assert successor.service_id == sick.service_id
+        assert successor.service_id == unhealthy.service_id
         assert identity_of(cluster, successor.key, "data2") == identity
         now = volumes_of(cluster, successor.key)
         assert now["data2"] == was["data2"]

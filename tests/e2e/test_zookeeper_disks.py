@@ -27,20 +27,20 @@ def test_a_disk_that_fails_is_replaced_and_the_other_one_stays(
 ) -> None:
     """A broker in this mode keeps nothing of the cluster's own on its first disk, so it serves on without either."""
     cluster = living_cluster
-    before, sick = cluster.head(), cluster.instance(node)
-    process = java_process(cluster, sick.key)
+    before, unhealthy = cluster.head(), cluster.instance(node)
+    process = java_process(cluster, unhealthy.key)
     with traffic(cluster.bootstrap):
-        assert dirs_in_use(cluster, sick.service_id) == 2
-        kept = identity_of(cluster, sick.key, stays)
-        cluster.lose_directory(sick.key, failed)
+        assert dirs_in_use(cluster, unhealthy.service_id) == 2
+        kept = identity_of(cluster, unhealthy.key, stays)
+        cluster.lose_directory(unhealthy.key, failed)
         asked = cluster.event("healing.requested", before, within_s=90).data
-        assert (asked["key"], asked["finding"], asked["cure"]) == (sick.key, "log_dir_failed", "replace")
-        assert java_process(cluster, sick.key) == process, "the broker serves on with the other disk"
+        assert (asked["key"], asked["finding"], asked["cure"]) == (unhealthy.key, "log_dir_failed", "replace")
+        assert java_process(cluster, unhealthy.key) == process, "the broker serves on with the other disk"
         assert cluster.event("node.replace_requested", before).data["disks"] == [failed]
         cluster.event("retire.completed", before)
         cluster.converged()
         successor = cluster.instance(node)
-        assert (successor.service_id, successor.generation) == (sick.service_id, sick.generation + 1)
+        assert (successor.service_id, successor.generation) == (unhealthy.service_id, unhealthy.generation + 1)
         assert identity_of(cluster, successor.key, stays) == kept
         assert volumes_of(cluster, successor.key) == {stays: f"{node}.{stays}.v1", failed: f"{node}.{failed}.v2"}
         assert dirs_in_use(cluster, successor.service_id) == 2

@@ -9,7 +9,7 @@ from tests.builders import a_document
 from tests.sequences.recorded import assert_told_as_recorded
 from tests.sim.world import World
 
-SICK = "brokers-b-0.g1"
+UNHEALTHY = "brokers-b-0.g1"
 LOSS_GRACE_S = 300
 
 
@@ -41,7 +41,7 @@ def _serves(world: World, node: str) -> bool:
 def frozen_broker_is_restarted(world: World) -> None:
     """It runs by its agent's word and is fenced: told after a minute, started anew after two."""
     _grown(world)
-    world.machines.breakdowns.freeze(world.machines, SICK)
+    world.machines.breakdowns.freeze(world.machines, UNHEALTHY)
     _watch(world, 240)
     assert _cures(world) == [("registration_wrong", "restart")]
     assert _types(world).count("restart.completed") == 1
@@ -51,7 +51,7 @@ def frozen_broker_is_restarted(world: World) -> None:
 def broker_that_cannot_start_gets_a_new_vm(world: World) -> None:
     """It ends again and again for as long as a VM may be gone; another one serves and takes over what it held."""
     _grown(world)
-    world.machines.breakdowns.loop(world.machines, SICK)
+    world.machines.breakdowns.loop(world.machines, UNHEALTHY)
     _watch(world, 700)
     assert _cures(world) == [("crash_loop", "replace")]
     assert [i.key for i in world.view().of_node("brokers-b-0")] == ["brokers-b-0.g2"]
@@ -61,7 +61,7 @@ def broker_that_cannot_start_gets_a_new_vm(world: World) -> None:
 def broker_that_cannot_start_hands_its_disk_over(world: World) -> None:
     """The same where brokers keep their disks: the same id, on the disk it had."""
     _grown(world, strategy="reattach", max_unavailable=1)
-    world.machines.breakdowns.loop(world.machines, SICK)
+    world.machines.breakdowns.loop(world.machines, UNHEALTHY)
     _watch(world, 700)
     assert _cures(world) == [("crash_loop", "replace")]
     assert [(i.key, i.service_id) for i in world.view().of_node("brokers-b-0")] == [("brokers-b-0.g2", 1001)]
@@ -72,30 +72,30 @@ def vm_nobody_hears_gets_a_successor_and_goes_after_the_split(world: World) -> N
     """Neither Kafka nor Kedge hears it, and the cloud says that it runs: its successor is filled at once, and the VM is
     there until its agent says itself that the broker has stopped."""
     _grown(world)
-    world.machines.breakdowns.freeze(world.machines, SICK, silent=True)
+    world.machines.breakdowns.freeze(world.machines, UNHEALTHY, silent=True)
     _watch(world, 900)
     assert _cures(world) == [("unreachable", "replace")]
-    assert world.machines.vms[SICK].alive
+    assert world.machines.vms[UNHEALTHY].alive
     assert world.kafka.serves(world.view().of_node("brokers-b-0")[-1].service_id)
     assert not any(p for p in world.kafka.partitions() if len(p.isr) < 3 or 1001 in p.replicas)
-    world.machines.breakdowns.thaw(world.machines, SICK)
+    world.machines.breakdowns.thaw(world.machines, UNHEALTHY)
     _watch(world, 120)
-    assert SICK not in world.machines.vms
+    assert UNHEALTHY not in world.machines.vms
     assert world.is_converged()
 
 
 def while_a_vm_is_not_heard_another_that_is_lost_is_replaced(world: World) -> None:
     """What waits for proof that nobody can give holds no repair up."""
     _grown(world)
-    world.machines.breakdowns.freeze(world.machines, SICK, silent=True)
+    world.machines.breakdowns.freeze(world.machines, UNHEALTHY, silent=True)
     _watch(world, 500)
-    assert world.view().instances[SICK].phase is Phase.FENCING
+    assert world.view().instances[UNHEALTHY].phase is Phase.FENCING
     world.machines.power_cut("brokers-c-0.g1")
     _watch(world, 500)
     assert world.kafka.serves(world.view().of_node("brokers-c-0")[-1].service_id)
     assert not any(p for p in world.kafka.partitions() if len(p.isr) < 3)
-    assert world.machines.vms[SICK].alive
-    world.machines.breakdowns.thaw(world.machines, SICK)
+    assert world.machines.vms[UNHEALTHY].alive
+    world.machines.breakdowns.thaw(world.machines, UNHEALTHY)
     _watch(world, 120)
     assert world.is_converged()
 
@@ -103,13 +103,13 @@ def while_a_vm_is_not_heard_another_that_is_lost_is_replaced(world: World) -> No
 def vm_nobody_hears_keeps_its_disk_until_then(world: World) -> None:
     """Where brokers keep their disks: nobody can take it from a VM that nobody hears, so another one is filled."""
     _grown(world, strategy="reattach", max_unavailable=1)
-    world.machines.breakdowns.freeze(world.machines, SICK, silent=True)
+    world.machines.breakdowns.freeze(world.machines, UNHEALTHY, silent=True)
     _watch(world, 900)
-    assert world.machines.vms[SICK].alive
+    assert world.machines.vms[UNHEALTHY].alive
     assert not any(p for p in world.kafka.partitions() if len(p.isr) < 3 or 1001 in p.replicas)
-    world.machines.breakdowns.thaw(world.machines, SICK)
+    world.machines.breakdowns.thaw(world.machines, UNHEALTHY)
     _watch(world, 120)
-    assert SICK not in world.machines.vms
+    assert UNHEALTHY not in world.machines.vms
     assert world.is_converged()
 
 
@@ -117,7 +117,7 @@ def handover_does_not_wait_for_ever_for_a_vm_nobody_hears(world: World) -> None:
     """The next VM of another rack stands there, and its gate waits for a broker that nobody hears: that one gets its
     successor first, then the node goes on whose next VM waits. The roll ends once the VM is heard and has stopped."""
     _grown(world, strategy="reattach", max_unavailable=1)
-    world.machines.breakdowns.freeze(world.machines, SICK, silent=True)
+    world.machines.breakdowns.freeze(world.machines, UNHEALTHY, silent=True)
     for _ in range(4):
         world.tick()
     world.declare(a_document(strategy="reattach", max_unavailable=1, version="4.2.0"))
@@ -125,9 +125,9 @@ def handover_does_not_wait_for_ever_for_a_vm_nobody_hears(world: World) -> None:
     assert world.kafka.serves(1001), "the session is to end between the surge and the gate"
     _watch(world, 700)
     assert ("unreachable", "replace") in _cures(world)
-    assert world.machines.vms[SICK].alive
+    assert world.machines.vms[UNHEALTHY].alive
     assert world.kafka.serves(world.view().of_node("brokers-b-0")[-1].service_id)
-    world.machines.breakdowns.thaw(world.machines, SICK)
+    world.machines.breakdowns.thaw(world.machines, UNHEALTHY)
     world.converge(ticks=900)
     assert {i.planned.kafka_version for i in world.view().alive()} == {"4.2.0"}
 
@@ -136,13 +136,13 @@ def what_is_short_is_no_loss(world: World) -> None:
     """A freeze of 40 s, a reboot, a split shorter than the grace: nothing is done."""
     _grown(world)
     before = len(_types(world))
-    world.machines.breakdowns.freeze(world.machines, SICK)
+    world.machines.breakdowns.freeze(world.machines, UNHEALTHY)
     _watch(world, 40)
-    world.machines.breakdowns.thaw(world.machines, SICK)
+    world.machines.breakdowns.thaw(world.machines, UNHEALTHY)
     _watch(world, 60)
-    world.machines.breakdowns.freeze(world.machines, SICK, silent=True)
+    world.machines.breakdowns.freeze(world.machines, UNHEALTHY, silent=True)
     _watch(world, LOSS_GRACE_S - 20)
-    world.machines.breakdowns.thaw(world.machines, SICK)
+    world.machines.breakdowns.thaw(world.machines, UNHEALTHY)
     _watch(world, 120)
     assert set(_types(world)[before:]) <= {"condition.changed"}
 
@@ -189,7 +189,7 @@ def two_that_end_again_and_again_are_told(world: World) -> None:
     """Two of three: what they share is wrong, and new VMs would have it, too."""
     _grown(world)
     before = len(_types(world))
-    for key in (SICK, "brokers-c-0.g1"):
+    for key in (UNHEALTHY, "brokers-c-0.g1"):
         world.machines.breakdowns.loop(world.machines, key)
     _watch(world, 700)
     assert set(_types(world)[before:]) <= {"condition.changed"}

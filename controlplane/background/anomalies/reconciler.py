@@ -119,21 +119,23 @@ class AnomalyReconciler:
     def poll(self) -> None:
         """A cluster that cannot be looked at is left for the next round. Raises StoreUnavailable, RoundIncomplete."""
         now, this_round = self._clock(), Round("anomalies")
-        sick = unhealthy_clusters(self._latest.of_kind(AGENT_FINDINGS), now)
+        unhealthy_uids = unhealthy_clusters(self._latest.of_kind(AGENT_FINDINGS), now)
         views = [v for v in self._fleet.views() if v.document is not None]
         outliers = self._outliers([v for v in views if not v.history.unreadable], now, this_round)
         recorded = 0
         for view in views:
             with this_round.apart(view.name):
                 try:
-                    recorded += self._look(view, sick, outliers.get(view.uid, _NO_OUTLIERS), now)
+                    recorded += self._look(view, unhealthy_uids, outliers.get(view.uid, _NO_OUTLIERS), now)
                 except errors.StreamConflict:
                     self._known.pop(view.uid, None)  # somebody else led meanwhile: read anew at the next look
         if recorded:
             self._wake()
         this_round.close()
 
-    def _look(self, view: ClusterView, sick: frozenset[ids.ClusterUid], outliers: _Outliers, now: datetime) -> int:
+    def _look(
+        self, view: ClusterView, unhealthy_uids: frozenset[ids.ClusterUid], outliers: _Outliers, now: datetime
+    ) -> int:
         known = self._known.get(view.uid)
         if known is None:
             known = self._known[view.uid] = _ClusterMemory(read_anomalies(self._store, view.uid))
@@ -141,7 +143,14 @@ class AnomalyReconciler:
                 keep_noted(self._latest, view.uid, known.fold, now)  # it may have been lost
         kafka = self._fleet.last_snapshot(view.uid)
         rates = self._rates.of(view.uid)
-        mark: Mark = (view.version, kafka.at if kafka else None, view.uid in sick, outliers.slow, outliers.hot, rates)
+        mark: Mark = (
+            view.version,
+            kafka.at if kafka else None,
+            view.uid in unhealthy_uids,
+            outliers.slow,
+            outliers.hot,
+            rates,
+        )
         if known.mark == mark and not known.fold.open_ and not view.requests.demotions:
             return 0
         if known.fold.unreadable:
@@ -153,7 +162,7 @@ class AnomalyReconciler:
             kafka=kafka,
             slow=outliers.slow,
             hot=outliers.hot,
-            disks=self._disks(view, known.fold, view.uid in sick, now),
+            disks=self._disks(view, known.fold, view.uid in unhealthy_uids, now),
             rates=rates,
             odd_rates=odd_rates(known.fold),
             now=now,
@@ -201,10 +210,10 @@ class AnomalyReconciler:
             keep_hot(self._latest, uid, next((one for one in told if one.lists), told[0]))
 
     def _disks(
-        self, view: ClusterView, fold: AnomalyFold, is_sick: bool, now: datetime
+        self, view: ClusterView, fold: AnomalyFold, is_unhealthy: bool, now: datetime
     ) -> tuple[DiskFailure, ...] | None:
         waited = {a.subject for a in fold.open_.values() if a.kind is Kind.DISK_FAILURE}
-        if not is_sick and not waited:
+        if not is_unhealthy and not waited:
             return ()
         found, heard = [], set()
         for row in self._latest.of_cluster(view.uid, AGENT_REPORT):

@@ -39,12 +39,12 @@ def broker_gate(situation: Situation, kafka: KafkaSnapshot, old: InstanceView) -
     """Stopped with its replicas on it: everybody else must serve and be in sync first."""
     asked = situation.view.requests.to_replace.get(old.key)
     if asked is not None and (asked.disks or old.service_id not in kafka.live_brokers()):
-        return sick_broker_gate(situation, kafka, old)
+        return unhealthy_broker_gate(situation, kafka, old)
     whole = others_are_whole(situation, kafka, old, excepted=frozenset())
     return may_stop_broker(kafka, old.service_id, allow_unavailable=situation.excused_topics) if whole.open else whole
 
 
-def sick_broker_gate(situation: Situation, kafka: KafkaSnapshot, instance: InstanceView) -> Gate:
+def unhealthy_broker_gate(situation: Situation, kafka: KafkaSnapshot, instance: InstanceView) -> Gate:
     """The same, but what is wrong with the broker itself is the reason to stop it, not against it. Moves onto one that
     does not serve wait for its successor. One that is in no ISR waits for nobody: two of those would wait for each
     other for ever."""

@@ -73,7 +73,7 @@ def _broker_gate(situation: Situation, kafka: KafkaSnapshot, instance: InstanceV
     """One that runs and that Kafka has otherwise than it should is started anew for just that: its own replicas are out
     of sync because of it, and a broker that is not registered has none that serve."""
     if is_told_misregistered(situation, kafka, instance):
-        return stop_gates.sick_broker_gate(situation, kafka, instance)
+        return stop_gates.unhealthy_broker_gate(situation, kafka, instance)
     return stop_gates.broker_gate(situation, kafka, instance)
 
 

@@ -1,9 +1,9 @@
 """What is done by itself about what agents find wrong inside services that run, and of brokers that lost a directory.
 
-    a finding that lasts -> healing.requested + restart.requested       (the gate of a restart, the sick one excepted)
+    a finding that lasts -> healing.requested + restart.requested       (the gate of a restart, that one excepted)
                          -> healing.requested + node.replace_requested  (the machine of a roll does the rest)
 
-It begins before anything of a roll does, since a sick service keeps the roll from beginning; never while something is
+It begins before anything of a roll does, since an ill service keeps a roll from beginning; never while something is
 in hand. Which cure, and how often, is `planner.healing`'s to say.
 """
 
@@ -40,11 +40,11 @@ def _begin(situation: Situation, prescription: Prescription) -> Decision | None:
     gate = cure_gate(situation, ailment)
     if not gate.open:
         return None
-    sick = named_service(situation.view, ailment.key, ailment.service)
+    unhealthy = named_service(situation.view, ailment.key, ailment.service)
     request = facts.RestartRequested(
         key=ailment.key,
         generation=situation.view.generation,
-        start=sick.start.count + 1,
+        start=unhealthy.start.count + 1,
         config={},
         told={},
         canary=False,

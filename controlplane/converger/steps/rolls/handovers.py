@@ -203,7 +203,7 @@ def _gate_for_its_successor(situation: Situation, kafka: KafkaSnapshot, old: Ins
         return stop_gates.broker_gate(situation, kafka, old)
     others = stop_gates.others_are_whole(situation, kafka, old, excepted=frozenset({old.service_id}))
     return (
-        stop_gates.sick_broker_gate(situation, kafka, old)
+        stop_gates.unhealthy_broker_gate(situation, kafka, old)
         if others.open
         else stop_gates.broker_gate(situation, kafka, old)
     )

@@ -457,8 +457,8 @@ def test_the_last_of_a_majority_keeps_its_vote_though_it_is_not_well() -> None:
     both = _young(failed=(B1, "brokers-c-0.g1"), joined=("brokers-a-0.g1",))
     one = after(both, facts.VoterRemoved("", "brokers-c-0", 102, "zookeeper-102", leaves=True), NOW)
     alone = replace(one, instances={k: i for k, i in one.instances.items() if k != "brokers-c-0.g1"})
-    sick = a_snapshot(mode="zookeeper", quorum=_voters(101, 102), brokers=(1000,))
-    assert departure_step(_situation(alone, kafka=sick)) is None
+    unhealthy = a_snapshot(mode="zookeeper", quorum=_voters(101, 102), brokers=(1000,))
+    assert departure_step(_situation(alone, kafka=unhealthy)) is None
 
 
 def test_a_server_of_a_vm_that_did_not_join_leaves_or_waits_for_the_successor_of_one_that_is_gone() -> None:

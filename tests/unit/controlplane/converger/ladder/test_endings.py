@@ -408,7 +408,7 @@ def test_who_is_only_about_to_get_a_copy_does_not_keep_the_one_that_has_it_from_
     """The restart of the broker with the only copy waited for the leader that nobody but it could be."""
     lost = a_partition("heap-0", (1003, 1000), isr=(1000,), adding=(1003,), removing=(1000,), leader=-1, min_isr=1)
     serve = (1001, 1002, 1003)
-    sick = frozenset({1000})
-    assert cluster_is_whole(a_snapshot(lost, brokers=serve), serve, excepted=sick).open
+    unhealthy = frozenset({1000})
+    assert cluster_is_whole(a_snapshot(lost, brokers=serve), serve, excepted=unhealthy).open
     elsewhere = replace(lost, isr=(1003,))
-    assert not cluster_is_whole(a_snapshot(elsewhere, brokers=serve), serve, excepted=sick).open
+    assert not cluster_is_whole(a_snapshot(elsewhere, brokers=serve), serve, excepted=unhealthy).open

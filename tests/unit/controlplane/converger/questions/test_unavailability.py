@@ -32,7 +32,7 @@ ALL = a_snapshot()
 REATTACH: dict[str, Any] = {"strategy": "reattach", "max_unavailable": 1}
 SUCCESSOR_OF_A = an_instance("brokers-a-0", 2, Phase.LAUNCHED, service_id=1000, handover=True, bound=False)
 SUCCESSOR_OF_C = an_instance("brokers-c-0", 2, Phase.LAUNCHED, service_id=1002, handover=True, bound=False)
-SICK = an_instance("brokers-c-0", lost_at=BEFORE)
+UNHEALTHY = an_instance("brokers-c-0", lost_at=BEFORE)
 
 
 def cure_gate(view: ClusterView, kafka: KafkaSnapshot = ALL, key: str = A, **seen: Any) -> Gate:
@@ -58,7 +58,7 @@ SINCE = "broker 1002 (brokers-c-0.g1, rack c) is away since 2026-01-01 11:58:20 
 @pytest.mark.parametrize(
     ("view", "why"),
     [
-        (a_view(SICK), "its VM is gone"),
+        (a_view(UNHEALTHY), "its VM is gone"),
         (a_view(restarts={C: _restarting(C)}), "it is being restarted"),
         (_harmed(Fault.PAUSE, C), "chaos: pause"),
         (_harmed(Fault.SPLIT, C), "chaos: split"),
@@ -144,8 +144,8 @@ def test_a_broker_of_others_counts() -> None:
 def test_nought_is_one_and_more_lets_more_be_away() -> None:
     assert [most_away(a_view(document=a_document(max_unavailable=n))) for n in (0, 1, 2)] == [1, 1, 2]
     two = a_document(max_unavailable=2)
-    assert cure_gate(a_view(SICK, document=two)).open
-    both = cure_gate(a_view(SICK, an_instance("brokers-b-0", lost_at=BEFORE), document=two))
+    assert cure_gate(a_view(UNHEALTHY, document=two)).open
+    both = cure_gate(a_view(UNHEALTHY, an_instance("brokers-b-0", lost_at=BEFORE), document=two))
     assert "broker 1001 (brokers-b-0.g1, rack b) is away" in both.reason
     assert "; and 1 more (at most 2 at a time" in both.reason
 
@@ -158,20 +158,20 @@ def test_more_than_one_opens_no_gate_that_looks_at_partitions() -> None:
 
 
 def test_a_higher_ceiling_counts_no_copy_on_a_vm_that_is_gone_though_kafka_has_not_noticed() -> None:
-    view = a_view(SICK, document=a_document(max_unavailable=2))
+    view = a_view(UNHEALTHY, document=a_document(max_unavailable=2))
     kafka = a_snapshot(a_partition("orders-0"))
     safety = restart_safety(a_situation(view, kafka=kafka), kafka, view.instances[A])
     assert (safety.is_safe, safety.gate.reason) == (False, f"the VM of {C} is gone, whether Kafka has noticed or not")
 
 
 def test_one_that_is_away_itself_takes_nothing_from_anybody() -> None:
-    view = a_view(SICK)
+    view = a_view(UNHEALTHY)
     assert list(brokers_away(a_situation(view), ALL)) == [1002]
     assert cure_gate(view, key=C).open
 
 
 def test_a_cure_by_restart_counts_no_copy_on_a_vm_that_is_gone_though_kafka_has_not_noticed() -> None:
-    view = a_view(SICK)
+    view = a_view(UNHEALTHY)
     kafka = a_snapshot(a_partition("orders-0"))
     gate = healing_gate(a_situation(view, kafka=kafka), kafka, view.instances[A])
     assert (gate.open, gate.reason) == (False, f"the VM of {C} is gone, whether Kafka has noticed or not")
@@ -226,7 +226,7 @@ def test_whose_vm_is_taken_back_in_a_moment_is_not_counted_on(in_s: int, counts:
 
 
 def test_a_handover_does_not_keep_a_lost_broker_from_its_successor() -> None:
-    assert _hand_over(SICK) is None
+    assert _hand_over(UNHEALTHY) is None
 
 
 def test_a_handover_does_not_keep_a_broker_whose_successor_failed_from_the_next_one() -> None:
@@ -251,7 +251,7 @@ def test_who_was_to_go_and_serves_on_is_stopped_beside_nobody(told_in_s: int | N
     """Its cloud had taken its word back, and its handover was an end to it as if it were unhealthy, beside one whose VM
     was taken back within two minutes (seed 39281)."""
     asked = ReplaceView("the cloud announces maintenance", new_disk=False, requested_at=BEFORE)
-    view = a_view(SICK, to_replace={A: asked}, cures=(PastCure("brokers-a-0", FINDING, Cure.REPLACE, BEFORE),))
+    view = a_view(UNHEALTHY, to_replace={A: asked}, cures=(PastCure("brokers-a-0", FINDING, Cure.REPLACE, BEFORE),))
     reports = {A: a_report(view.instances[A])}
     if told_in_s is not None:
         at = NOW + timedelta(seconds=told_in_s)

@@ -33,19 +33,19 @@ def later(kafka: KafkaSnapshot, seconds: float) -> KafkaSnapshot:
 
 def test_a_partition_keeps_the_time_it_came_to_be_at_its_min_isr_until_it_is_whole() -> None:
     watch, view = HealthWatch(), a_view()
-    sick, well = a_snapshot(LACKING, THIN), a_snapshot(a_partition("orders-1"), THIN)
-    assert watch.see(view, sick, working=False).at_min_isr == {TopicPartition("orders", 1): NOW}
-    assert watch.see(view, later(sick, 60), working=False).at_min_isr == {TopicPartition("orders", 1): NOW}
+    unhealthy, well = a_snapshot(LACKING, THIN), a_snapshot(a_partition("orders-1"), THIN)
+    assert watch.see(view, unhealthy, working=False).at_min_isr == {TopicPartition("orders", 1): NOW}
+    assert watch.see(view, later(unhealthy, 60), working=False).at_min_isr == {TopicPartition("orders", 1): NOW}
     assert watch.see(view, later(well, 120), working=False).at_min_isr == {}
-    again = later(sick, 180)
+    again = later(unhealthy, 180)
     assert watch.see(view, again, working=False).at_min_isr == {TopicPartition("orders", 1): again.at}
 
 
 def test_no_time_counts_while_kedge_itself_is_at_work() -> None:
-    watch, view, sick = HealthWatch(), a_view(), a_snapshot(LACKING)
-    watch.see(view, sick, working=False)
-    assert watch.see(view, later(sick, 60), working=True).at_min_isr == {}
-    assert watch.see(view, later(sick, 120), working=False).at_min_isr == {
+    watch, view, unhealthy = HealthWatch(), a_view(), a_snapshot(LACKING)
+    watch.see(view, unhealthy, working=False)
+    assert watch.see(view, later(unhealthy, 60), working=True).at_min_isr == {}
+    assert watch.see(view, later(unhealthy, 120), working=False).at_min_isr == {
         TopicPartition("orders", 1): NOW + 2 * MINUTE
     }
 
@@ -53,9 +53,9 @@ def test_no_time_counts_while_kedge_itself_is_at_work() -> None:
 def test_a_look_that_is_known_is_not_looked_at_again_and_a_well_cluster_leaves_nothing() -> None:
     watch, view = HealthWatch(), a_view()
     assert watch.see(view, a_snapshot(a_partition()), working=False) is WELL
-    sick = a_snapshot(LACKING)
-    first = watch.see(view, replace(sick, at=NOW + MINUTE), working=False)
-    assert watch.see(view, replace(sick, at=NOW + MINUTE), working=True) is first
+    unhealthy = a_snapshot(LACKING)
+    first = watch.see(view, replace(unhealthy, at=NOW + MINUTE), working=False)
+    assert watch.see(view, replace(unhealthy, at=NOW + MINUTE), working=True) is first
 
 
 def test_when_heartbeats_were_asked_for_is_kept_beside_it() -> None:

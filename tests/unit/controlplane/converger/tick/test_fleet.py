@@ -173,14 +173,14 @@ def test_a_resume_of_an_uninvolved_cluster_forgives_nothing() -> None:
     assert not brake.allowance(WANTS).may_roll
 
 
-SICK = facts.HealingRequested("brokers-a-0.g1", "brokers-a-0", "deadlock", "restart", "a fresh process")
+UNHEALTHY = facts.HealingRequested("brokers-a-0.g1", "brokers-a-0", "deadlock", "restart", "a fresh process")
 STUCK = facts.MoveCureRequested("drain-1", "restart_controller", "ControllerStuck", ("orders-0",), "it ends nothing")
 SLOW = facts.MoveCureRequested("drain-1", "raise_throttle", "ThrottleTooLow", ("orders-0",), "it is raised")
 PASSED_OVER = facts.ElectionCureRequested("restart_controller", "LeadersAway", 3, "asked 5 times")
 
 
 def test_so_many_cures_begin_in_the_fleet_in_a_day_and_no_more() -> None:
-    brake = _told(FleetBrake(cures=FleetCures(3)), ("a", SICK), ("b", STUCK), ("a", SLOW))
+    brake = _told(FleetBrake(cures=FleetCures(3)), ("a", UNHEALTHY), ("b", STUCK), ("a", SLOW))
     assert brake.allowance(AT_REST).cures.why_none(NOW) == ""
     held = _told(brake, ("c", PASSED_OVER)).allowance(AT_REST).cures.why_none(NOW)
     assert held.startswith("3 cures in 3 clusters within a day are the most the fleet begins by itself")
@@ -190,13 +190,15 @@ def test_so_many_cures_begin_in_the_fleet_in_a_day_and_no_more() -> None:
 
 
 def test_a_resume_of_a_cluster_that_was_cured_lets_the_fleet_cure_again() -> None:
-    brake = _told(FleetBrake(cures=FleetCures(2)), ("a", SICK), ("b", SICK), ("c", facts.ClusterResumed("by the way")))
+    brake = _told(
+        FleetBrake(cures=FleetCures(2)), ("a", UNHEALTHY), ("b", UNHEALTHY), ("c", facts.ClusterResumed("by the way"))
+    )
     assert brake.allowance(AT_REST).cures.why_none(NOW)
     assert not _told(brake, ("b", facts.ClusterResumed("it was a host"))).allowance(AT_REST).cures.why_none(NOW)
 
 
 def test_a_cure_is_counted_while_nobody_else_can_take_the_last_one() -> None:
-    assert is_counted(Decision("", events=(SICK,)))
+    assert is_counted(Decision("", events=(UNHEALTHY,)))
     assert is_counted(Decision("", events=(PASSED_OVER,)))
     assert not is_counted(Decision("", events=(SLOW,)))
     announced = facts.HealingRequested("brokers-a-0.g1", "brokers-a-0", MAINTENANCE, "replace", "its host goes down")

@@ -38,7 +38,7 @@ from tests.builders import (
     changed_view,
 )
 
-SICK = "brokers-b-0.g1"
+UNHEALTHY = "brokers-b-0.g1"
 BROKER = 1001
 LONG = timedelta(minutes=6)
 PARTITIONS = [a_partition(f"orders-{n}", isr=(1000, 1002)) for n in range(3)]
@@ -60,8 +60,8 @@ def seen_away(
     there = absence or Absence(since, NOW)
     reports: dict[str, ReportSeen] = {i.key: a_report(i) for i in view.alive()}
     if told is not None:
-        reports[SICK] = told
-    health = HealthSeen(misregistered={BROKER: there.since}, away={SICK: there})
+        reports[UNHEALTHY] = told
+    health = HealthSeen(misregistered={BROKER: there.since}, away={UNHEALTHY: there})
     listed = {i.key: a_cloud_instance(i) for i in view.alive()}
     values: dict[str, Any] = {
         "kafka": kafka,
@@ -100,49 +100,51 @@ def begun(situation: Situation) -> dict[str, Any]:
 
 
 def test_a_broker_that_runs_and_is_fenced_is_restarted_and_gets_a_new_vm_where_that_did_not_last() -> None:
-    assert found(seen_away()) == [(SICK, "registration_wrong")]
+    assert found(seen_away()) == [(UNHEALTHY, "registration_wrong")]
     events = begun(seen_away())
     assert events["HealingRequested"].cure == "restart"
-    assert events["RestartRequested"].key == SICK
+    assert events["RestartRequested"].key == UNHEALTHY
     before = PastCure("brokers-b-0", "registration_wrong", Cure.RESTART, NOW - timedelta(hours=1))
     again = begun(seen_away(view=a_view(cures=(before,))))
     assert again["HealingRequested"].cure == "replace"
-    assert again["NodeReplaceRequested"].key == SICK
+    assert again["NodeReplaceRequested"].key == UNHEALTHY
 
 
 def test_one_that_stands_still_for_so_long_that_its_port_takes_no_connection_is_restarted_too() -> None:
     hung = running(state="starting", hangs=True, since=NOW, message="10.0.0.9:9092 does not accept connections yet")
-    assert found(seen_away(told=hung)) == [(SICK, "registration_wrong")]
+    assert found(seen_away(told=hung)) == [(UNHEALTHY, "registration_wrong")]
 
 
 def test_a_broker_in_another_rack_is_restarted_too() -> None:
     strange = {**SERVES.brokers, BROKER: BrokerSeen(BROKER, "z", False, "host-1001", 9092)}
     situation = seen_away(kafka=replace(SERVES, brokers=strange), health=HealthSeen(misregistered={BROKER: NOW - LONG}))
-    assert found(situation) == [(SICK, "registration_wrong")]
+    assert found(situation) == [(UNHEALTHY, "registration_wrong")]
 
 
 def test_a_broker_that_ends_again_and_again_gets_a_new_vm() -> None:
-    assert found(looping()) == [(SICK, "crash_loop")]
+    assert found(looping()) == [(UNHEALTHY, "crash_loop")]
     events = begun(looping())
     assert events["HealingRequested"].cure == "replace"
-    assert events["NodeReplaceRequested"] == facts.NodeReplaceRequested(SICK, "healing of crash_loop")
+    assert events["NodeReplaceRequested"] == facts.NodeReplaceRequested(UNHEALTHY, "healing of crash_loop")
 
 
 def test_a_broker_nobody_hears_gets_a_successor_on_a_disk_of_its_own() -> None:
-    assert found(silent()) == [(SICK, "unreachable")]
+    assert found(silent()) == [(UNHEALTHY, "unreachable")]
     events = begun(silent())
-    assert events["NodeReplaceRequested"] == facts.NodeReplaceRequested(SICK, "healing of unreachable", new_disk=True)
+    assert events["NodeReplaceRequested"] == facts.NodeReplaceRequested(
+        UNHEALTHY, "healing of unreachable", new_disk=True
+    )
 
 
 def test_a_replacement_is_prescribed_once() -> None:
-    asked = a_view(to_replace={SICK: ReplaceView("healing of unreachable", True, NOW)})
+    asked = a_view(to_replace={UNHEALTHY: ReplaceView("healing of unreachable", True, NOW)})
     assert found(silent(view=asked)) == found(looping(view=asked)) == found(seen_away(view=asked)) == []
 
 
 # --- who is being emptied ---------------------------------------------------------------------------------------------
 
 DRAINING = a_view(
-    an_instance("brokers-b-0", 1, Phase.DRAINING), to_replace={SICK: ReplaceView("asked for by anna", False, NOW)}
+    an_instance("brokers-b-0", 1, Phase.DRAINING), to_replace={UNHEALTHY: ReplaceView("asked for by anna", False, NOW)}
 )
 ONLY_COPY = a_snapshot(
     *PARTITIONS, a_partition("scratch-0", (BROKER,), leader=-1, min_isr=1), brokers=(1000, 1002), fenced=(BROKER,)
@@ -159,7 +161,7 @@ def test_one_that_is_being_emptied_and_stands_still_is_restarted_and_gets_no_sec
     """It has the only copy of something, and its drain waited for that for ever."""
     situation = seen_away(view=DRAINING, kafka=ONLY_COPY)
     (prescribed,) = health_of(situation).prescriptions
-    assert (prescribed.ailment.key, prescribed.cure) == (SICK, Cure.RESTART)
+    assert (prescribed.ailment.key, prescribed.cure) == (UNHEALTHY, Cure.RESTART)
     before = PastCure("brokers-b-0", "registration_wrong", Cure.RESTART, NOW - timedelta(hours=1))
     health = health_of(seen_away(view=changed_view(DRAINING, cures=(before,)), kafka=ONLY_COPY))
     assert health.prescriptions == ()
@@ -191,10 +193,10 @@ def test_nobody_is_cured_where_a_person_switched_it_off(kind: str) -> None:
 
 def test_a_broker_that_is_away_for_a_shorter_time_is_left_alone() -> None:
     short = NOW - timedelta(minutes=4)
-    fresh = HealthSeen(away={SICK: Absence(short, NOW)})
+    fresh = HealthSeen(away={UNHEALTHY: Absence(short, NOW)})
     assert found(silent(health=fresh)) == []
     just_silent = running(received_at=short)
-    assert found(seen_away(told=just_silent, health=HealthSeen(away={SICK: Absence(NOW - LONG, NOW)}))) == []
+    assert found(seen_away(told=just_silent, health=HealthSeen(away={UNHEALTHY: Absence(NOW - LONG, NOW)}))) == []
 
 
 def test_a_spec_may_have_another_grace() -> None:
@@ -221,8 +223,8 @@ def test_a_disk_without_room_is_for_people() -> None:
 def test_what_is_asked_of_it_explains_itself() -> None:
     going = a_view(an_instance("brokers-b-0", 1, Phase.FENCING))
     assert found(silent(view=going)) == []
-    restart = RestartView(SICK, 1, NOW, False, Before(None, None), new_settings=False)
-    assert found(silent(view=a_view(restarts={SICK: restart}))) == []
+    restart = RestartView(UNHEALTHY, 1, NOW, False, Before(None, None), new_settings=False)
+    assert found(silent(view=a_view(restarts={UNHEALTHY: restart}))) == []
 
 
 @pytest.mark.parametrize(
@@ -237,7 +239,7 @@ def test_what_is_asked_of_it_explains_itself() -> None:
         (
             {
                 "inventory": InventorySeen(
-                    NOW, {SICK: a_cloud_instance(an_instance("brokers-b-0"), state=InstanceState.STOPPING)}
+                    NOW, {UNHEALTHY: a_cloud_instance(an_instance("brokers-b-0"), state=InstanceState.STOPPING)}
                 )
             },
             "its VM is stopping, by the cloud's word",
@@ -272,7 +274,7 @@ def test_many_that_are_registered_wrong_share_a_cause() -> None:
     kafka = a_snapshot(*PARTITIONS, brokers=(1000,), fenced=(BROKER, 1002))
     both = HealthSeen(
         misregistered={BROKER: NOW - LONG, 1002: NOW - LONG},
-        away={SICK: Absence(NOW - LONG, NOW), "brokers-c-0.g1": Absence(NOW - LONG, NOW)},
+        away={UNHEALTHY: Absence(NOW - LONG, NOW), "brokers-c-0.g1": Absence(NOW - LONG, NOW)},
     )
     assert found(seen_away(kafka=kafka, health=both)) == []
 
@@ -281,10 +283,10 @@ def test_many_that_are_registered_wrong_share_a_cause() -> None:
 
 
 def test_it_is_told_with_what_is_done_and_when() -> None:
-    told = broker_away(silent(health=HealthSeen(away={SICK: Absence(NOW - timedelta(minutes=2), NOW)})))
+    told = broker_away(silent(health=HealthSeen(away={UNHEALTHY: Absence(NOW - timedelta(minutes=2), NOW)})))
     assert told is not None
     assert told.message == (
-        f"{SICK} (broker {BROKER}) is not served by Kafka, and its agent is not heard, since "
+        f"{UNHEALTHY} (broker {BROKER}) is not served by Kafka, and its agent is not heard, since "
         f"{NOW - timedelta(minutes=2):%H:%M:%S} UTC: it gets a new VM at {NOW + timedelta(minutes=3):%H:%M:%S} UTC, "
         "unless it serves until then"
     )
@@ -310,8 +312,8 @@ def later(kafka: KafkaSnapshot, seconds: float) -> KafkaSnapshot:
 
 def test_a_broker_is_away_from_the_first_look_that_lacks_it() -> None:
     watch, view = HealthWatch(), a_view()
-    assert watch.see(view, AWAY, working=False).away == {SICK: Absence(NOW, NOW)}
-    assert watch.see(view, later(AWAY, 60), working=True).away[SICK].since == NOW
+    assert watch.see(view, AWAY, working=False).away == {UNHEALTHY: Absence(NOW, NOW)}
+    assert watch.see(view, later(AWAY, 60), working=True).away[UNHEALTHY].since == NOW
     assert watch.is_suspicious(view.uid)
 
 
@@ -320,7 +322,7 @@ def test_one_that_is_back_for_seconds_is_still_away_and_over_after_a_minute() ->
     watch.see(view, AWAY, working=False)
     assert watch.see(view, later(SERVES, 20), working=False).away
     assert watch.is_suspicious(view.uid)
-    assert watch.see(view, later(AWAY, 40), working=False).away[SICK].since == NOW
+    assert watch.see(view, later(AWAY, 40), working=False).away[UNHEALTHY].since == NOW
     assert watch.see(view, later(SERVES, 40 + STEADY.total_seconds()), working=False).away == {}
     assert not watch.is_suspicious(view.uid)
 
@@ -330,16 +332,16 @@ def test_what_nobody_looked_at_for_long_counts_anew() -> None:
     watch.see(view, AWAY, working=False)
     again = later(AWAY, UNSEEN.total_seconds() + 1)
     seen = watch.see(view, again, working=False)
-    assert (seen.away[SICK].since, seen.misregistered[BROKER]) == (again.at, again.at)
+    assert (seen.away[UNHEALTHY].since, seen.misregistered[BROKER]) == (again.at, again.at)
 
 
-@pytest.mark.parametrize(("fault", "key"), [("pause", SICK), ("split", "brokers-a-0.g1")])
+@pytest.mark.parametrize(("fault", "key"), [("pause", UNHEALTHY), ("split", "brokers-a-0.g1")])
 def test_no_time_counts_while_people_bring_it_about(fault: str, key: str) -> None:
     chaos = ChaosView("chaos-1", fault, (key,), "a game", NOW, 600)
     watch, view = HealthWatch(), a_view(chaos={"chaos-1": chaos})
     assert watch.see(view, AWAY, working=True).away == {}
     assert found(seen_away(health=HealthSeen(misregistered={BROKER: NOW - LONG}))) == []
-    assert watch.see(a_view(), later(AWAY, 5), working=False).away[SICK].since == NOW + timedelta(seconds=5)
+    assert watch.see(a_view(), later(AWAY, 5), working=False).away[UNHEALTHY].since == NOW + timedelta(seconds=5)
 
 
 def test_the_next_vm_of_the_same_id_is_not_taken_for_the_one_before() -> None:
@@ -353,15 +355,15 @@ def test_the_next_vm_of_the_same_id_is_not_taken_for_the_one_before() -> None:
 def test_how_often_processes_ended_is_taken_from_young_words_of_brokers_alone() -> None:
     view = a_view()
     reports = {
-        SICK: running(state="failed", metrics={"unexpected_exits": 4.0}),
+        UNHEALTHY: running(state="failed", metrics={"unexpected_exits": 4.0}),
         "brokers-a-0.g1": a_report(
             an_instance("brokers-a-0"), received_at=NOW - LONG, metrics={"unexpected_exits": 9.0}
         ),
         "brokers-c-0.g1": a_report(an_instance("brokers-c-0")),
     }
-    assert exits_of(view, reports, NOW) == {SICK: 4}
+    assert exits_of(view, reports, NOW) == {UNHEALTHY: 4}
     watch = HealthWatch()
-    assert watch.hear(view.uid, {SICK: 4}, NOW) is WELL
+    assert watch.hear(view.uid, {UNHEALTHY: 4}, NOW) is WELL
     watch.see(view, AWAY, working=False)
-    assert watch.hear(view.uid, {SICK: 4, "brokers-a-0.g1": 9}, NOW).away[SICK].exits_then == 4
-    assert watch.hear(view.uid, {SICK: 6}, NOW).away[SICK].ends_again_and_again(NOW)
+    assert watch.hear(view.uid, {UNHEALTHY: 4, "brokers-a-0.g1": 9}, NOW).away[UNHEALTHY].exits_then == 4
+    assert watch.hear(view.uid, {UNHEALTHY: 6}, NOW).away[UNHEALTHY].ends_again_and_again(NOW)

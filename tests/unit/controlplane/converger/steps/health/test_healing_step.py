@@ -33,12 +33,12 @@ from tests.builders import (
     an_observation as seen_of,
 )
 
-SICK = "brokers-a-0.g1"
+UNHEALTHY = "brokers-a-0.g1"
 DRAIN = next(n for n, rung in enumerate(IN_HAND) if rung.name == "drain_step")
 STUCK = {"name": "deadlock", "since": BEFORE, "message": "2 threads wait for each other for ever"}
 
 
-def situation(finding: dict[str, Any] = STUCK, *, key: str = SICK, **about: Any) -> Situation:
+def situation(finding: dict[str, Any] = STUCK, *, key: str = UNHEALTHY, **about: Any) -> Situation:
     """A converged cluster where the agent of `key` tells a finding. `about`: of the view, the report, what is seen."""
     view = a_view(**about.pop("view", {}))
     reports = dict(seen_of(view).reports)
@@ -51,14 +51,14 @@ def test_a_finding_that_lasts_begins_a_restart_with_its_own_words() -> None:
     assert decision is not None
     healing, restart = decision.events
     assert healing == facts.HealingRequested(
-        SICK,
+        UNHEALTHY,
         "brokers-a-0",
         "deadlock",
         "restart",
         "deadlock: 2 threads wait for each other for ever; a fresh process is the gentlest cure",
     )
     assert isinstance(restart, facts.RestartRequested)
-    assert (restart.key, restart.start, restart.config, restart.told, restart.canary) == (SICK, 2, {}, {}, False)
+    assert (restart.key, restart.start, restart.config, restart.told, restart.canary) == (UNHEALTHY, 2, {}, {}, False)
 
 
 def test_nothing_is_cured_once_the_fleet_has_had_its_cures_of_the_day_and_that_is_told() -> None:
@@ -84,7 +84,7 @@ def test_a_controller_is_cured_like_a_broker() -> None:
     [
         {"report": {"received_at": NOW - timedelta(seconds=31)}},
         {"report": {"state": "starting"}},
-        {"view": {"to_replace": {SICK: ReplaceView("asked by anna", False, BEFORE)}}},
+        {"view": {"to_replace": {UNHEALTHY: ReplaceView("asked by anna", False, BEFORE)}}},
         {"finding": {**STUCK, "since": NOW - timedelta(seconds=59)}},
         {"finding": {**STUCK, "name": "disk_full:data"}},
         {"view": {"document": a_document(healing="restart: false")}},
@@ -101,7 +101,7 @@ def test_nothing_is_begun_without_cause_or_leave(about: dict[str, Any]) -> None:
 def test_a_lost_vm_is_replaced_for_that_and_not_cured() -> None:
     lost = an_instance("brokers-a-0", lost_at=BEFORE)
     view = a_view(lost)
-    reports = {SICK: a_report(lost, findings=[STUCK])}
+    reports = {UNHEALTHY: a_report(lost, findings=[STUCK])}
     assert healing_step(a_situation(view, reports=reports)) is None
 
 
@@ -130,7 +130,7 @@ def test_that_the_sick_one_is_out_of_sync_is_the_reason_and_not_an_obstacle() ->
     here = situation(kafka=a_snapshot(a_partition(isr=(1001, 1002), leader=1001)))
     kafka = here.seen.kafka
     assert kafka is not None
-    assert healing_gate(here, kafka, here.view.instances[SICK]).open
+    assert healing_gate(here, kafka, here.view.instances[UNHEALTHY]).open
     assert healing_step(here) is not None
 
 
@@ -195,7 +195,7 @@ def test_two_brokers_that_are_in_no_isr_do_not_close_each_others_gate() -> None:
     assert decision is not None
     assert [type(e) for e in decision.events] == [facts.HealingRequested, facts.RestartRequested]
     assert decision.sentence.endswith("none of the 1 replicas on broker 1000 is in sync: nobody counts on it")
-    begun = {SICK: RestartView(SICK, 1, BEFORE, canary=False, before=Before({}, {}))}
+    begun = {UNHEALTHY: RestartView(UNHEALTHY, 1, BEFORE, canary=False, before=Before({}, {}))}
     assert (
         healing_step(replace(here, view=replace(here.view, settings=replace(here.view.settings, restarts=begun))))
         is None
@@ -212,7 +212,7 @@ def test_two_brokers_that_are_in_no_isr_do_not_close_each_others_gate() -> None:
 )
 def test_a_broker_that_somebody_counts_on_waits_for_the_others(kafka: Any) -> None:
     here = situation(kafka=kafka)
-    assert not healing_gate(here, kafka, here.view.instances[SICK]).open
+    assert not healing_gate(here, kafka, here.view.instances[UNHEALTHY]).open
 
 
 def test_a_finding_that_many_share_is_told_and_nobody_is_replaced_for_it() -> None:

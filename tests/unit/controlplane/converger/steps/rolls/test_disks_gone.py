@@ -8,7 +8,7 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.running_settings import ReplaceView
 from controlplane.converger.ladder.decide import decide
-from controlplane.converger.questions.rolls.stop_gates import sick_broker_gate
+from controlplane.converger.questions.rolls.stop_gates import unhealthy_broker_gate
 from controlplane.converger.situation.decision import Decision
 from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.rolls.handovers import handover_step
@@ -61,9 +61,9 @@ def test_it_is_asked_for_though_a_handover_waits_for_it() -> None:
 def test_moves_onto_it_do_not_keep_it_from_its_successor() -> None:
     """Seed 24002: they cannot end before it serves again."""
     situation = _situation(kafka=MOVING)
-    assert sick_broker_gate(situation, MOVING, DOWN).open
+    assert unhealthy_broker_gate(situation, MOVING, DOWN).open
     serving = a_snapshot(a_partition(adding=(1000,)))
-    assert not sick_broker_gate(situation, serving, DOWN).open
+    assert not unhealthy_broker_gate(situation, serving, DOWN).open
 
 
 def test_a_successor_made_before_the_disk_was_lost_goes_again() -> None:

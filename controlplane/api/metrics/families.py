@@ -1,4 +1,4 @@
-"""From a sight of the server to metric families. Pure.
+"""From a snapshot of the server to metric families. Pure.
 
 Names and units as Prometheus asks for them (prometheus.io, "Metric and label naming"): base units, times as seconds
 since 1970, totals end in `_total`.
@@ -19,7 +19,7 @@ from controlplane.api.metrics.group_families import group_families
 from controlplane.api.metrics.heartbeat_families import heartbeat_families
 from controlplane.api.metrics.load_families import load_families
 from controlplane.api.metrics.pipeline_families import pipeline_families
-from controlplane.api.metrics.snapshot import ClusterSnapshot, Sight
+from controlplane.api.metrics.snapshot import ClusterSnapshot, ServerSnapshot
 
 STATUSES = ("Converged", "Working", "Blocked", "Paused", "Held", "Deleting", "Unreadable")
 
@@ -51,30 +51,30 @@ _DIGEST_TOTALS = {
 }
 
 
-def families(sight: Sight) -> Iterator[Metric]:
+def families(server: ServerSnapshot) -> Iterator[Metric]:
     """All families of one scrape. What is not known is left out: an absent series, not a zero."""
-    yield InfoMetricFamily("kedge_build", "This release.", value={"version": sight.version})
-    yield _gauge("kedge_leader", "1 where this server leads.", float(sight.leads))
-    yield _gauge("kedge_epoch", "The lease epoch this server holds, 0 for none.", float(sight.epoch))
+    yield InfoMetricFamily("kedge_build", "This release.", value={"version": server.version})
+    yield _gauge("kedge_leader", "1 where this server leads.", float(server.leads))
+    yield _gauge("kedge_epoch", "The lease epoch this server holds, 0 for none.", float(server.epoch))
     states = GaugeMetricFamily("kedge_planner", "1 for what plans drains now.", labels=["engine"])
-    states.add_metric([sight.planner], 1.0)
+    states.add_metric([server.planner], 1.0)
     yield states
-    counted = Counter(c.status for c in sight.clusters)
+    counted = Counter(c.status for c in server.clusters)
     by_status = GaugeMetricFamily("kedge_clusters", "Clusters by status.", labels=["status"])
     for status in STATUSES:
         by_status.add_metric([status], float(counted[status]))
     yield by_status
-    yield from _of_clusters(sight.clusters)
-    yield from _of_services(sight.clusters)
-    yield from figure_families(sight.clusters)
-    yield from group_families(sight.clusters, sight.now)
-    yield from anomaly_families(sight.clusters)
-    yield from notifier_families(sight.notifiers)
-    yield from heartbeat_families(sight.clusters, sight.now)
-    yield from drift_families(sight.clusters)
-    yield from audit_topic_families(sight.audit_topic, sight.now)
-    yield from pipeline_families(sight.pipeline)
-    yield from load_families(sight.load)
+    yield from _of_clusters(server.clusters)
+    yield from _of_services(server.clusters)
+    yield from figure_families(server.clusters)
+    yield from group_families(server.clusters, server.now)
+    yield from anomaly_families(server.clusters)
+    yield from notifier_families(server.notifiers)
+    yield from heartbeat_families(server.clusters, server.now)
+    yield from drift_families(server.clusters)
+    yield from audit_topic_families(server.audit_topic, server.now)
+    yield from pipeline_families(server.pipeline)
+    yield from load_families(server.load)
 
 
 def _of_clusters(clusters: Iterable[ClusterSnapshot]) -> Iterator[Metric]:
@@ -163,9 +163,9 @@ def _of_services(clusters: Iterable[ClusterSnapshot]) -> Iterator[Metric]:
             for name, family in family_of.items():
                 if name in service.metrics:
                     family.add_metric(at, service.metrics[name])
-    for sight in clusters:
-        for key, (_, received_at) in sorted(sight.reports.items()):
-            reported.add_metric([sight.view.name, key], received_at.timestamp())
+    for cluster in clusters:
+        for key, (_, received_at) in sorted(cluster.reports.items()):
+            reported.add_metric([cluster.view.name, key], received_at.timestamp())
     yield from (reported, state, finding, lines, free, total, *gauges.values(), *totals.values())
 
 

@@ -1,4 +1,4 @@
-"""Gathers a sight from what the portal has at hand: no broker and no cloud is asked, the database a few times."""
+"""Gathers a snapshot from what the portal has at hand: no broker and no cloud is asked, the database a few times."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,7 @@ from datetime import datetime
 
 from agent.wire import Report
 from controlplane.api.access.rights import Forbidden
-from controlplane.api.metrics.snapshot import ClusterSnapshot, Sight
+from controlplane.api.metrics.snapshot import ClusterSnapshot, ServerSnapshot
 from controlplane.api.presenters.conditions import status_word
 from controlplane.api.presenters.sources import spec_source_out
 from controlplane.api.read_models.broker_figures import FRESH, newest
@@ -22,7 +22,7 @@ from controlplane.cluster.observed.consumer_groups import GROUPS_NOTED, notes_of
 from spark.pipeline.status import PipelineStatus
 
 
-def sight_of(services: PortalServices) -> Sight:
+def server_snapshot(services: PortalServices) -> ServerSnapshot:
     """Everything as far as the caller may see it. Raises StoreUnavailable."""
     reports: dict[str, dict[str, tuple[Report, datetime]]] = defaultdict(dict)
     for seen in services.cluster.latest.of_kind(AGENT_REPORT):
@@ -53,7 +53,7 @@ def sight_of(services: PortalServices) -> Sight:
         for view in living
     )
     leadership = services.operations.leadership
-    return Sight(
+    return ServerSnapshot(
         now=now,
         version=services.operations.version,
         leads=leadership.may_act,

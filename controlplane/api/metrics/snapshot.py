@@ -42,7 +42,7 @@ class ClusterSnapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class ServerSnapshot:
     """The whole server at one time."""
 
     now: datetime

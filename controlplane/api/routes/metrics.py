@@ -12,8 +12,8 @@ from starlette.responses import PlainTextResponse, Response
 from controlplane.api.access.caller import Caller
 from controlplane.api.access.roles import Verb
 from controlplane.api.metrics.families import families
-from controlplane.api.metrics.gather import sight_of
-from controlplane.api.metrics.snapshot import Sight
+from controlplane.api.metrics.gather import server_snapshot
+from controlplane.api.metrics.snapshot import ServerSnapshot
 from controlplane.api.schemas import messages as message_api
 from controlplane.api.services import Services
 
@@ -21,13 +21,13 @@ router = APIRouter(prefix=message_api.API_PREFIX, tags=["system"])
 
 
 class _Collected:
-    """One sight as a collector of `prometheus_client`."""
+    """One snapshot as a collector of `prometheus_client`."""
 
-    def __init__(self, sight: Sight) -> None:
-        self._sight = sight
+    def __init__(self, snapshot: ServerSnapshot) -> None:
+        self._snapshot = snapshot
 
     def collect(self) -> Iterator[Metric]:
-        return families(self._sight)
+        return families(self._snapshot)
 
 
 @router.get("/metrics", response_class=PlainTextResponse)
@@ -36,5 +36,5 @@ def metrics(services: Services, rights: Caller) -> Response:
     rights.require_somewhere(Verb.READ, "metrics")
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)
-    registry.register(_Collected(sight_of(services)))
+    registry.register(_Collected(server_snapshot(services)))
     return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)

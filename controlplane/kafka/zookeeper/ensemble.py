@@ -29,7 +29,7 @@ class Ensemble(Protocol):
 
     def look(self, newcomers: Sequence[ZooKeeperMember] = ()) -> EnsembleSeen:
         """Who belongs to it, and how each of them, of the known servers and of `newcomers` stands. Never raises: an
-        ensemble that serves nobody is a sight too (`config` is None)."""
+        ensemble that serves nobody is a reading too (`config` is None)."""
 
     def join(self, member: ZooKeeperMember, *, from_version: int) -> EnsembleConfig:
         """Let a server that has caught up take part; the configuration after that. Raises StaleConfig when the

@@ -120,10 +120,10 @@ def _built(settings: Settings, engine: Engine, hasty: Engine, listens_on: tuple[
     folded = _folded(base, brake)
     gateways, pool = (
         judged(settings.allow.brokers_allowed, keep=_CONNECTIONS),
-        ThreadPoolExecutor(settings.loop.workers, "sight"),
+        ThreadPoolExecutor(settings.loop.workers, "readings"),
     )
-    sight = KafkaReadings(folded.converger, gateways.of, base.latest, utc_now, pool=pool)
-    fleet = PortalFleet(folded.converger, sight, LoopSubscriber(base.latest, utc_now), brake)
+    readings = KafkaReadings(folded.converger, gateways.of, base.latest, utc_now, pool=pool)
+    fleet = PortalFleet(folded.converger, readings, LoopSubscriber(base.latest, utc_now), brake)
     fleet.catch_up()
     fleet.subscriber.poll()
     portal = _services(base, folded, gateways, fleet, loopback_hosts(*listens_on))

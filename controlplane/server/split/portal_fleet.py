@@ -22,7 +22,7 @@ class PortalFleet:
     """`portal.services.Fleet`. `folded` is never ticked: its ports act on nothing."""
 
     folded: Converger
-    sight: KafkaReadings
+    readings: KafkaReadings
     subscriber: LoopSubscriber
     brake: FleetBrake
 
@@ -30,7 +30,7 @@ class PortalFleet:
         """Reads what others recorded, hears the loop, begins the looks that are due. Raises EventsError."""
         self.folded.catch_up()
         self.subscriber.poll()
-        self.sight.poll()
+        self.readings.poll()
 
     def views(self) -> list[ClusterView]:
         """See Fleet, as all below."""
@@ -47,16 +47,16 @@ class PortalFleet:
         return said.sentence if said is not None else ""
 
     def last_snapshot(self, uid: ClusterUid) -> KafkaSnapshot | None:
-        return self.sight.last_snapshot(uid)
+        return self.readings.last_snapshot(uid)
 
     def last_moves(self, uid: ClusterUid) -> Known:
-        return self.sight.last_moves(uid)
+        return self.readings.last_moves(uid)
 
     def traffic(self, uid: ClusterUid) -> Traffic:
-        return self.sight.traffic(uid)
+        return self.readings.traffic(uid)
 
     def behind(self, uid: ClusterUid) -> Mapping[Replica, datetime]:
-        return self.sight.behind(uid)
+        return self.readings.behind(uid)
 
     def catch_up(self) -> None:
         self.folded.catch_up()

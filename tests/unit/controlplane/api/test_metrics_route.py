@@ -193,14 +193,14 @@ def test_every_alert_says_what_is_wrong_and_where_to_read_on() -> None:
 
 def test_a_drain_and_a_source_are_told_under_the_names_the_dashboard_asks_for() -> None:
     from controlplane.api.metrics.families import families
-    from controlplane.api.metrics.snapshot import ClusterSnapshot, Sight
+    from controlplane.api.metrics.snapshot import ClusterSnapshot, ServerSnapshot
     from tests.builders import a_drain, a_view
 
     view = a_view(drain=a_drain(bytes=100, done_bytes=40))
     one = ClusterSnapshot(view, "Working", None, None, {}, {}, "OutOfSync")
     found = {
         (s.name, tuple(s.labels.values())): s.value
-        for family in families(Sight(START, "1", True, 1, "spark", (one,)))
+        for family in families(ServerSnapshot(START, "1", True, 1, "spark", (one,)))
         for s in family.samples
     }
     assert found["kedge_cluster_drain_bytes", ("orders", "planned")] == 100

@@ -30,8 +30,8 @@ def restarted_house(size_bytes: int = 1000) -> House:
     store, latest = MemoryPlacementStore(), MemoryLatestStore()
     PlacementReconciler(house.services.fleet.clusters, store, latest, lambda: Epoch(1)).poll()
     del house.snapshots[uid]
-    sight = RecordedPlacements(store, latest, lambda: house.now)
-    house.app = create_app(replace(house.services, brokers=replace(house.services.brokers, placements=sight)))
+    recorded = RecordedPlacements(store, latest, lambda: house.now)
+    house.app = create_app(replace(house.services, brokers=replace(house.services.brokers, placements=recorded)))
     house.pass_time(minutes=3)
     return house
 

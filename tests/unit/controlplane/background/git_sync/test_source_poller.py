@@ -47,13 +47,13 @@ def test_an_error_of_one_look_ends_there() -> None:
 
 
 def test_a_look_has_a_note_of_what_it_saw_where_it_went_well_and_none_of_the_one_before_where_not() -> None:
-    source, sight = Source(), "3 of 3"
+    source, note = Source(), "3 of 3"
     poller = Poller(
         {"teams": source, "others": Source()},
         {"teams": 3600.0, "others": 3600.0},
         leadership=Lead(),
         stop=threading.Event(),
-        notes={"teams": lambda: sight},
+        notes={"teams": lambda: note},
     )
     for name in ("teams", "others"):
         poller.poll(name)

@@ -54,7 +54,7 @@ class Server:
 
     def __post_init__(self) -> None:
         self.keeper = PlacementReconciler(self, self.store, self.latest, lambda: self.epoch)
-        self.sight = RecordedPlacements(self.store, self.latest, lambda: self.now)
+        self.recorded = RecordedPlacements(self.store, self.latest, lambda: self.now)
 
     def views(self) -> list[ClusterView]:
         return [replace(ClusterView(uid=uid), deleted=uid in self.gone) for uid in self.seen]
@@ -79,13 +79,13 @@ class Server:
 
 
 def told(server: Server) -> dict[str, tuple[int, tuple[int, ...], tuple[int, ...]]]:
-    snapshot = server.sight.of(UID)
+    snapshot = server.recorded.of(UID)
     assert snapshot is not None
     return {str(p.name): (p.leader, p.replicas, p.isr) for p in snapshot.partitions}
 
 
 def sizes(server: Server) -> dict[str, int | None]:
-    snapshot = server.sight.of(UID)
+    snapshot = server.recorded.of(UID)
     assert snapshot is not None
     return {str(p.name): snapshot.bytes_of(p) for p in snapshot.partitions}
 
@@ -113,7 +113,7 @@ def test_a_server_that_never_read_kafka_tells_partitions_and_how_old_the_look_is
     leader.reads(a_partition("a-0"), MOVED, a_partition("b-0"))
     other = leader.beside()
     other.now = NOW + timedelta(minutes=3)
-    snapshot = other.sight.of(UID)
+    snapshot = other.recorded.of(UID)
     assert snapshot is not None
     assert snapshot.at == NOW
     assert snapshot.by_name[MOVED.name] == MOVED
@@ -130,7 +130,7 @@ def test_sizes_are_recorded_every_ten_minutes_and_told_with_an_age_of_their_own(
     leader.reads(sized("a-0", 2000), empty, unsized("c-0"), s=599)
     reader.now = NOW + timedelta(seconds=605)
     assert sizes(reader)["a-0"] == 1000
-    snapshot = reader.sight.of(UID)
+    snapshot = reader.recorded.of(UID)
     assert snapshot is not None
     assert (snapshot.at, snapshot.sizes_at) == (NOW + timedelta(seconds=599), NOW)
     assert leader.reads(sized("a-0", 3000), empty, sized("d-0", 1), s=600) == ["d", "-c"]
@@ -156,7 +156,7 @@ def test_sizes_nobody_can_read_are_unknown_and_hide_no_topic() -> None:
         leader.latest.put_all([*readings_of(leader), *rows])
         reader = leader.beside()
         assert sizes(reader) == {"a-0": None}, broken
-        snapshot = reader.sight.of(UID)
+        snapshot = reader.recorded.of(UID)
         assert snapshot is not None
         assert snapshot.sizes_at is None
 
@@ -166,7 +166,7 @@ def test_a_look_that_finds_everything_where_it_was_writes_no_topic_and_a_newer_a
     assert leader.reads(a_partition("a-0"), a_partition("b-0")) == ["a", "b"]
     grown = replace(a_partition("a-0"), size_bytes=10**9, leader_bytes=10**9)
     assert leader.reads(grown, a_partition("b-0"), s=60) == []
-    snapshot = leader.beside().sight.of(UID)
+    snapshot = leader.beside().recorded.of(UID)
     assert snapshot is not None
     assert snapshot.at == NOW + timedelta(seconds=60)
 
@@ -208,7 +208,7 @@ def test_who_leads_again_does_not_believe_what_it_wrote_before_another_one_led()
 def test_who_does_not_lead_writes_nothing() -> None:
     server = Server(epoch=None)
     assert server.reads(a_partition("a-0")) == []
-    assert server.sight.of(UID) is None
+    assert server.recorded.of(UID) is None
 
 
 def test_what_could_not_be_written_is_written_by_the_next_round() -> None:
@@ -224,15 +224,15 @@ def test_a_reader_sees_a_change_after_five_seconds_and_reads_rows_only_then() ->
     leader = Server()
     leader.reads(a_partition("a-0"))
     reader = leader.beside()
-    first = reader.sight.of(UID)
+    first = reader.recorded.of(UID)
     leader.reads(a_partition("a-0", leader=1001), s=1)
-    assert reader.sight.of(UID) is first
+    assert reader.recorded.of(UID) is first
     reader.now = NOW + timedelta(seconds=6)
     assert told(reader)["a-0"][0] == 1001
     leader.reads(a_partition("a-0", leader=1001), s=60)
-    before = reader.sight.of(UID)
+    before = reader.recorded.of(UID)
     reader.now = NOW + timedelta(seconds=66)
-    after = reader.sight.of(UID)
+    after = reader.recorded.of(UID)
     assert before is not None
     assert after is not None
     assert after.at == NOW + timedelta(seconds=60)
@@ -243,10 +243,10 @@ def test_of_a_cluster_where_one_topic_changed_the_others_are_not_unpacked_again(
     leader = Server()
     leader.reads(unsized("a-0"), unsized("b-0"), unsized("c-0"))
     reader = leader.beside()
-    before = reader.sight.of(UID)
+    before = reader.recorded.of(UID)
     leader.reads(unsized("a-0"), replace(unsized("b-0"), leader=1001), s=60)
     reader.now = NOW + timedelta(seconds=66)
-    after = reader.sight.of(UID)
+    after = reader.recorded.of(UID)
     assert before is not None
     assert after is not None
     assert [(str(p.name), p.leader) for p in after.partitions] == [("a-0", 1007), ("b-0", 1001)]
@@ -257,7 +257,7 @@ def test_what_the_leader_before_wrote_and_told_nobody_is_told_by_the_next_one() 
     leader = Server()
     leader.reads(a_partition("a-0"))
     reader = leader.beside()
-    reader.sight.of(UID)
+    reader.recorded.of(UID)
     moved = a_partition("a-0", leader=1001)
     text = text_of([moved])
     leader.store.keep(UID, [TopicRecord("a", hash_of(text), packed(text), NOW + timedelta(seconds=60))], (), NOW)

@@ -15,7 +15,7 @@ from providers.errors import CloudUnavailable
 from tests.builders import a_report
 from tests.fakes.kafka import FakeKafka
 from tests.unit.controlplane.api.portal_house import House, _ports, brokers_as_declared
-from tests.unit.controlplane.server.split.test_kafka_sight import Now
+from tests.unit.controlplane.server.split.test_kafka_readings import Now
 
 GIB = 1024**3
 
@@ -65,8 +65,8 @@ def test_a_cluster_at_rest_shows_the_disks_that_its_spec_asked_for() -> None:
 
 def test_a_portal_apart_from_the_loop_shows_them_too() -> None:
     rest = AtRest()
-    sight = KafkaReadings(
+    readings = KafkaReadings(
         rest.house.converger, lambda view: rest.kafka, rest.house.latest, lambda: rest.house.now, pool=Now()
     )
-    sight.poll()
-    rest.assert_shown(sight.last_snapshot(rest.view.uid))
+    readings.poll()
+    rest.assert_shown(readings.last_snapshot(rest.view.uid))

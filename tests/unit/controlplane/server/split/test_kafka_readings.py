@@ -46,7 +46,7 @@ class Watched:
         self.kafka.add_broker(1000, rack="a")
         self.queries, self.away = 0, False
         self.pool = Now()
-        self.sight = KafkaReadings(
+        self.readings = KafkaReadings(
             self.house.converger, self.gateway, self.house.latest, lambda: self.house.now, pool=self.pool
         )
 
@@ -59,7 +59,7 @@ class Watched:
     def after(self, **time: float) -> int:
         """How many looks there were once that time had passed and a poll had come."""
         self.house.pass_time(**time)
-        self.sight.poll()
+        self.readings.poll()
         return self.queries
 
 
@@ -69,11 +69,11 @@ def watched() -> Watched:
 
 
 def test_a_cluster_at_rest_is_looked_at_once_a_minute(watched: Watched) -> None:
-    assert watched.sight.last_snapshot(watched.house.view().uid) is None
+    assert watched.readings.last_snapshot(watched.house.view().uid) is None
     assert watched.after() == 1
     assert watched.after(seconds=AT_REST.total_seconds() - 1) == 1
     assert watched.after(seconds=1) == 2
-    seen = watched.sight.last_snapshot(watched.house.view().uid)
+    seen = watched.readings.last_snapshot(watched.house.view().uid)
     assert seen is not None
     assert seen.at == watched.house.now
 
@@ -106,20 +106,20 @@ def test_a_look_that_takes_long_is_not_begun_twice(watched: Watched) -> None:
 def test_brokers_that_do_not_answer_leave_what_was_seen_and_are_asked_again(watched: Watched) -> None:
     uid = watched.house.view().uid
     watched.after()
-    seen = watched.sight.last_snapshot(uid)
+    seen = watched.readings.last_snapshot(uid)
     watched.away = True
     assert watched.after(minutes=1) == 2
-    assert watched.sight.last_snapshot(uid) is seen
+    assert watched.readings.last_snapshot(uid) is seen
     watched.away = False
     watched.after(minutes=1)
-    assert watched.sight.last_snapshot(uid) is not seen
+    assert watched.readings.last_snapshot(uid) is not seen
 
 
 def test_a_cluster_without_brokers_is_not_dialled() -> None:
     watched = Watched()
     empty = House()
     empty.apply()
-    watched.sight._fleet = empty.converger
+    watched.readings._fleet = empty.converger
     assert watched.after() == 0
 
 
@@ -128,6 +128,6 @@ def test_what_the_loop_wrote_of_moves_is_read_and_not_written_over(watched: Watc
     watched.after()
     uid = watched.house.view().uid
     assert watched.house.latest.of_kind(MOVE_PULSES) == before
-    assert watched.sight.last_moves(uid).pulses == {}
-    assert watched.sight.behind(uid) == {}
-    assert watched.sight.traffic(uid).write_bytes_per_s == {}
+    assert watched.readings.last_moves(uid).pulses == {}
+    assert watched.readings.behind(uid) == {}
+    assert watched.readings.traffic(uid).write_bytes_per_s == {}

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from providers.base import CloudInstance, InstanceState
 
 
-def keeper(twins: Iterable[CloudInstance], known_id: str = "") -> CloudInstance:
+def kept_twin(twins: Iterable[CloudInstance], known_id: str = "") -> CloudInstance:
     """The one to go on with: the one that is known (to a state, to history), else who holds something, else lowest id.
 
     What a VM is doing is no reason: it changes from one look to the next, and all who look must choose the same.

@@ -97,7 +97,7 @@ def one_of_each(listing: base.Listing, resources: base.Resources, known: Mapping
     for disk in sorted(listing.volumes, key=lambda v: (v.attached_to is None, v.id)):
         if disk.cluster_uid == uid:
             disks.setdefault(disk.key, disk)
-    kept = tuple(twins.keeper(there, known.get(key, "")) for key, there in machines.items())
+    kept = tuple(twins.kept_twin(there, known.get(key, "")) for key, there in machines.items())
     return replace(listing, instances=kept, volumes=tuple(disks.values()))
 
 

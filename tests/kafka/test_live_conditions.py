@@ -208,7 +208,7 @@ def told_of_places(view: ClusterView, kafka: KafkaSnapshot) -> tuple[bool, str]:
 
 
 def found(view: ClusterView, kafka: KafkaSnapshot) -> dict[Kind, str]:
-    """What the keeper of anomalies would find by this look, by kind."""
+    """What the reconciler of anomalies would find by this look, by kind."""
     return {f.kind: f.reason for f in evidence(view, SeenCluster(kafka=kafka, now=kafka.at)).findings}
 
 

@@ -55,7 +55,7 @@ def network_is_not_permitted_and_a_person_asks_again(world: NetworkWorld) -> Non
     world.refuse = NOT_PERMITTED
     world.declare("orders")
     world.settle(400)
-    (lacking,) = world.keeper.waits_for(world.clusters["orders"])
+    (lacking,) = world.reconciler.waits_for(world.clusters["orders"])
     assert lacking.lacks_permission
     assert lacking.next_command == "kedge networks repair default --account main --region r1"
     world.refuse = None
@@ -101,7 +101,7 @@ def network_removal_is_not_permitted_and_a_person_asks_again(world: NetworkWorld
     world.declare("carts")
     world.settle(3)
     world.refuse_removals = None
-    assert "kedge networks remove" in world.keeper.waits_for(world.clusters["carts"])[0].next_command
+    assert "kedge networks remove" in world.reconciler.waits_for(world.clusters["carts"])[0].next_command
     world.remove("default")
     world.settle(16)
     world.judge_settled()

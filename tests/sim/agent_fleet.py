@@ -62,7 +62,7 @@ class SimAgent:
 
 
 class AgentFleet:
-    """Clusters by name with the stage of each. `step` lets agents act and the keeper look; time goes on by itself."""
+    """Clusters by name with the stage of each. `step` lets agents and the reconciler act; time goes on by itself."""
 
     def __init__(self, *, soak_s: float = 60.0, at_once: int = 2, **stages: str) -> None:
         self.now = NOW
@@ -74,7 +74,7 @@ class AgentFleet:
         for name, stage in stages.items():
             self.declare(name, stage)
         self.leads = True
-        self.keeper = AgentUpgradeReconciler(
+        self.reconciler = AgentUpgradeReconciler(
             self.store,
             self.latest,
             self,
@@ -83,7 +83,7 @@ class AgentFleet:
             soak=timedelta(seconds=soak_s),
             at_once=at_once,
         )
-        self.service = AgentReleaseService(self.keeper, AgentSigner(SecretBytes(b"server key")))
+        self.service = AgentReleaseService(self.reconciler, AgentSigner(SecretBytes(b"server key")))
         self._commands = 0
 
     def declare(self, name: str, stage: str, **changes: Any) -> None:
@@ -130,11 +130,11 @@ class AgentFleet:
             for view in self.views():
                 for instance in view.alive():
                     self._tick(view, instance)
-            before = self.keeper.asked.waits
+            before = self.reconciler.asked.waits
             if self.leads:
-                self.keeper.poll()
+                self.reconciler.poll()
             self.catch_up()
-            waits = self.keeper.asked.waits
+            waits = self.reconciler.asked.waits
             if waits and waits != before and " soak" not in before:
                 self.story.append(f"             {waits}")
 
@@ -156,7 +156,7 @@ class AgentFleet:
         return agents_told(a_situation(self.by_uid[name], now=self.now))
 
     def freeze(self, *frozen: Freeze) -> None:
-        self.keeper.freezes = FreezeCache(frozen)
+        self.reconciler.freezes = FreezeCache(frozen)
 
     def _tick(self, view: ClusterView, instance: InstanceView) -> None:
         agent = self.agents[(view.name, instance.key)]

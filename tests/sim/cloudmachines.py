@@ -36,7 +36,7 @@ from providers.tf.plan import Action, PlannedChange
 from providers.tf.rendered_set import merged, only, targets_of
 from providers.tf.unfinished import in_question, settle
 from providers.tf.workspace import rendered
-from providers.twins import existing, keeper
+from providers.twins import existing, kept_twin
 from tests.fakes.clouds import azure_things, digitalocean, google_world, hetzner_objects, upcloud_things
 from tests.fakes.kafka import FakeKafka
 from tests.sim.cloudlisting import Hands, LateListings, disk_of, in_letters, own_addresses
@@ -244,7 +244,7 @@ class CloudMachines(Machines):
         there_now = existing(i for i in truth.instances if i.cluster_uid == run.resources.cluster_uid)
         for target in sorted(wanted):
             key = target.partition("/")[2]
-            made = keeper(there_now[key]).id if target.startswith("instance/") else ""
+            made = kept_twin(there_now[key]).id if target.startswith("instance/") else ""
             state = state.with_made(target, run.resources, made_id=made)
         return state
 
@@ -384,7 +384,7 @@ class CloudMachines(Machines):
             if len(machines) > 1:
                 self.twins.add(key)
             if (vm := self.vms.get(key)) is not None:
-                first = keeper(machines, self.pushed[cloud].ids.get(key, ""))
+                first = kept_twin(machines, self.pushed[cloud].ids.get(key, ""))
                 vm.address = first.address or vm.address
                 vm.bound = own_addresses(first, told)
         return told

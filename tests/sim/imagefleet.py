@@ -27,8 +27,8 @@ from tests.fakes.event_store import MemoryEventStore
 from tests.sim.world import UID, World
 
 
-class OneOfTheKeeper(ImageCache):
-    """The fleet's keeper, as one world reaches it."""
+class OneOfTheCache(ImageCache):
+    """The fleet's cache of images, as one world reaches it."""
 
     def __init__(self, shared: ImageCache, name: str) -> None:
         super().__init__()
@@ -92,12 +92,12 @@ class ImageFleet:
 
     def __init__(self, **documents: KafkaClusterDocument) -> None:
         """The clusters by name, declared and born one after the other, at rest together."""
-        self.keeper, self.brake, self.order = ImageCache(), FleetBrake(), SpecOrderCache()
+        self.cache, self.brake, self.order = ImageCache(), FleetBrake(), SpecOrderCache()
         self.store = MemoryEventStore()
         self.worlds = {name: self._born(name, document) for name, document in documents.items()}
         self._level()
         first = next(iter(self.worlds.values()))
-        self.service = ImageService(self.store, self.keeper, self.views, self._said, self._catch_up, first.clock)
+        self.service = ImageService(self.store, self.cache, self.views, self._said, self._catch_up, first.clock)
         self.asked = 0
         self.offers: dict[str, ImageOffer] = {}
         self.waited: dict[str, StageWait | None] = {}
@@ -134,7 +134,7 @@ class ImageFleet:
         """One tick of each. A revision given to a cluster, or its turn, is work that came from outside of its world."""
         for name, world in self.worlds.items():
             told = len(world.story)
-            offer = self.keeper.offer(_named(world.view(), name), world.clock())
+            offer = self.cache.offer(_named(world.view(), name), world.clock())
             waits = self.order.waits(_named(world.view(), name), world.clock())
             if offer != self.offers.get(name, NOTHING) or waits != self.waited.get(name):
                 self.offers[name], self.waited[name] = offer, waits
@@ -178,7 +178,7 @@ class ImageFleet:
 
     def _born(self, name: str, document: KafkaClusterDocument) -> World:
         world = World(tick_s=5.0)
-        world.images, world.brake = OneOfTheKeeper(self.keeper, name), OneOfTheBrake(self.brake, name)
+        world.images, world.brake = OneOfTheCache(self.cache, name), OneOfTheBrake(self.brake, name)
         world.order = OneOfTheOrder(self.order, name)
         world.start_server()
         world.declare(document)
@@ -195,7 +195,7 @@ class ImageFleet:
 
     def _catch_up(self) -> None:
         for recorded in self.store.read_all(0):
-            self.keeper.take_in(recorded)
+            self.cache.take_in(recorded)
 
 
 def a_follower(name: str, stage: str, image: str = "{follow: security}", **more: Any) -> KafkaClusterDocument:

@@ -1,6 +1,6 @@
 """A small world for networks alone: a cloud of networks, people who declare and remove, and a server that may die.
 
-The keeper, the fold and the decisions are the real ones; Terraform is a run that takes three ticks and can be killed.
+Reconciler, fold and decisions are the real ones; Terraform is a run that takes three ticks and can be killed.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -214,10 +214,10 @@ class NetworkWorld:
             filters_packets=lambda place: place.account == "filtering",
             servers=(lambda pool: dials_from()) if dials_from is not None else None,
         )
-        self.keeper = NetworkReconciler(ports, self.pool)
+        self.reconciler = NetworkReconciler(ports, self.pool)
         self._position = 0
         self.catch_up()
-        self.service = NetworkService(self.store, self.keeper, lambda: list(self.clusters.values()), self.catch_up)
+        self.service = NetworkService(self.store, self.reconciler, lambda: list(self.clusters.values()), self.catch_up)
 
     def network(self, job_id: str, run: NetworkRun, *, epoch: Epoch) -> None:
         """See NetworkRunner."""
@@ -235,7 +235,7 @@ class NetworkWorld:
         try:
             self._work()
             self.catch_up()
-            self.keeper.tick(list(self.clusters.values()))
+            self.reconciler.tick(list(self.clusters.values()))
         except Crash as crash:
             self._tell(f"the server dies {crash}")
             self.start_server()
@@ -249,7 +249,7 @@ class NetworkWorld:
     def catch_up(self) -> None:
         for recorded in self.store.read_all(self._position):
             self._position = recorded.position
-            self.keeper.take_in(recorded)
+            self.reconciler.take_in(recorded)
             if recorded.position > self._told:
                 self._told = recorded.position
                 data = {k: v for k, v in recorded.data.items() if k != "id" and v not in ("", [], ())}
@@ -257,10 +257,10 @@ class NetworkWorld:
 
     @property
     def view(self) -> NetworksView:
-        return self.keeper.view()
+        return self.reconciler.view()
 
     def waits(self, name: str) -> tuple[str, ...]:
-        return tuple(one.sentence for one in self.keeper.waits_for(self.clusters[name]))
+        return tuple(one.sentence for one in self.reconciler.waits_for(self.clusters[name]))
 
     def clock(self) -> datetime:
         return START + timedelta(seconds=self.seconds)
@@ -274,8 +274,8 @@ class NetworkWorld:
         taken = self.view.taken()
         assert all(not a.overlaps(b) for i, a in enumerate(taken) for b in taken[i + 1 :]), taken
         for view in self.clusters.values():
-            if not view.deleted and not self.keeper.waits_for(view):
-                network = self.view.at(next(iter(self.keeper.wants([view]))))
+            if not view.deleted and not self.reconciler.waits_for(view):
+                network = self.view.at(next(iter(self.reconciler.wants([view]))))
                 assert network is not None
                 assert network.id in self.cloud, f"{view.name} was told a network that is gone"
                 for broker in view.brokers():
@@ -291,7 +291,7 @@ class NetworkWorld:
         for view in self.clusters.values():
             there = [n for place in places_of(view) if (n := self.view.at(place)) is not None]
             there = [n for n in there if n.place.account != "filtering"]
-            if view.deleted or len(there) < 2 or self.keeper.waits_for(view):
+            if view.deleted or len(there) < 2 or self.reconciler.waits_for(view):
                 continue
             for one in there:
                 lacking = {str(n.cidr) for n in there if n.id != one.id} - self.cloud[one.id].peers.keys()
@@ -303,7 +303,7 @@ class NetworkWorld:
 
     def judge_settled(self) -> None:
         """Once all is quiet: every living cluster has its network, as its spec says, and there is no other."""
-        for place, want in self.keeper.wants(self.clusters.values()).items():
+        for place, want in self.reconciler.wants(self.clusters.values()).items():
             network = self.view.at(place)
             assert network is not None, place
             assert network.is_ready, network

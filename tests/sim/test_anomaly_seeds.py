@@ -28,14 +28,14 @@ class WatchedWorld(World):
     """Looks for anomalies every few seconds, as the server does."""
 
     def watch(self) -> None:
-        self.keeper = AnomalyReconciler(
+        self.reconciler = AnomalyReconciler(
             self.converger, self.store, self.latest, NoWindows(), Refuses(), self.clock, epoch=lambda: int(self.epoch)
         )
 
     def tick(self) -> tuple[int, int]:
         done = super().tick()
-        if hasattr(self, "keeper") and int(self.seconds) % EVERY_S == 0:
-            self.keeper.poll()
+        if hasattr(self, "reconciler") and int(self.seconds) % EVERY_S == 0:
+            self.reconciler.poll()
         return done
 
     def fold(self) -> AnomalyFold:
@@ -89,7 +89,7 @@ def test_a_rolling_restart_is_known_and_told_nobody() -> None:
     world.person(facts.RollingRestartRequested("restart-1", keys, "asked by anna"))
     for _ in range(200):
         world.tick()
-        world.keeper.poll()
+        world.reconciler.poll()
     assert not world.view().requests.rolling_restart
     known = world.fold().past
     assert {a.subject for a in known} == {"brokers-a-0", "brokers-b-0", "brokers-c-0"}
@@ -105,5 +105,5 @@ def test_what_a_look_says_once_is_not_said_again() -> None:
         world.tick()
     count = world.fold().version
     for _ in range(3):
-        world.keeper.poll()
+        world.reconciler.poll()
     assert world.fold().version == count

@@ -1,4 +1,4 @@
-"""A network from spec to end by the keeper itself, and runs that are killed: the vendors' own Terraform providers.
+"""A network from spec to end by the reconciler itself, and runs that are killed: the vendors' own Terraform providers.
 
 Hetzner in the usual run; AWS, whose provider waits long for each thing it makes, with the soak tests.
 """
@@ -52,8 +52,8 @@ def bench(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_cluster_gets_its_network_uses_it_and_it_goes_when_asked(bench: NetworkBench) -> None:
     with _Server(bench) as server:
         server.views = [_cluster(bench)]
-        server.until(lambda: not server.keeper.waits_for(server.views[0]))
-        (network,) = server.keeper.view().existing()
+        server.until(lambda: not server.reconciler.waits_for(server.views[0]))
+        (network,) = server.reconciler.view().existing()
         assert str(network.cidr) == "10.64.0.0/20"
 
         vm = _one_vm(bench)
@@ -63,15 +63,15 @@ def test_a_cluster_gets_its_network_uses_it_and_it_goes_when_asked(bench: Networ
         assert IPv4Network(f"{address}/32").subnet_of(network.cidr)
 
         server.views = [_cluster(bench, clients=(OFFICE,))]
-        server.until(lambda: server.keeper.view().existing()[0].access.clients == (OFFICE,))
+        server.until(lambda: server.reconciler.view().existing()[0].access.clients == (OFFICE,))
         assert bench.of.vm("b-0.g1").address == address
 
         server.views = [replace(_cluster(bench), deleted=True)]
         server.ask_removal()
         server.tick()
-        assert server.keeper.view().existing(), "a VM is still in it"
+        assert server.reconciler.view().existing(), "a VM is still in it"
         bench.of.execute(run(RunKind.DESTROY, vm, deletes=targets(vm), intent="run-2"))
-        server.until(lambda: not server.keeper.view().existing())
+        server.until(lambda: not server.reconciler.view().existing())
     assert _networks_of(bench) == []
 
 
@@ -109,7 +109,7 @@ class _Server:
             wake=lambda _: None,
             run_network=partial(run_network, MODULES, clouds, states, lambda: None),
         )
-        self.keeper = NetworkReconciler(
+        self.reconciler = NetworkReconciler(
             NetworkPorts(
                 store=self.store,
                 jobs=jobs,
@@ -122,7 +122,7 @@ class _Server:
             ),
             AddressPool(IPv4Network("10.64.0.0/10"), 20),
         )
-        self.service = NetworkService(self.store, self.keeper, lambda: self.views, lambda: None)
+        self.service = NetworkService(self.store, self.reconciler, lambda: self.views, lambda: None)
 
     def __enter__(self) -> "_Server":
         return self
@@ -132,16 +132,16 @@ class _Server:
 
     def tick(self) -> None:
         """As the converger does; the provider hears of what was made as in a server."""
-        self.keeper.tick(self.views)
+        self.reconciler.tick(self.views)
         self.bench.made.clear()
-        for network in self.keeper.view().existing():
+        for network in self.reconciler.view().existing():
             if network.settings is not None:
                 self.bench.made[network.place] = network.settings
 
     def until(self, there: Callable[[], bool]) -> None:
         deadline = time.monotonic() + PATIENCE_S
         while not there():
-            told = [n.work.message for n in self.keeper.view().existing() if n.work]
+            told = [n.work.message for n in self.reconciler.view().existing() if n.work]
             assert time.monotonic() < deadline, told
             self.tick()
             threading.Event().wait(0.05)

@@ -70,15 +70,15 @@ class Agents(Protocol):
 class AgentReleaseService:
     """Safe to call from many threads and from several servers."""
 
-    keeper: AgentUpgradeReconciler
+    reconciler: AgentUpgradeReconciler
     signer: AgentSigner
     ring: Callable[[], None] = field(default=lambda: None)
     """Asks for a look soon."""
 
     def status(self) -> AgentReleaseStatus:
         """As of now; the reports of the whole fleet in one read."""
-        keeper = self.keeper
-        fold, now = keeper.fold(), keeper.clock()
+        reconciler = self.reconciler
+        fold, now = reconciler.fold(), reconciler.clock()
         release, releases = fold.wanted, tuple(reversed(fold.releases))
         if release is None:
             return AgentReleaseStatus(releases, waits=fold.unreadable)
@@ -88,9 +88,9 @@ class AgentReleaseService:
                 vm_of(i, view.vms.agent_orders.get(i.key), reports.get(i.key), release, now) for i in view.alive()
             )
             left = any(vm.state in ("behind", "failed") for vm in vms)
-            waits = blocked_by(view, keeper.freezes.left(now), now) if left else ""
+            waits = blocked_by(view, reconciler.freezes.left(now), now) if left else ""
             clusters.append(ClusterAgents(view.name, stage_word(stage(view)), vms, waits))
-        return AgentReleaseStatus(releases, release, tuple(clusters), fold.unreadable or keeper.asked.waits)
+        return AgentReleaseStatus(releases, release, tuple(clusters), fold.unreadable or reconciler.asked.waits)
 
     def publish(self, version: str, builds: Sequence[Offered], *, notes: str, actor: str, command_id: str) -> str:
         """Signs and publishes. The same builds under the same version again change nothing. Raises `CommandRefused`."""
@@ -124,12 +124,12 @@ class AgentReleaseService:
 
     def _heard(self) -> Iterator[tuple[ClusterView, dict[str, ReportSeen]]]:
         """Clusters by stage and name, with the last report of each agent; those of the whole fleet in one read."""
-        keeper = self.keeper
-        keeper.fleet.catch_up()
+        reconciler = self.reconciler
+        reconciler.fleet.catch_up()
         told: dict[ClusterUid, list[LatestValue]] = defaultdict(list)
-        for row in keeper.latest.of_kind(AGENT_REPORT):
+        for row in reconciler.latest.of_kind(AGENT_REPORT):
             told[row.subject.cluster_uid].append(row)
-        views = [v for v in keeper.fleet.views() if v.document is not None and not v.deleted]
+        views = [v for v in reconciler.fleet.views() if v.document is not None and not v.deleted]
         for view in sorted(views, key=lambda v: (stage(v), v.name)):
             yield view, reports_by_key(told[view.uid])
 
@@ -171,7 +171,7 @@ class AgentReleaseService:
 
     def _record(self, decide: Callable[[AgentReleases], tuple[object | None, str]], actor: str, command_id: str) -> str:
         return recorded_once(
-            self.keeper.store,
+            self.reconciler.store,
             AGENTS,
             look=self._look,
             decide=decide,
@@ -182,7 +182,7 @@ class AgentReleaseService:
         )
 
     def _look(self) -> AgentReleases:
-        fold = self.keeper.fold()
+        fold = self.reconciler.fold()
         if fold.unreadable:
             raise CommandRefused("agents-unreadable", f"what was published cannot be read: {fold.unreadable}")
         return fold

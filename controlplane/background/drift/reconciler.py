@@ -35,7 +35,7 @@ class AuditRunner(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DriftPorts:
-    """What the keeper reaches the world through."""
+    """What the reconciler reaches the world through."""
 
     fleet: FoldedFleet
     jobs: JobStore

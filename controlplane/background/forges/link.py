@@ -20,7 +20,7 @@ class ForgeLink:
 
     binding: ForgeBinding
     forge: Forge
-    keeper: StatusReconciler
+    reconciler: StatusReconciler
 
 
 def link_of(

@@ -16,7 +16,7 @@ from providers.base import CloudInstance, CloudProvider, CloudVolume, InstanceSt
 from providers.errors import AuthFailed, NotPermitted, ProviderError
 from providers.notices import MaintenanceNotice
 from providers.tf.abilities import SharesCalls
-from providers.twins import existing, keeper
+from providers.twins import existing, kept_twin
 
 Cloud = Callable[[str], CloudProvider]
 
@@ -231,7 +231,7 @@ def _own(view: ClusterView, key: str, carrying: Sequence[CloudInstance]) -> Clou
     """Which of the VMs with that key is the instance: the recorded one, and, before one is recorded, the one kept."""
     instance = view.instances.get(key)
     if instance is None or not instance.cloud_id:
-        return keeper(carrying)
+        return kept_twin(carrying)
     return next((i for i in carrying if i.id == instance.cloud_id), None)
 
 

@@ -88,7 +88,7 @@ class ThreadRunner:
         self._stops: set[threading.Event] = set()
         """One of each job that waits or runs: set once, when it is to end early."""
         self._runs = ThreadPoolExecutor(terraform_threads, thread_name_prefix="terraform")
-        # How many audits run at once is their keeper's business; no run ever waits for one.
+        # How many audits run at once is their reconciler's business; no run ever waits for one.
         self._audits = ThreadPoolExecutor(terraform_threads, thread_name_prefix="audit")
         self._planners = ThreadPoolExecutor(planning_threads, thread_name_prefix="planning")
         # Threads of their own: a roll's drain does not wait for the plan of a rebalance.

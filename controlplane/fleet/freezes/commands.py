@@ -66,7 +66,7 @@ class FreezeService:
     """Safe to call from many threads and from several servers. `catch_up` folds what was recorded, by whomever."""
 
     store: EventStore
-    keeper: FreezeCache
+    cache: FreezeCache
     views: Callable[[], Sequence[ClusterView]]
     catch_up: Callable[[], None]
     clock: Clock
@@ -74,8 +74,8 @@ class FreezeService:
     def status(self) -> FreezeStatus:
         """As of now."""
         self.catch_up()
-        declared = tuple(self.keeper.fold().by_id.values())
-        return FreezeStatus(self.keeper.of_settings, tuple(reversed(declared)))
+        declared = tuple(self.cache.fold().by_id.values())
+        return FreezeStatus(self.cache.of_settings, tuple(reversed(declared)))
 
     def declare(self, wanted: WantedFreeze, *, actor: str, command_id: str) -> FreezeAnswer:
         """Nothing voluntary begins on what is named from now on. Idempotent by `command_id`.
@@ -142,7 +142,7 @@ class FreezeService:
 
     def _look(self) -> FreezeFold:
         self.catch_up()
-        return self.keeper.fold()
+        return self.cache.fold()
 
 
 def named_in_words(clusters: Sequence[str], teams: Sequence[str], labels: Mapping[str, str]) -> str:

@@ -42,7 +42,7 @@ class ImageService:
     """Safe to call from many threads and from several servers. `catch_up` folds what others recorded."""
 
     store: EventStore
-    keeper: ImageCache
+    cache: ImageCache
     views: Callable[[], Sequence[ClusterView]]
     said: Callable[[ClusterView], str]
     catch_up: Callable[[], None]
@@ -52,7 +52,7 @@ class ImageService:
         """All revisions, the newest first."""
         self.catch_up()
         now = self.clock()
-        return statuses(self.keeper.catalogue(), self.views(), lambda v: self.keeper.offer(v, now), self.said)
+        return statuses(self.cache.catalogue(), self.views(), lambda v: self.cache.offer(v, now), self.said)
 
     def publish(self, wanted: facts.ImagePublished, *, actor: str, command_id: str) -> Published:
         """Publishes a revision; number 0 takes the next one. Idempotent by `command_id`, and by content: the newest
@@ -111,14 +111,14 @@ class ImageService:
 
     def _look(self) -> Catalogue:
         self.catch_up()
-        catalogue = self.keeper.catalogue()
+        catalogue = self.cache.catalogue()
         if catalogue.unreadable:
             raise CommandRefused("images-unreadable", f"the image catalogue cannot be read: {catalogue.unreadable}")
         return catalogue
 
     def _take_in(self, events: Sequence[Recorded]) -> None:
         for recorded in events:
-            self.keeper.take_in(recorded)
+            self.cache.take_in(recorded)
 
 
 def _known(done: Recorded) -> Published:

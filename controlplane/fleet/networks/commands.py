@@ -60,25 +60,25 @@ class NetworkService:
     last ones of a network by its place."""
 
     store: EventStore
-    keeper: NetworkReconciler
+    reconciler: NetworkReconciler
     views: Callable[[], Sequence[ClusterView]]
     catch_up: Callable[[], None]
     audits: Callable[[ClusterUid], Noted] = lambda key: {}
 
     def pool(self) -> AddressPool:
         """Where addresses come from."""
-        return self.keeper.pool
+        return self.reconciler.pool
 
     def planned(self, view: ClusterView) -> tuple[str, ...]:
         """What is made before the first VM of a document, and who is let in then, in words; `view` is the cluster with
         it."""
-        return self.keeper.planned(view, self.views())
+        return self.reconciler.planned(view, self.views())
 
     def statuses(self) -> tuple[NetworkStatus, ...]:
         """All that are not removed, by place and name."""
-        wants = self.keeper.wants(self.views())
+        wants = self.reconciler.wants(self.views())
         found = []
-        for network in self.keeper.view().existing():
+        for network in self.reconciler.view().existing():
             clusters = wants[network.place].clusters if network.place in wants else ()
             error = network.work.message if network.work is not None else ""
             audit = self._audit(network)
@@ -87,7 +87,7 @@ class NetworkService:
 
     def audits_for(self, view: ClusterView) -> Mapping[Place, AuditNoted | None]:
         """The last audits of the networks a cluster is in, of those Kedge makes; None for one before its first."""
-        known = self.keeper.view()
+        known = self.reconciler.view()
         there = {place: network for place in places_of(view) if (network := known.at(place)) is not None}
         return {place: self._audit(network) for place, network in there.items()}
 
@@ -114,7 +114,7 @@ class NetworkService:
                 if network.work is None or network.work.failed_at is None:
                     return None, f"network {name} in {network.place} is being removed already"
                 return removal, f"network {name} in {network.place} is being removed: what failed is tried again now"
-            want = self.keeper.wants(self.views()).get(network.place)
+            want = self.reconciler.wants(self.views()).get(network.place)
             if want is not None:
                 raise CommandRefused(
                     "network-in-use",
@@ -148,12 +148,12 @@ class NetworkService:
 
     def _named(self, name: str, account: str, region: str) -> NetworkView:
         """The one a person means. Raises `CommandRefused` when there is none, or several and nothing says which."""
-        there = [n for n in self.keeper.view().existing() if n.name == name]
+        there = [n for n in self.reconciler.view().existing() if n.name == name]
         meant = [n for n in there if account in ("", n.place.account) and region in ("", n.place.region)]
         if len(meant) == 1:
             return meant[0]
         if not meant:
-            known = ", ".join(f"{n.name} in {n.place}" for n in self.keeper.view().existing()) or "none"
+            known = ", ".join(f"{n.name} in {n.place}" for n in self.reconciler.view().existing()) or "none"
             raise CommandRefused(
                 "network-not-found", f"there is no such network {name!r}; Kedge made {known}", "`kedge networks`"
             )
@@ -176,8 +176,8 @@ class NetworkService:
 
     def _look(self) -> NetworksView:
         self.catch_up()
-        return self.keeper.view()
+        return self.reconciler.view()
 
     def _take_in(self, events: Sequence[Recorded]) -> None:
         for recorded in events:
-            self.keeper.take_in(recorded)
+            self.reconciler.take_in(recorded)

@@ -44,7 +44,7 @@ class NetworkRunner(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class NetworkPorts:
-    """What the keeper reaches the world through."""
+    """What the reconciler reaches the world through."""
 
     store: EventStore
     jobs: JobStore

@@ -45,7 +45,7 @@ def agents_of(
     clock: Clock,
 ) -> AgentsRoom:
     """The room of agents. `fleet` folds what `freezes` keeps."""
-    keeper = AgentUpgradeReconciler(
+    reconciler = AgentUpgradeReconciler(
         store,
         latest,
         fleet,
@@ -55,9 +55,11 @@ def agents_of(
         at_once=settings.loop.max_rolling,
         freezes=freezes,
     )
-    poller = Poller({AGENTS: keeper}, {AGENTS: settings.agents.poll_s}, leadership=leadership, stop=threading.Event())
+    poller = Poller(
+        {AGENTS: reconciler}, {AGENTS: settings.agents.poll_s}, leadership=leadership, stop=threading.Event()
+    )
     signer = AgentSigner(server_key, settings.agents.signing_key)
-    return AgentsRoom(AgentReleaseService(keeper, signer, partial(_ring, poller)), poller)
+    return AgentsRoom(AgentReleaseService(reconciler, signer, partial(_ring, poller)), poller)
 
 
 def _ring(poller: Poller) -> None:

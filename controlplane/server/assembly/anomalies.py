@@ -74,7 +74,7 @@ def anomalies_of(
             poller.ring(name)
 
     rates = RateWatch(fleet, kafka, clock, RateLearning(latest))
-    keeper = AnomalyReconciler(
+    reconciler = AnomalyReconciler(
         fleet,
         store,
         latest,
@@ -85,7 +85,7 @@ def anomalies_of(
         wake=lambda: ring(NOTICES),
         rates=rates,
     )
-    polled: dict[str, Polled] = {ANOMALIES: keeper, RATES: rates}
+    polled: dict[str, Polled] = {ANOMALIES: reconciler, RATES: rates}
     every_s = {ANOMALIES: settings.telemetry.anomalies_poll_s, RATES: RATES_EVERY_S}
     if settings.notifiers:
         rings = {name: partial(ring, _sender(name)) for name in notifiers}

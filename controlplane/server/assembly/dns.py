@@ -1,4 +1,4 @@
-"""Builds the keeper of names from the settings: nothing runs where no zone is bound."""
+"""Builds the reconciler of names from the settings: nothing runs where no zone is bound."""
 
 import threading
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from controlplane.storage.latest_values import LatestStore
 from providers.errors import ProviderError
 
 DNS = "dns"
-"""The poller's name for the keeper."""
+"""The poller's name for the reconciler."""
 
 
 def names_of(
@@ -35,10 +35,10 @@ def names_of(
         zones = [KeptZone(zone_of(binding), binding.ttl_s) for binding in settings.dns]
     except ProviderError as error:
         raise ServerSettingsRefused(f"dns: {error}") from error
-    keeper = NameReconciler(
+    reconciler = NameReconciler(
         zones, fleet, latest, installation_id, clock, may_act=lambda: leadership.may_act and not stop.is_set()
     )
-    polled = {DNS: keeper} if zones else {}
+    polled = {DNS: reconciler} if zones else {}
     return Poller(polled, {DNS: settings.clouds.dns_poll_s}, leadership=leadership, stop=stop)
 
 

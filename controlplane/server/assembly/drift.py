@@ -29,9 +29,9 @@ CLOUDS = "cloud-drift"
 
 @dataclass(frozen=True, slots=True)
 class DriftRoom:
-    """The keeper, and what polls it. Nothing is started."""
+    """The reconciler, and what polls it. Nothing is started."""
 
-    keeper: DriftReconciler
+    reconciler: DriftReconciler
     poller: Poller
 
 
@@ -45,7 +45,7 @@ def drift_of(
     leadership: Leadership,
 ) -> DriftRoom:
     """The room of audits, beside a converger's ports. `networks` are those Kedge made and that stand."""
-    keeper = DriftReconciler(
+    reconciler = DriftReconciler(
         DriftPorts(
             fleet=fleet,
             jobs=ports.jobs,
@@ -59,9 +59,9 @@ def drift_of(
         every=timedelta(seconds=settings.clouds.audit_every_s),
         at_once=settings.clouds.audits_at_once,
     )
-    polled = {CLOUDS: keeper} if settings.clouds.audits_at_once else {}
+    polled = {CLOUDS: reconciler} if settings.clouds.audits_at_once else {}
     poller = Poller(polled, {CLOUDS: settings.clouds.audit_poll_s}, leadership=leadership, stop=threading.Event())
-    return DriftRoom(keeper, poller)
+    return DriftRoom(reconciler, poller)
 
 
 def run_audit(

@@ -84,8 +84,8 @@ def sources_of(
         for binding in settings.git
     }
     links = links_of(settings, board, clock)
-    keepers = {name: link.keeper for name, link in links.items() if link.binding.statuses}
-    statuses = Poller(keepers, dict.fromkeys(keepers, _STATUS_S), leadership=leadership, stop=stop)
+    reconcilers = {name: link.reconciler for name, link in links.items() if link.binding.statuses}
+    statuses = Poller(reconcilers, dict.fromkeys(reconcilers, _STATUS_S), leadership=leadership, stop=stop)
     polled = {name: _Telling(sync.poll, partial(statuses.ring, name)) for name, sync in syncs.items()}
     poller = Poller(polled, {b.name: b.poll_s for b in settings.git}, leadership=leadership, stop=stop)
     return Sources(SourceService(board, store, poller.ring), links, poller, statuses)

@@ -20,7 +20,7 @@ from controlplane.fleet.networks.server_addresses import server_cidrs
 from controlplane.server.assembly.adapters import Hands, hands_of
 from controlplane.server.assembly.core import Ground
 from controlplane.server.assembly.drift import DriftRoom, drift_of
-from controlplane.server.assembly.networks import Clouds, keeper_of
+from controlplane.server.assembly.networks import Clouds, network_reconciler_of
 from controlplane.server.boot_data import boot_data
 from controlplane.server.clouds import packet_filter_in
 from controlplane.server.settings import Settings
@@ -50,7 +50,7 @@ class Loop(Folded):
 
 
 def loop_of(ground: Ground) -> Loop:
-    """Clouds ask for networks, whose keeper works through ports, which ask clouds; the audits close such a ring, too.
+    """Clouds ask for networks, whose reconciler works through ports, which ask clouds; audits close such a ring, too.
     Who asks back does so by a lambda, first called when a cluster is looked at: by then all are there."""
     settings = ground.settings
     hands = hands_of(ground, networks=lambda place: networks.settings_of(place))
@@ -61,10 +61,10 @@ def loop_of(ground: Ground) -> Loop:
         packet_filter=lambda view, vm: packet_filter_in(
             hands.clouds, networks.cidr_at, view, vm, settings.clouds.server_addresses
         ),
-        drift=lambda view: drift.keeper.noted(view),
+        drift=lambda view: drift.reconciler.noted(view),
     )
     servers = server_cidrs(settings.clouds.server_addresses, settings.agents.called)
-    networks = keeper_of(ports, hands.clouds, hands.runner, settings.networks.address_pool, servers)
+    networks = network_reconciler_of(ports, hands.clouds, hands.runner, settings.networks.address_pool, servers)
     images = ImageCache()
     freezes = FreezeCache(tuple(binding.freeze for binding in settings.freezes))
     converger = Converger(

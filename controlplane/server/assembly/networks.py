@@ -20,10 +20,10 @@ from providers.tf.states import StateStorage
 Clouds = Callable[[str], CloudProvider]
 
 
-def keeper_of(
+def network_reconciler_of(
     ports: Ports, clouds: Clouds, runner: NetworkRunner, pool: AddressPool, servers: ServerCidrs | None = None
 ) -> NetworkReconciler:
-    """The keeper beside a converger's ports. `servers`: where they dial from, None of a part that dials nobody."""
+    """The reconciler beside a converger's ports. `servers`: where they dial from, None of a part that dials nobody."""
     return NetworkReconciler(
         NetworkPorts(
             store=ports.store,

@@ -36,7 +36,7 @@ from controlplane.fleet.images.state import ImageCache
 from controlplane.fleet.networks.server_addresses import server_cidrs
 from controlplane.runtime.polling import Poller
 from controlplane.server.assembly import access, api, commands, core, git_sync, loop
-from controlplane.server.assembly.networks import keeper_of
+from controlplane.server.assembly.networks import network_reconciler_of
 from controlplane.server.clouds import Clouds
 from controlplane.server.database_roles import PORTAL, check_role, examined
 from controlplane.server.settings import Settings
@@ -144,7 +144,7 @@ def _folded(base: core.Base, brake: FleetBrake) -> loop.Folded:
     ports = inert_ports(base.store, job_store.SqlJobStore(base.engine), base.latest, installation_id, utc_now)
     # The loop dials: where from is known here only where it is declared.
     servers = server_cidrs(settings.clouds.server_addresses, "") if settings.clouds.server_addresses else None
-    networks = keeper_of(ports, clouds, IDLE, settings.networks.address_pool, servers)
+    networks = network_reconciler_of(ports, clouds, IDLE, settings.networks.address_pool, servers)
     images, freezes = ImageCache(), FreezeCache(tuple(binding.freeze for binding in settings.freezes))
     converger = Converger(ports, brake, networks=networks, images=images, freezes=freezes)
     return loop.Folded(clouds=clouds, converger=converger, networks=networks, images=images, freezes=freezes)
@@ -190,7 +190,7 @@ def _services(
 
 
 def _agents(base: core.Base, folded: loop.Folded) -> PortalAgents:
-    keeper = AgentUpgradeReconciler(
+    reconciler = AgentUpgradeReconciler(
         base.store,
         base.latest,
         folded.converger,
@@ -200,7 +200,7 @@ def _agents(base: core.Base, folded: loop.Folded) -> PortalAgents:
         at_once=base.settings.loop.max_rolling,
         freezes=folded.freezes,
     )
-    return PortalAgents(AgentReleaseService(keeper, AgentSigner(SecretBytes(b""))))
+    return PortalAgents(AgentReleaseService(reconciler, AgentSigner(SecretBytes(b""))))
 
 
 def _operations(base: core.Base, subscriber: LoopSubscriber) -> OperationsServices:

@@ -109,10 +109,10 @@ class ServedState:
         ended = threading.Event()
         try:
             epoch = self._take(run_id, hold_id)
-            keeper = threading.Thread(
+            renewal = threading.Thread(
                 target=self._keep, args=(hold_id, epoch, ended, on_lost), name="terraform-hold", daemon=True
             )
-            keeper.start()
+            renewal.start()
             self._hold_id = hold_id
             try:
                 with self.folder.locked(run_id):
@@ -120,7 +120,7 @@ class ServedState:
             finally:
                 self._hold_id = ""
                 ended.set()
-                keeper.join()
+                renewal.join()
                 self._release(run_id, hold_id)
         finally:
             self._states.passes.revoke(issued)

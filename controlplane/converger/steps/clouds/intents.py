@@ -26,7 +26,7 @@ from controlplane.runtime.backoff import delay_s
 from events import facts
 from providers.base import CloudInstance, InstanceState
 from providers.errors import AuthFailed
-from providers.twins import keeper
+from providers.twins import kept_twin
 
 MAX_RUN_FAILURES = 6
 """Tries of one intent before a person is asked; with the back-off that is about half an hour."""
@@ -193,7 +193,7 @@ def _made(job: JobSeen) -> Mapping[str, str]:
 def _running(inventory: InventorySeen, key: str, intent: str, made: str) -> CloudInstance | None:
     """The VM of a key that runs for the intent: of twins the one Terraform's state has, `made`, where it tells."""
     carrying = [c for c in inventory.carrying(key) if c.intent_id == intent]
-    found = keeper(carrying, made) if carrying else None
+    found = kept_twin(carrying, made) if carrying else None
     if found is None or found.state is not InstanceState.RUNNING:
         return None
     return found if found.address else None
@@ -254,7 +254,7 @@ def _born(
 
 def _launched(instance: InstanceView, inventory: InventorySeen, job: JobSeen) -> tuple[facts.LaunchedInstance, ...]:
     carrying = [c for c in inventory.carrying(instance.key) if c.intent_id == instance.intent]
-    seen = keeper(carrying, _made(job).get(instance.key, "")) if carrying else None
+    seen = kept_twin(carrying, _made(job).get(instance.key, "")) if carrying else None
     return (facts.LaunchedInstance(instance.key, seen.id if seen else "", (seen.address if seen else "") or ""),)
 
 

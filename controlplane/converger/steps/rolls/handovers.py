@@ -77,11 +77,11 @@ def _hand_over(situation: Situation, olds: list[InstanceView], new: InstanceView
         released = [i for i in olds if i.phase is Phase.RELEASED]
         if new.planned.new_dirs and not new.lost and (left := _left_to_copy(situation, new)):
             return wait(WaitReason.COPIES_MISSING, f"{new.key} fills its new disk: {left}", patience_s=_COPYING_S)
-        keeper = next((i for i in released if _keeps_a_disk(i, new)), None)
-        if keeper is not None and (left := _not_elsewhere(situation, keeper)):
+        retained = next((i for i in released if _keeps_a_disk(i, new)), None)
+        if retained is not None and (left := _not_elsewhere(situation, retained)):
             return wait(
                 WaitReason.COPIES_MISSING,
-                f"{keeper.key} keeps the disk nobody took over: {left}",
+                f"{retained.key} keeps the disk nobody took over: {left}",
                 patience_s=_COPYING_S,
             )
         return request_retire(situation, released, f"{new.key} has taken over {new.planned.service} {new.service_id}")

@@ -133,8 +133,8 @@ def _with_services(house: House, word: str) -> None:
         problems=(problem,),
     )
     board.put(status, now=house.now)
-    keeper = cast(StatusReconciler, ToldForge(word))
-    link = ForgeLink(binding("teams"), cast(Forge, None), keeper)  # type: ignore[arg-type]
+    reconciler = cast(StatusReconciler, ToldForge(word))
+    link = ForgeLink(binding("teams"), cast(Forge, None), reconciler)  # type: ignore[arg-type]
     sources = SourceService(board, house.store, lambda name: True)
     freezes, images = FreezeCache(()), ImageCache()
     house.converger = Converger(house.converger._ports, freezes=freezes)

@@ -32,7 +32,7 @@ RELEASE = {"version": "0.2.0", "builds": [A_BUILD], "notes": "quicker"}
 def house() -> House:
     """A server with the cluster `orders` and nothing published."""
     house = House()
-    keeper = AgentUpgradeReconciler(
+    reconciler = AgentUpgradeReconciler(
         house.store,
         house.services.cluster.latest,
         house.converger,
@@ -43,7 +43,7 @@ def house() -> House:
     )
     house.services = replace(
         house.services,
-        fleet=replace(house.services.fleet, agents=AgentReleaseService(keeper, AgentSigner(SecretBytes(b"k")))),
+        fleet=replace(house.services.fleet, agents=AgentReleaseService(reconciler, AgentSigner(SecretBytes(b"k")))),
     )
     house.app = create_app(house.services)
     house.client = house.client_with(dict(house.client.headers))

@@ -72,13 +72,13 @@ ASKED_OF_BROKERS = {f"{_CLUSTER}/groups", f"{_CLUSTER}/topics/{{topic}}/logs"}
 @pytest.fixture(scope="module")
 def house() -> House:
     house = house_with_topics()
-    keeper = FreezeCache((Freeze(START, START + timedelta(days=90), "audit", owners=frozenset({"payments"})),) * 2)
+    cache = FreezeCache((Freeze(START, START + timedelta(days=90), "audit", owners=frozenset({"payments"})),) * 2)
 
     def catch_up() -> None:
         for recorded in house.store.read_stream(FREEZES):
-            keeper.take_in(recorded)
+            cache.take_in(recorded)
 
-    service = FreezeService(house.store, keeper, house.converger.views, catch_up, lambda: house.now)
+    service = FreezeService(house.store, cache, house.converger.views, catch_up, lambda: house.now)
     house.services = replace(house.services, fleet=replace(house.services.fleet, freezes=service))
     house.app = create_app(house.services)
     house.client = house.client_with(dict(house.client.headers))

@@ -35,9 +35,9 @@ UNTIL = datetime(2026, 1, 2, tzinfo=UTC)
 def house() -> House:
     """Clusters `orders` of payments and `search` of search; the settings freeze the latter."""
     house = House()
-    keeper = FreezeCache((AUDIT,))
-    house.converger = Converger(house.converger._ports, freezes=keeper)
-    service = FreezeService(house.store, keeper, house.converger.views, house.converger.catch_up, lambda: house.now)
+    cache = FreezeCache((AUDIT,))
+    house.converger = Converger(house.converger._ports, freezes=cache)
+    service = FreezeService(house.store, cache, house.converger.views, house.converger.catch_up, lambda: house.now)
     house.services = replace(
         house.services,
         fleet=replace(house.services.fleet, freezes=service, clusters=house.converger),

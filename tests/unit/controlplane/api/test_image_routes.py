@@ -27,15 +27,15 @@ A_FILE = {
 def house() -> House:
     """A server with a catalogue and the cluster `orders`, which follows nothing."""
     house = House()
-    keeper = ImageCache()
+    cache = ImageCache()
 
     def catch_up() -> None:
         house.converger.catch_up()
         for recorded in house.store.read_all(0):
-            keeper.take_in(recorded)
+            cache.take_in(recorded)
 
     service = ImageService(
-        house.store, keeper, house.converger.views, house.converger.sentence_on, catch_up, lambda: house.now
+        house.store, cache, house.converger.views, house.converger.sentence_on, catch_up, lambda: house.now
     )
     house.services = replace(house.services, fleet=replace(house.services.fleet, images=service))
     house.app = create_app(house.services)

@@ -33,8 +33,10 @@ class Scene:
     has_forge: bool = True
 
     def __post_init__(self) -> None:
-        keeper = StatusReconciler(self.forge, lambda: None, portal="", clock=lambda: self.git.house.now)
-        link = ForgeLink(ForgeBinding(kind="github", token_env="BOT", email_domain="example.org"), self.forge, keeper)
+        reconciler = StatusReconciler(self.forge, lambda: None, portal="", clock=lambda: self.git.house.now)
+        link = ForgeLink(
+            ForgeBinding(kind="github", token_env="BOT", email_domain="example.org"), self.forge, reconciler
+        )
         scene = SourceService(self.git.board, self.git.house.store, lambda _: True)
         fleet = replace(self.git.house.services.fleet, sources=scene, forges={"teams": link} if self.has_forge else {})
         self.git.house.app = create_app(replace(self.git.house.services, fleet=fleet))

@@ -160,9 +160,9 @@ def test_placements_of_topics_are_recorded_past_a_cluster_whose_rows_cannot_be_k
             super().keep(uid, changed, gone, at)
 
     store = OddStore()
-    keeper = PlacementReconciler(TwoClusters(), store, MemoryLatestStore(), lambda: Epoch(1))
+    reconciler = PlacementReconciler(TwoClusters(), store, MemoryLatestStore(), lambda: Epoch(1))
     with pytest.raises(RoundIncomplete, match="placements of topics: left out of this round: odd: ValueError"):
-        keeper.poll()
+        reconciler.poll()
     assert store.clusters() == {SOUND}
 
 
@@ -178,9 +178,11 @@ def test_names_in_dns_are_kept_past_a_cluster_whose_records_make_no_sense() -> N
     fleet = TwoClusters(
         a_view(uid=ODD, name="odd", document=named["odd"]), a_view(uid=SOUND, name="sound", document=named["sound"])
     )
-    keeper = NameReconciler([KeptZone(zone, 30)], fleet, MemoryLatestStore(), "test", lambda: NOW, may_act=lambda: True)
+    reconciler = NameReconciler(
+        [KeptZone(zone, 30)], fleet, MemoryLatestStore(), "test", lambda: NOW, may_act=lambda: True
+    )
     with pytest.raises(RoundIncomplete, match="names in DNS: left out of this round: odd: KeyError"):
-        keeper.poll()
+        reconciler.poll()
     assert "sound.kafka.example.com" in zone.held
 
 
@@ -201,9 +203,9 @@ def test_audits_start_past_a_cluster_whose_resources_make_no_sense() -> None:
         clock=lambda: NOW,
         epoch=lambda: Epoch(1),
     )
-    keeper = DriftReconciler(ports, every=timedelta(seconds=1), at_once=2)
+    reconciler = DriftReconciler(ports, every=timedelta(seconds=1), at_once=2)
     with pytest.raises(RoundIncomplete, match=r"audits: left out of this round: a-odd .*: KeyError"):
-        keeper.poll()
+        reconciler.poll()
     assert started == [SOUND]
 
 
@@ -228,7 +230,7 @@ def test_agents_of_one_cluster_that_said_what_nobody_reads_keep_its_stage_and_no
     assert told == set(), "its agents are taken for not heard, and nobody's round ends over it"
     assert set(fleet.versions("sound")) == {"0.2.0"}
     assert set(fleet.versions("odd")) == set(fleet.versions("later")) == {"0.1.0"}
-    assert "its agent was never heard" in fleet.keeper.asked.waits
+    assert "its agent was never heard" in fleet.reconciler.asked.waits
 
 
 def test_notices_go_out_past_a_cluster_with_an_event_this_release_cannot_read() -> None:
@@ -258,7 +260,7 @@ def test_anomalies_are_looked_for_past_a_cluster_that_makes_no_sense() -> None:
             return super().last_snapshot(uid)
 
     windows = type("Windows", (), {"recent": lambda _, now: {}})()
-    keeper = AnomalyReconciler(
+    reconciler = AnomalyReconciler(
         OddFleet(),
         MemoryEventStore(clock=lambda: NOW),
         MemoryLatestStore(),
@@ -268,7 +270,7 @@ def test_anomalies_are_looked_for_past_a_cluster_that_makes_no_sense() -> None:
         epoch=lambda: 1,
     )
     with pytest.raises(RoundIncomplete, match="anomalies: left out of this round: odd: KeyError"):
-        keeper.poll()
+        reconciler.poll()
     assert looked == [ODD, SOUND]
 
 

@@ -152,28 +152,28 @@ def test_a_deleted_cluster_and_one_that_is_being_born_are_waited_for_by_nobody()
 
 def test_who_is_through_is_not_asked_again_before_it_moves() -> None:
     stage, shop = _both()
-    keeper, later = SpecOrderCache(), NOW + timedelta(hours=1)
+    cache, later = SpecOrderCache(), NOW + timedelta(hours=1)
     through = _reached(stage)
-    keeper.note(through)
-    assert keeper.waits(shop, later) is None
-    assert not keeper._by_change
+    cache.note(through)
+    assert cache.waits(shop, later) is None
+    assert not cache._by_change
     old = _reached(_declared(through, later, generation=3))
-    keeper.note(_declared(old, later, generation=4, version="4.2.0"))
-    found = keeper.waits(shop, later)
+    cache.note(_declared(old, later, generation=4, version="4.2.0"))
+    found = cache.waits(shop, later)
     assert found is not None
     assert "which has not begun" in found.words
 
 
 def test_whoever_is_through_may_move_after_the_last_one_that_was_not() -> None:
     stage, shop = _both()
-    through, keeper, later = _reached(stage), SpecOrderCache(), NOW + timedelta(hours=1)
+    through, cache, later = _reached(stage), SpecOrderCache(), NOW + timedelta(hours=1)
     slow = _declared(_cluster("slow", "staging"), version="4.2.0")
     for one in (through, slow):
-        keeper.note(one)
-    assert keeper.waits(shop, later) is not None
+        cache.note(one)
+    assert cache.waits(shop, later) is not None
     for one in (_after(slow, facts.ClusterDeletionRequested("slow", "not needed")), _declared(through, generation=3)):
-        keeper.note(one)
-        assert keeper.waits(shop, later) is None
+        cache.note(one)
+        assert cache.waits(shop, later) is None
 
 
 def test_many_are_named_by_three() -> None:
@@ -234,7 +234,7 @@ def _waits(view: ClusterView, *others: ClusterView | datetime) -> str:
 
 
 def _found(view: ClusterView, others: "tuple[ClusterView, ...] | list[ClusterView]", at: datetime) -> StageWait | None:
-    keeper = SpecOrderCache()
+    cache = SpecOrderCache()
     for other in (view, *others):
-        keeper.note(other)
-    return keeper.waits(view, at)
+        cache.note(other)
+    return cache.waits(view, at)

@@ -1,4 +1,4 @@
-"""A keeper over one cluster whose topic `steady` has a rate, and what looks at that rate."""
+"""A reconciler over one cluster whose topic `steady` has a rate, and what looks at that rate."""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -12,7 +12,7 @@ from planner.anomalies.judge import Anomaly
 from planner.anomalies.topic_rates import rate_subject
 from planner.broker_answers import LogBounds, TopicLogs
 from tests.builders import NOW
-from tests.unit.controlplane.background.anomalies.test_anomaly_keeper import Scene
+from tests.unit.controlplane.background.anomalies.test_anomaly_reconciler import Scene
 
 
 @dataclass

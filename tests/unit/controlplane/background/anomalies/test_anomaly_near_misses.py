@@ -26,7 +26,7 @@ from tests.builders import (
     an_instance,
     an_inventory,
 )
-from tests.unit.controlplane.background.anomalies.test_anomaly_keeper import KEY, NODE, Scene
+from tests.unit.controlplane.background.anomalies.test_anomaly_reconciler import KEY, NODE, Scene
 
 DAY = timedelta(days=1)
 

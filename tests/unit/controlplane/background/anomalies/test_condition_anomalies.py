@@ -11,7 +11,7 @@ from controlplane.cluster.condition_severity import CONDITIONS, Severity, severi
 from controlplane.cluster.view import ClusterView, ConditionView
 from planner.anomalies.kinds import Kind, State
 from tests.builders import NOW, a_partition, a_snapshot, a_view, changed_view
-from tests.unit.controlplane.background.anomalies.test_anomaly_keeper import Scene
+from tests.unit.controlplane.background.anomalies.test_anomaly_reconciler import Scene
 from tests.unit.docs.test_doc_conditions import condition_types
 
 REFUSED = "Terraform refused the plan: quota. Next: kedge resume orders"

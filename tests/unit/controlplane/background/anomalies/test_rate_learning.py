@@ -127,7 +127,7 @@ def test_nothing_is_learned_while_kedge_is_at_work_there_nor_right_after() -> No
 def test_what_was_learned_outlives_the_server() -> None:
     scene = Learning(days=9)
     scene.minutes(20, per_s=1000)
-    scene.keeper = scene.made()
+    scene.reconciler = scene.made()
     (found,) = scene.minutes(30, per_s=300)
     assert "learned from 9 days" in found.reason
 

@@ -76,7 +76,7 @@ def test_brokers_that_do_not_answer_neither_raise_nor_end_it() -> None:
 def test_a_server_that_starts_anew_keeps_what_is_open_until_it_can_judge() -> None:
     scene = scene_of()
     (found,) = scene.minutes(25, per_s=10)
-    scene.keeper = scene.made()
+    scene.reconciler = scene.made()
     (still,) = scene.minutes(15, per_s=150)
     assert (still.id, still.is_over) == (found.id, False)
     (over,) = scene.minutes(9, per_s=150)

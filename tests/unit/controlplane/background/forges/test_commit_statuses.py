@@ -29,7 +29,7 @@ def forge() -> MemoryForge:
     return MemoryForge()
 
 
-def keeper(git: GitHouse, forge: MemoryForge) -> StatusReconciler:
+def reconciler(git: GitHouse, forge: MemoryForge) -> StatusReconciler:
     return StatusReconciler(forge, lambda: git.status, portal=PORTAL, clock=lambda: git.house.now)
 
 
@@ -111,7 +111,7 @@ def test_a_repository_that_cannot_be_reached_says_nothing_of_its_commits(git: Gi
 
 
 def test_a_status_is_posted_once_and_again_where_it_changes(git: GitHouse, forge: MemoryForge) -> None:
-    keeps = keeper(git, forge)
+    keeps = reconciler(git, forge)
     keeps.poll()
     assert forge.calls == []
     commit = git.push({"a.yaml": BROKEN})
@@ -127,8 +127,8 @@ def test_a_status_is_posted_once_and_again_where_it_changes(git: GitHouse, forge
 
 def test_another_server_that_leads_then_posts_nothing_twice(git: GitHouse, forge: MemoryForge) -> None:
     git.push({"a.yaml": BROKEN})
-    keeper(git, forge).poll()
-    successor = keeper(git, forge)
+    reconciler(git, forge).poll()
+    successor = reconciler(git, forge)
     successor.poll()
     assert len(forge.world.statuses) == len(forge.world.comments) == 1
     assert successor.told().state == "failure"
@@ -136,7 +136,7 @@ def test_another_server_that_leads_then_posts_nothing_twice(git: GitHouse, forge
 
 def test_what_another_server_said_meanwhile_is_put_right(git: GitHouse, forge: MemoryForge) -> None:
     commit = git.push({"a.yaml": ORDERS})
-    keeps = keeper(git, forge)
+    keeps = reconciler(git, forge)
     keeps.poll()
     good = verdict(git.status).status
     forge.post_status(commit, replace(good, state="failure", description="1 error"))
@@ -149,7 +149,7 @@ def test_what_another_server_said_meanwhile_is_put_right(git: GitHouse, forge: M
 
 
 def test_a_forge_that_is_down_is_asked_less_and_less_and_delays_no_commit(git: GitHouse, forge: MemoryForge) -> None:
-    keeps, forge.fault = keeper(git, forge), outage()
+    keeps, forge.fault = reconciler(git, forge), outage()
     git.push({"a.yaml": ORDERS})
     asked = []
     for _ in range(4 * 60):
@@ -168,7 +168,7 @@ def test_a_forge_that_is_down_is_asked_less_and_less_and_delays_no_commit(git: G
 
 
 def test_it_waits_as_long_as_the_forge_asked(git: GitHouse, forge: MemoryForge) -> None:
-    keeps, forge.fault = keeper(git, forge), outage("RateLimited", 3000.0)
+    keeps, forge.fault = reconciler(git, forge), outage("RateLimited", 3000.0)
     git.push({"a.yaml": ORDERS})
     keeps.poll()
     assert keeps.told().next_at == git.house.now + timedelta(seconds=3000)
@@ -179,7 +179,7 @@ def test_it_waits_as_long_as_the_forge_asked(git: GitHouse, forge: MemoryForge) 
 
 def test_a_comment_that_was_lost_is_added_later_and_the_status_stays_one(git: GitHouse, forge: MemoryForge) -> None:
     git.push({"a.yaml": BROKEN})
-    keeps, forge.comment = keeper(git, forge), _refuse  # type: ignore[method-assign]
+    keeps, forge.comment = reconciler(git, forge), _refuse  # type: ignore[method-assign]
     keeps.poll()
     assert keeps.told().reason == "Unavailable"
     del forge.comment

@@ -8,7 +8,7 @@ from controlplane.background.notifications.notice import Notice
 from controlplane.background.notifications.refresher import NoticeRefresher
 from controlplane.cluster.view import ConditionView
 from tests.builders import NOW
-from tests.unit.controlplane.background.anomalies.test_anomaly_keeper import Scene
+from tests.unit.controlplane.background.anomalies.test_anomaly_reconciler import Scene
 from tests.unit.controlplane.background.anomalies.test_condition_anomalies import a_condition, with_conditions
 
 

@@ -53,7 +53,7 @@ class Server:
     gone: set[ClusterUid] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self.keeper = PlacementReconciler(self, self.store, self.latest, lambda: self.epoch)
+        self.reconciler = PlacementReconciler(self, self.store, self.latest, lambda: self.epoch)
         self.recorded = RecordedPlacements(self.store, self.latest, lambda: self.now)
 
     def views(self) -> list[ClusterView]:
@@ -70,7 +70,7 @@ class Server:
 
     def polls(self) -> list[str]:
         before = len(self.store.written)
-        self.keeper.poll()
+        self.reconciler.poll()
         return self.store.written[before:]
 
     def beside(self, epoch: Epoch | None = None) -> "Server":

@@ -20,7 +20,7 @@ def declared(name: str, until: datetime = NOW + HOUR, *, labels: Mapping[str, st
 
 
 class Log:
-    """A keeper and the stream it folds."""
+    """A cache and the stream it folds."""
 
     def __init__(self, *of_settings: Freeze) -> None:
         self.keeper, self.version = FreezeCache(of_settings), 0

@@ -56,11 +56,11 @@ def test_a_network_that_is_to_be_made_is_made_with_its_clients() -> None:
 
 def test_where_vms_filter_packets_it_is_said_how_those_that_stand_follow() -> None:
     world = a_world()
-    ports = replace(world.keeper._ports, filters_packets=lambda place: True)
-    keeper = NetworkReconciler(ports, world.pool)
+    ports = replace(world.reconciler._ports, filters_packets=lambda place: True)
+    reconciler = NetworkReconciler(ports, world.pool)
     for recorded in world.store.read_all(0):
-        keeper.take_in(recorded)
-    (told,) = keeper.planned(changed(world, OFFICE), list(world.clusters.values()))
+        reconciler.take_in(recorded)
+    (told,) = reconciler.planned(changed(world, OFFICE), list(world.clusters.values()))
     assert f"lets in {OFFICE}; no VM is replaced" in told
     assert "those that stand follow by their agents, within a minute" in told
     assert "PacketFilterBehind" in told

@@ -110,7 +110,7 @@ def test_a_plan_in_a_network_of_somebody_says_whom_to_let_in(servers: Collection
 
 def _planned_elsewhere(world: NetworkWorld, servers: Collection[str] | None) -> str:
     found = None if servers is None else tuple(servers)
-    ports = replace(world.keeper._ports, makes_network=lambda place: False, servers=lambda pool: found)
+    ports = replace(world.reconciler._ports, makes_network=lambda place: False, servers=lambda pool: found)
     (told,) = NetworkReconciler(ports, world.pool).planned(world.clusters["orders"])
     return told
 

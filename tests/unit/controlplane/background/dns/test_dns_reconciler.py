@@ -1,4 +1,4 @@
-"""The keeper: what differs is changed, what is foreign is left, what failed is told and tried again."""
+"""The reconciler: what differs is changed, what is foreign is left, what failed is told and tried again."""
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -24,7 +24,7 @@ DOCUMENT = a_document(bootstrap=f"dns: {NAME}")
 
 @dataclass
 class Bench:
-    """A keeper with one zone and a fleet in hand."""
+    """A reconciler with one zone and a fleet in hand."""
 
     fleet_views: list[ClusterView]
     zone: FakeZone = field(default_factory=lambda: FakeZone(ZONE))
@@ -33,7 +33,7 @@ class Bench:
     leads: bool = True
 
     def __post_init__(self) -> None:
-        self.keeper = NameReconciler(
+        self.reconciler = NameReconciler(
             [KeptZone(self.zone, 30)], self, self.latest, "test", lambda: self.now, may_act=lambda: self.leads
         )
 
@@ -42,7 +42,7 @@ class Bench:
 
     def look(self) -> None:
         self.zone.calls.clear()
-        self.keeper.poll()
+        self.reconciler.poll()
 
     def told(self, name: str) -> dict[str, Any]:
         (found,) = [o for o in self.latest.of_kind(DNS_NAME) if o.subject.name == name]
@@ -154,7 +154,7 @@ def test_a_name_in_no_zone_of_ours_is_a_persons(bench: Bench) -> None:
 def test_the_longest_zone_takes_a_name() -> None:
     wide, narrow = FakeZone("example.com"), FakeZone(ZONE)
     bench = Bench([a_view(document=DOCUMENT)], zone=narrow)
-    bench.keeper.zones = [KeptZone(wide, 30), KeptZone(narrow, 30)]
+    bench.reconciler.zones = [KeptZone(wide, 30), KeptZone(narrow, 30)]
     bench.look()
     assert (len(wide.held), len(narrow.held)) == (0, 7)
 

@@ -37,7 +37,7 @@ def a_network(view: ClusterView, *, at_rest: bool = True) -> NetworkAtRest:
 
 @dataclass
 class Audits:
-    """A keeper on fakes; `started` are the clusters whose audit began."""
+    """A reconciler on fakes; `started` are the clusters whose audit began."""
 
     views: list[ClusterView]
     now: datetime = NOW
@@ -49,7 +49,7 @@ class Audits:
 
     def __post_init__(self) -> None:
         self.jobs = MemoryJobStore(lambda: self.now)
-        self.keeper = self.another()
+        self.reconciler = self.another()
 
     def another(self) -> DriftReconciler:
         """A server that begins with what is stored."""
@@ -84,7 +84,7 @@ class Audits:
 
     def later(self, delta: timedelta) -> None:
         self.now += delta
-        self.keeper.poll()
+        self.reconciler.poll()
 
     def kept(self, uid: str) -> AuditNoted:
         (noted,) = kept_audits(self.latest, ClusterUid(uid)).values()
@@ -117,11 +117,11 @@ def test_no_audit_runs_beside_work_of_its_cluster_and_none_of_a_cluster_that_rol
     world.views = [view]
     other = IntentId("a-run")
     world.jobs.create(other, cluster_uid=view.uid, kind="terraform-grow", epoch=Epoch(1), owner="one")
-    world.keeper.poll()
+    world.reconciler.poll()
     assert world.started == [], "a run is in hand"
     world.jobs.start(other, epoch=Epoch(1), owner="one")
     world.jobs.succeed(other, epoch=Epoch(1), result={})
-    world.keeper.poll()
+    world.reconciler.poll()
     assert world.started == [view.uid]
 
 
@@ -130,13 +130,13 @@ def test_what_was_found_is_kept_and_gone_when_the_next_audit_is_clean() -> None:
     world = Audits([view])
     world.later(DAY)
     world.end(DRIFT)
-    world.keeper.poll()
+    world.reconciler.poll()
     assert world.kept(view.uid) == AuditNoted(world.now, world.now, 7, (FOUND,))
-    assert [n.drifts for n in world.keeper.noted(view).values()] == [(FOUND,)]
+    assert [n.drifts for n in world.reconciler.noted(view).values()] == [(FOUND,)]
     assert world.jobs.of_cluster(view.uid) == [], "rows of audits do not pile up"
     world.later(DAY)
     world.end()
-    world.keeper.poll()
+    world.reconciler.poll()
     assert world.kept(view.uid).drifts == ()
 
 
@@ -147,7 +147,7 @@ def test_an_audit_that_told_nothing_leaves_what_is_known_and_is_tried_again() ->
     world.end(DRIFT)
     world.later(DAY)
     world.end(error="no answer")
-    world.keeper.poll()
+    world.reconciler.poll()
     assert (world.kept(view.uid).drifts, world.kept(view.uid).error) == ((FOUND,), "no answer")
     world.later(TRY_AGAIN - timedelta(seconds=1))
     assert len(world.started) == 2
@@ -162,12 +162,12 @@ def test_a_server_that_dies_in_the_middle_costs_an_audit_and_no_more() -> None:
     (left,) = world.jobs.open_jobs()
     world.epoch = 2
     world.jobs.fail(left.intent_id, epoch=Epoch(2), error_class="RunInterrupted", error_message="server one is gone")
-    world.keeper = world.another()
-    world.keeper.poll()
+    world.reconciler = world.another()
+    world.reconciler.poll()
     assert world.kept(view.uid).error == "server one is gone"
     world.later(TRY_AGAIN)
     world.end()
-    world.keeper.poll()
+    world.reconciler.poll()
     assert (world.started, world.kept(view.uid).error) == ([view.uid, view.uid], "")
 
 
@@ -176,7 +176,7 @@ def test_who_leads_next_knows_what_was_found_before() -> None:
     world = Audits([view])
     world.later(DAY)
     world.end(DRIFT)
-    world.keeper.poll()
+    world.reconciler.poll()
     successor = world.another()
     assert successor.noted(view) == {}
     successor.poll()
@@ -187,11 +187,11 @@ def test_a_person_does_not_wait_for_the_clusters_turn() -> None:
     views = fleet(3)
     world = Audits(views, at_once=1)
     ask_for_audit(world.latest, views[2].uid, world.now)
-    world.keeper.poll()
+    world.reconciler.poll()
     assert world.started == ["uid-2"]
     world.later(timedelta(seconds=10))
     world.end()
-    world.keeper.poll()
+    world.reconciler.poll()
     assert world.started == ["uid-2"], "once is enough"
 
 
@@ -227,15 +227,15 @@ def test_a_network_is_audited_once_a_day_and_all_clusters_in_it_learn_what_was_f
     world.later(DAY)
     assert world.started[0] == NETWORK, "many share it, so it comes first"
     world.end(DRIFT)
-    world.keeper.poll()
+    world.reconciler.poll()
     assert world.kept(NETWORK) == AuditNoted(world.now, world.now, 7, (FOUND,))
     (place,) = places_of(views[0])
     for view in views:
-        assert audited_networks(view, world.keeper.noted(view))[place].drifts == (FOUND,)
-    assert audited_networks(a_view(document=None), world.keeper.noted(views[0])) == {}
+        assert audited_networks(view, world.reconciler.noted(view))[place].drifts == (FOUND,)
+    assert audited_networks(a_view(document=None), world.reconciler.noted(views[0])) == {}
     world.later(DAY)
     world.end()
-    world.keeper.poll()
+    world.reconciler.poll()
     assert world.kept(NETWORK).drifts == ()
 
 
@@ -245,17 +245,17 @@ def test_a_network_something_is_in_hand_of_is_not_audited() -> None:
     world.later(2 * DAY)
     assert NETWORK not in world.started
     world.networks = [a_network(view)]
-    world.keeper.poll()
+    world.reconciler.poll()
     assert NETWORK in world.started
 
 
 def test_who_asks_for_a_cluster_asks_for_its_network_too() -> None:
     (view,) = fleet(1)
     world = Audits([view], networks=[a_network(view)])
-    world.keeper.poll()
+    world.reconciler.poll()
     assert world.started == []
     ask_for_audit(world.latest, view.uid, world.now)
-    world.keeper.poll()
+    world.reconciler.poll()
     assert sorted(world.started) == [NETWORK, view.uid]
 
 
@@ -264,7 +264,7 @@ def test_a_network_that_was_removed_says_nothing_any_more() -> None:
     world = Audits([view], networks=[a_network(view)])
     world.later(DAY)
     world.end(DRIFT)
-    world.keeper.poll()
+    world.reconciler.poll()
     world.networks = []
-    world.keeper.poll()
-    assert audited_networks(view, world.keeper.noted(view)) == {}
+    world.reconciler.poll()
+    assert audited_networks(view, world.reconciler.noted(view)) == {}

@@ -23,7 +23,7 @@ from planner.anomalies.kinds import Kind, State
 from planner.anomalies.slow import BrokerWindow
 from planner.observed import TopicPartition
 from tests.builders import NOW, a_document, a_drain, a_partition, a_snapshot, a_view
-from tests.unit.controlplane.background.anomalies.test_anomaly_keeper import FakeWindows, Scene
+from tests.unit.controlplane.background.anomalies.test_anomaly_reconciler import FakeWindows, Scene
 
 NODE = "brokers-a-0"
 MIB = 1024.0 * 1024
@@ -42,7 +42,7 @@ class HotWindows(FakeWindows):
 
 
 class HotScene(Scene):
-    """A keeper over a cluster whose broker 1000 has been hot for 25 min."""
+    """A reconciler over a cluster whose broker 1000 has been hot for 25 min."""
 
     windows: HotWindows
 

@@ -71,14 +71,14 @@ class Heard:
 
 
 class Scene:
-    """A keeper over one cluster, with a clock of its own."""
+    """A reconciler over one cluster, with a clock of its own."""
 
     def __init__(self, view: ClusterView | None = None) -> None:
         self.now = NOW
         self.fleet = FakeFleet(view or a_view(), a_snapshot(a_partition()))
         self.store = MemoryEventStore(clock=lambda: self.now)
         self.latest, self.windows, self.heard = MemoryLatestStore(), FakeWindows(), Heard()
-        self.keeper = self.made()
+        self.reconciler = self.made()
 
     def made(self) -> AnomalyReconciler:
         return AnomalyReconciler(
@@ -89,7 +89,7 @@ class Scene:
         self.now += timedelta(**passes)
         if self.fleet.kafka is not None:
             self.fleet.kafka = replace(self.fleet.kafka, at=self.now)
-        self.keeper.poll()
+        self.reconciler.poll()
         return self.fold()
 
     def fold(self) -> AnomalyFold:
@@ -313,7 +313,7 @@ def test_a_server_that_begins_reads_what_was_found_and_says_nothing_twice() -> N
     scene = Scene()
     scene.fleet.kafka = a_snapshot(a_partition(), brokers=(1001, 1002), fenced=(1000,))
     assert scene.look().version == 1
-    scene.keeper = scene.made()
+    scene.reconciler = scene.made()
     assert scene.look(seconds=1).version == 1
     scene.fleet.kafka = a_snapshot(a_partition())
     over = scene.look(seconds=10)
@@ -336,7 +336,7 @@ def test_a_cluster_at_rest_costs_no_walk_over_its_partitions() -> None:
     scene.look()
     walked = Walked.walks
     assert walked > 0
-    scene.keeper.poll()
+    scene.reconciler.poll()
     scene.look(minutes=1)
     once_a_reading = 2  # leaderless, below min ISR: kept with the snapshot, and every page and scrape asks for them
     assert Walked.walks == walked + once_a_reading, "goals are looked at every five minutes"

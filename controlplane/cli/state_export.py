@@ -8,7 +8,7 @@ from typing import Any
 from controlplane.cli.amounts import rate_in, size_in
 from controlplane.cli.errors import CliError
 from controlplane.cli.session import Session
-from controlplane.cli.state_inputs import telling_machines, usage
+from controlplane.cli.state_inputs import refusals_as_documents, usage
 from events.clock import Clock
 from planner.drain.model.capacity import (
     FIGURES,
@@ -101,7 +101,7 @@ def _given(session: Session, wanted: ExportOptions) -> GivenCapacity:
             content = wanted.capacity.read_bytes()
         except OSError as error:
             raise CliError("cannot read the file", where=str(wanted.capacity), why=error.strerror or "") from None
-        with telling_machines(session, "text", kind="State", where=str(wanted.capacity), next_step=""):
+        with refusals_as_documents(session, "text", kind="State", where=str(wanted.capacity), next_step=""):
             file = read_capacity(content)
     rate = rate_in(wanted.bandwidth, option="--bandwidth") if wanted.bandwidth else None
     disk = size_in(wanted.disk, option="--disk") if wanted.disk else None

@@ -146,7 +146,9 @@ def usage(what: str, *, why: str = "", next_step: str = "") -> CliError:
 
 
 @contextmanager
-def telling_machines(session: Session, shape: str, *, kind: str, where: str, next_step: str = "") -> Iterator[None]:
+def refusals_as_documents(
+    session: Session, shape: str, *, kind: str, where: str, next_step: str = ""
+) -> Iterator[None]:
     """A document that is refused inside is told with its problems: in words, and as `-o json` asks for it."""
     try:
         yield

@@ -24,7 +24,7 @@ from tests.fakes.clouds.digitalocean_shapes import VPC
 from tests.fakes.resources import instance, resources, volume
 
 CLOUDS = ("azure", "digitalocean", "google", "hetzner", "upcloud")
-TELLING = ("azure", "digitalocean", "google", "upcloud")
+WITH_QUOTAS = ("azure", "digitalocean", "google", "upcloud")
 SECRETS = ("canary", "ya29")
 
 
@@ -76,8 +76,8 @@ def scene(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
         yield opened
 
 
-@pytest.fixture(params=TELLING)
-def telling(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
+@pytest.fixture(params=WITH_QUOTAS)
+def quotas(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
     with a_scene(request.param, tmp_path, monkeypatch) as opened:
         yield opened
 
@@ -229,39 +229,39 @@ def wanted(scene: Scene, *keys: str) -> Resources:
     return resources(*(instance(key) for key in keys), volume(keys[0]), place=scene.harness.place)
 
 
-def test_a_limit_without_room_for_one_vm_more_is_wrong(telling: Scene) -> None:
-    name = fill(telling)
-    finding = telling.findings()[f"quota {name}"]
+def test_a_limit_without_room_for_one_vm_more_is_wrong(quotas: Scene) -> None:
+    name = fill(quotas)
+    finding = quotas.findings()[f"quota {name}"]
     assert finding["well"] is False
     assert "no room for one VM" in finding["told"]
     assert "Raise the quota" in finding["whatNext"]
 
 
-def test_a_surge_without_room_is_refused_before_terraform_starts_and_says_what_is_missing(telling: Scene) -> None:
-    cloud, sold = telling.harness.cloud, sold_by(telling.cloud)
+def test_a_surge_without_room_is_refused_before_terraform_starts_and_says_what_is_missing(quotas: Scene) -> None:
+    cloud, sold = quotas.harness.cloud, sold_by(quotas.cloud)
     assert isinstance(cloud, TellsQuotas)
     new = frozenset({"instance/b-0.g1", "volume/b-0.data.v1"})
-    check_room(cloud, wanted(telling, "b-0"), new, sold)
-    name = fill(telling)
+    check_room(cloud, wanted(quotas, "b-0"), new, sold)
+    name = fill(quotas)
     with pytest.raises(QuotaExceeded, match=rf"no room for instance/b-0.g1, .*{name}: .* more are needed"):
-        check_room(cloud, wanted(telling, "b-0"), new, sold)
+        check_room(cloud, wanted(quotas, "b-0"), new, sold)
 
 
-def test_what_stands_already_needs_no_room(telling: Scene) -> None:
-    cloud = telling.harness.cloud
+def test_what_stands_already_needs_no_room(quotas: Scene) -> None:
+    cloud = quotas.harness.cloud
     assert isinstance(cloud, TellsQuotas)
-    fill(telling)
-    check_room(cloud, wanted(telling, "b-0"), frozenset(), sold_by(telling.cloud))
+    fill(quotas)
+    check_room(cloud, wanted(quotas, "b-0"), frozenset(), sold_by(quotas.cloud))
 
 
-def test_limits_nobody_may_read_stand_in_nobodys_way_and_a_throttle_is_waited_out(telling: Scene) -> None:
-    cloud = telling.harness.cloud
+def test_limits_nobody_may_read_stand_in_nobodys_way_and_a_throttle_is_waited_out(quotas: Scene) -> None:
+    cloud = quotas.harness.cloud
     assert isinstance(cloud, TellsQuotas)
     new = frozenset({"instance/b-0.g1"})
-    cloud.list_place(telling.harness.place)
-    fill(telling)
-    telling.harness.fail_once(CloudUnavailable)
-    check_room(cloud, wanted(telling, "b-0"), new, sold_by(telling.cloud))
-    telling.harness.fail_once(RateLimited)
+    cloud.list_place(quotas.harness.place)
+    fill(quotas)
+    quotas.harness.fail_once(CloudUnavailable)
+    check_room(cloud, wanted(quotas, "b-0"), new, sold_by(quotas.cloud))
+    quotas.harness.fail_once(RateLimited)
     with pytest.raises(RateLimited):
-        check_room(cloud, wanted(telling, "b-0"), new, sold_by(telling.cloud))
+        check_room(cloud, wanted(quotas, "b-0"), new, sold_by(quotas.cloud))

@@ -17,12 +17,12 @@ from tests.fakes.resources import instance, resources
 
 START = datetime(2026, 12, 1, 3, 0, tzinfo=UTC)
 END = START + timedelta(hours=4)
-TELLING = ("aws", "azure", "google")
+WITH_WITNESSES = ("aws", "azure", "google")
 SILENT = ("digitalocean", "hetzner", "upcloud", "local")
 """`local` announces what a fault switch says, for tests, and has no console."""
 
 
-@pytest.fixture(params=TELLING)
+@pytest.fixture(params=WITH_WITNESSES)
 def harness(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Harness]:
     with HARNESSES[request.param](tmp_path, monkeypatch) as opened:
         opened.create(resources(*(instance(f"n-{i}") for i in range(3))))

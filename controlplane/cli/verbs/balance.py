@@ -167,9 +167,9 @@ def _input(
     kind: str,
     disk_limit: float | None = None,
 ) -> "Input":
-    from controlplane.cli.state_inputs import limited, state_input, telling_machines
+    from controlplane.cli.state_inputs import limited, refusals_as_documents, state_input
 
-    with telling_machines(session, shape, kind=kind, where=state or cluster):
+    with refusals_as_documents(session, shape, kind=kind, where=state or cluster):
         given = state_input(session, file=state, cluster=cluster)
     return limited(given, disk_limit)
 

@@ -160,10 +160,12 @@ def check(
 def _input(
     session: Session, state: str, cluster: str, shape: state_options.PlanFormat, kind: str = "DrainPlan"
 ) -> "Input":
-    from controlplane.cli.state_inputs import state_input, telling_machines
+    from controlplane.cli.state_inputs import refusals_as_documents, state_input
 
     complete = f"kedge state export --cluster {cluster} --bandwidth RATE --output FILE, and --state FILE here"
-    with telling_machines(session, shape, kind=kind, where=state or cluster, next_step=complete if cluster else ""):
+    with refusals_as_documents(
+        session, shape, kind=kind, where=state or cluster, next_step=complete if cluster else ""
+    ):
         return state_input(session, file=state, cluster=cluster)
 
 

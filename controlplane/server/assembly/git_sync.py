@@ -86,7 +86,7 @@ def sources_of(
     links = links_of(settings, board, clock)
     reconcilers = {name: link.reconciler for name, link in links.items() if link.binding.statuses}
     statuses = Poller(reconcilers, dict.fromkeys(reconcilers, _STATUS_S), leadership=leadership, stop=stop)
-    polled = {name: _Telling(sync.poll, partial(statuses.ring, name)) for name, sync in syncs.items()}
+    polled = {name: _NotifyingSource(sync.poll, partial(statuses.ring, name)) for name, sync in syncs.items()}
     poller = Poller(polled, {b.name: b.poll_s for b in settings.git}, leadership=leadership, stop=stop)
     return Sources(SourceService(board, store, poller.ring), links, poller, statuses)
 
@@ -96,7 +96,7 @@ _STATUS_S = 15.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Telling:
+class _NotifyingSource:
     """A source whose forge hears of each look when it is over."""
 
     look: Callable[[], None]

@@ -39,7 +39,7 @@ class PinnedCa:
             raise PlainHttpRefused(
                 f"server_url {server_url!r}: the boot data carries the hash of a CA, so only https is spoken"
             )
-        self.context = _believing_nobody()
+        self.context = _trusting_no_ca()
         self._url = server_url
         self._sha256 = sha256
         self._kept = kept
@@ -67,7 +67,7 @@ class PinnedCa:
 
         In a context of its own: one that another thread connects by stays as it is.
         """
-        fresh = _believing_nobody()
+        fresh = _trusting_no_ca()
         fresh.load_cert_chain(certificate)
         with self._lock:
             if self._ca is not None:
@@ -109,7 +109,7 @@ class PinnedCa:
         return found
 
 
-def _believing_nobody() -> ssl.SSLContext:
+def _trusting_no_ca() -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     return context

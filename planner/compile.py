@@ -80,8 +80,8 @@ def in_two_racks(state: ClusterState) -> ClusterState:
 def two_of_three_on_one() -> tuple[Int32s, Bools, Int32s, Bools]:
     """Three brokers and three partitions, two of which only the first broker can lead."""
     candidates = np.array([[0], [0], [1]], dtype=np.int32)
-    nobody_else = np.full(3, -1, dtype=np.int32)
-    return candidates, np.zeros((1, 3), dtype=np.bool_), nobody_else, np.ones(3, dtype=np.bool_)
+    none_chosen = np.full(3, -1, dtype=np.int32)
+    return candidates, np.zeros((1, 3), dtype=np.bool_), none_chosen, np.ones(3, dtype=np.bool_)
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ class Sharing(StrEnum):
 class ClientHarm(StrEnum):
     """What a broker that is left alone with it does to clients."""
 
-    SERVES_NOBODY = "serves nobody"
+    SERVES_NO_CLIENT = "serves nobody"
     """The act takes nothing away that anybody has."""
     ENDS = "ends"
     """It comes to an end by itself, at no time anybody chose and without an orderly stop: worse than a restart."""
@@ -64,7 +64,7 @@ _BACK = (*_START, "replicas")
 _A_PROCESS_EACH = "each process has its own, and a fresh one is rid of it; a new VM of many would have it again"
 _LOAD = "load of clients, or of the machines below, gives it to many at once: no restart takes that away"
 _ENDS = "left alone it ends in a crash and a recovery of all its logs: a restart in order takes less away"
-_SERVES_NOBODY = "nobody is served by it: the act takes nothing away that is there"
+_SERVES_NO_CLIENT = "nobody is served by it: the act takes nothing away that is there"
 
 ROWS: Mapping[str, Row] = MappingProxyType(
     {
@@ -154,7 +154,7 @@ ROWS: Mapping[str, Row] = MappingProxyType(
         ),
         "zookeeper_session": Row(
             sharing=Sharing.NO_ACT,
-            harm=ClientHarm.SERVES_NOBODY,
+            harm=ClientHarm.SERVES_NO_CLIENT,
             by_itself="over in the moment it connects: it has not for all of the time the finding lasts",
             peers="the ensemble, or the way to it",
             cost="for the others it is gone already",
@@ -163,42 +163,42 @@ ROWS: Mapping[str, Row] = MappingProxyType(
             recovers=_START,
             behind=True,
             sharing=Sharing.NO_NEW_VM,
-            harm=ClientHarm.SERVES_NOBODY,
+            harm=ClientHarm.SERVES_NO_CLIENT,
             by_itself="while it opens logs or catches up with metadata: it is let in at the end of that",
             peers="half of the brokers at once are told alone (`_misregistered`); no new VM for what many had",
-            cost=_SERVES_NOBODY,
+            cost=_SERVES_NO_CLIENT,
         ),
         CONTROLLER_STUCK: Row(
             sharing=Sharing.NOTHING_WITHHELD,
-            harm=ClientHarm.SERVES_NOBODY,
+            harm=ClientHarm.SERVES_NO_CLIENT,
             by_itself="over in the moment it writes: it has not for all of the time the finding lasts",
             peers="one controller alone is active; the gate asks that the others follow it and have its log",
             cost="nothing is decided in the cluster, and the others can lead at once",
         ),
         "log_dir_failed": Row(
             sharing=Sharing.NOTHING_WITHHELD,
-            harm=ClientHarm.SERVES_NOBODY,
+            harm=ClientHarm.SERVES_NO_CLIENT,
             by_itself="no: Kafka takes a directory that failed in again with no live process",
             peers="each disk is its own; one node at a time, and never what only this one has",
             cost="its replicas there are gone; the broker serves the others until it is drained",
         ),
         "directory_lost": Row(
             sharing=Sharing.NOTHING_WITHHELD,
-            harm=ClientHarm.SERVES_NOBODY,
+            harm=ClientHarm.SERVES_NO_CLIENT,
             by_itself="no: what was on it is not there",
             peers="each disk is its own; one node at a time, and never what only this one has",
-            cost=_SERVES_NOBODY,
+            cost=_SERVES_NO_CLIENT,
         ),
         BreakdownKind.CRASH_LOOP.value: Row(
             sharing=Sharing.NOTHING_WITHHELD,
-            harm=ClientHarm.SERVES_NOBODY,
+            harm=ClientHarm.SERVES_NO_CLIENT,
             by_itself="each end begins anew; one that has run for 3 min since is on its way, and no loop any more",
             peers="asked before it becomes a finding to be cured (`planner.breakdown.why_left`)",
-            cost=_SERVES_NOBODY,
+            cost=_SERVES_NO_CLIENT,
         ),
         BreakdownKind.UNREACHABLE.value: Row(
             sharing=Sharing.NOTHING_WITHHELD,
-            harm=ClientHarm.SERVES_NOBODY,
+            harm=ClientHarm.SERVES_NO_CLIENT,
             by_itself="over in the moment anybody hears it: nobody has for `healing.lostAfter`",
             peers="asked before it becomes a finding to be cured (`planner.breakdown.why_left`)",
             cost="nobody is served by it; its VM goes with proof alone",
@@ -207,19 +207,19 @@ ROWS: Mapping[str, Row] = MappingProxyType(
             recovers=_BACK,
             behind=True,
             sharing=Sharing.NO_ACT,
-            harm=ClientHarm.SERVES_NOBODY,
+            harm=ClientHarm.SERVES_NO_CLIENT,
             by_itself="while it opens logs, or catches up with metadata or its replicas: it serves at the end of that",
             peers="half of the brokers away are a split, or what they share",
-            cost=_SERVES_NOBODY,
+            cost=_SERVES_NO_CLIENT,
         ),
         RESTART_FAILED: Row(
             recovers=_BACK,
             behind=True,
             sharing=Sharing.NO_ACT,
-            harm=ClientHarm.SERVES_NOBODY,
+            harm=ClientHarm.SERVES_NO_CLIENT,
             by_itself="while it opens logs, or catches up with metadata or its replicas: it serves at the end of that",
             peers="half of the brokers away are a split, or what they share",
-            cost=_SERVES_NOBODY,
+            cost=_SERVES_NO_CLIENT,
         ),
     }
 )

@@ -37,7 +37,7 @@ BACK_OFF = timedelta(minutes=10)
 
 WITHIN = timedelta(days=1)
 
-NOBODY: Mapping[str, frozenset[str]] = MappingProxyType({})
+NO_PEERS: Mapping[str, frozenset[str]] = MappingProxyType({})
 """Peers where none are known."""
 
 NO_EVIDENCE: Mapping[str, Evidence] = MappingProxyType({})
@@ -116,7 +116,7 @@ def prescribe(
     past: Sequence[PastCure],
     policy: HealingPolicy,
     now: datetime,
-    peers: Mapping[str, frozenset[str]] = NOBODY,
+    peers: Mapping[str, frozenset[str]] = NO_PEERS,
     evidence: Mapping[str, Evidence] = NO_EVIDENCE,
 ) -> tuple[tuple[Prescription, ...], tuple[HealingRefusal, ...]]:
     """The cures of which the first begins now that may, of the finding that is there longest before others: what keeps

@@ -16,7 +16,7 @@ from agent.durable import sync_directory
 _log = logging.getLogger(__name__)
 
 _LOG = "__cluster_metadata-0"
-_NOBODY = -1
+_NO_NODE = -1
 
 
 def forget_leader_of_empty_log(data: Path) -> bool:
@@ -31,9 +31,9 @@ def forget_leader_of_empty_log(data: Path) -> bool:
         holds_some = any(directory.glob("*.checkpoint")) or any(p.stat().st_size for p in directory.glob("*.log"))
     except (OSError, ValueError):
         return False  # none, or Kafka is the one to say what is wrong with it
-    if holds_some or not isinstance(told, dict) or told.get("votedId", _NOBODY) != _NOBODY:
+    if holds_some or not isinstance(told, dict) or told.get("votedId", _NO_NODE) != _NO_NODE:
         return False
-    if told.get("leaderId", _NOBODY) == _NOBODY:
+    if told.get("leaderId", _NO_NODE) == _NO_NODE:
         return False
     state.unlink()
     sync_directory(directory)

@@ -14,7 +14,7 @@ from benchmarks.drain.ours import planned
 from benchmarks.drain.states import state
 from planner.drain.bounds import bounds_of
 from planner.drain.model.plan import UNLIMITED_SLOTS, Schedule
-from planner.drain.model.state import NOBODY, ClusterState
+from planner.drain.model.state import NO_BROKER, ClusterState
 from planner.drain.replay import ingress_series, replay
 
 IMAGES = Path(__file__).resolve().parents[2] / "docs" / "images"
@@ -57,7 +57,7 @@ def careless(schedule: Schedule) -> Schedule:
     """The same lists without what a drain plan adds: no source, no slots, no throttle."""
     return replace(
         schedule,
-        source=np.full_like(schedule.source, NOBODY),
+        source=np.full_like(schedule.source, NO_BROKER),
         slots_in=np.full_like(schedule.slots_in, UNLIMITED_SLOTS),
         slots_out=np.full_like(schedule.slots_out, UNLIMITED_SLOTS),
         throttle_in_bytes_per_s=np.full_like(schedule.throttle_in_bytes_per_s, np.inf),

@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks.drain.generator import partitions_of
 from benchmarks.drain.java_random import doubles, first_int
 from planner.drain.model.state import (
-    NOBODY,
+    NO_BROKER,
     Brokers,
     BrokerState,
     ClusterState,
@@ -91,7 +91,7 @@ def placement(recipe: Recipe, *, rack: Int32s, factor: Int64s) -> Int32s:
     The retries of one partition go on counting over its replicas, their first draws do not see that count.
     """
     number = np.cumsum(factor) - factor
-    replicas = np.full((factor.size, FACTOR), NOBODY, dtype=np.int32)
+    replicas = np.full((factor.size, FACTOR), NO_BROKER, dtype=np.int32)
     retries = np.zeros(factor.size, dtype=np.int64)
     for position in range(FACTOR):
         todo, extra = np.flatnonzero(factor > position), np.zeros_like(retries)

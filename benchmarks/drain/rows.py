@@ -9,7 +9,7 @@ import numpy as np
 from planner.drain.bounds import Bounds
 from planner.drain.judge import PlanJudgement, judge
 from planner.drain.model.plan import Schedule
-from planner.drain.model.state import NOBODY, ClusterState
+from planner.drain.model.state import NO_BROKER, ClusterState
 
 MOST_RELEASED = 6
 """Release order is held to its mark on states that drain at most this many brokers; beyond that it is reported."""
@@ -93,4 +93,4 @@ def _ratios(verdict: PlanJudgement) -> dict[str, float]:
 def _copies(state: ClusterState, schedule: Schedule) -> int:
     before = state.partitions.replicas[schedule.row]
     held = (schedule.after[:, :, None] == before[:, None, :]).any(axis=2)
-    return int(np.count_nonzero((schedule.after != NOBODY) & ~held))
+    return int(np.count_nonzero((schedule.after != NO_BROKER) & ~held))

@@ -11,7 +11,7 @@ import numpy as np
 
 from planner.drain.model.document import state_json
 from planner.drain.model.plan import UNLIMITED_SLOTS, Schedule
-from planner.drain.model.state import NOBODY, ClusterState, Int32s
+from planner.drain.model.state import NO_BROKER, ClusterState, Int32s
 
 INSIDE = Path(__file__).resolve().parent / "inside"
 ENTRIES_PER_REQUEST = 10_000
@@ -71,7 +71,7 @@ def schedule_of(state: ClusterState, answer: Answer, *, slots: int = UNLIMITED_S
     return Schedule(
         row=row,
         after=answer.lists[row],
-        source=np.full(row.size, NOBODY, dtype=np.int32),
+        source=np.full(row.size, NO_BROKER, dtype=np.int32),
         slots_in=np.full(brokers, slots, dtype=np.int32),
         slots_out=np.full(brokers, slots, dtype=np.int32),
         throttle_in_bytes_per_s=np.full(brokers, np.inf),
@@ -86,12 +86,12 @@ def _lists_of(state: ClusterState, answered: list[dict[str, Any]]) -> Int32s:
     row_of = {key: row for row, key in enumerate(zip(names, partitions.partition.tolist(), strict=True))}
     broker_row = {int(broker): row for row, broker in enumerate(state.brokers.id)}
     width = max(partitions.replicas.shape[1], *(len(entry["replicas"]) for entry in answered))
-    lists = np.full((len(partitions), width), NOBODY, dtype=np.int32)
+    lists = np.full((len(partitions), width), NO_BROKER, dtype=np.int32)
     lists[:, : partitions.replicas.shape[1]] = partitions.replicas
     for entry in answered:
         rows = [broker_row[broker] for broker in entry["replicas"]]
         at = row_of[entry["topic"], entry["partition"]]
-        lists[at] = NOBODY
+        lists[at] = NO_BROKER
         lists[at, : len(rows)] = rows
     return lists
 

@@ -44,7 +44,7 @@ class Hooks:
     sources: SourceService | None
     leadership: HeldLeadership
     _wrong: Guesses = field(default_factory=lambda: Guesses(_FREE_TRIES))
-    _nobodys: bytes = field(default_factory=lambda: secrets.token_bytes(32))
+    _dummy_secret: bytes = field(default_factory=lambda: secrets.token_bytes(32))
     """What is compared with where there is no secret: nobody learns from the time it takes which bindings exist."""
 
     async def deliver(
@@ -70,7 +70,7 @@ class Hooks:
             self.sources.ring(name)
 
     async def _is_signed(self, secret: bytes | None, headers: Mapping[str, str], body: AsyncIterable[bytes]) -> bool:
-        key = secret or self._nobodys
+        key = secret or self._dummy_secret
         shown = headers.get(TOKEN_HEADER)
         if shown is not None:
             # Digests are of one length, so not even that of the secret is told.

@@ -16,7 +16,7 @@ from controlplane.cluster.commands import CommandRefused
 from controlplane.cluster.spec_source import binding_of
 from events.spec.model import KafkaClusterDocument
 
-_NOBODY_RECEIVES = "kedge.invalid"
+_NO_MAIL = "kedge.invalid"
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ def author_name(actor: str) -> str:
 def _email(name: str, domain: str) -> str:
     if "@" in name:
         return name
-    return f"{_plain(name)}@{domain or _NOBODY_RECEIVES}"
+    return f"{_plain(name)}@{domain or _NO_MAIL}"
 
 
 def _body(wish: Wish, name: str) -> str:

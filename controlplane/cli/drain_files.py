@@ -15,7 +15,7 @@ from planner.drain.model.kafka_json import reassignments, rollbacks
 from planner.drain.model.measures import Measures
 from planner.drain.model.plan import Schedule
 from planner.drain.model.plan_document import plan_json
-from planner.drain.model.state import NOBODY, BrokerState, ClusterState
+from planner.drain.model.state import NO_BROKER, BrokerState, ClusterState
 from planner.drain.replay.entries import entries_of
 from planner.drain.replay.run import capacities
 
@@ -82,7 +82,7 @@ def _rates(state: ClusterState, schedule: Schedule) -> Mapping[str, Mapping[str,
     moved = entries.row[entries.copies > 0]
     sources = np.unique(state.partitions.replicas[moved])
     rates: dict[str, dict[str, int]] = {}
-    for row in sources[sources != NOBODY].tolist():
+    for row in sources[sources != NO_BROKER].tolist():
         if gives[row] > 0 and state.brokers.state[row] != BrokerState.DEAD:
             rates.setdefault(str(state.brokers.id[row]), {})[LEADER_RATE] = int(gives[row])
     for row in np.unique(entries.copy_target).tolist():
@@ -94,8 +94,8 @@ def _lists(state: ClusterState, schedule: Schedule) -> Mapping[str, Mapping[str,
     parts, ids = state.partitions, state.brokers.id.tolist()
     lists: dict[str, dict[str, list[str]]] = {}
     for row, after in zip(schedule.row.tolist(), schedule.after.tolist(), strict=True):
-        before = [b for b in parts.replicas[row].tolist() if b != NOBODY]
-        added = [b for b in after if b != NOBODY and b not in before]
+        before = [b for b in parts.replicas[row].tolist() if b != NO_BROKER]
+        added = [b for b in after if b != NO_BROKER and b not in before]
         if added:
             topic = lists.setdefault(parts.topics[int(parts.topic[row])], {LEADER_REPLICAS: [], FOLLOWER_REPLICAS: []})
             topic[LEADER_REPLICAS] += [f"{parts.partition[row]}:{ids[b]}" for b in before]

@@ -7,14 +7,14 @@ from controlplane.cli.session import Session
 def confirm(session: Session, question: str, *, unattended: str) -> bool:
     """A yes or no; anything but y or yes is a no. Raises CliError when nobody can be asked, telling `unattended`."""
     if not session.can_ask:
-        raise _nobody(unattended)
+        raise _not_confirmed(unattended)
     return _ask(session, f"{question} [y/N] ").lower() in ("y", "yes")
 
 
 def typed_name(session: Session, question: str, *, unattended: str) -> str:
     """What a person types. Raises CliError when nobody can be asked."""
     if not session.can_ask:
-        raise _nobody(unattended)
+        raise _not_confirmed(unattended)
     return _ask(session, f"{question}: ")
 
 
@@ -28,6 +28,6 @@ def _ask(session: Session, text: str) -> str:
     return line.strip()
 
 
-def _nobody(unattended: str) -> CliError:
+def _not_confirmed(unattended: str) -> CliError:
     why = "there is no terminal to ask on"
     return CliError("not confirmed, nothing was changed", why=why, next_step=unattended)

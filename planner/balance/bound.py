@@ -9,7 +9,7 @@ import numpy as np
 
 from planner.balance.limits import BalanceLimits
 from planner.balance.loads import Figure, Loads
-from planner.drain.model.state import NOBODY, Bools, ClusterState, Floats, Int32s
+from planner.drain.model.state import NO_BROKER, Bools, ClusterState, Floats, Int32s
 
 PLACED = (Figure.REPLICAS, Figure.DISK, Figure.NIC_IN, Figure.POTENTIAL_OUT)
 """Figures that only a copy can change; the others can be mended by a change of leader, which costs no bytes."""
@@ -63,5 +63,5 @@ def bytes_moved(state: ClusterState, replicas: Int32s) -> int:
     """Bytes copied to get from the lists now to `replicas` (int32[P, W])."""
     before = state.partitions.replicas
     held = (replicas[:, :, None] == before[:, None, :]).any(axis=2)
-    added = ((replicas != NOBODY) & ~held).sum(axis=1)
+    added = ((replicas != NO_BROKER) & ~held).sum(axis=1)
     return int((added * state.partitions.size_bytes).sum())

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.balance.loads import MeasuredLoads
-from planner.drain.model.state import NOBODY, ClusterState, Floats
+from planner.drain.model.state import NO_BROKER, ClusterState, Floats
 
 LEADER_IN, LEADER_OUT, FOLLOWER_IN = 0.7, 0.15, 0.15
 """Cruise Control's weights (leader.network.inbound.weight.for.cpu.util and its neighbours): a byte that a leader takes,
@@ -26,13 +26,13 @@ def with_cpu(state: ClusterState, measured: MeasuredLoads, cpu: BrokerCpu) -> Me
     """
     parts = state.partitions
     write = np.nan_to_num(parts.write_bytes_per_s)
-    followers = np.maximum((parts.replicas != NOBODY).sum(axis=1) - 1, 0)
+    followers = np.maximum((parts.replicas != NO_BROKER).sum(axis=1) - 1, 0)
     out = write * followers + np.nan_to_num(parts.read_bytes_per_s)
     leads, follows = LEADER_IN * write + LEADER_OUT * out, FOLLOWER_IN * write
     weight = np.zeros(len(state.brokers) + 1)
     np.add.at(weight, parts.leader, leads)
     for column in parts.replicas.T:
-        np.add.at(weight, np.where(column == parts.leader, NOBODY, column), follows)
+        np.add.at(weight, np.where(column == parts.leader, NO_BROKER, column), follows)
     weight[-1] = 0.0
     per_byte = np.zeros(weight.size)
     busy = weight[:-1] > 0

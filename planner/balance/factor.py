@@ -12,7 +12,7 @@ from planner.balance.loads import Figure, MeasuredLoads, borne, loads_of
 from planner.balance.offline import answer_for, lacking
 from planner.balance.rows import topics_of
 from planner.balance.scoreboard import room_of
-from planner.drain.model.state import NOBODY, ClusterState, Floats, Int32s, Int64s
+from planner.drain.model.state import NO_BROKER, ClusterState, Floats, Int32s, Int64s
 
 
 def change_replication_factor(state: ClusterState, topics: Sequence[str], factor: int) -> Answer:
@@ -27,7 +27,7 @@ def change_replication_factor(state: ClusterState, topics: Sequence[str], factor
         raise ValueError(f"replication factor {factor}: at least 1")
     parts = state.partitions
     mine = np.isin(parts.topic, topics_of(state, topics))
-    held = (parts.replicas != NOBODY).sum(axis=1)
+    held = (parts.replicas != NO_BROKER).sum(axis=1)
     able = int(state.brokers.may_receive.sum())
     few = np.flatnonzero(mine & (held < factor))
     if few.size and able < factor:
@@ -53,7 +53,7 @@ def _answer(state: ClusterState, few: Int64s, many: Int64s, shrunk: Int32s, fact
     parts = state.partitions
     movable, left = _readable(state, few)
     wide = max(factor, parts.replicas.shape[1])
-    lists = np.full((len(parts), wide), NOBODY, dtype=np.int64)
+    lists = np.full((len(parts), wide), NO_BROKER, dtype=np.int64)
     lists[:, : parts.replicas.shape[1]] = parts.replicas
     loads = loads_of(state, MeasuredLoads())
     room = room_of(state, borne(loads, parts.replicas, parts.leader)[:, Figure.DISK])
@@ -64,20 +64,20 @@ def _answer(state: ClusterState, few: Int64s, many: Int64s, shrunk: Int32s, fact
     )
     placed = movable[done[movable]]
     row = np.concatenate([many, placed]).astype(np.int32)
-    after = np.full((len(row), wide), NOBODY, dtype=np.int32)
+    after = np.full((len(row), wide), NO_BROKER, dtype=np.int32)
     after[: len(many), : shrunk.shape[1]] = shrunk
     after[len(many) :] = yard.lists[placed]
     best = answer_for(state, row, after, left)
     stuck = movable[~done[movable]]
-    copies = factor - (parts.replicas != NOBODY).sum(axis=1)
+    copies = factor - (parts.replicas != NO_BROKER).sum(axis=1)
     return lacking(state, stuck, copies, yard.room, best) if stuck.size else best
 
 
 def _readable(state: ClusterState, rows: Int64s) -> tuple[Int64s, tuple[tuple[int, str], ...]]:
     """Rows that can be copied now, and the others with why not (H1, H3)."""
     parts, brokers = state.partitions, state.brokers
-    held = parts.replicas[rows] != NOBODY
-    lagging = (held & ~parts.in_sync[rows]).any(axis=1) | (parts.leader[rows] == NOBODY)
+    held = parts.replicas[rows] != NO_BROKER
+    lagging = (held & ~parts.in_sync[rows]).any(axis=1) | (parts.leader[rows] == NO_BROKER)
     leaving = (np.append(brokers.must_empty, False)[parts.replicas[rows]] & held).any(axis=1)
     why = np.where(leaving, "is on a broker to be emptied: drain first", "is not wholly in sync: repair first")
     bad = lagging | leaving
@@ -89,14 +89,16 @@ def _shrunk(state: ClusterState, rows: Int64s, factor: int) -> tuple[Int32s, tup
     parts = state.partitions
     used = np.zeros(len(state.brokers))
     for column in range(parts.replicas.shape[1]):
-        held = parts.replicas[:, column] != NOBODY
+        held = parts.replicas[:, column] != NO_BROKER
         np.add.at(used, parts.replicas[held, column], parts.size_bytes[held].astype(np.float64))
     fill = used / np.maximum(state.brokers.disk_bytes, 1)
-    lists = np.full((len(rows), parts.replicas.shape[1]), NOBODY, dtype=np.int32)
+    lists = np.full((len(rows), parts.replicas.shape[1]), NO_BROKER, dtype=np.int32)
     low = []
     for at, row in enumerate(rows.tolist()):
         kept = _kept(state, row, factor, fill, used)
-        synced = {int(b) for b, ok in zip(parts.replicas[row], parts.in_sync[row], strict=True) if ok and b != NOBODY}
+        synced = {
+            int(b) for b, ok in zip(parts.replicas[row], parts.in_sync[row], strict=True) if ok and b != NO_BROKER
+        }
         if factor < parts.min_isr[row] or len(synced.intersection(kept)) < min(int(parts.min_isr[row]), len(synced)):
             low.append(row)
         lists[at, : len(kept)] = kept
@@ -106,7 +108,7 @@ def _shrunk(state: ClusterState, rows: Int64s, factor: int) -> tuple[Int32s, tup
 def _kept(state: ClusterState, row: int, factor: int, fill: Floats, used: Floats) -> list[int]:
     """The replicas that stay, the leader in front, the others in their order. `fill` and `used` follow what goes."""
     parts, brokers = state.partitions, state.brokers
-    kept = [int(b) for b in parts.replicas[row] if b != NOBODY]
+    kept = [int(b) for b in parts.replicas[row] if b != NO_BROKER]
     synced = {int(b): bool(ok) for b, ok in zip(parts.replicas[row], parts.in_sync[row], strict=True)}
     leader = int(parts.leader[row])
     while len(kept) > factor:

@@ -10,7 +10,7 @@ import numpy as np
 
 from planner.balance.kernels import part
 from planner.balance.scoreboard import CEILING, FOLLOWING, HARD, HIGH, LEADING, LOW, SCALE, WEIGHT, Scoreboard
-from planner.drain.model.state import NOBODY, Floats, Int64s
+from planner.drain.model.state import NO_BROKER, Floats, Int64s
 
 ENOUGH = 1e-11
 """Breaches below this count as none: 2e-6 of the mean, squared."""
@@ -99,7 +99,7 @@ def fits(replicas: Int64s, rack: Int64s, p: int, column: int, to: int) -> bool:
         b = replicas[p, i]
         if b == to:
             return False
-        if b == NOBODY or i == column:
+        if b == NO_BROKER or i == column:
             continue
         if rack[b] == rack[was]:
             lost = 0
@@ -130,7 +130,7 @@ def racks_gained(board: Scoreboard, p: int, column: int, to: int) -> int:
     lost, new = 1, 1
     for i in range(board.replicas.shape[1]):
         b = board.replicas[p, i]
-        if b == NOBODY or i == column:
+        if b == NO_BROKER or i == column:
             continue
         if board.rack[b] == board.rack[was]:
             lost = 0
@@ -179,7 +179,7 @@ def turn_gain(board: Scoreboard, p: int, column: int) -> float:
     if lead < 0 or lead == column or not board.turnable[p]:
         return ILLEGAL
     b, to = board.replicas[p, lead], board.replicas[p, column]
-    if to == NOBODY or not board.able[p, column] or not board.takes[to]:
+    if to == NO_BROKER or not board.able[p, column] or not board.takes[to]:
         return ILLEGAL
     return shifted(board.weigh, board.edges, board.load, p, LEADERSHIP, b, to)
 

@@ -8,14 +8,14 @@ from planner.balance.gain import was_there
 from planner.balance.kernels import kernel, part
 from planner.balance.loads import Figure, Loads, borne, led_now
 from planner.balance.scoreboard import NONE
-from planner.drain.model.state import NOBODY, Bools, ClusterState, Floats, Int64s
+from planner.drain.model.state import NO_BROKER, Bools, ClusterState, Floats, Int64s
 
 FULLNESS = (Figure.DISK, Figure.REPLICAS, Figure.NIC_IN, Figure.POTENTIAL_OUT)
 """What a new follower adds to a broker. A target is as full as the fullest of these, against the even share."""
 
 
 class Yard(NamedTuple):
-    """`lists`: int64[P, W] being filled, NOBODY where a replica is wanted or there is none. `load`: float64[B, F] in
+    """`lists`: int64[P, W] being filled, NO_BROKER where a replica is wanted or there is none. `load`: float64[B, F] in
     units of the even share, `adds`: float64[P, F] in bytes and so on, `unit`: float64[B, F] what turns one into the
     other. `room`: float64[B] bytes. `before`: int64[P, W'].
     """
@@ -35,7 +35,7 @@ def yard_of(state: ClusterState, loads: Loads, lists: Int64s, room: Floats) -> Y
     able = state.brokers.may_receive
     placed = [int(f) for f in FULLNESS if loads.known[f]]
     stays = lists.astype(np.int32)
-    load = borne(loads, stays, np.where((stays == led_now(state)[:, None]).any(axis=1), led_now(state), NOBODY))
+    load = borne(loads, stays, np.where((stays == led_now(state)[:, None]).any(axis=1), led_now(state), NO_BROKER))
     capacity = loads.capacity[:, placed]
     share = np.where(np.isfinite(capacity), capacity, 1.0)
     total = np.maximum(load[able][:, placed].sum(axis=0), 1e-9)
@@ -73,7 +73,7 @@ def _house(yard: Yard, order: Int64s, wanted: Int64s, racks: Int64s, open_: Bool
         while complete:
             held, free = 0, 0
             for i in range(width - 1, -1, -1):
-                if yard.lists[p, i] == NOBODY:
+                if yard.lists[p, i] == NO_BROKER:
                     free = i
                 else:
                     held += 1
@@ -94,7 +94,7 @@ def _house(yard: Yard, order: Int64s, wanted: Int64s, racks: Int64s, open_: Bool
 
 @part
 def _home(yard: Yard, p: int, open_: Bools) -> int:
-    """The broker for the next copy, NOBODY where none has room and lacks the partition, before as after."""
+    """The broker for the next copy, NO_BROKER where none has room and lacks the partition, before as after."""
     best, best_new, best_full = NONE, False, np.inf
     for c in range(yard.room.shape[0]):
         if not open_[c] or yard.room[c] < yard.size[p] or was_there(yard.lists, p, c) or was_there(yard.before, p, c):
@@ -102,7 +102,7 @@ def _home(yard: Yard, p: int, open_: Bools) -> int:
         new = True
         for i in range(yard.lists.shape[1]):
             b = yard.lists[p, i]
-            new = new and (b == NOBODY or yard.rack[b] != yard.rack[c])
+            new = new and (b == NO_BROKER or yard.rack[b] != yard.rack[c])
         full = 0.0
         for f in range(yard.load.shape[1]):
             full = max(full, yard.load[c, f] + yard.adds[p, f] * yard.unit[c, f])
@@ -116,9 +116,9 @@ def _spans(yard: Yard, p: int) -> int:
     """Distinct racks of the list as it is."""
     found = 0
     for i in range(yard.lists.shape[1]):
-        first = yard.lists[p, i] != NOBODY
+        first = yard.lists[p, i] != NO_BROKER
         for j in range(i):
-            there = yard.lists[p, j] != NOBODY and yard.rack[yard.lists[p, j]] == yard.rack[yard.lists[p, i]]
+            there = yard.lists[p, j] != NO_BROKER and yard.rack[yard.lists[p, j]] == yard.rack[yard.lists[p, i]]
             first = first and not there
         found += first
     return found

@@ -7,7 +7,7 @@ import numpy as np
 from planner.balance.answer import Balanced
 from planner.balance.release import schedule_of
 from planner.balance.rows import rows_of
-from planner.drain.model.state import NOBODY, Bools, ClusterState
+from planner.drain.model.state import NO_BROKER, Bools, ClusterState
 from planner.drain.solver.leaders import LeaderOrder, demoted_order, preferred_order
 
 
@@ -24,7 +24,7 @@ def demote(state: ClusterState, brokers: Sequence[int]) -> Balanced:
     answer = _answer(state, order, leaving)
     heads = state.partitions.replicas[:, 0].copy()
     heads[answer.schedule.row] = answer.schedule.after[:, 0]
-    kept = np.flatnonzero((heads != NOBODY) & demoted[heads])
+    kept = np.flatnonzero((heads != NO_BROKER) & demoted[heads])
     why = {True: "is on a broker to be emptied: the drain moves its leader", False: "no other replica in sync can lead"}
     return Balanced(
         schedule=answer.schedule,

@@ -7,7 +7,7 @@ import numpy as np
 from planner.balance.goals import FEWEST_EXTRA, MARGIN, MOST_EXTRA, Aim, Goal, Goals, aims_by_goal
 from planner.balance.loads import FIGURES, Figure, Loads
 from planner.balance.shares import COUNTED, even_share, topic_share
-from planner.drain.model.state import NOBODY, ClusterState, Floats, Int64s
+from planner.drain.model.state import NO_BROKER, ClusterState, Floats, Int64s
 
 CEILING_OF = {
     Goal.REPLICA_CAPACITY: Figure.REPLICAS,
@@ -119,7 +119,7 @@ def counted(state: ClusterState, replicas: object) -> Int64s:
     """As `topic_counts`, under another placement (int32[P, W])."""
     lists = np.asarray(replicas)
     brokers = len(state.brokers)
-    row, column = np.nonzero(lists != NOBODY)
+    row, column = np.nonzero(lists != NO_BROKER)
     code = state.partitions.topic[row].astype(np.int64) * brokers + lists[row, column]
     counts = np.bincount(code, minlength=len(state.partitions.topics) * brokers)
     return counts.astype(np.int64).reshape(len(state.partitions.topics), brokers)

@@ -8,7 +8,7 @@ from enum import IntEnum
 import numpy as np
 
 from planner.drain.model.hardware import unknown_hardware
-from planner.drain.model.state import NOBODY, Bools, BrokerState, ClusterState, Floats, Int32s
+from planner.drain.model.state import NO_BROKER, Bools, BrokerState, ClusterState, Floats, Int32s
 
 
 class Figure(IntEnum):
@@ -96,30 +96,30 @@ def loads_of(state: ClusterState, measured: MeasuredLoads) -> Loads:
 
 
 def leader_places(state: ClusterState) -> Int32s:
-    """int32[P]: the place in its list of who leads after a preferred election; NOBODY for an empty list.
+    """int32[P]: the place in its list of who leads after a preferred election; NO_BROKER for an empty list.
 
     The first replica, unless it cannot lead (out of sync or dead): then the leader now, then the first in sync.
     """
     parts = state.partitions
-    able = parts.in_sync & (parts.replicas != NOBODY) & (state.brokers.state != BrokerState.DEAD)[parts.replicas]
+    able = parts.in_sync & (parts.replicas != NO_BROKER) & (state.brokers.state != BrokerState.DEAD)[parts.replicas]
     first = np.argmax(able, axis=1).astype(np.int32)
     now = (parts.replicas == parts.leader[:, None]) & able
     place = np.where(able[:, 0], 0, np.where(now.any(axis=1), now.argmax(axis=1), first))
-    return np.where(able.any(axis=1), place, np.where(parts.replicas[:, 0] == NOBODY, NOBODY, 0)).astype(np.int32)
+    return np.where(able.any(axis=1), place, np.where(parts.replicas[:, 0] == NO_BROKER, NO_BROKER, 0)).astype(np.int32)
 
 
 def led_now(state: ClusterState) -> Int32s:
-    """int32[P]: the broker that leads after a preferred election of the lists as they are, NOBODY where none can."""
+    """int32[P]: the broker that leads after a preferred election of the lists as they are, NO_BROKER where none can."""
     place = leader_places(state)
     leader = state.partitions.replicas[np.arange(place.size), place]
-    return np.where(place == NOBODY, NOBODY, leader).astype(np.int32)
+    return np.where(place == NO_BROKER, NO_BROKER, leader).astype(np.int32)
 
 
 def borne(loads: Loads, replicas: Int32s, leader: Int32s) -> Floats:
-    """float64[B, 8] under a placement; `leader`: int32[P] broker rows, NOBODY = led by nobody."""
+    """float64[B, 8] under a placement; `leader`: int32[P] broker rows, NO_BROKER = led by nobody."""
     total = np.zeros(loads.capacity.shape)
     brokers = len(loads.capacity)
-    # NOBODY is -1: bin 0, dropped. Not masked: copying a column eight times costs more than the sum.
+    # NO_BROKER is -1: bin 0, dropped. Not masked: copying a column eight times costs more than the sum.
     columns = [*(np.ascontiguousarray(replicas[:, i]) + 1 for i in range(replicas.shape[1])), leader + 1]
     for figure in range(FIGURES):
         for holders in columns:
@@ -140,7 +140,7 @@ def _out(state: ClusterState, measured: MeasuredLoads, write: Floats, assumption
     if measured.out_bytes_per_s is not None:
         return _rates(measured.out_bytes_per_s, "out", assumptions)
     parts = state.partitions
-    followers = np.maximum((parts.replicas != NOBODY).sum(axis=1) - 1, 0)
+    followers = np.maximum((parts.replicas != NO_BROKER).sum(axis=1) - 1, 0)
     out: Floats = write * followers + _rates(parts.read_bytes_per_s, "read", assumptions)
     return out
 

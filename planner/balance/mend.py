@@ -6,7 +6,7 @@ from planner.balance.gain import move, move_gain, racks_gained, turn, turn_gain,
 from planner.balance.kernels import kernel, part
 from planner.balance.pick import TOPICS, best_moved
 from planner.balance.scoreboard import Scoreboard
-from planner.drain.model.state import NOBODY, Int64s
+from planner.drain.model.state import NO_BROKER, Int64s
 
 
 def mend_topics(board: Scoreboard, base: float, by_topic: Int64s, begin: Int64s) -> int:
@@ -39,11 +39,11 @@ def take_back(board: Scoreboard, order: Int64s, wanted_racks: Int64s, first: Int
     for p in order:
         for i in range(width):
             b = board.replicas[p, i]
-            if b == NOBODY or was_there(board.before, p, b):
+            if b == NO_BROKER or was_there(board.before, p, b):
                 continue
             for k in range(width):
                 home = board.before[p, k]
-                if home == NOBODY or was_there(board.replicas, p, home) or board.many[home] >= board.on.shape[1]:
+                if home == NO_BROKER or was_there(board.replicas, p, home) or board.many[home] >= board.on.shape[1]:
                     continue
                 spans = _racks(board, p) + racks_gained(board, p, i, home)
                 kept = spans >= wanted_racks[p] or racks_gained(board, p, i, home) >= 0
@@ -65,11 +65,11 @@ def _racks(board: Scoreboard, p: int) -> int:
     found = 0
     for i in range(board.replicas.shape[1]):
         b = board.replicas[p, i]
-        if b == NOBODY:
+        if b == NO_BROKER:
             continue
         new = 1
         for j in range(i):
-            if board.replicas[p, j] != NOBODY and board.rack[board.replicas[p, j]] == board.rack[b]:
+            if board.replicas[p, j] != NO_BROKER and board.rack[board.replicas[p, j]] == board.rack[b]:
                 new = 0
         found += new
     return found

@@ -8,7 +8,7 @@ from planner.balance.homes import house, largest_first, yard_of
 from planner.balance.loads import Figure, MeasuredLoads, borne, loads_of
 from planner.balance.release import schedule_of
 from planner.balance.scoreboard import room_of
-from planner.drain.model.state import NOBODY, Bools, BrokerState, ClusterState, Int32s, Int64s
+from planner.drain.model.state import NO_BROKER, Bools, BrokerState, ClusterState, Int32s, Int64s
 from planner.drain.solver.demand import distinct_racks
 
 
@@ -21,13 +21,13 @@ def fix_offline(state: ClusterState, offline: Bools | None = None) -> Answer:
     the smallest thing to add; its `best` has the others.
     """
     parts, brokers = state.partitions, state.brokers
-    held = parts.replicas != NOBODY
+    held = parts.replicas != NO_BROKER
     gone = _gone(state, offline)
     leaves = held & (gone | np.append(brokers.must_empty, False)[parts.replicas])
     left = _untouchable(state, held, gone)
     rows = np.flatnonzero(gone.any(axis=1) & ~np.isin(np.arange(len(parts)), [row for row, _ in left]))
     lists = parts.replicas.astype(np.int64)
-    lists[rows] = np.where(leaves[rows], NOBODY, lists[rows])
+    lists[rows] = np.where(leaves[rows], NO_BROKER, lists[rows])
     loads = loads_of(state, MeasuredLoads())
     room = room_of(state, borne(loads, parts.replicas, parts.leader)[:, Figure.DISK])
     yard = yard_of(state, loads, lists, room)
@@ -39,15 +39,19 @@ def fix_offline(state: ClusterState, offline: Bools | None = None) -> Answer:
     best = answer_for(state, row, _led(state, row, yard.lists), left)
     stuck = rows[~done[rows]]
     return (
-        lacking(state, stuck, held.sum(axis=1) - (lists != NOBODY).sum(axis=1), yard.room, best) if stuck.size else best
+        lacking(state, stuck, held.sum(axis=1) - (lists != NO_BROKER).sum(axis=1), yard.room, best)
+        if stuck.size
+        else best
     )
 
 
 def answer_for(state: ClusterState, row: Int32s, after: Int32s, left: tuple[tuple[int, str], ...] = ()) -> Balanced:
     """The schedule of new lists; the bytes are exactly the copies asked for, so they are their own bound."""
-    lists = np.full((len(state.partitions), max(after.shape[1], state.partitions.replicas.shape[1])), NOBODY, np.int32)
+    lists = np.full(
+        (len(state.partitions), max(after.shape[1], state.partitions.replicas.shape[1])), NO_BROKER, np.int32
+    )
     lists[:, : state.partitions.replicas.shape[1]] = state.partitions.replicas
-    lists[row] = NOBODY
+    lists[row] = NO_BROKER
     lists[row, : after.shape[1]] = after
     amount = bytes_moved(state, lists)
     return Balanced(
@@ -64,7 +68,7 @@ def lacking(state: ClusterState, stuck: Int64s, copies: Int64s, room: object, be
     rooms = np.asarray(room)
     able = state.brokers.may_receive & (rooms > 0)
     size = state.partitions.size_bytes
-    wanted = int((state.partitions.replicas[stuck] != NOBODY).sum(axis=1).max(initial=0))
+    wanted = int((state.partitions.replicas[stuck] != NO_BROKER).sum(axis=1).max(initial=0))
     rows = tuple(int(row) for row in stuck)
     if int(state.brokers.may_receive.sum()) < wanted:
         short = wanted - int(state.brokers.may_receive.sum())
@@ -83,8 +87,8 @@ def _gone(state: ClusterState, offline: Bools | None) -> Bools:
     parts = state.partitions
     if offline is not None and offline.shape != parts.replicas.shape:
         raise ValueError(f"offline is {offline.shape}, the replicas are {parts.replicas.shape}: one flag per replica")
-    dead = np.append(state.brokers.state == BrokerState.DEAD, False)[parts.replicas] & (parts.replicas != NOBODY)
-    both: Bools = dead if offline is None else dead | (offline & (parts.replicas != NOBODY))
+    dead = np.append(state.brokers.state == BrokerState.DEAD, False)[parts.replicas] & (parts.replicas != NO_BROKER)
+    both: Bools = dead if offline is None else dead | (offline & (parts.replicas != NO_BROKER))
     return both
 
 
@@ -109,8 +113,8 @@ def _led(state: ClusterState, row: Int32s, lists: Int64s) -> Int32s:
     """The new lists: the leader now in front where it stays, else the first that was in sync all along."""
     parts = state.partitions
     after = lists[row]
-    synced = np.where(parts.in_sync[row], parts.replicas[row], NOBODY)
-    stays = ((after[:, :, None] == synced[:, None, :]) & (after[:, :, None] != NOBODY)).any(axis=2)
-    rank = np.where(after == NOBODY, 3, np.where(after == parts.leader[row][:, None], 0, np.where(stays, 1, 2)))
+    synced = np.where(parts.in_sync[row], parts.replicas[row], NO_BROKER)
+    stays = ((after[:, :, None] == synced[:, None, :]) & (after[:, :, None] != NO_BROKER)).any(axis=2)
+    rank = np.where(after == NO_BROKER, 3, np.where(after == parts.leader[row][:, None], 0, np.where(stays, 1, 2)))
     order = np.argsort(rank, axis=1, kind="stable")
     return np.take_along_axis(after, order, axis=1).astype(np.int32)

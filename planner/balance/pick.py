@@ -17,7 +17,7 @@ from planner.balance.gain import (
 )
 from planner.balance.kernels import kernel, part
 from planner.balance.scoreboard import NONE, Scoreboard
-from planner.drain.model.state import NOBODY, Floats, Int64s
+from planner.drain.model.state import NO_BROKER, Floats, Int64s
 
 TOPICS, RACKS = cast(int, np.int64(0)), cast(int, np.int64(1))
 """What a move must mend: its topic's band, or the racks of its list (whatever the price)."""
@@ -42,7 +42,7 @@ def best_moved(board: Scoreboard, codes: Int64s, base: float, wanted: int) -> bo
     for n in range(codes.shape[0]):
         p, column = codes[n] // width, codes[n] % width
         donor = board.replicas[p, column]
-        if donor == NOBODY or not board.movable[p]:
+        if donor == NO_BROKER or not board.movable[p]:
             continue
         for c in range(brokers):
             if wanted == TOPICS and not _evens(board.topic_band, board.rack, board.spread, board.topic[p], donor, c):
@@ -54,7 +54,7 @@ def best_moved(board: Scoreboard, codes: Int64s, base: float, wanted: int) -> bo
             worth = move_gain(board, p, column, c) if wanted == RACKS else _worth(board, p, column, c, base)
             if worth > best:
                 chosen, to, best = codes[n], c, worth
-    if chosen == NOBODY:
+    if chosen == NO_BROKER:
         return False
     move(board, chosen // width, chosen % width, to)
     return True
@@ -64,7 +64,7 @@ def best_made(board: Scoreboard, codes: Int64s, b: int, base: float, keeping: fl
     """Make the best moves per byte of these replicas out of or into b, each while it is still worth `keeping` of the
     best; false where none helps.
     """
-    to, worth = np.full(codes.size, NOBODY, dtype=np.int64), np.zeros(codes.size)
+    to, worth = np.full(codes.size, NO_BROKER, dtype=np.int64), np.zeros(codes.size)
     valued(board, codes, b, base, to, worth)
     first = float(worth.max(initial=0.0))
     good = np.flatnonzero((worth > 0.0) & (worth >= keeping * first))

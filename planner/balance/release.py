@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from planner.drain.model.plan import UNLIMITED_SLOTS, Schedule
-from planner.drain.model.state import NOBODY, Bools, BrokerState, ClusterState, Floats, Int32s
+from planner.drain.model.state import NO_BROKER, Bools, BrokerState, ClusterState, Floats, Int32s
 from planner.drain.solver.dirs import in_log_dirs
 
 MOST_PER_REQUEST = 10_000
@@ -60,7 +60,7 @@ def _added(state: ClusterState, row: Int32s, after: Int32s) -> Bools:
     """bool[M, W]: replicas that are not there yet."""
     before = state.partitions.replicas[row]
     held = (after[:, :, None] == before[:, None, :]).any(axis=2)
-    added: Bools = (after != NOBODY) & ~held
+    added: Bools = (after != NO_BROKER) & ~held
     return added
 
 
@@ -82,13 +82,13 @@ def _order(state: ClusterState, after: Int32s, added: Bools, size: Floats) -> In
 
 
 def _sources(state: ClusterState, row: Int32s, after: Int32s, *, copies: Int32s, size: Floats) -> Int32s:
-    """int32[M]: the leader unless its port would be the last to finish; NOBODY for order-only entries.
+    """int32[M]: the leader unless its port would be the last to finish; NO_BROKER for order-only entries.
 
     Largest first, to the member in sync whose reading ends earliest; the leader is kept while it ends no later than
     the busiest target takes anyway.
     """
     brokers, parts = state.brokers, state.partitions
-    source = np.full(len(row), NOBODY, dtype=np.int32)
+    source = np.full(len(row), NO_BROKER, dtype=np.int32)
     egress = brokers.egress_bytes_per_s
     taken = np.zeros(len(brokers))
     entry, column = np.nonzero(_added(state, row, after))
@@ -104,7 +104,7 @@ def _sources(state: ClusterState, row: Int32s, after: Int32s, *, copies: Int32s,
         if not copies[e]:
             continue
         amount = float(size[e] * copies[e])
-        best, best_end, leader = NOBODY, math.inf, leaders[e]
+        best, best_end, leader = NO_BROKER, math.inf, leaders[e]
         for b, readable in zip(lists[e], able[e], strict=True):
             if not readable:
                 continue
@@ -113,7 +113,7 @@ def _sources(state: ClusterState, row: Int32s, after: Int32s, *, copies: Int32s,
                 end = 0.0
             if end < best_end:
                 best, best_end = b, end
-        if best == NOBODY:
+        if best == NO_BROKER:
             raise ValueError(f"partition row {int(row[e])} has no replica in sync that can be read")
         source[e] = best
         given[best] += amount
@@ -125,7 +125,7 @@ def _readable(state: ClusterState, row: Int32s, charge: Floats) -> Bools:
     parts, brokers = state.partitions, state.brokers
     member = parts.replicas[row]
     port = np.where(brokers.state == BrokerState.DEAD, 0.0, brokers.egress_bytes_per_s)
-    readable: Bools = (member != NOBODY) & parts.in_sync[row] & (port[member] > charge[:, None] + 1)
+    readable: Bools = (member != NO_BROKER) & parts.in_sync[row] & (port[member] > charge[:, None] + 1)
     return readable
 
 

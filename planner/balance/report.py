@@ -6,7 +6,7 @@ from planner.balance.answer import GoalReport, Missing, Range
 from planner.balance.goals import Aim, Goal, Goals
 from planner.balance.limits import BAND_OF, CEILING_OF, BalanceLimits, band, counted
 from planner.balance.loads import Figure, Loads
-from planner.drain.model.state import NOBODY, ClusterState, Floats, Int32s, Int64s
+from planner.drain.model.state import NO_BROKER, ClusterState, Floats, Int32s, Int64s
 from planner.drain.solver.demand import distinct_racks
 
 NOTHING = Range(float("nan"), float("nan"))
@@ -118,7 +118,7 @@ def narrow(state: ClusterState, replicas: Int32s) -> Int64s:
     """bool[P]: lists that span fewer racks than they could: min(replicas, racks with a broker that may receive)."""
     rack = state.brokers.rack
     left = int(np.unique(rack[state.brokers.may_receive]).size)
-    held = replicas != NOBODY
+    held = replicas != NO_BROKER
     narrow_: Int64s = distinct_racks(rack, replicas, held) < np.minimum(held.sum(axis=1), left)
     return narrow_
 

@@ -7,14 +7,14 @@ import numpy as np
 from planner.balance.kernels import kernel
 from planner.balance.limits import BalanceLimits, counted
 from planner.balance.loads import FIGURES, Figure, Loads, borne, leader_places, led_now
-from planner.drain.model.state import NOBODY, Bools, BrokerState, ClusterState, Floats, Int64s
+from planner.drain.model.state import NO_BROKER, Bools, BrokerState, ClusterState, Floats, Int64s
 
 SLACK = 2e-6
 """Bands are aimed at this much (of the mean) inside their edges, so that a sum in another order is in band too."""
 
 
-NONE = cast(int, np.int64(NOBODY))
-"""NOBODY as a kernel starts a search with it: of a plain int numba would compile every callee once more."""
+NONE = cast(int, np.int64(NO_BROKER))
+"""NO_BROKER as a kernel starts a search with it: of a plain int numba would compile every callee once more."""
 
 TOPIC_SCALE = 1e-3
 """One replica of a topic too many is as bad as this much, beside a broker's squared distance in means."""
@@ -70,10 +70,10 @@ def board_of(
     lead = leader_places(state)
     load = borne(loads, parts.replicas, led_now(state))
     movable, turnable = touchable(state)
-    many = np.bincount(replicas[replicas != NOBODY], minlength=len(brokers)).astype(np.int64)
+    many = np.bincount(replicas[replicas != NO_BROKER], minlength=len(brokers)).astype(np.int64)
     shrink = np.where(np.isin(np.arange(FIGURES), (Figure.REPLICAS, Figure.LEADERS)), 0.0, SLACK) * limits.mean
-    on = np.full((len(brokers), _most_held(many, limits, state)), NOBODY, dtype=np.int64)
-    place = np.full(replicas.shape, NOBODY, dtype=np.int64)
+    on = np.full((len(brokers), _most_held(many, limits, state)), NO_BROKER, dtype=np.int64)
+    place = np.full(replicas.shape, NO_BROKER, dtype=np.int64)
     seat_all(replicas, on, place, np.zeros(len(brokers), dtype=np.int64))
     dead = np.append(brokers.state == BrokerState.DEAD, True)
     return Scoreboard(
@@ -122,14 +122,14 @@ def touchable(state: ClusterState) -> tuple[Bools, Bools]:
     that has to be emptied; that is a drain's or a repair's work.
     """
     parts, brokers = state.partitions, state.brokers
-    held = parts.replicas != NOBODY
+    held = parts.replicas != NO_BROKER
     leaving = (np.append(brokers.must_empty, False)[parts.replicas] & held).any(axis=1)
     whole = (parts.in_sync | ~held).all(axis=1)
     charge = np.nan_to_num(parts.write_bytes_per_s) * np.maximum(parts.in_sync.sum(axis=1) - 1, 0)
     egress = np.append(brokers.egress_bytes_per_s, 0.0)[parts.replicas]
     read = (parts.in_sync & (egress > np.ceil(charge)[:, None] + 1)).any(axis=1)
     enough = held.sum(axis=1) >= parts.min_isr
-    turnable = ~leaving & held.any(axis=1) & (parts.leader != NOBODY)
+    turnable = ~leaving & held.any(axis=1) & (parts.leader != NO_BROKER)
     return turnable & whole & read & enough, turnable
 
 
@@ -148,7 +148,7 @@ def seat_all(replicas: Int64s, on: Int64s, place: Int64s, many: Int64s) -> None:
     for p in range(partitions):
         for i in range(width):
             b = replicas[p, i]
-            if b != NOBODY:
+            if b != NO_BROKER:
                 on[b, many[b]] = p * width + i
                 place[p, i] = many[b]
                 many[b] += 1

@@ -12,7 +12,7 @@ from planner.balance.loads import Figure
 from planner.balance.pick import best_made
 from planner.balance.scoreboard import HIGH, LOW, SCALE, Scoreboard
 from planner.balance.visit import KEEPING, SHORT, given, taken, turned
-from planner.drain.model.state import NOBODY, Bools, Floats, Int64s
+from planner.drain.model.state import NO_BROKER, Bools, Floats, Int64s
 
 DONORS = 4
 """Brokers of its own rack, and as many of all others, that are asked first for a replica a broker lacks; all of them
@@ -119,7 +119,7 @@ def codes_near(board: Scoreboard, b: int) -> Int64s:
 
 
 def _give(board: Scoreboard, b: int, base: float) -> bool:
-    return bool(given(board, b, base, np.full(SHORT, NOBODY, dtype=np.int64), np.zeros(SHORT)))
+    return bool(given(board, b, base, np.full(SHORT, NO_BROKER, dtype=np.int64), np.zeros(SHORT)))
 
 
 def _take(board: Scoreboard, b: int, base: float) -> bool:
@@ -128,7 +128,7 @@ def _take(board: Scoreboard, b: int, base: float) -> bool:
     asked = _donors(board, b)
     near = asked[board.rack[asked] == board.rack[b]][:DONORS]
     donors = np.concatenate([near, asked[~np.isin(asked, near)][:DONORS]])
-    return bool(taken(board, b, base, donors, np.full(SHORT, NOBODY, dtype=np.int64), np.zeros(SHORT)))
+    return bool(taken(board, b, base, donors, np.full(SHORT, NO_BROKER, dtype=np.int64), np.zeros(SHORT)))
 
 
 def _donors(board: Scoreboard, to: int) -> Int64s:

@@ -8,7 +8,7 @@ from planner.balance.mend import mend_topics, take_back
 from planner.balance.pick import racks_mended
 from planner.balance.scoreboard import Scoreboard, board_of
 from planner.balance.search import improve
-from planner.drain.model.state import NOBODY, Bools, ClusterState, Floats, Int32s, Int64s
+from planner.drain.model.state import NO_BROKER, Bools, ClusterState, Floats, Int32s, Int64s
 
 TINY = 0.02
 """Every move costs this much of a mean log on top of its bytes, so that a crowd of tiny logs is no bargain."""
@@ -48,9 +48,9 @@ def settled(state: ClusterState, loads: Loads, limits: BalanceLimits, *, takes: 
 
 
 def leaders_on(board: Scoreboard) -> Int64s:
-    """int64[P]: the broker that leads each partition, NOBODY where none can."""
+    """int64[P]: the broker that leads each partition, NO_BROKER where none can."""
     rows = np.arange(board.lead.size)
-    leader: Int64s = np.where(board.lead == NOBODY, NOBODY, board.replicas[rows, board.lead])
+    leader: Int64s = np.where(board.lead == NO_BROKER, NO_BROKER, board.replicas[rows, board.lead])
     return leader
 
 
@@ -61,7 +61,7 @@ def lists_after(board: Scoreboard, led_first: Int32s) -> Int32s:
     is, also where its first replica cannot lead just now.
     """
     follows = board.replicas != leaders_on(board)[:, None]
-    follows[board.lead == NOBODY] = True
+    follows[board.lead == NO_BROKER] = True
     order = np.argsort(follows, axis=1, kind="stable")
     lists = np.take_along_axis(board.replicas, order, axis=1)
     same = (board.replicas == board.before).all(axis=1) & (leaders_on(board) == led_first)
@@ -73,14 +73,14 @@ def racks_wanted(board: Scoreboard, racks_left: int, spread: bool) -> Int64s:
     now = racks_spanned(board)
     if not spread:
         return now
-    held = (board.before != NOBODY).sum(axis=1)
+    held = (board.before != NO_BROKER).sum(axis=1)
     wanted: Int64s = np.maximum(now, np.minimum(held, racks_left)).astype(np.int64)
     return wanted
 
 
 def racks_spanned(board: Scoreboard) -> Int64s:
     """int64[P]: distinct racks of each list before anything moved."""
-    codes = np.sort(np.where(board.before == NOBODY, -1, board.rack[board.before]), axis=1)
+    codes = np.sort(np.where(board.before == NO_BROKER, -1, board.rack[board.before]), axis=1)
     fresh = codes >= 0
     fresh[:, 1:] &= codes[:, 1:] != codes[:, :-1]
     now: Int64s = fresh.sum(axis=1).astype(np.int64)

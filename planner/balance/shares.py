@@ -8,7 +8,7 @@ number of its brokers: there a share that forgot racks could never be reached.
 import numpy as np
 
 from planner.balance.loads import FIGURES, Figure, Loads
-from planner.drain.model.state import NOBODY, Bools, ClusterState, Floats, Int64s
+from planner.drain.model.state import NO_BROKER, Bools, ClusterState, Floats, Int64s
 
 COUNTED = (Figure.REPLICAS, Figure.LEADERS)
 """Whole numbers per broker, shared out evenly; the others in proportion to the capacity."""
@@ -89,4 +89,4 @@ def _rest(amount: Floats, weight: Floats, cap: Floats, full: Bools) -> Floats:
 def _most_per_rack(state: ClusterState) -> Floats:
     """float64[P]: `most_in_a_rack` of each partition."""
     racks = int(np.unique(state.brokers.rack[state.brokers.may_receive]).size)
-    return most_in_a_rack((state.partitions.replicas != NOBODY).sum(axis=1), racks)
+    return most_in_a_rack((state.partitions.replicas != NO_BROKER).sum(axis=1), racks)

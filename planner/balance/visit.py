@@ -19,7 +19,7 @@ from planner.balance.gain import (
 )  # fmt: skip
 from planner.balance.kernels import kernel, part
 from planner.balance.scoreboard import NONE, SCALE, WEIGHT, Scoreboard
-from planner.drain.model.state import NOBODY, Floats, Int64s
+from planner.drain.model.state import NO_BROKER, Floats, Int64s
 
 SHORT = 24
 """Moves that are tried in one visit of a broker."""
@@ -56,7 +56,7 @@ def _turns(board: Scoreboard, b: int, least: float, make: bool) -> float:
             continue
         for other in range(width):
             to, leader = replicas[p, other], lead[p]
-            if to == NOBODY or other == leader or (leader != column and other != column):
+            if to == NO_BROKER or other == leader or (leader != column and other != column):
                 continue
             if able[p, other] and takes[to]:
                 gain = shifted(weigh, edges, load, p, LEADERSHIP, replicas[p, leader], to)
@@ -71,17 +71,17 @@ def _turns(board: Scoreboard, b: int, least: float, make: bool) -> float:
 def given(board: Scoreboard, b: int, base: float, codes: Int64s, worth: Floats) -> bool:
     """Move replicas off b: those that relieve it most per byte, each to the target where that mends most.
 
-    `codes`: int64[SHORT] of NOBODY and `worth`: float64[SHORT] of 0, to work in.
+    `codes`: int64[SHORT] of NO_BROKER and `worth`: float64[SHORT] of 0, to work in.
     """
     _shortlist(board, b, b, base, -1.0, codes, worth)
     width, first = board.replicas.shape[1], 0.0
     for n in range(SHORT):
-        if codes[n] == NOBODY or breaches(board.edges, board.load, b) <= ENOUGH:
+        if codes[n] == NO_BROKER or breaches(board.edges, board.load, b) <= ENOUGH:
             break
         p, column = codes[n] // width, codes[n] % width
         price = base + _price(board, p, b)
         to, gain = _best_target(board, p, column, max(ENOUGH, KEEPING * first * price))
-        if to != NOBODY:
+        if to != NO_BROKER:
             move(board, p, column, to)
             first = max(first, gain / price)
     return first > 0.0
@@ -118,7 +118,7 @@ def taken(board: Scoreboard, b: int, base: float, donors: Int64s, codes: Int64s,
         _shortlist(board, donors[n], b, base, 1.0, codes, worth)
     width, first = board.replicas.shape[1], 0.0
     for n in range(SHORT):
-        if codes[n] == NOBODY or breaches(board.edges, board.load, b) <= ENOUGH:
+        if codes[n] == NO_BROKER or breaches(board.edges, board.load, b) <= ENOUGH:
             break
         p, column = codes[n] // width, codes[n] % width
         price = base + _price(board, p, board.replicas[p, column])

@@ -13,7 +13,7 @@ from planner.drain.infeasible import InfeasibleKind
 from planner.drain.judge import PlanJudgement, judge
 from planner.drain.model.measures import Measures
 from planner.drain.model.plan import Schedule
-from planner.drain.model.state import NOBODY, NOWHERE, Bools, Floats, Int32s
+from planner.drain.model.state import NO_BROKER, NOWHERE, Bools, Floats, Int32s
 from planner.drain.question import DrainQuestion, conflicting, eligible_targets, question_of
 from planner.drain.request import DrainRequest
 from planner.drain.solver import Unsolvable
@@ -163,7 +163,7 @@ def _added(answer: Answered) -> Bools:
     """bool[M, W]: where a list of the schedule has a broker it had not before."""
     before, after = answer.question.state.partitions.replicas[answer.schedule.row], answer.schedule.after
     found: Bools = after[:, :, None] == before[:, None, :]
-    added: Bools = np.asarray(~found.any(axis=2) & (after != NOBODY))
+    added: Bools = np.asarray(~found.any(axis=2) & (after != NO_BROKER))
     return added
 
 

@@ -20,7 +20,7 @@ from planner.drain.model.measures import Measure, Measures
 from planner.drain.model.observed import ObservationPolicy, RacksMissing, brokers_of, dead_brokers, observed_document
 from planner.drain.model.plan import UNLIMITED_SLOTS, Schedule
 from planner.drain.model.problem import DocumentRefused, StateProblemKind
-from planner.drain.model.state import NOBODY, BrokerState, ClusterState
+from planner.drain.model.state import NO_BROKER, BrokerState, ClusterState
 from planner.drain.plan import DrainPlan, Engine, Move, Port
 from planner.drain.solver.volumes import within_volumes
 from planner.drain.throttle import KAFKA_REACHES, LEAST_CATCH_UP_BYTES_PER_S
@@ -128,7 +128,7 @@ def _state(request: RebalanceRequest, snapshot: KafkaSnapshot) -> ReadState:
 
 def _moves(state: ClusterState, schedule: Schedule) -> Iterator[Move]:
     parts = state.partitions
-    ids = np.append(state.brokers.id, np.int32(NOBODY))
+    ids = np.append(state.brokers.id, np.int32(NO_BROKER))
     before, after = ids[parts.replicas[schedule.row]], ids[schedule.after]
     source, rows = ids[schedule.source].tolist(), schedule.row.tolist()
     dirs = schedule.log_dirs.tolist() if schedule.log_dirs is not None and state.log_dirs is not None else None

@@ -20,7 +20,7 @@ IN_DATA_FOLDER = Path("terraform/plugins")
 """Where Terraform looks below an XDG data folder, `plugins` of a cloud's file."""
 
 _HOW = "docs/operating.md, `Providers from a mirror`"
-_NOBODY_ELSE = "with terraform.mirror no registry is asked"
+_NO_REGISTRY = "with terraform.mirror no registry is asked"
 _MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
@@ -98,11 +98,11 @@ class ProviderMirror:
     def told_lacking(self, lacks: Sequence[PinnedProvider]) -> str:
         """That it lacks these."""
         wanted = ", ".join(map(str, lacks))
-        return f"the mirror {self.place} has no {wanted} for {own_platform()}, and {_NOBODY_ELSE}"
+        return f"the mirror {self.place} has no {wanted} for {own_platform()}, and {_NO_REGISTRY}"
 
     def _told_silent(self, module: Path) -> str:
         wanted = ", ".join(map(str, pinned_providers(module)))
-        return f"the mirror {self.place} did not give {wanted} for {own_platform()}, and {_NOBODY_ELSE}"
+        return f"the mirror {self.place} did not give {wanted} for {own_platform()}, and {_NO_REGISTRY}"
 
     def how_to_add(self, module: Path) -> str:
         """The command, with the versions that the module pins."""

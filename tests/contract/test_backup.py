@@ -69,7 +69,7 @@ def furnished(engine, store) -> SqlEventStore:
 
 def test_everything_comes_back_as_it_was(engine, furnished, target, tmp_path):
     made = backup(furnished, engine, tmp_path / "kedge.backup")
-    nobody = dict.fromkeys(
+    ownerless = dict.fromkeys(
         (
             "terraform_state",
             "terraform_providers",
@@ -81,7 +81,7 @@ def test_everything_comes_back_as_it_was(engine, furnished, target, tmp_path):
         ),
         0,
     )
-    assert (made.head, made.rows) == (60, {"lease": 1, "job": 2, "agent_credential": 1} | nobody)
+    assert (made.head, made.rows) == (60, {"lease": 1, "job": 2, "agent_credential": 1} | ownerless)
     assert restore(tmp_path / "kedge.backup", target) == made
     restored = SqlEventStore(target)
     assert list(restored.iterate_all()) == list(furnished.iterate_all())

@@ -19,7 +19,7 @@ from tests.kafka_topics import create_topic
 
 pytestmark = pytest.mark.kafka
 
-NOBODY = "127.0.35.99:9092"
+SILENT_ADDRESS = "127.0.35.99:9092"
 
 
 @pytest.fixture(scope="module")
@@ -43,9 +43,9 @@ def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaProcess
 
 
 @pytest.fixture(scope="module", autouse=True)
-def asked_nobody(tmp_path_factory: pytest.TempPathFactory) -> Iterator[subprocess.Popen[str]]:
+def asked_in_vain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[subprocess.Popen[str]]:
     """It asks again for six seconds: begun while the brokers start."""
-    with begun(tmp_path_factory.mktemp("asked-nobody"), "import", "--bootstrap", NOBODY) as process:
+    with begun(tmp_path_factory.mktemp("asked-nobody"), "import", "--bootstrap", SILENT_ADDRESS) as process:
         yield process
 
 
@@ -88,7 +88,7 @@ def test_the_spec_of_a_running_cluster_is_valid_and_says_what_runs(processes: Ka
     assert "# 1 topics, 6 partitions (6 with 2 replicas)." in ended.stdout
 
 
-def test_what_answers_nothing_is_an_error_with_its_address(asked_nobody: subprocess.Popen[str]) -> None:
-    out, err = asked_nobody.communicate(timeout=60)
-    assert asked_nobody.returncode == 1
-    assert NOBODY in out + err
+def test_what_answers_nothing_is_an_error_with_its_address(asked_in_vain: subprocess.Popen[str]) -> None:
+    out, err = asked_in_vain.communicate(timeout=60)
+    assert asked_in_vain.returncode == 1
+    assert SILENT_ADDRESS in out + err

@@ -29,7 +29,7 @@ T = TypeVar("T")
 pytestmark = pytest.mark.kafka
 MB = 10**6
 BROKERS = {1000: "az-1", 1001: "az-1"}
-NOBODY = "127.0.72.99:9092"
+SILENT_ADDRESS = "127.0.72.99:9092"
 
 
 @pytest.fixture(scope="module")
@@ -47,9 +47,9 @@ def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaProcess
 
 
 @pytest.fixture(scope="module", autouse=True)
-def asked_nobody(tmp_path_factory: pytest.TempPathFactory) -> Iterator[subprocess.Popen[str]]:
+def asked_in_vain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[subprocess.Popen[str]]:
     """It asks again for six seconds: begun while the brokers start."""
-    asked = ("state", "export", "--bootstrap", NOBODY, "--bandwidth", "50MB/s")
+    asked = ("state", "export", "--bootstrap", SILENT_ADDRESS, "--bandwidth", "50MB/s")
     with begun(tmp_path_factory.mktemp("asked-nobody"), *asked) as process:
         yield process
 
@@ -93,13 +93,13 @@ def _are_done(processes: KafkaProcesses, wanted: dict[TopicPartition, tuple[int,
 
 
 def test_bandwidth_nobody_gave_and_an_address_nobody_answers_are_told(
-    processes: KafkaProcesses, asked_nobody: subprocess.Popen[str]
+    processes: KafkaProcesses, asked_in_vain: subprocess.Popen[str]
 ) -> None:
     ran = kedge("state", "export", "--bootstrap", processes.bootstrap[0])
     assert (ran.exit_code, ran.stdout) == (exits.FAILED, "")
     assert "nobody knows ingress_bytes_per_s of brokers 1000, 1001" in ran.stderr
-    _, said = asked_nobody.communicate(timeout=60)
-    assert (asked_nobody.returncode, f"none of {NOBODY} answered" in said) == (exits.FAILED, True)
+    _, said = asked_in_vain.communicate(timeout=60)
+    assert (asked_in_vain.returncode, f"none of {SILENT_ADDRESS} answered" in said) == (exits.FAILED, True)
 
 
 def test_a_dead_broker_is_dead_in_the_state_and_needs_no_figures(processes: KafkaProcesses) -> None:

@@ -98,7 +98,7 @@ class People:
         administrator of everything.
         """
         is_oidc = name.startswith(_OIDC)
-        self._refuse_nobody_left(without=name if is_oidc else f"{_USER}{name}")
+        self._require_an_administrator(without=name if is_oidc else f"{_USER}{name}")
         removed = self.oidc.remove(name.removeprefix(_OIDC)) if is_oidc else self.users.remove(name)
         self.sessions.end_all_of(name)
         self.tokens.revoke_all_of(name if is_oidc else f"{_USER}{name}", self.clock())
@@ -112,7 +112,7 @@ class People:
         at = self.clock() if disabled else None
         is_oidc = name.startswith(_OIDC)
         if disabled:
-            self._refuse_nobody_left(without=name if is_oidc else f"{_USER}{name}")
+            self._require_an_administrator(without=name if is_oidc else f"{_USER}{name}")
         found = self.oidc.disable(name.removeprefix(_OIDC), at) if is_oidc else self.users.disable(name, at)
         if disabled:
             self.sessions.end_all_of(name)
@@ -201,10 +201,10 @@ class People:
 
     def unbind(self, taken: Binding) -> bool:
         """Takes the role away; False when it is not there. Raises UserRefused where nobody would be left with all."""
-        self._refuse_nobody_left(unbound=taken)
+        self._require_an_administrator(unbound=taken)
         return self.users.unbind(taken)
 
-    def _refuse_nobody_left(self, *, without: str = "", unbound: Binding | None = None) -> None:
+    def _require_an_administrator(self, *, without: str = "", unbound: Binding | None = None) -> None:
         """Somebody who may let others in has to be left: the home's token, which may, is on one machine alone."""
         bindings = self.users.bindings()
         is_one_left = self._has_administrator(b for b in bindings if b != unbound) if unbound else False

@@ -24,7 +24,7 @@ class Passwords:
     def __init__(self, hasher: PasswordHasher | None = None) -> None:
         self._hasher = hasher or PasswordHasher()
         self._turn = threading.BoundedSemaphore(_AT_A_TIME)
-        self._nobody = ""
+        self._dummy_hash = ""
 
     def hashed(self, password: str) -> str:
         """What is stored."""
@@ -34,10 +34,10 @@ class Passwords:
     def matches(self, password_hash: str | None, password: str) -> bool:
         """Whether it is the password. None takes as long as a real one: nobody learns which users exist."""
         if password_hash is None:
-            self._nobody = self._nobody or self.hashed(secrets.token_urlsafe(16))
+            self._dummy_hash = self._dummy_hash or self.hashed(secrets.token_urlsafe(16))
         with self._turn:
             try:
-                self._hasher.verify(password_hash or self._nobody, password)
+                self._hasher.verify(password_hash or self._dummy_hash, password)
             except (VerificationError, InvalidHashError):
                 return False
         return password_hash is not None

@@ -23,10 +23,10 @@ def was_started(view: ClusterView, e: facts.NodeFenced) -> bool | None:
     """
     if e.started is not None:
         return e.started
-    nobody_joined = not any(i.served_at is not None for i in view.instances.values())
+    none_joined = not any(i.served_at is not None for i in view.instances.values())
     known = not view.roll.converged and view.external is None and not any(i.adopted for i in view.instances.values())
     alone = view.quorum.founding is not None and len(view.quorum.founding.voters) == 1
-    return False if nobody_joined and known and (e.proof == "agent" or alone) else None
+    return False if none_joined and known and (e.proof == "agent" or alone) else None
 
 
 def is_unused(view: ClusterView, instance: InstanceView, volume: facts.PlannedVolume) -> bool:

@@ -21,7 +21,7 @@ def controller_moves_of(instances: Iterable[InstanceView]) -> Mapping[str, Insta
     there = tuple(instances)
     successors = [i for i in there if i.planned.relieves and i.phase not in _OUT]
     if not successors:
-        return _NOBODY
+        return _NO_MOVES
     return MappingProxyType({elder.key: successor for successor in successors for elder in elders(there, successor)})
 
 
@@ -47,4 +47,4 @@ def has_ties(instance: InstanceView) -> bool:
     return instance.bound or is_waiting(instance)
 
 
-_NOBODY: Mapping[str, InstanceView] = MappingProxyType({})
+_NO_MOVES: Mapping[str, InstanceView] = MappingProxyType({})

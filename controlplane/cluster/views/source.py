@@ -23,8 +23,8 @@ class SpecOrigin:
 
     def is_same_file(self, other: "SpecOrigin") -> bool:
         """Whether both are one file of one branch, whatever the commit."""
-        nobody = {"commit": "", "author": "", "signed_by": ""}
-        return replace(self, **nobody) == replace(other, **nobody)
+        blank = {"commit": "", "author": "", "signed_by": ""}
+        return replace(self, **blank) == replace(other, **blank)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import numpy as np
 from planner.balance.answer import GoalReport, Range
 from planner.drain.model.measures import Measure, Measures
 from planner.drain.model.plan import UNLIMITED_SLOTS, Schedule
-from planner.drain.model.state import NOBODY, BrokerState, ClusterState, Floats, Int64s
+from planner.drain.model.state import NO_BROKER, BrokerState, ClusterState, Floats, Int64s
 from planner.drain.replay import Replay, ingress_series
 from planner.drain.replay.entries import entries_of
 from planner.drain.replay.holdings import leader_counts, placement_after, used_bytes
@@ -120,7 +120,7 @@ def time_words(seconds: float) -> str:
 
 
 def _held(replicas: np.ndarray[Any, Any], count: int) -> Int64s:
-    held: Int64s = np.bincount(replicas[replicas != NOBODY], minlength=count).astype(np.int64)
+    held: Int64s = np.bincount(replicas[replicas != NO_BROKER], minlength=count).astype(np.int64)
     return held
 
 

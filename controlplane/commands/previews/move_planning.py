@@ -20,7 +20,7 @@ from planner.drain.model.document import read_state
 from planner.drain.model.observed import RacksMissing
 from planner.drain.model.plan import Schedule
 from planner.drain.model.problem import DocumentRefused, StateProblemKind
-from planner.drain.model.state import NOBODY, BrokerState, ClusterState, Int32s, Int64s
+from planner.drain.model.state import NO_BROKER, BrokerState, ClusterState, Int32s, Int64s
 from planner.drain.replay import replay
 from planner.drain.solver.volumes import within_volumes
 from planner.observed import KafkaSnapshot
@@ -154,4 +154,4 @@ def _move(state: ClusterState, schedule: Schedule, entry: int) -> PlannedMove:
 
 
 def _ids(state: ClusterState, rows: Int32s) -> tuple[int, ...]:
-    return tuple(int(state.brokers.id[r]) for r in rows if r != NOBODY)
+    return tuple(int(state.brokers.id[r]) for r in rows if r != NO_BROKER)

@@ -30,7 +30,7 @@ ReadsConsole = Callable[[ClusterView, InstanceView], str | None]
 """What the VM wrote, None where its cloud keeps nothing. Raises `ProviderError`."""
 
 
-def nobody_reads(view: ClusterView, instance: InstanceView) -> str | None:
+def no_console(view: ClusterView, instance: InstanceView) -> str | None:
     """Where no cloud is asked."""
     return None
 
@@ -138,7 +138,7 @@ class Ports:
     clock: Clock
     epoch: Callable[[], Epoch]
     """The epoch this server may act under. Raises LostLeadership when it holds the lease no more."""
-    console: ReadsConsole = nobody_reads
+    console: ReadsConsole = no_console
     networks: Callable[[ClusterView], tuple[NetworkAwaited, ...]] = lambda view: ()
     """What networks the cluster's VMs still wait for; asks nobody."""
     packet_filter: Callable[[ClusterView, InstanceView], str] = lambda view, instance: ""

@@ -30,7 +30,7 @@ EXAMINED: Final = "loop-examined"
 SOURCE, DOCTOR = "source ", "doctor "
 """What rows of the kind `portal_rights.ASKED` begin with."""
 
-NOBODY = ClusterUid("")
+NO_CLUSTER = ClusterUid("")
 """What is said of no single cluster."""
 
 TOLD_EVERY_S = 1.0

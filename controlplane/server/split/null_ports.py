@@ -34,7 +34,7 @@ class NullLeadership:
         raise LostLeadership("a portal leads nothing")
 
 
-NOBODY_LEADS = NullLeadership()
+NEVER_LEADS = NullLeadership()
 
 
 class Always:
@@ -95,7 +95,7 @@ def inert_ports(store: EventStore, jobs: JobStore, latest: LatestStore, installa
         boot_data=_no_boot_data,
         installation_id=installation_id,
         clock=clock,
-        epoch=NOBODY_LEADS.epoch,
+        epoch=NEVER_LEADS.epoch,
     )
 
 

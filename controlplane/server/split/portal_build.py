@@ -45,7 +45,7 @@ from controlplane.server.split.config_parity import differing, files_alike
 from controlplane.server.split.forbidden_access import PortalRefused, check_reach
 from controlplane.server.split.message import HEARD_EVERY_S
 from controlplane.server.split.moments import SqlCredentialMoments
-from controlplane.server.split.null_ports import IDLE, NOBODY_LEADS, Always, NullLeadership, inert_ports
+from controlplane.server.split.null_ports import IDLE, NEVER_LEADS, Always, NullLeadership, inert_ports
 from controlplane.server.split.portal_fleet import PortalFleet
 from controlplane.server.split.portal_home import installation_of
 from controlplane.server.split.snapshot import KafkaReadings
@@ -71,7 +71,7 @@ class PortalParts:
     portal: PortalServices
     poller: Poller
     release: Callable[[], None]
-    candidate: NullLeadership = NOBODY_LEADS
+    candidate: NullLeadership = NEVER_LEADS
 
     def end_runs(self) -> None:
         """There are none."""
@@ -169,7 +169,7 @@ def _services(
             judge,
             progress=subscriber.progress,
             brake=fleet.brake_on,
-            wake=_nobody_wakes,
+            wake=_no_wake,
         ),
         fleet=api.fleet_services(
             base,
@@ -194,7 +194,7 @@ def _agents(base: core.Base, folded: loop.Folded) -> PortalAgents:
         base.store,
         base.latest,
         folded.converger,
-        NOBODY_LEADS.held_epoch,
+        NEVER_LEADS.held_epoch,
         utc_now,
         soak=timedelta(seconds=base.settings.agents.soak_s),
         at_once=base.settings.loop.max_rolling,
@@ -208,7 +208,7 @@ def _operations(base: core.Base, subscriber: LoopSubscriber) -> OperationsServic
     watch = watch_of(settings.audit_topic, SqlAuditStore(engine), engine, utc_now)
     return OperationsServices(
         version=release(),
-        leadership=NOBODY_LEADS,
+        leadership=NEVER_LEADS,
         backup=no_backup,
         examinations=AskedExaminations(subscriber, base.latest, utc_now),
         database=lambda: (*examined(engine, PORTAL), _loop_finding(subscriber, files), *found_by(watch)),
@@ -221,7 +221,7 @@ def _operations(base: core.Base, subscriber: LoopSubscriber) -> OperationsServic
     )
 
 
-def _nobody_wakes(uid: str) -> None:
+def _no_wake(uid: str) -> None:
     """The loop reads the log at every beat: nothing has to be rung for."""
 
 

@@ -51,7 +51,7 @@ class LoopTeller:
         now = self.clock()
         value = message.MESSAGE.dump_python(self._message(epoch), mode="json")
         self.latest.put_all(
-            [*self._said(), LatestValue(Subject(message.LOOP, message.NOBODY, "loop"), value, "loop", now)]
+            [*self._said(), LatestValue(Subject(message.LOOP, message.NO_CLUSTER, "loop"), value, "loop", now)]
         )
         self._answer(now)
 
@@ -107,4 +107,4 @@ class LoopTeller:
 
     def _tell(self, cloud: str, found: tuple[Examination, ...], now: datetime) -> None:
         value = {"found": message.EXAMINATIONS.dump_python(found, mode="json")}
-        self.latest.put(LatestValue(Subject(message.EXAMINED, message.NOBODY, cloud), value, "loop", now))
+        self.latest.put(LatestValue(Subject(message.EXAMINED, message.NO_CLUSTER, cloud), value, "loop", now))

@@ -44,7 +44,7 @@ class LoopSubscriber:
 
     def poll(self) -> None:
         """See Polled. Raises StoreUnavailable."""
-        row = self._latest.get(Subject(message.LOOP, message.NOBODY, "loop"))
+        row = self._latest.get(Subject(message.LOOP, message.NO_CLUSTER, "loop"))
         last_message = read_as(message.MESSAGE, row) if row is not None else None
         if row is None or last_message is None or row.observed_at == self._told_at:
             return
@@ -96,7 +96,7 @@ class LoopSubscriber:
 
     def ask(self, name: str) -> None:
         """Asks for a look; the loop answers within about a second. Raises StoreUnavailable."""
-        self._latest.put(LatestValue(Subject(ASKED, message.NOBODY, name), {}, "portal", self._clock()))
+        self._latest.put(LatestValue(Subject(ASKED, message.NO_CLUSTER, name), {}, "portal", self._clock()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ class AskedExaminations:
         if now - self._asked.get(cloud, now - _ASK_AGAIN) >= _ASK_AGAIN:
             self._asked[cloud] = now
             self._subscriber.ask(message.DOCTOR + cloud)
-        row = self._latest.get(Subject(message.EXAMINED, message.NOBODY, cloud))
+        row = self._latest.get(Subject(message.EXAMINED, message.NO_CLUSTER, cloud))
         try:
             found = message.EXAMINATIONS.validate_python(row.value["found"]) if row is not None else None
         except ValueError:  # another release wrote it

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from planner.drain.model.state import NOBODY, Bools, ClusterState, Int32s, Int64s
+from planner.drain.model.state import NO_BROKER, Bools, ClusterState, Int32s, Int64s
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,7 +36,7 @@ class Leaving:
 def leaving_of(state: ClusterState, staying: Int64s | None = None) -> Leaving:
     """`staying`: rows that keep what they have on drained brokers, since nobody wants or nobody can move them."""
     replicas = state.partitions.replicas
-    leaves = state.brokers.must_empty[replicas] & (replicas != NOBODY)
+    leaves = state.brokers.must_empty[replicas] & (replicas != NO_BROKER)
     if staying is not None:
         leaves[staying] = False
     row = np.flatnonzero(leaves.any(axis=1))
@@ -86,9 +86,9 @@ def _signature(state: ClusterState, leaving: Leaving) -> Int32s:
     new rack; leaving brokers with named destinations.
     """
     rack, replicas, leaves = state.brokers.rack, leaving.replicas, leaving.leaves
-    stays = (replicas != NOBODY) & ~leaves
+    stays = (replicas != NO_BROKER) & ~leaves
     kept = _as_set(np.where(stays, rack[replicas], -1))
-    spans = np.minimum(_distinct(np.where(replicas == NOBODY, -1, rack[replicas])), _usable_racks(state).size)
+    spans = np.minimum(_distinct(np.where(replicas == NO_BROKER, -1, rack[replicas])), _usable_racks(state).size)
     strict = spans - (kept >= 0).sum(axis=1) >= leaving.copies
     named = np.zeros(len(state.brokers), dtype=np.bool_)
     named[list(state.destinations)] = True
@@ -112,8 +112,8 @@ def _usable_racks(state: ClusterState) -> Int32s:
 def _need(state: ClusterState, replicas: list[int], leaves: list[bool]) -> Need:
     """H2: distinct racks after >= min(distinct racks before, racks with a broker that may receive)."""
     rack = state.brokers.rack
-    held = [b for b in replicas if b != NOBODY]
-    stays = [b for b, gone in zip(replicas, leaves, strict=True) if b != NOBODY and not gone]
+    held = [b for b in replicas if b != NO_BROKER]
+    stays = [b for b, gone in zip(replicas, leaves, strict=True) if b != NO_BROKER and not gone]
     gone = [b for b, away in zip(replicas, leaves, strict=True) if away]
     kept = frozenset(int(rack[b]) for b in stays)
     missing = max(0, min(len({int(rack[b]) for b in held}), _usable_racks(state).size) - len(kept))
@@ -139,7 +139,7 @@ def confined_racks(state: ClusterState, leaving: Leaving) -> tuple[int, ...]:
     """
     rack = state.brokers.rack
     usable = _usable_racks(state)
-    held = leaving.replicas != NOBODY
+    held = leaving.replicas != NO_BROKER
     racks_held = np.where(held, rack[leaving.replicas], -1)
     spans = _distinct(racks_held)
     kept = _distinct(np.where(leaving.leaves, -1, racks_held))

@@ -4,7 +4,7 @@ import numpy as np
 
 from planner.drain.bounds.demand import BoundDemand, Leaving
 from planner.drain.bounds.matching import least_largest_load
-from planner.drain.model.state import NOBODY, Bools, BrokerState, ClusterState, Int32s, Int64s
+from planner.drain.model.state import NO_BROKER, Bools, BrokerState, ClusterState, Int32s, Int64s
 from planner.drain.replay.holdings import leader_counts, leaders_after
 
 
@@ -16,11 +16,11 @@ def leader_optimum(state: ClusterState, leaving: Leaving, demand: BoundDemand, s
     name, is led by who leads it then anyway, also where that is a drained broker.
     """
     able, parts = state.brokers.may_receive, state.partitions
-    candidates = np.where((parts.replicas != NOBODY) & able[parts.replicas], parts.replicas, NOBODY)
-    candidates[~_can_be_led(state, leaving)] = NOBODY
+    candidates = np.where((parts.replicas != NO_BROKER) & able[parts.replicas], parts.replicas, NO_BROKER)
+    candidates[~_can_be_led(state, leaving)] = NO_BROKER
     fixed = leaders_after(state, parts.replicas, staying[:0])[staying]
-    candidates[staying] = NOBODY
-    candidates[staying, 0] = np.where(able[fixed] & (fixed != NOBODY), fixed, NOBODY)
+    candidates[staying] = NO_BROKER
+    candidates[staying, 0] = np.where(able[fixed] & (fixed != NO_BROKER), fixed, NO_BROKER)
     pools, pool_of = _pools(state, leaving, demand)
     kept = leader_counts(fixed, len(state.brokers))
     return max(least_largest_load(candidates, pools, pool_of, able), int(kept.max(initial=0)))
@@ -35,7 +35,7 @@ def leader_changes_bound(state: ClusterState, leaving: Leaving, staying: Int64s,
     able, leader = brokers.may_receive, parts.leader
     moves = np.ones(len(parts), dtype=np.bool_)
     moves[staying] = False
-    headless = moves & (leader == NOBODY) & _can_be_led(state, leaving)
+    headless = moves & (leader == NO_BROKER) & _can_be_led(state, leaving)
     counts = leader_counts(leader, len(brokers))
     drained = leader_counts(leader[moves], len(brokers))[~able].sum()
     by_themselves = (leaders_after(state, parts.replicas, staying[:0])[staying] != leader[staying]).sum()
@@ -56,7 +56,7 @@ def _can_be_led(state: ClusterState, leaving: Leaving) -> Bools:
 
 def _pools(state: ClusterState, leaving: Leaving, demand: BoundDemand) -> tuple[Bools, Int32s]:
     """Sets of brokers a moving partition may be led by besides those it keeps: bool[K, B], and per partition which
-    set, NOBODY for one that stays.
+    set, NO_BROKER for one that stays.
     """
     brokers = state.brokers
     pools = np.zeros((len(demand.needs), len(brokers)), dtype=np.bool_)
@@ -65,6 +65,6 @@ def _pools(state: ClusterState, leaving: Leaving, demand: BoundDemand) -> tuple[
         if need.free:
             strict = need.new_racks == need.free
             pool |= brokers.may_receive & ~np.isin(brokers.rack, list(need.racks) if strict else [])
-    pool_of = np.full(len(state.partitions), NOBODY, dtype=np.int32)
+    pool_of = np.full(len(state.partitions), NO_BROKER, dtype=np.int32)
     pool_of[leaving.row] = demand.need_of
     return pools, pool_of

@@ -10,7 +10,7 @@ from planner.drain.bounds.intake import BoundIntake, intake_of
 from planner.drain.bounds.leaders import leader_changes_bound, leader_optimum
 from planner.drain.bounds.release import release_sum_s
 from planner.drain.bounds.volumes import at_most, network_alone, volumes_s
-from planner.drain.model.state import NOBODY, ClusterState, Int64s
+from planner.drain.model.state import NO_BROKER, ClusterState, Int64s
 
 NETWORK_IN = "the network of those who take"
 NETWORK_OUT = "the network of those who give"
@@ -103,7 +103,7 @@ def bounds_of(state: ClusterState, staying: Int64s | None = None) -> Bounds:
 def _used(state: ClusterState) -> Int64s:
     """Bytes per broker now."""
     used = np.zeros(len(state.brokers), dtype=np.int64)
-    held = state.partitions.replicas != NOBODY
+    held = state.partitions.replicas != NO_BROKER
     row, column = np.nonzero(held)
     np.add.at(used, state.partitions.replicas[row, column], state.partitions.size_bytes[row])
     return used

@@ -3,18 +3,18 @@
 import numpy as np
 
 from planner.drain.model.compiled import compiled
-from planner.drain.model.state import NOBODY, Bools, Int32s, Int64s
+from planner.drain.model.state import NO_BROKER, Bools, Int32s, Int64s
 
 
 def least_largest_load(candidates: Int32s, pools: Bools, pool_of: Int32s, able: Bools) -> int:
-    """`candidates`: int32[P, W], padded with NOBODY. `pools`: bool[K, B], `pool_of`: int32[P]: more candidates of a
-    partition, NOBODY = none. A partition without any candidate is left out. Returns 0 for no partitions.
+    """`candidates`: int32[P, W], padded with NO_BROKER. `pools`: bool[K, B], `pool_of`: int32[P]: more candidates of a
+    partition, NO_BROKER = none. A partition without any candidate is left out. Returns 0 for no partitions.
 
     Greedy first; then, while some broker is over k = ceil(P / able), partitions are handed on along shortest
     augmenting paths. No path: the brokers reached from the overloaded ones can pass nothing out, so k is too small
     (the min cut) and grows to what this set must bear.
     """
-    has_any = (candidates != NOBODY).any(axis=1) | (pool_of != NOBODY)
+    has_any = (candidates != NO_BROKER).any(axis=1) | (pool_of != NO_BROKER)
     if not has_any.any():
         return 0
     k = -(-int(has_any.sum()) // int(able.sum()))

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from planner.drain.bounds.demand import Leaving
-from planner.drain.model.state import NOBODY, BrokerState, ClusterState, Int32s
+from planner.drain.model.state import NO_BROKER, BrokerState, ClusterState, Int32s
 
 
 def at_most(state: ClusterState) -> ClusterState:
@@ -45,6 +45,6 @@ def volumes_s(state: ClusterState, leaving: Leaving) -> float:
 def _readable(state: ClusterState, leaving: Leaving) -> Int32s:
     found = state.partitions.replicas[leaving.row]
     alive = state.brokers.state != BrokerState.DEAD
-    readable = state.partitions.in_sync[leaving.row] & (found != NOBODY) & alive[found]
+    readable = state.partitions.in_sync[leaving.row] & (found != NO_BROKER) & alive[found]
     able: Int32s = np.unique(found[readable]).astype(np.int32)
     return able

@@ -17,7 +17,7 @@ from planner.drain.model.arrow_log_dirs import log_dirs_in, with_broker_dirs, wi
 from planner.drain.model.hardware import FIGURES as HARDWARE, Hardware, hardware_of
 from planner.drain.model.problem import DocumentRefused, StateProblem, StateProblemKind
 from planner.drain.model.state import (
-    NOBODY,
+    NO_BROKER,
     Bools,
     Brokers,
     BrokerState,
@@ -73,13 +73,13 @@ def brokers_table(state: ClusterState) -> pa.Table:
 def partitions_table(state: ClusterState) -> pa.Table:
     """P rows in the state's order."""
     parts, ids = state.partitions, state.brokers.id
-    held = parts.replicas != NOBODY
+    held = parts.replicas != NO_BROKER
     topics = pa.DictionaryArray.from_arrays(pa.array(parts.topic, pa.int32()), pa.array(parts.topics, pa.string()))
     columns: list[Any] = [
         topics.cast(pa.string()),
         pa.array(parts.partition),
         _lists(parts.replicas, held, ids),
-        pa.array(ids[parts.leader], mask=parts.leader == NOBODY),
+        pa.array(ids[parts.leader], mask=parts.leader == NO_BROKER),
         _lists(parts.replicas, held & parts.in_sync, ids),
         pa.array(parts.min_isr),
         pa.array(parts.size_bytes),
@@ -161,13 +161,13 @@ def _partitions_of(table: pa.Table, ids: Int32s) -> Partitions:
     in_sync = np.zeros(replicas.shape, dtype=np.bool_)
     for column in range(isr.shape[1]):
         in_sync |= replicas == isr[:, column, None]
-    leader = _chunk(table, "leader").fill_null(NOBODY).to_numpy(zero_copy_only=False)
+    leader = _chunk(table, "leader").fill_null(NO_BROKER).to_numpy(zero_copy_only=False)
     return Partitions(
         topics=tuple(_texts(topics.dictionary)),
         topic=topics.indices.to_numpy(zero_copy_only=False).astype(np.int32),
         partition=_numbers(table, "partition", np.int32),
         replicas=replicas,
-        in_sync=in_sync & (replicas != NOBODY),
+        in_sync=in_sync & (replicas != NO_BROKER),
         leader=_row_of(leader, ids, "leader"),
         min_isr=_numbers(table, "min_isr", np.int32),
         size_bytes=_numbers(table, "size_bytes", np.int64),
@@ -192,17 +192,17 @@ def _numbers(table: pa.Table, name: str, kind: type[np.generic]) -> Any:
 
 def _rows(lists: Any, ids: Int32s, field: str) -> Int32s:
     lengths = pc.list_value_length(lists).to_numpy(zero_copy_only=False).astype(np.int64)
-    matrix = np.full((lengths.size, max(1, int(lengths.max(initial=1)))), NOBODY, dtype=np.int32)
+    matrix = np.full((lengths.size, max(1, int(lengths.max(initial=1)))), NO_BROKER, dtype=np.int32)
     named = lists.flatten().to_numpy(zero_copy_only=False)
     matrix[np.arange(matrix.shape[1]) < lengths[:, None]] = _row_of(named, ids, field)
     return matrix
 
 
 def _row_of(named: Int32s | Int64s, ids: Int32s, field: str) -> Int32s:
-    """Rows of broker ids; NOBODY stays NOBODY."""
+    """Rows of broker ids; NO_BROKER stays NO_BROKER."""
     found = pc.index_in(pa.array(named), value_set=pa.array(ids.astype(named.dtype)))
-    row: Int32s = found.fill_null(NOBODY).to_numpy(zero_copy_only=False).astype(np.int32)
-    strange = (row == NOBODY) & (named != NOBODY)
+    row: Int32s = found.fill_null(NO_BROKER).to_numpy(zero_copy_only=False).astype(np.int32)
+    strange = (row == NO_BROKER) & (named != NO_BROKER)
     if strange.any():
         kind = StateProblemKind.UNKNOWN
         missing = np.unique(named[strange]).tolist()

@@ -16,7 +16,7 @@ from planner.drain.model.hardware import disk_figures, hardware_of, known_of
 from planner.drain.model.log_dirs import as_document, log_dir_problems, log_dirs_of
 from planner.drain.model.problem import DocumentRefused, StateProblem, StateProblemKind
 from planner.drain.model.state import (
-    NOBODY,
+    NO_BROKER,
     Bools,
     Brokers,
     BrokerState,
@@ -155,7 +155,7 @@ def _is_sound(entry: PartitionEntry, known: set[int]) -> bool:
         and len(in_sync) == len(entry["isr"])
         and replicas <= known
         and in_sync <= replicas
-        and (leader is None or leader == NOBODY or leader in in_sync)
+        and (leader is None or leader == NO_BROKER or leader in in_sync)
         and entry.get("min_isr", 1) <= len(replicas)
     )
 
@@ -176,7 +176,7 @@ def _partition_problems(path: str, entry: PartitionEntry, known: set[int]) -> It
         if broker in known and broker not in replicas:
             message = f"{name}: broker {broker} is in sync but holds no replica"
             yield StateProblem(StateProblemKind.CONTRADICTION, f"{path}.isr[{index}]", message)
-    if leader is not None and leader not in {NOBODY, *isr}:
+    if leader is not None and leader not in {NO_BROKER, *isr}:
         kind = StateProblemKind.CONTRADICTION if leader in known else StateProblemKind.UNKNOWN
         why = "is not in the ISR" if leader in known else "is not in this file"
         yield StateProblem(kind, f"{path}.leader", f"{name}: leader {leader} {why}")
@@ -205,7 +205,7 @@ def _destination_problems(file: StateFile, known: set[int]) -> Iterator[StatePro
 def _repairs(state: ClusterState) -> Iterator[StateProblem]:
     """H3: a partition that has to move while a replica on a living broker is out of sync is to be repaired first."""
     parts, brokers = state.partitions, state.brokers
-    held = parts.replicas != NOBODY
+    held = parts.replicas != NO_BROKER
     leaves = (brokers.must_empty[parts.replicas] & held).any(axis=1)
     lags = held & ~parts.in_sync & (brokers.state != BrokerState.DEAD)[parts.replicas]
     for row in np.flatnonzero(leaves & lags.any(axis=1)).tolist():
@@ -253,7 +253,7 @@ def _partitions_of(entries: list[PartitionEntry], ids: Int32s) -> Partitions:
     code = {topic: i for i, topic in enumerate(topics)}
     replicas = broker_rows([p["replicas"] for p in entries], ids)
     isr = broker_rows([p["isr"] for p in entries], ids)
-    leader = broker_rows([[] if p["leader"] in (None, NOBODY) else [p["leader"]] for p in entries], ids)
+    leader = broker_rows([[] if p["leader"] in (None, NO_BROKER) else [p["leader"]] for p in entries], ids)
     return Partitions(
         topics=topics,
         topic=np.array([code[p["topic"]] for p in entries], dtype=np.int32),
@@ -269,9 +269,9 @@ def _partitions_of(entries: list[PartitionEntry], ids: Int32s) -> Partitions:
 
 
 def broker_rows(lists: Sequence[Sequence[int]], ids: Int32s) -> Int32s:
-    """Ragged lists of known ids as rows: int32[len(lists), longest], padded on the right with NOBODY."""
+    """Ragged lists of known ids as rows: int32[len(lists), longest], padded on the right with NO_BROKER."""
     lengths: Int64s = np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
-    matrix = np.full((len(lists), max(1, int(lengths.max(initial=1)))), NOBODY, dtype=np.int32)
+    matrix = np.full((len(lists), max(1, int(lengths.max(initial=1)))), NO_BROKER, dtype=np.int32)
     named = np.fromiter(chain.from_iterable(lists), dtype=np.int64, count=int(lengths.sum()))
     matrix[np.arange(matrix.shape[1]) < lengths[:, None]] = np.searchsorted(ids, named)
     return matrix
@@ -281,7 +281,7 @@ def _named_in(replicas: Int32s, isr: Int32s) -> Bools:
     found = np.zeros(replicas.shape, dtype=np.bool_)
     for column in range(isr.shape[1]):
         found |= replicas == isr[:, column, None]
-    found &= replicas != NOBODY
+    found &= replicas != NO_BROKER
     return found
 
 
@@ -306,7 +306,7 @@ def _broker_entry(brokers: Brokers, row: int) -> dict[str, Any]:
 
 def _partition_entries(state: ClusterState) -> list[dict[str, Any]]:
     parts = state.partitions
-    ids = [*state.brokers.id.tolist(), NOBODY]
+    ids = [*state.brokers.id.tolist(), NO_BROKER]
     names = [parts.topics[t] for t in parts.topic.tolist()]
     entries = []
     columns = (
@@ -318,9 +318,9 @@ def _partition_entries(state: ClusterState) -> list[dict[str, Any]]:
         entry: dict[str, Any] = {
             "topic": topic,
             "partition": number,
-            "replicas": [ids[b] for b in replicas if b != NOBODY],
+            "replicas": [ids[b] for b in replicas if b != NO_BROKER],
             "leader": ids[leader],
-            "isr": [ids[b] for b, good in zip(replicas, in_sync, strict=True) if good and b != NOBODY],
+            "isr": [ids[b] for b, good in zip(replicas, in_sync, strict=True) if good and b != NO_BROKER],
             "size_bytes": size,
             "min_isr": min_isr,
         }

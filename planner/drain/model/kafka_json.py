@@ -9,7 +9,7 @@ from typing import Any
 
 from planner.drain.model.log_dirs import planned_paths
 from planner.drain.model.plan import Schedule
-from planner.drain.model.state import NOBODY, ClusterState, Int32s
+from planner.drain.model.state import NO_BROKER, ClusterState, Int32s
 
 
 def reassignments(state: ClusterState, schedule: Schedule) -> Iterator[dict[str, Any]]:
@@ -32,7 +32,7 @@ def _documents(
         rows, lists = schedule.row[before:end].tolist(), replicas[before:end].tolist()
         entries = []
         for row, brokers, paths in zip(rows, lists, log_dirs[before:end], strict=True):
-            held = [ids[b] for b in brokers if b != NOBODY]
+            held = [ids[b] for b in brokers if b != NO_BROKER]
             entry = {
                 "topic": parts.topics[int(parts.topic[row])],
                 "partition": int(parts.partition[row]),

@@ -7,7 +7,7 @@ import numpy as np
 
 from planner.drain.model.files import BrokerEntry, LogDirEntry, MoveEntry, PartitionEntry, StateFile
 from planner.drain.model.problem import StateProblem, StateProblemKind
-from planner.drain.model.state import NOBODY, NOWHERE, ClusterState, Int32s, Int64s, LogDirs
+from planner.drain.model.state import NO_BROKER, NOWHERE, ClusterState, Int32s, Int64s, LogDirs
 
 ANY = "any"
 """Kafka's word for a directory of its own choice, or the one the replica is in."""
@@ -39,7 +39,7 @@ def log_dirs_of(file: StateFile, ids: Int32s, replicas: Int32s) -> LogDirs | Non
     rows = [(row, entry) for row, broker in enumerate(ids.tolist()) for entry in named.get(broker, ())]
     located = _located(file["partitions"], replicas, {(row, e["path"]): n for n, (row, e) in enumerate(rows)})
     alone = _only_dirs(np.array([row for row, _ in rows], dtype=np.int32), ids.size)
-    located = np.where((located == NOWHERE) & (replicas != NOBODY), alone[replicas], located).astype(np.int32)
+    located = np.where((located == NOWHERE) & (replicas != NO_BROKER), alone[replicas], located).astype(np.int32)
     held = _bytes_located(located, np.array([p["size_bytes"] for p in file["partitions"]], dtype=np.int64), len(rows))
     told = np.array([e.get("used_bytes", 0) for _, e in rows], dtype=np.int64)
     return LogDirs(
@@ -69,16 +69,20 @@ def replica_log_dirs(log_dirs: LogDirs, replicas: Int32s) -> list[list[str | Non
     """Per row of `replicas` the path of each replica, None where it is not known."""
     paths = [*log_dirs.path, None]
     lists = zip(log_dirs.located.tolist(), replicas.tolist(), strict=True)
-    return [[paths[d] for d, broker in zip(dirs, brokers, strict=True) if broker != NOBODY] for dirs, brokers in lists]
+    return [
+        [paths[d] for d, broker in zip(dirs, brokers, strict=True) if broker != NO_BROKER] for dirs, brokers in lists
+    ]
 
 
 def planned_paths(state: ClusterState, log_dirs: Int32s | None, replicas: Int32s) -> list[list[str]]:
     """Per entry the `log_dirs` of Kafka's reassignment JSON: a path or ANY for each replica."""
     if log_dirs is None or state.log_dirs is None:
-        return [[ANY] * count for count in (replicas != NOBODY).sum(axis=1).tolist()]
+        return [[ANY] * count for count in (replicas != NO_BROKER).sum(axis=1).tolist()]
     paths = [*state.log_dirs.path, ANY]
     lists = zip(log_dirs.tolist(), replicas.tolist(), strict=True)
-    return [[paths[d] for d, broker in zip(dirs, brokers, strict=True) if broker != NOBODY] for dirs, brokers in lists]
+    return [
+        [paths[d] for d, broker in zip(dirs, brokers, strict=True) if broker != NO_BROKER] for dirs, brokers in lists
+    ]
 
 
 def move_problems(path: str, move: MoveEntry, known: Paths) -> Iterator[StateProblem]:

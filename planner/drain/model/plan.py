@@ -17,7 +17,7 @@ class Schedule:
     """M entries in release order, each a partition at most once; brokers are rows of the state's table.
 
     `row`: int32[M], index into the state's partitions. `after`: int32[M, W], replicas in preferred order, padded
-    with NOBODY. `source`: int32[M], the row read from, NOBODY = the leader now. `slots_in`, `slots_out`: int32[B],
+    with NO_BROKER. `source`: int32[M], the row read from, NO_BROKER = the leader. `slots_in`, `slots_out`: int32[B],
     UNLIMITED_SLOTS where a broker has no limit. `throttle_in_bytes_per_s`, `throttle_out_bytes_per_s`: float64[B],
     inf where a broker has its bandwidth. `checkpoints`: entry counts, ascending, the last = M. `log_dirs`: int32[M, W],
     aligned with `after`, the state's log directory each new replica goes to; NOWHERE, or None for all of them: Kafka

@@ -16,7 +16,7 @@ from planner.drain.model.log_dirs import known_paths, move_problems, planned_log
 from planner.drain.model.measures import Measure, Measures
 from planner.drain.model.plan import UNLIMITED_SLOTS, Schedule
 from planner.drain.model.problem import DocumentRefused, StateProblem, StateProblemKind
-from planner.drain.model.state import NOBODY, ClusterState, Floats, Int32s
+from planner.drain.model.state import NO_BROKER, ClusterState, Floats, Int32s
 
 _CERTIFIED = ("bytes", "makespan_s", "disk", "leaders", "leader_changes", "release_s")
 
@@ -100,9 +100,9 @@ def _move_entries(state: ClusterState, schedule: Schedule) -> Iterator[dict[str,
         entry: dict[str, Any] = {
             "topic": topic,
             "partition": number,
-            "replicas": [ids[b] for b in after if b != NOBODY],
+            "replicas": [ids[b] for b in after if b != NO_BROKER],
         }
-        if source != NOBODY:
+        if source != NO_BROKER:
             entry["source"] = ids[source]
         if dirs is not None:
             entry["log_dirs"] = dirs

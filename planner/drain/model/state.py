@@ -21,7 +21,7 @@ Int64s: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 
-NOBODY = -1
+NO_BROKER = -1
 """No broker: the padding of replica lists, a partition without a leader, an entry without a chosen source."""
 
 NO_RACK = "none"
@@ -76,9 +76,9 @@ class Brokers:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Partitions:
-    """P partitions. `replicas`: int32[P, W] broker rows in preferred order, padded on the right with NOBODY.
+    """P partitions. `replicas`: int32[P, W] broker rows in preferred order, padded on the right with NO_BROKER.
 
-    `in_sync`: bool[P, W], aligned with `replicas`. `leader`: a broker row or NOBODY. `size_bytes` is one copy of
+    `in_sync`: bool[P, W], aligned with `replicas`. `leader`: a broker row or NO_BROKER. `size_bytes` is one copy of
     the local log. Rates are bytes/s into the leader and to consumers; NaN when nobody measured them.
     """
 

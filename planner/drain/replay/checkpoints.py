@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.drain.model.plan import Schedule
-from planner.drain.model.state import NOBODY, ClusterState, Floats, Int32s
+from planner.drain.model.state import NO_BROKER, ClusterState, Floats, Int32s
 from planner.drain.replay.entries import Entries
 from planner.drain.replay.event_log import NEVER
 from planner.drain.replay.holdings import broker_name, leader_counts
@@ -104,5 +104,5 @@ def _leaders_at(state: ClusterState, entries: Entries, run: Run, tick: int) -> I
 
 
 def _written(leader: Int32s, writes: Floats, brokers: int) -> Floats:
-    held = leader != NOBODY
+    held = leader != NO_BROKER
     return np.bincount(leader[held], weights=writes[held], minlength=brokers).astype(np.float64)

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.drain.model.plan import Schedule
-from planner.drain.model.state import NOBODY, NOWHERE, Bools, ClusterState, Floats, Int32s, Int64s
+from planner.drain.model.state import NO_BROKER, NOWHERE, Bools, ClusterState, Floats, Int32s, Int64s
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Entries:
     """M entries, C copies, brokers as rows.
 
-    `before`, `after`: int32[M, .], padded with NOBODY. `source`: int32[M], the broker read from (the leader now
+    `before`, `after`: int32[M, .], padded with NO_BROKER. `source`: int32[M], the broker read from (the leader now
     where none is named). `copies_from`: int64[M + 1]: entry e makes the copies copies_from[e] .. copies_from[e+1]-1.
     `copy_entry`, `copy_target`: int32[C]. `size`: bytes of one copy per entry. `gone_entry`, `gone_broker`: int32[G],
     replicas dropped when the entry completes. `able`: bool[M], false where there is nobody to read from. `copy_dir`,
@@ -53,9 +53,9 @@ def entries_of(state: ClusterState, schedule: Schedule) -> Entries:
     keep = first_mention(schedule.row)
     row = schedule.row[keep]
     before, after = state.partitions.replicas[row], schedule.after[keep]
-    source = np.where(schedule.source[keep] == NOBODY, state.partitions.leader[row], schedule.source[keep])
-    added = (after != NOBODY) & ~_contained(after, before)
-    gone = (before != NOBODY) & ~_contained(before, after)
+    source = np.where(schedule.source[keep] == NO_BROKER, state.partitions.leader[row], schedule.source[keep])
+    added = (after != NO_BROKER) & ~_contained(after, before)
+    gone = (before != NO_BROKER) & ~_contained(before, after)
     copy_entry, column = np.nonzero(added)
     gone_entry, gone_column = np.nonzero(gone)
     counts = added.sum(axis=1)
@@ -70,7 +70,7 @@ def entries_of(state: ClusterState, schedule: Schedule) -> Entries:
         copy_target=after[copy_entry, column].astype(np.int32),
         gone_entry=gone_entry.astype(np.int32),
         gone_broker=before[gone_entry, gone_column].astype(np.int32),
-        able=(counts == 0) | (source != NOBODY),
+        able=(counts == 0) | (source != NO_BROKER),
         copy_dir=_copy_dirs(state, schedule, keep[copy_entry], column, after[copy_entry, column]),
         gone_dir=_gone_dirs(state, row[gone_entry], gone_column),
     )

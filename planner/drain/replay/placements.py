@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from planner.drain.model.plan import Schedule
-from planner.drain.model.state import NOBODY, Bools, BrokerState, ClusterState, Int32s, Int64s
+from planner.drain.model.state import NO_BROKER, Bools, BrokerState, ClusterState, Int32s, Int64s
 from planner.drain.replay.entries import Entries, first_mention
 from planner.drain.replay.holdings import broker_name, partition_name
 from planner.drain.replay.violation import PlanRule, Violation
@@ -31,15 +31,15 @@ def _listed_twice(state: ClusterState, schedule: Schedule) -> Iterator[Violation
 
 def _targets(state: ClusterState, entries: Entries) -> Iterator[Violation]:
     """H1: as many replicas as before, each a different broker, every added one active or new."""
-    count = (entries.after != NOBODY).sum(axis=1)
-    wanted = (entries.before != NOBODY).sum(axis=1)
+    count = (entries.after != NO_BROKER).sum(axis=1)
+    wanted = (entries.before != NO_BROKER).sum(axis=1)
     for entry in np.flatnonzero(count != wanted).tolist():
         yield _entry(state, entries, entry, PlanRule.TARGETS, f"{count[entry]} replicas, {wanted[entry]} before")
     ordered = np.sort(entries.after, axis=1)
-    twice = ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != NOBODY)).any(axis=1)
+    twice = ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != NO_BROKER)).any(axis=1)
     for entry in np.flatnonzero(twice).tolist():
         yield _entry(state, entries, entry, PlanRule.TARGETS, "names one broker twice")
-    stays = state.brokers.must_empty[entries.after] & (entries.after != NOBODY)
+    stays = state.brokers.must_empty[entries.after] & (entries.after != NO_BROKER)
     for entry, column in np.argwhere(stays).tolist():
         row = int(entries.after[entry, column])
         word = BrokerState(int(state.brokers.state[row])).name.lower()
@@ -86,8 +86,8 @@ def _racks(state: ClusterState, entries: Entries) -> Iterator[Violation]:
 
 
 def distinct_racks(replicas: Int32s, rack: Int32s) -> Int64s:
-    """Distinct racks of each row of a replica matrix padded with NOBODY: int64[M]."""
-    held = np.sort(np.where(replicas == NOBODY, -1, rack[replicas]), axis=1)
+    """Distinct racks of each row of a replica matrix padded with NO_BROKER: int64[M]."""
+    held = np.sort(np.where(replicas == NO_BROKER, -1, rack[replicas]), axis=1)
     new = np.ones(held.shape, dtype=np.bool_)
     new[:, 1:] = held[:, 1:] != held[:, :-1]
     counts: Int64s = (new & (held >= 0)).sum(axis=1)
@@ -99,14 +99,14 @@ def _in_sync(state: ClusterState, entries: Entries) -> Iterator[Violation]:
     replica on a living broker is out of sync (repair first). A replica lost with a dead broker is the repair.
     """
     parts, dead = state.partitions, state.brokers.state == BrokerState.DEAD
-    stays = (entries.before != NOBODY) & _kept(entries)
+    stays = (entries.before != NO_BROKER) & _kept(entries)
     good = (stays & parts.in_sync[entries.row]).sum(axis=1) + entries.copies
     least = parts.min_isr[entries.row]
     for entry in np.flatnonzero(good < least).tolist():
         yield _entry(
             state, entries, entry, PlanRule.IN_SYNC, f"{good[entry]} in sync when done, min ISR {least[entry]}"
         )
-    lagging = (entries.before != NOBODY) & ~parts.in_sync[entries.row] & ~dead[entries.before]
+    lagging = (entries.before != NO_BROKER) & ~parts.in_sync[entries.row] & ~dead[entries.before]
     for entry in np.flatnonzero(lagging.any(axis=1) & (entries.copies > 0)).tolist():
         row = int(entries.before[entry, int(lagging[entry].argmax())])
         yield _entry(state, entries, entry, PlanRule.IN_SYNC, f"{broker_name(state, row)} is out of sync: repair first")
@@ -123,7 +123,7 @@ def _sources(state: ClusterState, entries: Entries) -> Iterator[Violation]:
     """A source is in the ISR at the start; an outgoing broker may be one, a dead one not."""
     source = entries.source
     in_sync = ((entries.before == source[:, None]) & state.partitions.in_sync[entries.row]).any(axis=1)
-    dead = (state.brokers.state == BrokerState.DEAD)[source] & (source != NOBODY)
+    dead = (state.brokers.state == BrokerState.DEAD)[source] & (source != NO_BROKER)
     moving = entries.copies > 0
     for entry in np.flatnonzero(moving & entries.able & (~in_sync | dead)).tolist():
         why = "dead" if dead[entry] else "not in sync"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.drain.model.plan import Schedule
-from planner.drain.model.state import NOBODY, ClusterState, Floats, Int32s, Int64s
+from planner.drain.model.state import NO_BROKER, ClusterState, Floats, Int32s, Int64s
 from planner.drain.replay.checkpoints import ReplayLimits, checkpoint_violations
 from planner.drain.replay.dirs import log_dir_violations, log_dirs_after
 from planner.drain.replay.entries import Entries, entries_of
@@ -64,7 +64,7 @@ def replay(state: ClusterState, schedule: Schedule, *, limits: ReplayLimits | No
         leaders=leader_counts(leader, len(state.brokers)),
         leader_changes=int((leader != state.partitions.leader).sum()),
         source_transfers=_source_transfers(state, entries),
-        left_behind=int((state.brokers.must_empty[after] & (after != NOBODY)).sum()),
+        left_behind=int((state.brokers.must_empty[after] & (after != NO_BROKER)).sum()),
         violations=(
             *placement_violations(state, schedule, entries),
             *instant_violations(state, schedule, entries, run),
@@ -133,7 +133,7 @@ def _disk_use(state: ClusterState, entries: Entries, run: Run) -> tuple[Floats, 
 def _releases(state: ClusterState, entries: Entries, run: Run, after: Int32s) -> dict[int, float]:
     release = np.zeros(len(state.brokers))
     np.maximum.at(release, entries.gone_broker, run.entry_end_s[entries.gone_entry])
-    release[np.unique(after[after != NOBODY])] = np.inf
+    release[np.unique(after[after != NO_BROKER])] = np.inf
     return {int(row): float(release[row]) for row in np.flatnonzero(state.brokers.must_empty)}
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from planner.drain.model.plan import UNLIMITED_SLOTS, Schedule
-from planner.drain.model.state import NOBODY, Bools, ClusterState, Floats, Int32s, Int64s
+from planner.drain.model.state import NO_BROKER, Bools, ClusterState, Floats, Int32s, Int64s
 from planner.drain.solver.attempt import Attempt
 from planner.drain.solver.demand import Demand
 from planner.drain.solver.leaders import order_leaders
@@ -18,7 +18,7 @@ def assembled(state: ClusterState, demand: Demand, played: Attempt, assumptions:
     """Entries in the order they started, then the order-only entries that even out the leaders."""
     course = played.course
     order = np.argsort(course.turn, kind="stable")
-    order = order[course.turn[order] != NOBODY]
+    order = order[course.turn[order] != NO_BROKER]
     row = demand.row[order]
     led = order_leaders(state, row, _after(state, demand, course.target, order), pinned=_left_behind(state, row))
     extra = led.extra_row.size
@@ -27,7 +27,7 @@ def assembled(state: ClusterState, demand: Demand, played: Attempt, assumptions:
     return Schedule(
         row=np.concatenate([row, led.extra_row]),
         after=np.ascontiguousarray(np.concatenate([led.after, led.extra_after])),
-        source=np.concatenate([course.source[order], np.full(extra, NOBODY, np.int32)]),
+        source=np.concatenate([course.source[order], np.full(extra, NO_BROKER, np.int32)]),
         slots_in=_only(played.slots.into, course.target[order], UNLIMITED_SLOTS),
         slots_out=_only(played.slots.out, course.source[order], UNLIMITED_SLOTS),
         throttle_in_bytes_per_s=into,
@@ -104,7 +104,7 @@ def _throttles(state: ClusterState, demand: Demand, played: Attempt, order: Int6
     write = np.nan_to_num(state.partitions.write_bytes_per_s[demand.row[order]])
     followers = np.maximum(state.partitions.in_sync[demand.row[order]].sum(axis=1) - 1, 0) + demand.copies[order]
     source, start, end = course.source[order], course.started[order], course.ended[order]
-    entry, copy = np.nonzero(course.target[order] != NOBODY)
+    entry, copy = np.nonzero(course.target[order] != NO_BROKER)
     target = course.target[order][entry, copy]
     brokers = len(state.brokers)
     out_flows = peak_of(source, start, end, demand.copies[order].astype(np.float64), brokers)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.drain.model.state import NOBODY, Bools, BrokerState, ClusterState, Floats, Int32s, Int64s
+from planner.drain.model.state import NO_BROKER, Bools, BrokerState, ClusterState, Floats, Int32s, Int64s
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -12,7 +12,7 @@ class Demand:
     """N partitions with a replica on a drained broker, in the order of the state.
 
     `row`: int32[N] into the state's partitions. `copies`: int32[N], replicas to copy. `leaves`: int32[N, K], the
-    drained brokers they leave, home rack order of the replica list, padded with NOBODY. `kept`: int32[N, W], replicas
+    drained brokers they leave, home rack order of the list, padded with NO_BROKER. `kept`: int32[N, W], replicas
     that stay. `sources`: int32[N, W], who may be read: in sync and not dead. `leader`: int32[N]. `spare`: int32[N],
     how many copies may go to a rack the partition already uses (H2). `size`: float64[N] bytes of one copy.
     """
@@ -47,8 +47,8 @@ def demand_of(state: ClusterState, rows: Int64s, *, leaders_stay: bool = False) 
     replicas = parts.replicas[rows]
     out = np.append(brokers.must_empty, False)
     leaving = out[replicas]
-    staying = (replicas != NOBODY) & ~leaving
-    readable = parts.in_sync[rows] & (replicas != NOBODY)
+    staying = (replicas != NO_BROKER) & ~leaving
+    readable = parts.in_sync[rows] & (replicas != NO_BROKER)
     readable &= np.append(brokers.state != BrokerState.DEAD, False)[replicas]
     if leaders_stay:
         leads = readable & (replicas == parts.leader[rows][:, None])
@@ -70,7 +70,7 @@ def demand_of(state: ClusterState, rows: Int64s, *, leaders_stay: bool = False) 
 def _left_packed(replicas: Int32s, chosen: Bools) -> Int32s:
     order = np.argsort(~chosen, axis=1, kind="stable")
     packed: Int32s = np.where(
-        np.take_along_axis(chosen, order, axis=1), np.take_along_axis(replicas, order, axis=1), NOBODY
+        np.take_along_axis(chosen, order, axis=1), np.take_along_axis(replicas, order, axis=1), NO_BROKER
     ).astype(np.int32)
     return np.ascontiguousarray(packed)
 
@@ -79,7 +79,7 @@ def _spare(state: ClusterState, replicas: Int32s, staying: Bools, copies: Int32s
     """Copies that may repeat a rack: distinct racks after >= min(before, racks that still have a broker)."""
     brokers = state.brokers
     able = int(np.unique(brokers.rack[brokers.may_receive]).size)
-    before = distinct_racks(brokers.rack, replicas, replicas != NOBODY)
+    before = distinct_racks(brokers.rack, replicas, replicas != NO_BROKER)
     need = np.minimum(before, able)
     spare: Int32s = (distinct_racks(brokers.rack, replicas, staying) + copies - need).astype(np.int32)
     return spare

@@ -11,7 +11,7 @@ import numpy as np
 
 from planner.drain.model.compiled import compiled
 from planner.drain.model.plan import Schedule
-from planner.drain.model.state import NOBODY, NOWHERE, ClusterState, Int32s, Int64s
+from planner.drain.model.state import NO_BROKER, NOWHERE, ClusterState, Int32s, Int64s
 from planner.drain.solver.demand import distinct_racks
 
 EMPTIEST, TIGHTEST = 0, 1
@@ -92,7 +92,7 @@ def no_wider_than_dirs(state: ClusterState) -> ClusterState:
     disk = state.brokers.disk_bytes
     parts = state.partitions
     held: Int64s = np.zeros(disk.size, dtype=np.int64)
-    row, column = np.nonzero(parts.replicas != NOBODY)
+    row, column = np.nonzero(parts.replicas != NO_BROKER)
     np.add.at(held, parts.replicas[row, column], parts.size_bytes[row])
     room: Int64s = np.zeros(disk.size, dtype=np.int64)
     np.add.at(room, state.log_dirs.broker, np.maximum(room_of(state), 0))
@@ -130,7 +130,7 @@ def _board(state: ClusterState, schedule: Schedule) -> _Board:
     first = state.log_dirs.first_of(len(state.brokers))
     before = state.partitions.replicas[schedule.row]
     held = (schedule.after[:, :, None] == before[:, None, :]).any(axis=2)
-    entry, column = np.nonzero((schedule.after != NOBODY) & ~held)
+    entry, column = np.nonzero((schedule.after != NO_BROKER) & ~held)
     target, size = schedule.after[entry, column], state.partitions.size_bytes[schedule.row[entry]]
     spare = _spare(state, target, size)
     known = np.diff(first)[target] > 0
@@ -153,7 +153,7 @@ def _board(state: ClusterState, schedule: Schedule) -> _Board:
 def _spare(state: ClusterState, target: Int32s, size: Int64s) -> Int64s:
     """int64[B]: what each broker as a whole may take beside its logs and everything that is on its way to it."""
     taken: Int64s = np.zeros(len(state.brokers), dtype=np.int64)
-    row, column = np.nonzero(state.partitions.replicas != NOBODY)
+    row, column = np.nonzero(state.partitions.replicas != NO_BROKER)
     np.add.at(taken, state.partitions.replicas[row, column], state.partitions.size_bytes[row])
     np.add.at(taken, target, size)
     return np.asarray(np.floor(state.brokers.disk_bytes * state.disk_limit).astype(np.int64) - taken, dtype=np.int64)
@@ -261,7 +261,7 @@ def _shift(board: _Board, copy: int, directory: int) -> None:
 def _elsewhere(state: ClusterState, schedule: Schedule, board: _Board, after: Int32s, copy: int) -> None:
     """Another target for a copy that fits no directory of its own: the one that ends emptiest and keeps the racks."""
     entry, column, size = int(board.entry[copy]), int(board.column[copy]), int(board.size[copy])
-    best, end = (NOBODY, NOWHERE), np.inf
+    best, end = (NO_BROKER, NOWHERE), np.inf
     for broker in _others(state, schedule, after, entry, column):
         if board.spare[broker] < size:
             continue
@@ -275,7 +275,7 @@ def _elsewhere(state: ClusterState, schedule: Schedule, board: _Board, after: In
         if fill < end:
             best, end = (broker, emptiest), fill
     broker, directory = best
-    if broker == NOBODY:
+    if broker == NO_BROKER:
         return
     board.spare[board.target[copy]] += size
     board.spare[broker] -= size
@@ -294,14 +294,14 @@ def _others(state: ClusterState, schedule: Schedule, after: Int32s, entry: int, 
     """
     rack, before = state.brokers.rack, state.partitions.replicas[schedule.row[entry]]
     may = state.brokers.may_receive.copy()
-    may[after[entry][after[entry] != NOBODY]] = False
-    may[before[before != NOBODY]] = False
-    for gone in before[before != NOBODY].tolist():
+    may[after[entry][after[entry] != NO_BROKER]] = False
+    may[before[before != NO_BROKER]] = False
+    for gone in before[before != NO_BROKER].tolist():
         if gone not in after[entry] and gone in state.destinations:
             may &= np.isin(np.arange(may.size), state.destinations[gone])
     ids = np.flatnonzero(may)
     lists = np.repeat(after[entry][None, :], ids.size + 1, axis=0)
     lists[1:, column] = ids
-    racks = distinct_racks(rack, lists, lists != NOBODY)
+    racks = distinct_racks(rack, lists, lists != NO_BROKER)
     fitting: list[int] = ids[racks[1:] >= racks[0]].tolist()
     return fitting

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from planner.drain.model.state import NOBODY, Bools, ClusterState, Floats, Int32s, Int64s
+from planner.drain.model.state import NO_BROKER, Bools, ClusterState, Floats, Int32s, Int64s
 from planner.drain.solver.demand import Demand
 from planner.drain.solver.level import level_for, level_reads, share_out
 
@@ -59,7 +59,7 @@ def intake_of(state: ClusterState, demand: Demand) -> Intake:
     for row, n in drained.items():
         may_take[n, list(state.destinations[row])] = True
         binds[row] = n
-    named: Int32s = np.where(demand.leaves != NOBODY, binds[demand.leaves], -1).astype(np.int32)
+    named: Int32s = np.where(demand.leaves != NO_BROKER, binds[demand.leaves], -1).astype(np.int32)
     may = brokers.may_receive
     kinds = np.column_stack([brokers.rack, may_take.T]).astype(np.int64)
     _, group = np.unique(kinds, axis=0, return_inverse=True)
@@ -69,8 +69,8 @@ def intake_of(state: ClusterState, demand: Demand) -> Intake:
 
 def _classed(state: ClusterState, demand: Demand, group: Int32s, named: Int32s, may_take: Bools) -> Intake:
     rack = state.brokers.rack
-    racks = np.sort(np.where(demand.kept != NOBODY, rack[demand.kept], -1), axis=1)
-    entry, copy = np.nonzero(demand.leaves != NOBODY)
+    racks = np.sort(np.where(demand.kept != NO_BROKER, rack[demand.kept], -1), axis=1)
+    entry, copy = np.nonzero(demand.leaves != NO_BROKER)
     key = np.column_stack([racks[entry], demand.spare[entry] > 0, demand.copies[entry], named[entry, copy]])
     kinds, first, of_copy = np.unique(key, axis=0, return_index=True, return_inverse=True)
     of_copy = of_copy.ravel()
@@ -112,7 +112,7 @@ def used_bytes(state: ClusterState) -> Floats:
     used = np.zeros(len(state.brokers))
     size = state.partitions.size_bytes.astype(np.float64)
     for column in state.partitions.replicas.T:
-        held = column != NOBODY
+        held = column != NO_BROKER
         used += np.bincount(column[held], weights=size[held], minlength=used.size)
     return used
 

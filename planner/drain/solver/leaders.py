@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.drain.model.state import NOBODY, Bools, BrokerState, ClusterState, Int32s, Int64s
+from planner.drain.model.state import NO_BROKER, Bools, BrokerState, ClusterState, Int32s, Int64s
 from planner.drain.solver.leaders_flow import level, start
 
 CHANGE = 1 << 32
@@ -22,7 +22,7 @@ class LeaderOrder:
     """`after` int32[M, W]: the lists given, each led by the chosen replica, the rest in the order it had.
 
     `extra_row` int32[E], `extra_after` int32[E, W]: order-only entries for partitions outside of the plan.
-    `leader` int32[P]: who leads after the preferred election, NOBODY where no replica can. `most`: the largest count
+    `leader` int32[P]: who leads after the preferred election, NO_BROKER where no replica can. `most`: the largest count
     of leaders on a broker that may receive, the least possible.
     """
 
@@ -48,7 +48,7 @@ def order_leaders(
     if pinned is not None:
         may_lead[pinned] &= lists[pinned] == anyway[pinned, None]
         unlisted &= ~pinned
-    candidates = np.where(may_lead, lists, np.int32(NOBODY))
+    candidates = np.where(may_lead, lists, np.int32(NO_BROKER))
     leader, most = _chosen(state, candidates, _costs(state, row, lists))
     ordered = led_by(lists, np.where(leader >= 0, leader, lists[:, 0]).astype(np.int32))
     leader = np.where(leader >= 0, leader, anyway).astype(np.int32)
@@ -90,7 +90,7 @@ def led_by(lists: Int32s, leader: Int32s) -> Int32s:
 
 def _last(lists: Int32s, demoted: Bools) -> Int32s:
     """Demoted followers behind the others, padding at the very end; the first stays first."""
-    rank = np.where(lists == NOBODY, 2, np.where(demoted[lists], 1, 0))
+    rank = np.where(lists == NO_BROKER, 2, np.where(demoted[lists], 1, 0))
     rank[:, 0] = -1
     ordered: Int32s = np.take_along_axis(lists, np.argsort(rank, axis=1, kind="stable"), axis=1)
     return ordered
@@ -104,9 +104,9 @@ def _lists_after(state: ClusterState, row: Int32s, after: Int32s) -> Int32s:
     """int32[P, W']: replicas after the plan; W' is the wider of the two widths."""
     replicas = state.partitions.replicas
     width = max(replicas.shape[1], after.shape[1])
-    lists = np.full((len(state.partitions), width), NOBODY, dtype=np.int32)
+    lists = np.full((len(state.partitions), width), NO_BROKER, dtype=np.int32)
     lists[:, : replicas.shape[1]] = replicas
-    lists[row] = NOBODY
+    lists[row] = NO_BROKER
     lists[row, : after.shape[1]] = after
     return lists
 
@@ -124,21 +124,21 @@ def _may_lead(state: ClusterState, row: Int32s, lists: Int32s, barred: Bools | N
     if barred is None:
         return may
     allowed: Bools = may & ~barred[lists]
-    nobody_else = ~allowed.any(axis=1)
-    allowed[nobody_else] = may[nobody_else]
+    only_barred = ~allowed.any(axis=1)
+    allowed[only_barred] = may[only_barred]
     return allowed
 
 
 def _leads_anyway(state: ClusterState, lists: Int32s) -> Int32s:
     """int32[P]: who leads after a preferred election of lists nobody changes: the first replica where it lives and is
-    in sync, else who leads now and lives, else NOBODY.
+    in sync, else who leads now and lives, else NO_BROKER.
     """
     partitions = state.partitions
     lives = np.append(state.brokers.state != BrokerState.DEAD, False)
     first = lists[:, 0]
     able = lives[first] & partitions.in_sync[:, 0] & (partitions.replicas[:, 0] == first)
     stays = lives[partitions.leader] & (lists == partitions.leader[:, None]).any(axis=1)
-    return np.where(able, first, np.where(stays, partitions.leader, NOBODY)).astype(np.int32)
+    return np.where(able, first, np.where(stays, partitions.leader, NO_BROKER)).astype(np.int32)
 
 
 def _costs(state: ClusterState, row: Int32s, lists: Int32s) -> Int64s:
@@ -148,13 +148,13 @@ def _costs(state: ClusterState, row: Int32s, lists: Int32s) -> Int64s:
     unlisted = np.ones(len(partitions), dtype=np.bool_)
     unlisted[row] = False
     costs[unlisted] += lists[unlisted] != lists[unlisted, :1]
-    synced = np.where(partitions.in_sync[row], partitions.replicas[row], NOBODY)
+    synced = np.where(partitions.in_sync[row], partitions.replicas[row], NO_BROKER)
     costs[row] += ~(lists[row][:, :, None] == synced[:, None, :]).any(axis=2)
     return costs.astype(np.int64)
 
 
 def _chosen(state: ClusterState, candidates: Int32s, costs: Int64s) -> tuple[Int32s, int]:
-    """The leaders int32[P] (NOBODY without candidate) and the largest count, for the least cap that can be met.
+    """The leaders int32[P] (NO_BROKER without candidate) and the largest count, for the least cap that can be met.
 
     When a cap cannot be met, the brokers that stay above it together with all they can pass on to lead a known
     number of partitions among themselves: their mean is a bound, and the next cap tried. So each cap tried is a lower
@@ -166,7 +166,7 @@ def _chosen(state: ClusterState, candidates: Int32s, costs: Int64s) -> tuple[Int
     led = int((candidates >= 0).any(axis=1).sum())
     cap = -(-led // max(1, stays.size))
     stuck = np.zeros(brokers, dtype=np.bool_)
-    first, first_load = np.full(candidates.shape[0], NOBODY, dtype=np.int32), np.zeros(brokers, dtype=np.int64)
+    first, first_load = np.full(candidates.shape[0], NO_BROKER, dtype=np.int32), np.zeros(brokers, dtype=np.int64)
     start(candidates, costs, first, first_load)
     while True:
         lead, load = first.copy(), first_load.copy()

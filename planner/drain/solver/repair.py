@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from planner.drain.model.state import NOBODY, Bools, BrokerState, ClusterState, Int32s, Int64s
+from planner.drain.model.state import NO_BROKER, Bools, BrokerState, ClusterState, Int32s, Int64s
 from planner.drain.solver.infeasible import Obstacle, partitions_named
 from planner.quantities import named
 
@@ -60,12 +60,12 @@ def _its(rows: Int32s) -> str:
 def _living(state: ClusterState, rows: Int64s | Int32s) -> Bools:
     """bool[N, W]: replicas on brokers that are not dead."""
     replicas = state.partitions.replicas[rows]
-    living: Bools = np.append(state.brokers.state != BrokerState.DEAD, False)[replicas] & (replicas != NOBODY)
+    living: Bools = np.append(state.brokers.state != BrokerState.DEAD, False)[replicas] & (replicas != NO_BROKER)
     return living
 
 
 def _holders(state: ClusterState, rows: Int32s, which: Bools) -> list[int]:
     """Ids of the brokers that hold those replicas."""
     replicas = state.partitions.replicas[rows]
-    ids: list[int] = state.brokers.id[np.unique(replicas[which & (replicas != NOBODY)])].tolist()
+    ids: list[int] = state.brokers.id[np.unique(replicas[which & (replicas != NO_BROKER)])].tolist()
     return ids

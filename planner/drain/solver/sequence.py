@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.drain.model.state import NOBODY, ClusterState, Floats, Int32s, Int64s
+from planner.drain.model.state import NO_BROKER, ClusterState, Floats, Int32s, Int64s
 from planner.drain.solver.demand import Demand
 from planner.drain.solver.intake import Intake
 from planner.drain.solver.level import level_for
@@ -44,7 +44,7 @@ def phases_of(
     place = np.full(len(state.brokers) + 1, -1, dtype=np.int64)
     place[drained] = np.arange(drained.size)
     phase_of_copy = place[demand.leaves]
-    entry, copy = np.nonzero(demand.leaves != NOBODY)
+    entry, copy = np.nonzero(demand.leaves != NO_BROKER)
     which = phase_of_copy[entry, copy]
     held = np.bincount(which, weights=demand.size[entry], minlength=drained.size).astype(np.float64)
     longest = np.zeros(drained.size)

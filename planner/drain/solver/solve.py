@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from planner.drain.model.plan import Schedule
-from planner.drain.model.state import NOBODY, Bools, ClusterState, Floats, Int64s
+from planner.drain.model.state import NO_BROKER, Bools, ClusterState, Floats, Int64s
 from planner.drain.solver.assemble import assembled, nothing_to_do
 from planner.drain.solver.attempt import SCARCE, Attempt, attempt
 from planner.drain.solver.demand import Demand, affected, demand_of
@@ -89,7 +89,7 @@ def _solved(
 def _left(state: ClusterState, demand: Demand, played: Attempt) -> Floats:
     """float64[B]: bytes each broker may still take below its disk limit; -1 where it may take nothing."""
     left = state.disk_limit * state.brokers.disk_bytes - used_bytes(state)
-    entry, copy = np.nonzero(played.course.target != NOBODY)
+    entry, copy = np.nonzero(played.course.target != NO_BROKER)
     np.subtract.at(left, played.course.target[entry, copy], demand.size[entry])
     return np.where(state.brokers.may_receive, left, -1.0)
 

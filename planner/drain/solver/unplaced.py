@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.drain.model.state import NOBODY, Bools, ClusterState, Floats, Int32s, Int64s
+from planner.drain.model.state import NO_BROKER, Bools, ClusterState, Floats, Int32s, Int64s
 from planner.drain.solver.demand import Demand
 
 
@@ -38,8 +38,8 @@ def each_unplaced(state: ClusterState, demand: Demand, unplaced: Int64s) -> Iter
     sets = {home: np.isin(rows, list(to)) for home, to in state.destinations.items()}
     known: dict[tuple[tuple[int, ...], bool], Bools] = {}
     for i in unplaced.tolist():
-        homes = tuple(b for b in demand.leaves[i].tolist() if b != NOBODY)
-        kept = tuple(sorted(b for b in demand.kept[i].tolist() if b != NOBODY))
+        homes = tuple(b for b in demand.leaves[i].tolist() if b != NO_BROKER)
+        kept = tuple(sorted(b for b in demand.kept[i].tolist() if b != NO_BROKER))
         spare = int(demand.spare[i])
         legal = known.get((kept, spare == 0))
         if legal is None:

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from planner.drain.model.hardware import Hardware, disk_figures
-from planner.drain.model.state import NOBODY, ClusterState, Floats
+from planner.drain.model.state import NO_BROKER, ClusterState, Floats
 from planner.drain.model.volumes import Volumes
 from planner.drain.solver.demand import affected, demand_of
 from planner.drain.solver.intake import filled, intake_of
@@ -57,7 +57,7 @@ def writing_share(state: ClusterState) -> Floats:
     if not rows.size:
         return np.full(len(state.brokers), 0.5)
     demand = demand_of(state, rows[healthy(state, rows)])
-    sources = np.unique(demand.sources[demand.sources != NOBODY])
+    sources = np.unique(demand.sources[demand.sources != NO_BROKER])
     if len(demand):
         intake = intake_of(state, demand)
         endless = np.where(state.brokers.may_receive, 3 * demand.copied_bytes + 1.0, 0.0)
@@ -74,7 +74,7 @@ def writing_share(state: ClusterState) -> Floats:
 def _read(state: ClusterState, amount: Floats, sources: np.ndarray, written: Floats) -> Floats:
     """float64[B]: bytes each broker reads where all is levelled beside what it writes."""
     busy = np.flatnonzero(written > 0)
-    own = np.full((busy.size, sources.shape[1]), NOBODY, dtype=np.int32)
+    own = np.full((busy.size, sources.shape[1]), NO_BROKER, dtype=np.int32)
     own[:, 0] = busy
     load = np.zeros(written.size)
     rate = np.maximum(state.brokers.egress_bytes_per_s, 1.0)

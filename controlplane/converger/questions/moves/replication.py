@@ -10,6 +10,6 @@ from planner.observed import KafkaSnapshot
 def others_are_whole(view: ClusterView, kafka: KafkaSnapshot) -> bool:
     """Whether all serve and are in sync but for brokers that nobody has, which only new replicas mend, and for whom a
     drain empties. Asked before a batch begins, and of a batch that has not begun yet."""
-    nobodys = {r for p in kafka.under_replicated() for r in p.replicas} - ground_of(view, kafka).racks.keys()
+    unplaced = {r for p in kafka.under_replicated() for r in p.replicas} - ground_of(view, kafka).racks.keys()
     leaving = view.moves.drain.outgoing if view.moves.drain is not None else ()
-    return cluster_is_whole(kafka, expected_brokers(view), excepted=frozenset((*nobodys, *leaving))).open
+    return cluster_is_whole(kafka, expected_brokers(view), excepted=frozenset((*unplaced, *leaving))).open

@@ -16,7 +16,7 @@ MEASURED_AFTER_S = 5.0
 """Before that the plan's own rate is told: copies have hardly begun."""
 
 _NO_ROOM_BYTES = 1024 * 1024
-_NOBODY: Mapping[int, str] = MappingProxyType({})
+_NONE_GONE: Mapping[int, str] = MappingProxyType({})
 _AWAY = "which does not serve: it is waited for"
 
 TOLD_FRACTION = 0.01
@@ -58,7 +58,7 @@ def progress_of(
     return Progress(done, sum(sizes), rate, sum(growths), _left_s(sizes, growths, rate))
 
 
-def held_up(running: Sequence[Move], kafka: KafkaSnapshot, gone: Mapping[int, str] = _NOBODY) -> str:
+def held_up(running: Sequence[Move], kafka: KafkaSnapshot, gone: Mapping[int, str] = _NONE_GONE) -> str:
     """Why nothing arrives at a target of what runs, "" where nothing is known to stand in the way. What it is about is
     waited for: a broker that comes back, or gets room, goes on where it was. `gone`: of `gone_for_good`."""
     for broker in cannot_receive(running, kafka):
@@ -77,7 +77,7 @@ def cannot_receive(moves: Iterable[Move], kafka: KafkaSnapshot) -> list[int]:
     return [b for b in sorted({b for m in moves for b in m.added}) if b not in able or is_full(kafka.log_dirs.get(b))]
 
 
-def kept_waiting(running: Sequence[Move], kafka: KafkaSnapshot, gone: Mapping[int, str] = _NOBODY) -> str:
+def kept_waiting(running: Sequence[Move], kafka: KafkaSnapshot, gone: Mapping[int, str] = _NONE_GONE) -> str:
     """Who keeps a replica of what runs and does not serve, "" where all do. All bytes may have arrived long ago: Kafka
     ends a move once every replica of its target is in sync, those that stay too."""
     live = kafka.live_brokers()

@@ -36,7 +36,7 @@ def serves(situation: Situation, instance: InstanceView, *, newer_than: datetime
     """Whether this very start runs, and Kafka, by metadata newer than that time, counts on it."""
     if instance.planned.service == "controller" and situation.view.quorum.migration is not None:
         return controller_serves(situation, instance)
-    if not instance.is_broker and _nobody_can_tell(situation.view):
+    if not instance.is_broker and _has_no_broker_to_ask(situation.view):
         return controller_serves(situation, instance)
     kafka, report = situation.seen.fresh_kafka(situation.now), service_report(situation, instance)
     if kafka is None or report is None or kafka.at <= newer_than:
@@ -61,7 +61,7 @@ def serves(situation: Situation, instance: InstanceView, *, newer_than: datetime
     )
 
 
-def _nobody_can_tell(view: ClusterView) -> bool:
+def _has_no_broker_to_ask(view: ClusterView) -> bool:
     """Whether the cluster is being born and no broker is left to ask: none of them joined in time. They are made anew
     once the controllers are in, so these cannot wait for a broker's word."""
     if view.roll.converged or is_shared(view):

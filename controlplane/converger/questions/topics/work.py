@@ -152,7 +152,7 @@ class _Look:
         if topic.owned and not made_now and topic.declared.on_loss != "recreate":
             message = "it was deleted outside Kedge; declare `onLoss: recreate` to have it made anew, empty"
             self._trouble(name, "Missing", message)
-        elif self._lacks_brokers(topic) or self._can_spare_nobody_now(topic):
+        elif self._lacks_brokers(topic) or self._has_no_spare_replica(topic):
             return
         elif self._has_room(name, topic.declared.partitions):
             placed = self._replica_hosts().place(topic.declared.partitions, topic.declared.replicas)
@@ -164,7 +164,7 @@ class _Look:
         if more:
             message = f"it has {len(parts)} partitions, {wanted.partitions} are declared; Kafka takes none away"
             self._trouble(name, "MorePartitions", message)
-        elif len(parts) < wanted.partitions and not (self._lacks_brokers(topic) or self._can_spare_nobody_now(topic)):
+        elif len(parts) < wanted.partitions and not (self._lacks_brokers(topic) or self._has_no_spare_replica(topic)):
             self._extend(topic, len(parts))
         changes = self._config_changes(topic)
         differing = [p for p in parts if len(p.target) != wanted.replicas]
@@ -199,7 +199,7 @@ class _Look:
             return False
         return True
 
-    def _can_spare_nobody_now(self, topic: TopicView) -> bool:
+    def _has_no_spare_replica(self, topic: TopicView) -> bool:
         """Whether it would lose a replica it cannot spare: the gate of a stop that was asked for has not seen it."""
         if not self._may_stop:
             return False

@@ -173,10 +173,10 @@ def _ask_for_plan(situation: Situation, rebalance: RebalanceView, kafka: observe
         why = "there is no other broker to move anything to"
         if rebalance.chosen:
             why = "none of the brokers that were chosen can receive any more"
-        nobody = facts.RebalanceAbandoned(
+        abandoned = facts.RebalanceAbandoned(
             rebalance.id, why, rebalance.progress.done_moves, rebalance.progress.done_bytes
         )
-        return record(f"{_name(rebalance)} is given up: {nobody.reason}", nobody)
+        return record(f"{_name(rebalance)} is given up: {abandoned.reason}", abandoned)
     planning = StartBalancing(rebalance, rebalance_job_id(rebalance))
     return act(f"{_name(rebalance)}: planning, {rebalance.reason}", planning)
 

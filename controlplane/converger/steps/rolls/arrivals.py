@@ -66,7 +66,7 @@ def _vanished(instance: InstanceView, inventory: InventorySeen) -> bool:
 def founding_step(situation: Situation) -> Decision | None:
     """Fixes the first quorum once every founding controller's address is known."""
     view = situation.view
-    if is_unfounded(view) and _nobody_spoke_of_one(situation):
+    if is_unfounded(view) and _awaits_sole_founder(situation):
         return None
     if view.in_zookeeper_mode:
         return ensemble_step(situation)
@@ -88,7 +88,7 @@ def founding_step(situation: Situation) -> Decision | None:
     return record(f"the quorum is founded with {len(voters)} controllers at level {level}", founded)
 
 
-def _nobody_spoke_of_one(situation: Situation) -> bool:
+def _awaits_sole_founder(situation: Situation) -> bool:
     """A quorum of one waits for its agent: nobody could replace the only voter, should its VM never boot. Of three the
     others are a majority without it."""
     return founding_members_wanted(situation.view) == 1 and not all(

@@ -54,7 +54,7 @@ def handover_step(situation: Situation) -> Decision | None:
         waiting = waiting or decision
     if arrives:
         return None
-    if (kept := _kept_for_nobody(situation)) is not None:
+    if (kept := _retire_unneeded(situation)) is not None:
         return kept
     # A gate that waits for somebody dead waits for ever, unless that one gets its successor first.
     lost = handover_pairs.is_orphaned(situation) or any(new.phase is Phase.JOINED and new.lost for _, new in handovers)
@@ -117,7 +117,7 @@ def _not_elsewhere(situation: Situation, broker: InstanceView) -> str:
     return f"{len(only)} of {len(hosted)} partitions have no copy in sync elsewhere" if only else ""
 
 
-def _kept_for_nobody(situation: Situation) -> Decision | None:
+def _retire_unneeded(situation: Situation) -> Decision | None:
     """A VM that was let go of and kept as long as its failed disk might have been needed, beside a broker of another id
     by now: it goes once all it held is elsewhere."""
     for old in situation.view.in_phase(Phase.RELEASED):

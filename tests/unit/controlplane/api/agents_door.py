@@ -143,5 +143,5 @@ def report(vm: Vm, seq: int) -> Report:
     )
 
 
-def nobody_to_fetch_from(url: str) -> bytes:
+def no_download_source(url: str) -> bytes:
     raise AssertionError(f"{url} was asked for its CA once more")

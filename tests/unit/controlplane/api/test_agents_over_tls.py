@@ -17,7 +17,7 @@ from agent.trust import CaRefused, PinnedCa
 from agent.wire import BootData
 from controlplane.server.tls_agents import AgentTls
 from controlplane.storage.certificates.authority import Authority, load_or_make
-from tests.unit.controlplane.api.agents_door import HOST, calling, enrol, nobody_to_fetch_from, report, served
+from tests.unit.controlplane.api.agents_door import HOST, calling, enrol, no_download_source, report, served
 from tests.unit.controlplane.api.portal_house import TOKEN
 from tests.waiting import until
 
@@ -36,7 +36,7 @@ def test_an_agent_finds_the_ca_enrols_hears_reports_and_rotates_over_tls(tmp_pat
         assert door.heard.asked[:2] == [("/agent/v1/ca", False), ("/agent/v1/enrol", False)]
         assert [path for path, _ in door.heard.asked].count("/agent/v1/ca") == 1
         assert (state / "ca.pem").stat().st_mode & 0o777 == 0o600
-        with calling(door.boot, state, fetch=nobody_to_fetch_from) as again:
+        with calling(door.boot, state, fetch=no_download_source) as again:
             assert isinstance(again.document(etag="", wait_s=0), NewDocument)
 
 

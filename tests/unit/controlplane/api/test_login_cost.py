@@ -29,8 +29,8 @@ def test_an_unknown_name_is_held_against_a_hash_as_costly_as_a_users() -> None:
     hasher.held.clear()
     assert not passwords.matches(of_a_user, "wrong")
     assert not passwords.matches(None, "wrong")
-    (user, nobody) = hasher.held
-    assert user == nobody
+    (user, dummy) = hasher.held
+    assert user == dummy
     assert "$argon2id$" in user
 
 

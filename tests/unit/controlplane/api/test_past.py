@@ -185,8 +185,8 @@ def test_generations_are_those_there_were_then(house: House) -> None:
 @pytest.mark.parametrize("path", ["/topics", "/topics/payments", "/generations"])
 def test_a_moment_that_makes_no_sense_and_a_cluster_that_was_not_are_refused(house: House, path: str) -> None:
     assert asked(house, path, at="yesterday").status_code == 422
-    nobody = house.client.get("/v1/clusters/nothing" + path, params={"at": "1"})
-    assert nobody.status_code == 404
+    missing = house.client.get("/v1/clusters/nothing" + path, params={"at": "1"})
+    assert missing.status_code == 404
 
 
 WAITS = facts.ConditionChanged("WaitsForStage", True, "EarlierStage", "it waits for ledger, which rolls")

@@ -144,6 +144,6 @@ def test_an_error_shows_neither_the_token_nor_a_password_of_the_address(tmp_path
     assert told.exit_code != 0
     assert "it broke on ***" in told.stderr
     assert "of-mine" not in told.output
-    nobody = kedge("get", around=Surroundings(environ=environ, cwd=tmp_path, sleep=lambda _: None))
-    assert "http://ada:***@127.0.0.1:9" in nobody.stderr
-    assert "hunter2" not in nobody.output
+    unanswered = kedge("get", around=Surroundings(environ=environ, cwd=tmp_path, sleep=lambda _: None))
+    assert "http://ada:***@127.0.0.1:9" in unanswered.stderr
+    assert "hunter2" not in unanswered.output

@@ -44,7 +44,7 @@ def test_a_cluster_that_does_not_answer_is_told_to_a_person_who_knows_no_ticks(w
 
 def test_where_nobody_listens_that_is_told_at_once(world: World) -> None:
     """By Kafka's client it would take 6 s, and other words."""
-    silent = [nobody(), nobody()]
+    silent = [unused_address(), unused_address()]
     ended = world.run("import", "--bootstrap", ",".join(silent))
     assert ended.exit_code == 1
     assert f"nothing listens at {', '.join(silent)}" in ended.stderr
@@ -52,12 +52,12 @@ def test_where_nobody_listens_that_is_told_at_once(world: World) -> None:
 
 def test_what_does_not_refuse_is_left_to_kafkas_client() -> None:
     with socket.create_server(("127.0.0.1", 0)) as somebody:
-        _refuse_silence((nobody(), f"127.0.0.1:{somebody.getsockname()[1]}"))
+        _refuse_silence((unused_address(), f"127.0.0.1:{somebody.getsockname()[1]}"))
     for unreadable in ("no-port", "[::1]:x", "nowhere.invalid:9092"):
-        _refuse_silence((nobody(), unreadable))
+        _refuse_silence((unused_address(), unreadable))
 
 
-def nobody() -> str:
+def unused_address() -> str:
     """Where nobody listens."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         return f"127.0.0.1:{free.getsockname()[1]}"

@@ -96,7 +96,7 @@ def test_a_dialler_connects_where_it_may(listening: socket.socket) -> None:
     listening.accept()[0].close()
 
 
-class Nobody:
+class UnusedDialer:
     """A dialer that nobody uses."""
 
     def __getattr__(self, name: str) -> object:
@@ -108,7 +108,7 @@ def test_the_rules_know_the_vms_of_each_cluster_as_they_are_now() -> None:
     house.apply()
     house.join(*three_brokers())
     view, rules = house.view(), doors()
-    Gateways(Nobody(), doors=rules).of(view)  # type: ignore[arg-type]
+    Gateways(UnusedDialer(), doors=rules).of(view)  # type: ignore[arg-type]
     assert own_addresses(view) == {"127.64.0.10", "127.64.0.11", "127.64.0.12"}
     assert rules.addresses(view.uid, "127.64.0.11", 9092) == ("127.64.0.11",)
     assert rules.addresses(view.uid, "127.64.0.13", 9092), "it is made, and its address is not folded yet"

@@ -111,8 +111,8 @@ def expected(verb: Verb | str, role: Role | None, scope: str, path: str = "") ->
         return {404} if "{token_id}" in path else {200, 204, 303, 422}
     if verb in (Verb.ADMINISTER, Verb.AUDIT):
         may = role is not None and scope == "*" and verb in ALLOWS[role]
-        nobody = {404} if "/people/{name}" in path else set()
-        return {200, 303, 422} | nobody if may else {403}
+        no_such_person = {404} if "/people/{name}" in path else set()
+        return {200, 303, 422} | no_such_person if may else {403}
     if Verb.READ not in allowed:
         return {404}
     return {200, 303} if verb in allowed else {403}

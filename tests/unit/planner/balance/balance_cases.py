@@ -11,7 +11,7 @@ from planner.balance.goals import Goals
 from planner.balance.limits import limits_of
 from planner.balance.loads import Figure, MeasuredLoads, borne, led_now, loads_of
 from planner.drain.model.plan import Schedule
-from planner.drain.model.state import NOBODY, BrokerState, ClusterState
+from planner.drain.model.state import NO_BROKER, BrokerState, ClusterState
 from planner.drain.replay.run import replay
 from planner.drain.replay.violation import Violation
 from tests.unit.planner.drain.judge_cases import cluster, padded
@@ -39,13 +39,13 @@ def applied(state: ClusterState, schedule: Schedule) -> ClusterState:
     """The cluster when the plan is through and the preferred election has run."""
     parts = state.partitions
     width = max(parts.replicas.shape[1], schedule.after.shape[1] if len(schedule) else 0)
-    lists = np.full((len(parts), width), NOBODY, dtype=np.int32)
+    lists = np.full((len(parts), width), NO_BROKER, dtype=np.int32)
     lists[:, : parts.replicas.shape[1]] = parts.replicas
     in_sync = np.zeros(lists.shape, dtype=np.bool_)
     in_sync[:, : parts.in_sync.shape[1]] = parts.in_sync
-    lists[schedule.row] = NOBODY
+    lists[schedule.row] = NO_BROKER
     lists[schedule.row, : schedule.after.shape[1]] = schedule.after
-    in_sync[schedule.row] = lists[schedule.row] != NOBODY
+    in_sync[schedule.row] = lists[schedule.row] != NO_BROKER
     leader = led_now(replace(state, partitions=replace(parts, replicas=lists, in_sync=in_sync)))
     return replace(state, partitions=replace(parts, replicas=lists, in_sync=in_sync, leader=leader))
 
@@ -63,7 +63,7 @@ def least_bytes_exactly(state: ClusterState, goals: Goals) -> float | None:
     for p in range(count):
         row = np.zeros(count * brokers)
         row[p * brokers : (p + 1) * brokers] = 1
-        held = [int(b) for b in parts.replicas[p] if b != NOBODY]
+        held = [int(b) for b in parts.replicas[p] if b != NO_BROKER]
         cost[[p * brokers + b for b in held]] = 0
         rows, low, high = [*rows, row], [*low, len(held)], [*high, len(held)]
         for rack in range(len(state.brokers.racks)):

@@ -10,7 +10,7 @@ from planner.balance import DEFAULT_GOALS, Aim, Balanced, Goal, MeasuredLoads, S
 from planner.balance.bound import least_bytes
 from planner.balance.limits import limits_of
 from planner.balance.loads import borne, loads_of
-from planner.drain.model.state import NOBODY, ClusterState
+from planner.drain.model.state import NO_BROKER, ClusterState
 from tests.unit.planner.balance.balance_cases import (
     ACTIVE,
     DEAD,
@@ -203,7 +203,7 @@ def test_the_same_state_gives_the_same_plan() -> None:
     assert isinstance(two, Balanced)
     assert np.array_equal(one.schedule.after, two.schedule.after)
     assert np.array_equal(one.schedule.row, two.schedule.row)
-    assert (one.schedule.after != NOBODY).all()
+    assert (one.schedule.after != NO_BROKER).all()
 
 
 def test_a_goal_named_twice_is_refused() -> None:

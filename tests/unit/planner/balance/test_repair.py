@@ -12,7 +12,7 @@ from planner.balance import (
     fix_offline,
     preferred,
 )
-from planner.drain.model.state import NOBODY
+from planner.drain.model.state import NO_BROKER
 from planner.drain.replay.violation import PlanRule
 from tests.unit.planner.balance.balance_cases import (
     ACTIVE,
@@ -67,7 +67,7 @@ def test_a_demoted_broker_leads_nothing_and_no_byte_moves() -> None:
     after = applied(state, answer.schedule)
     assert 0 not in after.partitions.leader
     assert answer.left == ()
-    assert (answer.schedule.source == NOBODY).all()
+    assert (answer.schedule.source == NO_BROKER).all()
 
 
 def test_what_only_the_demoted_broker_can_lead_is_named() -> None:
@@ -116,7 +116,7 @@ def test_a_dead_log_dir_is_left_by_its_replicas_alone() -> None:
 
 
 def test_a_partition_that_lost_all_copies_is_named_not_planned() -> None:
-    state = cluster("ab", [DEAD, ACTIVE], [[0], [1]], leader=[NOBODY, 1], out_of_sync=[(0, 0)], egress=10.0)
+    state = cluster("ab", [DEAD, ACTIVE], [[0], [1]], leader=[NO_BROKER, 1], out_of_sync=[(0, 0)], egress=10.0)
     answer = fix_offline(state)
     assert isinstance(answer, Balanced)
     assert len(answer.schedule) == 0
@@ -159,7 +159,7 @@ def test_fewer_replicas_keep_the_leader_and_the_racks() -> None:
     after = applied(state, answer.schedule).partitions
     assert sorted(after.replicas[0, :2].tolist()) == [1, 2]
     assert after.replicas[1, 0] == 2
-    assert (after.replicas[:, 2] == NOBODY).all()
+    assert (after.replicas[:, 2] == NO_BROKER).all()
     assert answer.bytes_moved == 0
     assert answer.leader_changes == 0
 

@@ -5,13 +5,13 @@ from itertools import combinations
 import numpy as np
 from scipy.optimize import LinearConstraint, milp
 
-from planner.drain.model.state import NOBODY, BrokerState, ClusterState
+from planner.drain.model.state import NO_BROKER, BrokerState, ClusterState
 
 
 def legal_placements(state: ClusterState, row: int) -> list[tuple[int, ...]]:
     """Every set of targets for the leaving replicas of a partition that H1 and H2 allow."""
     rack, may = state.brokers.rack, state.brokers.may_receive
-    held = [b for b in state.partitions.replicas[row].tolist() if b != NOBODY]
+    held = [b for b in state.partitions.replicas[row].tolist() if b != NO_BROKER]
     stays = [b for b in held if may[b]]
     needed = min(len({rack[b] for b in held}), len(set(rack[may].tolist())))
     free = [b for b in np.flatnonzero(may).tolist() if b not in stays]
@@ -21,7 +21,9 @@ def legal_placements(state: ClusterState, row: int) -> list[tuple[int, ...]]:
 
 def leaving_rows(state: ClusterState) -> list[int]:
     parts = state.partitions
-    return np.flatnonzero((state.brokers.must_empty[parts.replicas] & (parts.replicas != NOBODY)).any(axis=1)).tolist()
+    return np.flatnonzero(
+        (state.brokers.must_empty[parts.replicas] & (parts.replicas != NO_BROKER)).any(axis=1)
+    ).tolist()
 
 
 def _solve(state: ClusterState, makespan_s: float | None) -> float:
@@ -31,7 +33,7 @@ def _solve(state: ClusterState, makespan_s: float | None) -> float:
     used = np.zeros(len(brokers))
     for row, replicas in enumerate(state.partitions.replicas.tolist()):
         for broker in replicas:
-            if broker != NOBODY:
+            if broker != NO_BROKER:
                 used[broker] += size[row]
     count = len(columns)
     cost = np.zeros(count + 1)
@@ -68,11 +70,11 @@ def egress_s(state: ClusterState) -> float:
     parts, brokers = state.partitions, state.brokers
     columns, equal = [], []
     for row in leaving_rows(state):
-        copies = sum(brokers.must_empty[b] for b in parts.replicas[row].tolist() if b != NOBODY)
+        copies = sum(brokers.must_empty[b] for b in parts.replicas[row].tolist() if b != NO_BROKER)
         if parts.size_bytes[row]:
             equal.append((row, float(parts.size_bytes[row] * copies)))
             for broker, good in zip(parts.replicas[row].tolist(), parts.in_sync[row].tolist(), strict=True):
-                if good and broker != NOBODY and brokers.state[broker] != BrokerState.DEAD:
+                if good and broker != NO_BROKER and brokers.state[broker] != BrokerState.DEAD:
                     columns.append((row, broker))
     if not equal:
         return 0.0
@@ -94,7 +96,7 @@ def leader_count(state: ClusterState) -> int:
     able = state.brokers.may_receive
     columns, rows = [], []
     for row, replicas in enumerate(state.partitions.replicas.tolist()):
-        may = {b for b in replicas if b != NOBODY and able[b]}
+        may = {b for b in replicas if b != NO_BROKER and able[b]}
         if row in leaving_rows(state):
             may |= {b for choice in legal_placements(state, row) for b in choice}
         columns += [(row, b) for b in sorted(may)]

@@ -7,7 +7,7 @@ from random import Random
 import numpy as np
 
 from planner.drain.model.plan import Schedule
-from planner.drain.model.state import NOBODY, NOWHERE, ClusterState, LogDirs
+from planner.drain.model.state import NO_BROKER, NOWHERE, ClusterState, LogDirs
 from tests.unit.planner.drain.judge_cases import ACTIVE, OUTGOING, cluster, padded
 
 Dirs = Mapping[int, Sequence[tuple[str, int, int]]]
@@ -60,7 +60,7 @@ def paths_of(state: ClusterState, schedule: Schedule) -> dict[tuple[int, int], s
             schedule.row.tolist(), schedule.after.tolist(), schedule.log_dirs.tolist(), strict=True
         )
         for broker, directory in zip(after, dirs, strict=True)
-        if directory != NOWHERE and broker != NOBODY
+        if directory != NOWHERE and broker != NO_BROKER
     }
 
 

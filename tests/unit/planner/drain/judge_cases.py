@@ -6,14 +6,14 @@ from dataclasses import replace
 import numpy as np
 
 from planner.drain.model.plan import UNLIMITED_SLOTS, Schedule
-from planner.drain.model.state import NOBODY, Brokers, BrokerState, ClusterState, Partitions
+from planner.drain.model.state import NO_BROKER, Brokers, BrokerState, ClusterState, Partitions
 
 ACTIVE, OUTGOING, NEW, DEAD = BrokerState.ACTIVE, BrokerState.OUTGOING, BrokerState.NEW, BrokerState.DEAD
 
 
 def padded(lists: Sequence[Sequence[int]], width: int | None = None) -> np.ndarray:
     width = width or max((len(x) for x in lists), default=1) or 1
-    return np.array([[*x, *[NOBODY] * (width - len(x))] for x in lists], dtype=np.int32).reshape(len(lists), width)
+    return np.array([[*x, *[NO_BROKER] * (width - len(x))] for x in lists], dtype=np.int32).reshape(len(lists), width)
 
 
 def cluster(
@@ -36,7 +36,7 @@ def cluster(
     """Broker row i has id 1001 + i and rack racks[i]. `out_of_sync`: (partition, broker) pairs."""
     count, names = len(racks), tuple(sorted(set(racks)))
     matrix = padded(replicas)
-    in_sync = matrix != NOBODY
+    in_sync = matrix != NO_BROKER
     for row, broker in out_of_sync:
         in_sync[row] &= matrix[row] != broker
     return ClusterState(
@@ -77,7 +77,7 @@ def plan(
     throttle_out: float = np.inf,
     checkpoints: tuple[int, ...] | None = None,
 ) -> Schedule:
-    """`moves`: (partition row, replicas after, source or NOBODY), in release order."""
+    """`moves`: (partition row, replicas after, source or NO_BROKER), in release order."""
     count = len(state.brokers)
     return Schedule(
         row=np.array([m[0] for m in moves], dtype=np.int32),

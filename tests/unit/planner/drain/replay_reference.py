@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 
 from planner.drain.model.plan import Schedule
-from planner.drain.model.state import NOBODY, ClusterState
+from planner.drain.model.state import NO_BROKER, ClusterState
 
 
 @dataclass
@@ -58,10 +58,10 @@ def reference(state: ClusterState, schedule: Schedule) -> Times:
 
 def copies_of(state: ClusterState, schedule: Schedule, entry: int) -> list[Copy]:
     row = int(schedule.row[entry])
-    before = {b for b in state.partitions.replicas[row].tolist() if b != NOBODY}
+    before = {b for b in state.partitions.replicas[row].tolist() if b != NO_BROKER}
     source = int(schedule.source[entry])
-    source = int(state.partitions.leader[row]) if source == NOBODY else source
-    added = [b for b in schedule.after[entry].tolist() if b != NOBODY and b not in before]
+    source = int(state.partitions.leader[row]) if source == NO_BROKER else source
+    added = [b for b in schedule.after[entry].tolist() if b != NO_BROKER and b not in before]
     return [Copy(entry, source, t, Fraction(int(state.partitions.size_bytes[row]))) for t in added]
 
 

@@ -18,7 +18,7 @@ from planner.drain.model.kafka_json import reassignments, rollbacks
 from planner.drain.model.measures import Measure, Measures
 from planner.drain.model.plan_document import plan_document, plan_json, read_plan
 from planner.drain.model.problem import DocumentRefused, StateProblemKind
-from planner.drain.model.state import NOBODY, ClusterState
+from planner.drain.model.state import NO_BROKER, ClusterState
 from tests.unit.planner.drain.judge_cases import ACTIVE, DEAD, NEW, OUTGOING, cluster, plan
 
 DOCS = Path(__file__).parents[4] / "docs"
@@ -158,7 +158,7 @@ def test_kafkas_own_reassignment_is_a_plan_that_starts_everything_at_once() -> N
     text = '{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1004,1002,1003],"log_dirs":["any"]}]}'
     schedule = read_plan(text, state).schedule
     assert schedule.after.tolist() == [[3, 1, 2]]
-    assert schedule.source.tolist() == [NOBODY]
+    assert schedule.source.tolist() == [NO_BROKER]
     assert schedule.checkpoints == (1,)
     assert np.isinf(schedule.throttle_in_bytes_per_s).all()
 

@@ -9,7 +9,7 @@ from scipy.optimize import linear_sum_assignment
 
 from benchmarks.drain.generator import Shape, cluster, partitions_of
 from benchmarks.drain.states import drain, state
-from planner.drain.model.state import NOBODY, Brokers, BrokerState, ClusterState, Int32s
+from planner.drain.model.state import NO_BROKER, Brokers, BrokerState, ClusterState, Int32s
 from planner.drain.solver.leaders import demoted_order, led_by, order_leaders, preferred_order
 
 FORBIDDEN = 1e6
@@ -17,7 +17,7 @@ FORBIDDEN = 1e6
 
 def cluster_of(lists: list[list[int]], *, brokers: int, outgoing: tuple[int, ...] = ()) -> ClusterState:
     width = max(len(one) for one in lists)
-    replicas = np.array([one + [NOBODY] * (width - len(one)) for one in lists], dtype=np.int32)
+    replicas = np.array([one + [NO_BROKER] * (width - len(one)) for one in lists], dtype=np.int32)
     count = len(lists)
     states = np.full(brokers, BrokerState.ACTIVE, dtype=np.int8)
     states[list(outgoing)] = BrokerState.OUTGOING
@@ -81,8 +81,8 @@ def drained_clusters(draw: st.DrawFn) -> tuple[ClusterState, Int32s, Int32s]:
     after = replicas[row].copy()
     for one in after:
         free = [b for b in range(1, brokers) if b not in one]
-        one[one == 0] = draw(st.sampled_from(free)) if free else NOBODY
-    after = np.take_along_axis(after, np.argsort(after == NOBODY, axis=1, kind="stable"), axis=1)
+        one[one == 0] = draw(st.sampled_from(free)) if free else NO_BROKER
+    after = np.take_along_axis(after, np.argsort(after == NO_BROKER, axis=1, kind="stable"), axis=1)
     return built, row, after
 
 
@@ -183,8 +183,8 @@ def test_even_counts_without_a_move_cost_no_more_changes_than_the_surplus(name: 
 
 
 def test_the_chosen_leader_comes_first_and_padding_stays_last() -> None:
-    lists = np.array([[3, 1, 2], [4, 5, NOBODY]], dtype=np.int32)
-    assert led_by(lists, np.array([2, 5], dtype=np.int32)).tolist() == [[2, 3, 1], [5, 4, NOBODY]]
+    lists = np.array([[3, 1, 2], [4, 5, NO_BROKER]], dtype=np.int32)
+    assert led_by(lists, np.array([2, 5], dtype=np.int32)).tolist() == [[2, 3, 1], [5, 4, NO_BROKER]]
 
 
 def test_uneven_racks_are_evened_out_too() -> None:

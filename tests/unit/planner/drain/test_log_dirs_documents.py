@@ -15,7 +15,7 @@ from planner.drain.model.kafka_json import reassignments, rollbacks
 from planner.drain.model.observed import ObservationPolicy, measured_disks, observed_document
 from planner.drain.model.plan_document import plan_json, read_plan
 from planner.drain.model.problem import DocumentRefused, StateProblemKind
-from planner.drain.model.state import NOBODY, NOWHERE, ClusterState
+from planner.drain.model.state import NO_BROKER, NOWHERE, ClusterState
 from planner.observed import KafkaSnapshot, LogDirSeen, LogDirsSeen, TopicPartition
 from tests.unit.planner.drain.dir_cases import in_dirs, paths_of, with_dirs
 from tests.unit.planner.drain.drain_cases import partition, snapshot
@@ -153,7 +153,7 @@ def test_a_path_of_a_broker_whose_directories_nobody_told_cannot_be_judged_and_i
     text = '{"version":1,"partitions":[{"topic":"t","partition":2,"replicas":[1001],"log_dirs":["/x"]}]}'
     read = read_plan(text, example()).schedule.log_dirs
     assert read is not None
-    assert read.tolist() == [[NOBODY]]
+    assert read.tolist() == [[NO_BROKER]]
 
 
 # --- a cluster as it was seen -----------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from hypothesis import given, settings, strategies as st
 
 from planner.drain.certified import CertifiedPlan, certified
 from planner.drain.model.plan import Schedule
-from planner.drain.model.state import NOBODY, ClusterState
+from planner.drain.model.state import NO_BROKER, ClusterState
 from planner.drain.replay import PlanRule, replay
 from planner.drain.solver import Unsolvable, solve
 from planner.drain.solver.dirs import in_log_dirs, without
@@ -142,7 +142,7 @@ def test_every_copy_has_a_directory_and_none_is_filled_beyond_its_limit(seed: in
     got = paths_of(state, schedule)
     for row, after in zip(schedule.row.tolist(), schedule.after.tolist(), strict=True):
         before = state.partitions.replicas[row].tolist()
-        for broker in (b for b in after if b != NOBODY and b not in before):
+        for broker in (b for b in after if b != NO_BROKER and b not in before):
             dirs = known.get(broker, [])
             assert ((row, broker) in got) == (len(dirs) > 1)
             if dirs:

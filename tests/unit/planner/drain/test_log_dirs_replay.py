@@ -7,7 +7,7 @@ import pytest
 
 from planner.drain.judge import judge
 from planner.drain.model.plan import Schedule
-from planner.drain.model.state import NOBODY, ClusterState
+from planner.drain.model.state import NO_BROKER, ClusterState
 from planner.drain.replay import PlanRule, Violation, replay
 from tests.unit.planner.drain.dir_cases import in_dirs, with_dirs
 from tests.unit.planner.drain.judge_cases import ACTIVE, OUTGOING, cluster, plan
@@ -20,7 +20,7 @@ def two_logs(*, limit: float = 0.8) -> ClusterState:
 
 
 def moved(state: ClusterState, first: str | None, second: str | None, **limits: int) -> Schedule:
-    moves = [(0, [1], NOBODY), (1, [1], NOBODY)]
+    moves = [(0, [1], NO_BROKER), (1, [1], NO_BROKER)]
     return in_dirs(state, plan(state, moves, **limits), [[first], [second]])
 
 

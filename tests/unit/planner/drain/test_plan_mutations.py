@@ -8,7 +8,7 @@ import pytest
 
 from planner.drain.judge import judge
 from planner.drain.model.plan import Schedule
-from planner.drain.model.state import NOBODY, ClusterState
+from planner.drain.model.state import NO_BROKER, ClusterState
 from planner.drain.replay import PlanRule, ReplayLimits, replay
 from tests.unit.planner.drain.judge_cases import ACTIVE, DEAD, NEW, OUTGOING, cluster, plan
 
@@ -32,7 +32,7 @@ def after(row: int, replicas: list[int]) -> Callable[[Case], Case]:
     def spoil(case: Case) -> Case:
         state, schedule = case
         lists = schedule.after.copy()
-        lists[row] = [*replicas, *[NOBODY] * (lists.shape[1] - len(replicas))]
+        lists[row] = [*replicas, *[NO_BROKER] * (lists.shape[1] - len(replicas))]
         return state, replace(schedule, after=lists)
 
     return spoil
@@ -72,7 +72,7 @@ MUTATIONS: list[tuple[str, Callable[[Case], Case], PlanRule]] = [
     ("the source holds no replica", schedule_with(source=np.array([3, 1], np.int32)), PlanRule.SOURCE),
     ("the source is dead", schedule_with(source=np.array([5, 1], np.int32)), PlanRule.SOURCE),
     ("nobody leads and nobody is named", lambda c: partitions_with(leader=np.full(3, -1, np.int32))(
-        schedule_with(source=np.full(2, NOBODY, np.int32))(c)), PlanRule.SOURCE),
+        schedule_with(source=np.full(2, NO_BROKER, np.int32))(c)), PlanRule.SOURCE),
     ("the target is too full", state_with(disk_limit=0.00025), PlanRule.DISK),
     ("a target has no slot at all", schedule_with(slots_in=np.zeros(6, np.int32)), PlanRule.UNFINISHED),
     ("a source has no slot at all", schedule_with(slots_out=np.zeros(6, np.int32)), PlanRule.UNFINISHED),

@@ -11,7 +11,7 @@ from planner.drain.bounds import bounds_of
 from planner.drain.certificate import MEASURES
 from planner.drain.certified import CertifiedPlan, certified
 from planner.drain.judge import DISK_AT, judge, left_alone
-from planner.drain.model.state import NOBODY, ClusterState
+from planner.drain.model.state import NO_BROKER, ClusterState
 from planner.drain.solver import Unsolvable, solve
 from planner.drain.solver.demand import affected, demand_of
 from planner.drain.solver.infeasible import refusal_document, refusal_from
@@ -56,7 +56,7 @@ def test_what_repair_means_is_said_of_each_way_a_partition_can_need_it() -> None
         [DEAD, ACTIVE, ACTIVE, ACTIVE],
         [[0], [0, 1], [0, 1, 2], [0, 3]],
         out_of_sync=[(0, 0), (1, 1), (1, 0), (2, 1), (2, 0), (3, 0)],
-        leader=[NOBODY, NOBODY, 2, 3],
+        leader=[NO_BROKER, NO_BROKER, 2, 3],
     )
     answer = refused(state, allow_partial=True)
     assert reasons(answer) == [("repair", [0]), ("repair", [1]), ("repair", [2])]
@@ -167,7 +167,7 @@ def drawn(seed: int) -> ClusterState:
         states,
         rows,
         size=rng.integers(0, 400, 12).tolist(),
-        leader=[held[0] if held else NOBODY for held in synced],
+        leader=[held[0] if held else NO_BROKER for held in synced],
         out_of_sync=late,
         disk=int(rng.choice([600, 1500, 100_000])),
         ingress=50.0,
@@ -233,7 +233,7 @@ def test_nobody_asks_for_disk_for_what_has_places_with_room(seed: int) -> None:
     assert answer.part is not None
     left = state.disk_limit * state.brokers.disk_bytes - used_bytes(state)
     before = state.partitions.replicas[answer.part.row]
-    added = (answer.part.after != NOBODY) & ~(answer.part.after[:, :, None] == before[:, None, :]).any(axis=2)
+    added = (answer.part.after != NO_BROKER) & ~(answer.part.after[:, :, None] == before[:, None, :]).any(axis=2)
     entry, column = np.nonzero(added)
     np.subtract.at(
         left, answer.part.after[entry, column], state.partitions.size_bytes[answer.part.row[entry]].astype(np.float64)

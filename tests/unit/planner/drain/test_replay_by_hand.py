@@ -5,14 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from planner.drain.model.state import NOBODY
+from planner.drain.model.state import NO_BROKER
 from planner.drain.replay import ingress_series, replay
 from tests.unit.planner.drain.judge_cases import ACTIVE, NEW, OUTGOING, cluster, plan
 
 
 def test_two_copies_into_one_target_share_its_ingress_and_the_smaller_ends_first() -> None:
     state = cluster("aa", [OUTGOING, ACTIVE], [[0], [0]], size=[100, 300], ingress=10)
-    run = replay(state, plan(state, [(0, [1], NOBODY), (1, [1], NOBODY)]))
+    run = replay(state, plan(state, [(0, [1], NO_BROKER), (1, [1], NO_BROKER)]))
     assert run.end_s.tolist() == pytest.approx([20.0, 40.0])  # 5 + 5 until 20 s, then 200 left at 10
     assert run.makespan_s == pytest.approx(40.0)
     assert run.release_s == {0: pytest.approx(40.0)}
@@ -79,7 +79,7 @@ def test_old_replicas_are_dropped_only_when_the_last_copy_of_the_entry_has_ended
 
 def test_order_only_entries_take_no_slot_and_complete_at_once() -> None:
     state = cluster("ab", [ACTIVE, ACTIVE], [[0, 1]])
-    run = replay(state, plan(state, [(0, [1, 0], NOBODY)], slots_in=0, slots_out=0))
+    run = replay(state, plan(state, [(0, [1, 0], NO_BROKER)], slots_in=0, slots_out=0))
     assert (run.makespan_s, run.bytes_moved, run.leader_changes) == (0.0, 0, 1)
     assert run.leaders.tolist() == [0, 1]
     assert not run.violations
@@ -87,7 +87,7 @@ def test_order_only_entries_take_no_slot_and_complete_at_once() -> None:
 
 def test_the_leader_now_is_read_where_no_source_is_named() -> None:
     state = cluster("abc", [OUTGOING, ACTIVE, NEW], [[0, 1]], leader=[1], egress=[1, 5, 1], ingress=100)
-    assert replay(state, plan(state, [(0, [2, 1], NOBODY)])).makespan_s == pytest.approx(20.0)
+    assert replay(state, plan(state, [(0, [2, 1], NO_BROKER)])).makespan_s == pytest.approx(20.0)
 
 
 def test_after_the_preferred_election_every_partition_is_led_by_its_first_replica_listed_or_not() -> None:

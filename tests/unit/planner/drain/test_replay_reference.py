@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from planner.drain.model.plan import Schedule
-from planner.drain.model.state import NOBODY, ClusterState
+from planner.drain.model.state import NO_BROKER, ClusterState
 from planner.drain.replay import PlanRule, replay
 from planner.drain.replay.simulate import simulate
 from tests.unit.planner.drain.judge_cases import ACTIVE, OUTGOING, cluster, plan
@@ -32,7 +32,11 @@ def cases(draw: st.DrawFn) -> tuple[ClusterState, Schedule]:
     )
     order = draw(st.permutations(range(partitions)))
     moves = [
-        (row, draw(st.permutations(range(brokers)))[: len(before[row])], draw(st.sampled_from([*before[row], NOBODY])))
+        (
+            row,
+            draw(st.permutations(range(brokers)))[: len(before[row])],
+            draw(st.sampled_from([*before[row], NO_BROKER])),
+        )
         for row in order[: draw(st.integers(1, partitions))]
     ]
     slots = st.sampled_from([1, 1, 2, 3, 100])

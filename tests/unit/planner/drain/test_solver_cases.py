@@ -7,7 +7,7 @@ import pytest
 
 from planner.drain.certified import CertifiedPlan, certified
 from planner.drain.model.plan import Schedule
-from planner.drain.model.state import NOBODY, BrokerState, ClusterState
+from planner.drain.model.state import NO_BROKER, BrokerState, ClusterState
 from planner.drain.replay import PlanRule, replay
 from planner.drain.solver import Unsolvable, solve
 from planner.drain.solver.assemble import ENTRIES_PER_REQUEST, checkpoints_of, peak_of
@@ -58,7 +58,7 @@ def test_kafka_kit_178_no_room_is_a_typed_answer_and_never_a_dropped_replica() -
     assert "in rack a" in answer.message
     assert answer.part is not None
     assert len(set(answer.part.row.tolist()) - set(answer.stuck.tolist())) > 0
-    assert (answer.part.after != NOBODY).sum(axis=1).tolist() == [2] * len(answer.part)
+    assert (answer.part.after != NO_BROKER).sum(axis=1).tolist() == [2] * len(answer.part)
 
 
 def test_no_second_broker_for_a_second_replica_names_the_broker_to_add() -> None:
@@ -102,7 +102,7 @@ def test_a_partition_below_its_factor_waits_for_repair() -> None:
 
 
 def test_a_partition_whose_only_replica_is_dead_is_named() -> None:
-    answer = solve(cluster("aa", [DEAD, ACTIVE], [[0]], out_of_sync=[(0, 0)], leader=[NOBODY]))
+    answer = solve(cluster("aa", [DEAD, ACTIVE], [[0]], out_of_sync=[(0, 0)], leader=[NO_BROKER]))
     assert isinstance(answer, Unsolvable)
     assert answer.kind == "repair"
     assert "t-0" in answer.message
@@ -130,7 +130,7 @@ def test_throttles_leave_the_copies_their_rate_above_the_in_sync_charge() -> Non
         "aaabb", [OUTGOING, *[ACTIVE] * 4], [[0, 3], [0, 4]], write=2.0, ingress=50.0, egress=50.0, flow=20.0
     )
     schedule = _plan(state).schedule
-    for source in {s for s in schedule.source.tolist() if s != NOBODY}:
+    for source in {s for s in schedule.source.tolist() if s != NO_BROKER}:
         assert schedule.throttle_out_bytes_per_s[source] > 20.0
     assert not [v for v in replay(state, schedule).violations if v.rule is PlanRule.LIVELOCK]
 

@@ -11,7 +11,7 @@ from planner.placement.deviations import Rule, misplaced
 from planner.placement.policy import AntiAffinity, ClusterBrokers, TopicPolicy
 from tests.builders import a_partition, a_snapshot
 
-NOBODY = 99
+ABSENT_BROKER = 99
 """An id in replica lists that no broker has."""
 
 
@@ -21,11 +21,11 @@ def clusters(draw: st.DrawFn) -> tuple[KafkaSnapshot, ClusterBrokers, dict[int, 
     count = draw(st.integers(2, 9))
     racks = {b: draw(st.sampled_from("abcd")) for b in range(count)}
     receivers = frozenset(b for b in racks if draw(st.integers(0, 4)))
-    ids = [*racks, *([NOBODY] if draw(st.booleans()) else [])]
+    ids = [*racks, *([ABSENT_BROKER] if draw(st.booleans()) else [])]
     parts = []
     for n in range(draw(st.integers(0, 25))):
         replicas = tuple(draw(st.permutations(ids))[: draw(st.integers(1, min(4, len(ids))))])
-        isr = tuple(b for b in replicas if b != NOBODY)
+        isr = tuple(b for b in replicas if b != ABSENT_BROKER)
         size = draw(st.sampled_from((0, 10, 300)))
         parts.append(a_partition(f"t-{n}", replicas, isr=isr, leader=isr[0] if isr else -1, size_bytes=size))
     room = {b: draw(st.sampled_from((0, 250, 10**6))) for b in racks}
@@ -36,7 +36,7 @@ def clusters(draw: st.DrawFn) -> tuple[KafkaSnapshot, ClusterBrokers, dict[int, 
 
 def arrived(kafka: KafkaSnapshot, p: PartitionSeen, after: tuple[int, ...]) -> PartitionSeen:
     leader = p.leader if p.leader in after else after[0]
-    return replace(p, replicas=after, isr=tuple(b for b in after if b != NOBODY), leader=leader)
+    return replace(p, replicas=after, isr=tuple(b for b in after if b != ABSENT_BROKER), leader=leader)
 
 
 def zones(replicas: tuple[int, ...], ground: ClusterBrokers) -> int:
@@ -60,9 +60,11 @@ def test_no_correction_breaks_a_rule(drawn: tuple[KafkaSnapshot, ClusterBrokers,
         assert len(move.after) == len(set(move.after)) == len(move.before), "replicas are neither added nor lost"
         assert set(move.added) <= ground.receivers
         assert set(move.before) & set(move.after), "somebody who has it stays"
-        assert was.leader in move.after, "who leads goes on leading" if NOBODY not in move.before else ""
+        assert was.leader in move.after, "who leads goes on leading" if ABSENT_BROKER not in move.before else ""
         assert zones(move.after, ground) >= zones(move.before, ground)
-        assert NOBODY in move.before or zones(move.after, ground) > zones(move.before, ground), "no move for nothing"
+        assert ABSENT_BROKER in move.before or zones(move.after, ground) > zones(move.before, ground), (
+            "no move for nothing"
+        )
         assert move.bytes == was.size_bytes * len(move.added)
         into.update(move.added)
         between.update((was.leader, b) for b in move.added)
@@ -102,7 +104,7 @@ def test_what_is_in_place_is_left_alone(
 ) -> None:
     kafka, ground, room, _ = drawn
     sound = tuple(
-        p for p in kafka.partitions if NOBODY not in p.replicas and zones(p.replicas, ground) == len(p.replicas)
+        p for p in kafka.partitions if ABSENT_BROKER not in p.replicas and zones(p.replicas, ground) == len(p.replicas)
     )
     apart = replace(kafka, partitions=sound)
     bad = misplaced(apart, ground, lambda topic: TopicPolicy("strict"))

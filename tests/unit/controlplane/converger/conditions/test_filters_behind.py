@@ -88,8 +88,8 @@ def test_reports_are_read_once_a_minute_and_not_at_all_where_no_vm_filters() -> 
     for second in range(0, int(LOOK_EVERY.total_seconds()) * 3, 5):
         watch.look(VIEW, NOW + timedelta(seconds=second), read)
     assert len(reads) == 3
-    nobody = FilterWatch(lambda view, instance: "")
-    assert nobody.look(VIEW, NOW, read) is None
+    unfiltered = FilterWatch(lambda view, instance: "")
+    assert unfiltered.look(VIEW, NOW, read) is None
     assert len(reads) == 3
 
 

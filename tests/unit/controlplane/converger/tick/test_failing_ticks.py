@@ -176,9 +176,9 @@ def test_a_cluster_whose_ticks_fail_says_so_once_and_others_go_on() -> None:
 
 def test_it_is_told_where_the_decision_itself_is_what_fails() -> None:
     fleet = Fleet(BAD)
-    nobody: Any = None
+    none_at_all: Any = None
     view = lambda: fleet.converger.view(BAD)  # noqa: E731
-    fleet.inventories[BAD] = lambda: replace(an_inventory(view(), at=fleet.now), instances=nobody)
+    fleet.inventories[BAD] = lambda: replace(an_inventory(view(), at=fleet.now), instances=none_at_all)
     assert _pass_time(fleet, 120) == 2
     assert _conditions(fleet, BAD) == FAILS
     told = view()

@@ -16,7 +16,7 @@ from controlplane.converger.tick.report import TickReport
 from controlplane.converger.tick.status import ServerLoop
 from controlplane.server.settings import load_settings
 from controlplane.server.split.config_parity import differing, files_alike
-from controlplane.server.split.message import LOOP, NOBODY
+from controlplane.server.split.message import LOOP, NO_BROKER
 from controlplane.server.split.publisher import SAID_ANEW, LoopTeller
 from controlplane.server.split.subscriber import (
     SILENT_AFTER,
@@ -233,7 +233,7 @@ def test_what_was_asked_long_before_a_loop_began_is_not_done_then(apart: Apart) 
     apart.subscriber.ask("source platform")
     apart.beat(minutes=2)
     assert apart.rung == []
-    assert [row.subject.cluster_uid for row in apart.loop.latest.of_kind("portal-asked")] == [NOBODY]
+    assert [row.subject.cluster_uid for row in apart.loop.latest.of_kind("portal-asked")] == [NO_BROKER]
 
 
 def test_clouds_are_examined_by_the_loop_and_told_by_the_portal(apart: Apart) -> None:

@@ -13,7 +13,7 @@ from controlplane.portal.app import create_app
 from controlplane.server.settings import ServerSettingsRefused, load_settings
 from controlplane.server.split.commands import PortalCommands, PortalNotifiers, no_backup
 from controlplane.server.split.message import LoopMessage
-from controlplane.server.split.null_ports import IDLE, NOBODY_LEADS
+from controlplane.server.split.null_ports import IDLE, NEVER_LEADS
 from controlplane.server.split.subscriber import LoopSubscriber
 from tests.fakes.asking import Asker
 from tests.fakes.latest_values import MemoryLatestStore
@@ -46,7 +46,7 @@ def portal_of(house: House, heard: dict[str, str] | None = FILES) -> TestClient:
         replace(
             house.services,
             cluster=replace(house.services.cluster, commands=commands),
-            operations=replace(house.services.operations, backup=no_backup, part="portal", leadership=NOBODY_LEADS),
+            operations=replace(house.services.operations, backup=no_backup, part="portal", leadership=NEVER_LEADS),
         )
     )
 
@@ -164,9 +164,9 @@ def test_a_page_says_that_the_loop_is_silent_and_only_then(house: House) -> None
 def test_nobody_leads_and_nothing_acts_in_a_portal() -> None:
     from controlplane.storage.lease import LostLeadership
 
-    assert (NOBODY_LEADS.may_act, NOBODY_LEADS.held_epoch()) == (False, None)
+    assert (NEVER_LEADS.may_act, NEVER_LEADS.held_epoch()) == (False, None)
     with pytest.raises(LostLeadership):
-        NOBODY_LEADS.epoch()
+        NEVER_LEADS.epoch()
     with pytest.raises(LostLeadership):
         IDLE.terminate(House().converger.views(), "i-1")  # type: ignore[arg-type]
 

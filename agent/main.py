@@ -105,7 +105,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def run(settings: AgentSettings, layout: AgentLayout, boot: BootData) -> None:
     """Until a signal ends it. Raises `PlainHttpRefused`, and `TalkDied` when nobody would hear the server any more."""
-    inbox, outbox, board, clock = Inbox(), ReportOutbox(), LatestPulses(), SystemClock()
+    inbox, outbox, pulses, clock = Inbox(), ReportOutbox(), LatestPulses(), SystemClock()
     follower = Follower(layout.bundles, __version__, clock)
     preemption = _preemption(settings, clock)
     converger = AgentConverger(
@@ -121,7 +121,7 @@ def run(settings: AgentSettings, layout: AgentLayout, boot: BootData) -> None:
             settings=settings,
             volumes=_volumes(settings, layout),
             addresses=layout.addresses if settings.disks == "given" else partial(bound_addresses, run_tool),
-            heartbeats=lambda: board.read(clock.monotonic_s()),
+            heartbeats=lambda: pulses.read(clock.monotonic_s()),
             upgrade=lambda: follower.report,
             preemption=lambda: preemption.told if preemption else None,
             packet_filter=_packet_filter(settings, layout),
@@ -134,7 +134,7 @@ def run(settings: AgentSettings, layout: AgentLayout, boot: BootData) -> None:
     threads = [(talk, talk_in_thread(talk, pause=leaving.wait)) for talk in talks]
     metrics = MetricsDuty(partial(_start_shipping, spool=layout.spools / "metrics"), clock)
     journal = Duty(partial(_start_journal, layout=layout, boot=boot), clock)
-    heartbeats = Duty(partial(_start_heartbeats, board=board), clock)
+    heartbeats = Duty(partial(_start_heartbeats, latest=pulses), clock)
     while not leaving.is_set() and not converger.is_down and not follower.is_ready:
         pause_s = converger.tick()
         metrics.follow(converger.measured)
@@ -251,11 +251,11 @@ def _start_journal(
     return start_journal(origin, topic, leaving=leaving, layout=layout, secrets=(boot.token.get_secret_value(),))
 
 
-def _start_heartbeats(wanted: Heartbeats, /, *, leaving: threading.Event, board: LatestPulses) -> threading.Thread:
+def _start_heartbeats(wanted: Heartbeats, /, *, leaving: threading.Event, latest: LatestPulses) -> threading.Thread:
     """librdkafka is loaded by an agent that looks at brokers, by no other."""
     from agent.heartbeats.start import start_heartbeats
 
-    return start_heartbeats(wanted, leaving=leaving, board=board)
+    return start_heartbeats(wanted, leaving=leaving, latest=latest)
 
 
 def _listen_to_signals(converger: AgentConverger, inbox: Inbox) -> threading.Event:

@@ -48,8 +48,8 @@ class Line(Protocol):
 class HeartbeatLoop:
     """`tick` does what is due and comes back within half a second or so. Call it from one thread."""
 
-    def __init__(self, wanted: Heartbeats, line: Line, now_s: Callable[[], float], board: LatestPulses) -> None:
-        self._line, self._now_s, self._board = line, now_s, board
+    def __init__(self, wanted: Heartbeats, line: Line, now_s: Callable[[], float], latest: LatestPulses) -> None:
+        self._line, self._now_s, self._latest = line, now_s, latest
         self._interval_s = wanted.interval_ms / 1000
         self._run = uuid.uuid4().hex[:12]
         self._pulses = {t.broker: BrokerPulse(t.broker, now_s=now_s()) for t in wanted.targets}
@@ -117,7 +117,7 @@ class HeartbeatLoop:
 
     def _tell(self) -> None:
         now_s = self._now_s()
-        self._board.put(tuple(self._pulses[b].report(now_s) for b in sorted(self._pulses)), now_s)
+        self._latest.put(tuple(self._pulses[b].report(now_s) for b in sorted(self._pulses)), now_s)
 
 
 def beat(beating: HeartbeatLoop, line: Line, *, leaving: threading.Event) -> None:

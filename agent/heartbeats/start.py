@@ -16,12 +16,12 @@ _ASK_S = 3.0
 _COMMON = {"log_level": 0, "reconnect.backoff.max.ms": 2000, "socket.connection.setup.timeout.ms": 5000}
 
 
-def start_heartbeats(wanted: Heartbeats, /, *, leaving: threading.Event, board: LatestPulses) -> threading.Thread:
+def start_heartbeats(wanted: Heartbeats, /, *, leaving: threading.Event, latest: LatestPulses) -> threading.Thread:
     """A daemon thread: neither the agent's passes nor its end wait for it. If it dies its traceback is in agent.out."""
 
     def run() -> None:
         line = KafkaLine(wanted.bootstrap, wanted.topic)
-        beat(HeartbeatLoop(wanted, line, time.monotonic, board), line, leaving=leaving)
+        beat(HeartbeatLoop(wanted, line, time.monotonic, latest), line, leaving=leaving)
 
     thread = threading.Thread(target=run, name="heartbeats", daemon=True)
     thread.start()

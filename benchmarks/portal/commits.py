@@ -57,14 +57,14 @@ def _house(folder: Path) -> House:
 
 def _sync(house: House, upstream: Upstream, folder: Path, stop: threading.Event) -> SourceSync:
     binding = GitBinding(name="teams", repository=str(upstream.bare))
-    board = SourceStatuses((binding,))
+    statuses = SourceStatuses((binding,))
     parts = SyncParts(
         store=house.store,
         commands=house.services.cluster.commands,
         fleet=house.converger,
         wake=house.woken.append,
         may_act=lambda: True,
-        board=board,
+        statuses=statuses,
         clock=lambda: house.now,
     )
     return SourceSync(

@@ -1,6 +1,6 @@
 """What one change is worth: how much the breaches of the goals shrink, exactly, before it is made.
 
-The innermost kernels take the arrays they read, not the board: numba counts the references of every array of a tuple
+The innermost kernels take the arrays they read, no tuple: numba counts the references of every array of a tuple
 at every call.
 """
 
@@ -22,9 +22,9 @@ FOLLOWER, LEADER, LEADERSHIP = cast(int, np.int64(0)), cast(int, np.int64(1)), c
 """What is shifted: a replica that follows, one that leads, leadership alone."""
 
 
-def breaches_of(board: Scoreboard) -> Floats:
+def breaches_of(scoreboard: Scoreboard) -> Floats:
     """float64[B, 8]: `breach` of every broker and figure."""
-    edges, load = board.edges, board.load
+    edges, load = scoreboard.edges, scoreboard.load
     scale = edges[:, :, SCALE]
     over = np.maximum(np.maximum(load - edges[:, :, HIGH], edges[:, :, LOW] - load), 0.0) * scale
     above = np.maximum(load - edges[:, :, CEILING], 0.0) * scale
@@ -124,17 +124,17 @@ def topic_shifted(band: Int64s, rack: Int64s, spread: Int64s, topic: int, b: int
 
 
 @part
-def racks_gained(board: Scoreboard, p: int, column: int, to: int) -> int:
+def racks_gained(scoreboard: Scoreboard, p: int, column: int, to: int) -> int:
     """Distinct racks of the list after replacing the replica in `column` by `to`, less those now: -1, 0 or 1."""
-    was, now = board.replicas[p, column], to
+    was, now = scoreboard.replicas[p, column], to
     lost, new = 1, 1
-    for i in range(board.replicas.shape[1]):
-        b = board.replicas[p, i]
+    for i in range(scoreboard.replicas.shape[1]):
+        b = scoreboard.replicas[p, i]
         if b == NO_BROKER or i == column:
             continue
-        if board.rack[b] == board.rack[was]:
+        if scoreboard.rack[b] == scoreboard.rack[was]:
             lost = 0
-        if board.rack[b] == board.rack[now]:
+        if scoreboard.rack[b] == scoreboard.rack[now]:
             new = 0
     return new - lost
 
@@ -149,88 +149,90 @@ def was_there(lists: Int64s, p: int, b: int) -> bool:
 
 
 @part
-def may_move(board: Scoreboard, p: int, column: int, to: int) -> bool:
+def may_move(scoreboard: Scoreboard, p: int, column: int, to: int) -> bool:
     """Whether this replica may go to `to`: another broker, no rack lost, and room for it whatever the order."""
-    if not board.movable[p] or not board.takes[to] or board.many[to] >= board.on.shape[1]:
+    if not scoreboard.movable[p] or not scoreboard.takes[to] or scoreboard.many[to] >= scoreboard.on.shape[1]:
         return False
-    if board.room[to] < board.size[p] and not was_there(board.before, p, to):
+    if scoreboard.room[to] < scoreboard.size[p] and not was_there(scoreboard.before, p, to):
         return False
-    return fits(board.replicas, board.rack, p, column, to)
+    return fits(scoreboard.replicas, scoreboard.rack, p, column, to)
 
 
 @part
-def move_gain(board: Scoreboard, p: int, column: int, to: int) -> float:
+def move_gain(scoreboard: Scoreboard, p: int, column: int, to: int) -> float:
     """How much the breaches shrink when this replica (leading or not) goes to `to`.
 
     ILLEGAL where it would lift `to` over a hard ceiling and relieve nobody who is over it.
     """
-    b = board.replicas[p, column]
-    what = LEADER if board.lead[p] == column else FOLLOWER
-    gain = shifted(board.weigh, board.edges, board.load, p, what, b, to)
-    if gain > ILLEGAL and board.topic_weight > 0:
-        gain += board.topic_weight * topic_shifted(board.topic_band, board.rack, board.spread, board.topic[p], b, to)
+    b = scoreboard.replicas[p, column]
+    what = LEADER if scoreboard.lead[p] == column else FOLLOWER
+    gain = shifted(scoreboard.weigh, scoreboard.edges, scoreboard.load, p, what, b, to)
+    if gain > ILLEGAL and scoreboard.topic_weight > 0:
+        gain += scoreboard.topic_weight * topic_shifted(
+            scoreboard.topic_band, scoreboard.rack, scoreboard.spread, scoreboard.topic[p], b, to
+        )
     return gain
 
 
 @part
-def turn_gain(board: Scoreboard, p: int, column: int) -> float:
+def turn_gain(scoreboard: Scoreboard, p: int, column: int) -> float:
     """How much the breaches shrink when the replica in `column` leads instead; ILLEGAL where it cannot."""
-    lead = board.lead[p]
-    if lead < 0 or lead == column or not board.turnable[p]:
+    lead = scoreboard.lead[p]
+    if lead < 0 or lead == column or not scoreboard.turnable[p]:
         return ILLEGAL
-    b, to = board.replicas[p, lead], board.replicas[p, column]
-    if to == NO_BROKER or not board.able[p, column] or not board.takes[to]:
+    b, to = scoreboard.replicas[p, lead], scoreboard.replicas[p, column]
+    if to == NO_BROKER or not scoreboard.able[p, column] or not scoreboard.takes[to]:
         return ILLEGAL
-    return shifted(board.weigh, board.edges, board.load, p, LEADERSHIP, b, to)
+    return shifted(scoreboard.weigh, scoreboard.edges, scoreboard.load, p, LEADERSHIP, b, to)
 
 
 @part
-def move(board: Scoreboard, p: int, column: int, to: int) -> None:
+def move(scoreboard: Scoreboard, p: int, column: int, to: int) -> None:
     """Make the change. The copy counts on the target's disk at once and on the old one's until the end."""
-    width = board.replicas.shape[1]
-    b = board.replicas[p, column]
-    leads = board.lead[p] == column
-    for figure in range(board.load.shape[1]):
-        amount = board.weigh[p, FOLLOWING, figure]
+    width = scoreboard.replicas.shape[1]
+    b = scoreboard.replicas[p, column]
+    leads = scoreboard.lead[p] == column
+    for figure in range(scoreboard.load.shape[1]):
+        amount = scoreboard.weigh[p, FOLLOWING, figure]
         if leads:
-            amount += board.weigh[p, LEADING, figure]
-        board.load[b, figure] -= amount
-        board.load[to, figure] += amount
-    if not was_there(board.before, p, to):
-        board.room[to] -= board.size[p]
-    if not was_there(board.before, p, b):
-        board.room[b] += board.size[p]
-    t = board.topic[p]
-    board.spread[t, b] -= 1
-    board.spread[t, to] += 1
-    board.many[b] -= 1
-    last = board.on[b, board.many[b]]
-    board.on[b, board.place[p, column]] = last
-    board.place[last // width, last % width] = board.place[p, column]
-    board.on[to, board.many[to]] = p * width + column
-    board.place[p, column] = board.many[to]
-    board.many[to] += 1
-    board.replicas[p, column] = to
-    board.able[p, column] = True
+            amount += scoreboard.weigh[p, LEADING, figure]
+        scoreboard.load[b, figure] -= amount
+        scoreboard.load[to, figure] += amount
+    if not was_there(scoreboard.before, p, to):
+        scoreboard.room[to] -= scoreboard.size[p]
+    if not was_there(scoreboard.before, p, b):
+        scoreboard.room[b] += scoreboard.size[p]
+    t = scoreboard.topic[p]
+    scoreboard.spread[t, b] -= 1
+    scoreboard.spread[t, to] += 1
+    scoreboard.many[b] -= 1
+    last = scoreboard.on[b, scoreboard.many[b]]
+    scoreboard.on[b, scoreboard.place[p, column]] = last
+    scoreboard.place[last // width, last % width] = scoreboard.place[p, column]
+    scoreboard.on[to, scoreboard.many[to]] = p * width + column
+    scoreboard.place[p, column] = scoreboard.many[to]
+    scoreboard.many[to] += 1
+    scoreboard.replicas[p, column] = to
+    scoreboard.able[p, column] = True
 
 
 @part
-def turn(board: Scoreboard, p: int, column: int) -> None:
+def turn(scoreboard: Scoreboard, p: int, column: int) -> None:
     """The replica in `column` leads from now on."""
-    b, to = board.replicas[p, board.lead[p]], board.replicas[p, column]
-    for figure in range(board.load.shape[1]):
-        amount = board.weigh[p, LEADING, figure]
-        board.load[b, figure] -= amount
-        board.load[to, figure] += amount
-    board.lead[p] = column
+    b, to = scoreboard.replicas[p, scoreboard.lead[p]], scoreboard.replicas[p, column]
+    for figure in range(scoreboard.load.shape[1]):
+        amount = scoreboard.weigh[p, LEADING, figure]
+        scoreboard.load[b, figure] -= amount
+        scoreboard.load[to, figure] += amount
+    scoreboard.lead[p] = column
 
 
 @part
-def bytes_more(board: Scoreboard, p: int, column: int, to: int) -> float:
+def bytes_more(scoreboard: Scoreboard, p: int, column: int, to: int) -> float:
     """Bytes the move adds to the plan: 0 for a replica that is moved anyway, less when it goes home."""
     more = 0.0
-    if not was_there(board.before, p, to):
-        more += board.size[p]
-    if not was_there(board.before, p, board.replicas[p, column]):
-        more -= board.size[p]
+    if not was_there(scoreboard.before, p, to):
+        more += scoreboard.size[p]
+    if not was_there(scoreboard.before, p, scoreboard.replicas[p, column]):
+        more -= scoreboard.size[p]
     return more

@@ -1,5 +1,5 @@
 """The two doors of this package to numba. Every kernel works in arrays it is handed and makes none, so none counts
-references: with a board of twenty arrays that is most of what would be compiled, and of what a call costs.
+references: with a scoreboard of twenty arrays that is most of what would be compiled, and of what a call costs.
 
 The search is steered by Python and numpy; only what is tried for every replica is compiled. numba compiles whatever a
 kernel calls once more into each of its callers, so chains of calls are kept short.

@@ -9,67 +9,74 @@ from planner.balance.scoreboard import Scoreboard
 from planner.drain.model.state import NO_BROKER, Int64s
 
 
-def mend_topics(board: Scoreboard, base: float, by_topic: Int64s, begin: Int64s) -> int:
+def mend_topics(scoreboard: Scoreboard, base: float, by_topic: Int64s, begin: Int64s) -> int:
     """Bring topics into their band, one at a time, by the moves that mend most per byte; how many were made.
 
     `by_topic`: rows sorted by topic, `begin`: int64[T + 1] where each topic starts there.
     """
-    made, columns = 0, np.arange(board.replicas.shape[1])
-    if board.topic_weight == 0.0:
+    made, columns = 0, np.arange(scoreboard.replicas.shape[1])
+    if scoreboard.topic_weight == 0.0:
         return 0
-    racks = board.rack[board.takes]
-    low, high = board.topic_band[:, racks, 0], board.topic_band[:, racks, 1]
+    racks = scoreboard.rack[scoreboard.takes]
+    low, high = scoreboard.topic_band[:, racks, 0], scoreboard.topic_band[:, racks, 1]
     for t in range(len(begin) - 1):
         codes = (by_topic[begin[t] : begin[t + 1], None] * columns.size + columns).ravel()
         while True:
-            count = board.spread[t, board.takes]
-            if ((count >= low[t]) & (count <= high[t])).all() or not best_moved(board, codes, base, TOPICS):
+            count = scoreboard.spread[t, scoreboard.takes]
+            if ((count >= low[t]) & (count <= high[t])).all() or not best_moved(scoreboard, codes, base, TOPICS):
                 break
             made += 1
     return made
 
 
 @kernel
-def take_back(board: Scoreboard, order: Int64s, wanted_racks: Int64s, first: Int64s) -> int:
+def take_back(scoreboard: Scoreboard, order: Int64s, wanted_racks: Int64s, first: Int64s) -> int:
     """Undo what turned out not to be needed: moves (rows in `order`, largest log first), then changes of leader.
 
     `first`: int64[P], the broker that led at the start.
     """
-    undone, width = 0, board.replicas.shape[1]
+    undone, width = 0, scoreboard.replicas.shape[1]
     for p in order:
         for i in range(width):
-            b = board.replicas[p, i]
-            if b == NO_BROKER or was_there(board.before, p, b):
+            b = scoreboard.replicas[p, i]
+            if b == NO_BROKER or was_there(scoreboard.before, p, b):
                 continue
             for k in range(width):
-                home = board.before[p, k]
-                if home == NO_BROKER or was_there(board.replicas, p, home) or board.many[home] >= board.on.shape[1]:
+                home = scoreboard.before[p, k]
+                if (
+                    home == NO_BROKER
+                    or was_there(scoreboard.replicas, p, home)
+                    or scoreboard.many[home] >= scoreboard.on.shape[1]
+                ):
                     continue
-                spans = _racks(board, p) + racks_gained(board, p, i, home)
-                kept = spans >= wanted_racks[p] or racks_gained(board, p, i, home) >= 0
-                if kept and move_gain(board, p, i, home) > -1e-15:
-                    move(board, p, i, home)
+                spans = _racks(scoreboard, p) + racks_gained(scoreboard, p, i, home)
+                kept = spans >= wanted_racks[p] or racks_gained(scoreboard, p, i, home) >= 0
+                if kept and move_gain(scoreboard, p, i, home) > -1e-15:
+                    move(scoreboard, p, i, home)
                     undone += 1
                     break
-    for p in range(board.lead.shape[0]):
-        if board.lead[p] >= 0 and board.replicas[p, board.lead[p]] != first[p]:
+    for p in range(scoreboard.lead.shape[0]):
+        if scoreboard.lead[p] >= 0 and scoreboard.replicas[p, scoreboard.lead[p]] != first[p]:
             for i in range(width):
-                if board.replicas[p, i] == first[p] and turn_gain(board, p, i) > -1e-15:
-                    turn(board, p, i)
+                if scoreboard.replicas[p, i] == first[p] and turn_gain(scoreboard, p, i) > -1e-15:
+                    turn(scoreboard, p, i)
                     break
     return undone
 
 
 @part
-def _racks(board: Scoreboard, p: int) -> int:
+def _racks(scoreboard: Scoreboard, p: int) -> int:
     found = 0
-    for i in range(board.replicas.shape[1]):
-        b = board.replicas[p, i]
+    for i in range(scoreboard.replicas.shape[1]):
+        b = scoreboard.replicas[p, i]
         if b == NO_BROKER:
             continue
         new = 1
         for j in range(i):
-            if board.replicas[p, j] != NO_BROKER and board.rack[board.replicas[p, j]] == board.rack[b]:
+            if (
+                scoreboard.replicas[p, j] != NO_BROKER
+                and scoreboard.rack[scoreboard.replicas[p, j]] == scoreboard.rack[b]
+            ):
                 new = 0
         found += new
     return found

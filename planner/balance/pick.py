@@ -23,90 +23,92 @@ TOPICS, RACKS = cast(int, np.int64(0)), cast(int, np.int64(1))
 """What a move must mend: its topic's band, or the racks of its list (whatever the price)."""
 
 
-def racks_mended(board: Scoreboard, order: Int64s, short: Int64s) -> int:
+def racks_mended(scoreboard: Scoreboard, order: Int64s, short: Int64s) -> int:
     """Spread lists of `order` by `short[p]` more racks, or until no target is left; how many moves it took."""
-    made, columns = 0, np.arange(board.replicas.shape[1])
+    made, columns = 0, np.arange(scoreboard.replicas.shape[1])
     for p in order.tolist():
         for _ in range(int(short[p])):
-            if not best_moved(board, p * columns.size + columns, 0.0, RACKS):
+            if not best_moved(scoreboard, p * columns.size + columns, 0.0, RACKS):
                 break
             made += 1
     return made
 
 
 @kernel
-def best_moved(board: Scoreboard, codes: Int64s, base: float, wanted: int) -> bool:
+def best_moved(scoreboard: Scoreboard, codes: Int64s, base: float, wanted: int) -> bool:
     """Make the best move per byte among these replicas; false where none helps. `wanted`: TOPICS or RACKS."""
-    width, brokers = board.replicas.shape[1], board.load.shape[0]
+    width, brokers = scoreboard.replicas.shape[1], scoreboard.load.shape[0]
     chosen, to, best = NONE, NONE, ILLEGAL if wanted == RACKS else 0.0
     for n in range(codes.shape[0]):
         p, column = codes[n] // width, codes[n] % width
-        donor = board.replicas[p, column]
-        if donor == NO_BROKER or not board.movable[p]:
+        donor = scoreboard.replicas[p, column]
+        if donor == NO_BROKER or not scoreboard.movable[p]:
             continue
         for c in range(brokers):
-            if wanted == TOPICS and not _evens(board.topic_band, board.rack, board.spread, board.topic[p], donor, c):
+            if wanted == TOPICS and not _evens(
+                scoreboard.topic_band, scoreboard.rack, scoreboard.spread, scoreboard.topic[p], donor, c
+            ):
                 continue
-            if wanted == RACKS and racks_gained(board, p, column, c) <= 0:
+            if wanted == RACKS and racks_gained(scoreboard, p, column, c) <= 0:
                 continue
-            if not may_move(board, p, column, c):
+            if not may_move(scoreboard, p, column, c):
                 continue
-            worth = move_gain(board, p, column, c) if wanted == RACKS else _worth(board, p, column, c, base)
+            worth = move_gain(scoreboard, p, column, c) if wanted == RACKS else _worth(scoreboard, p, column, c, base)
             if worth > best:
                 chosen, to, best = codes[n], c, worth
     if chosen == NO_BROKER:
         return False
-    move(board, chosen // width, chosen % width, to)
+    move(scoreboard, chosen // width, chosen % width, to)
     return True
 
 
-def best_made(board: Scoreboard, codes: Int64s, b: int, base: float, keeping: float) -> bool:
+def best_made(scoreboard: Scoreboard, codes: Int64s, b: int, base: float, keeping: float) -> bool:
     """Make the best moves per byte of these replicas out of or into b, each while it is still worth `keeping` of the
     best; false where none helps.
     """
     to, worth = np.full(codes.size, NO_BROKER, dtype=np.int64), np.zeros(codes.size)
-    valued(board, codes, b, base, to, worth)
+    valued(scoreboard, codes, b, base, to, worth)
     first = float(worth.max(initial=0.0))
     good = np.flatnonzero((worth > 0.0) & (worth >= keeping * first))
     best = good[np.argsort(-worth[good], kind="stable")]
-    made_in_turn(board, codes[best], to[best], b, base, keeping * first)
+    made_in_turn(scoreboard, codes[best], to[best], b, base, keeping * first)
     return first > 0.0
 
 
 @kernel
-def valued(board: Scoreboard, codes: Int64s, b: int, base: float, to: Int64s, worth: Floats) -> None:
+def valued(scoreboard: Scoreboard, codes: Int64s, b: int, base: float, to: Int64s, worth: Floats) -> None:
     """Write the best target of each replica and what that move is worth; 0 stays where none helps."""
-    width, brokers = board.replicas.shape[1], board.load.shape[0]
+    width, brokers = scoreboard.replicas.shape[1], scoreboard.load.shape[0]
     for n in range(codes.shape[0]):
         p, column = codes[n] // width, codes[n] % width
-        leaves = board.replicas[p, column] == b
+        leaves = scoreboard.replicas[p, column] == b
         for c in range(0 if leaves else b, brokers if leaves else b + 1):
-            value = _worth(board, p, column, c, base)
+            value = _worth(scoreboard, p, column, c, base)
             if value > worth[n]:
                 worth[n], to[n] = value, c
 
 
 @kernel
-def made_in_turn(board: Scoreboard, codes: Int64s, to: Int64s, b: int, base: float, least: float) -> None:
+def made_in_turn(scoreboard: Scoreboard, codes: Int64s, to: Int64s, b: int, base: float, least: float) -> None:
     """Make each move that is still worth `least` in its turn, until b is mended."""
-    width = board.replicas.shape[1]
+    width = scoreboard.replicas.shape[1]
     for n in range(codes.shape[0]):
-        if breaches(board.edges, board.load, b) <= ENOUGH:
+        if breaches(scoreboard.edges, scoreboard.load, b) <= ENOUGH:
             break
         p, column = codes[n] // width, codes[n] % width
-        if _worth(board, p, column, to[n], base) >= least:
-            move(board, p, column, to[n])
+        if _worth(scoreboard, p, column, to[n], base) >= least:
+            move(scoreboard, p, column, to[n])
 
 
 @part
-def _worth(board: Scoreboard, p: int, column: int, to: int, base: float) -> float:
+def _worth(scoreboard: Scoreboard, p: int, column: int, to: int, base: float) -> float:
     """What this move mends for each byte it adds; 0 where it may not be or does not help."""
-    if not may_move(board, p, column, to):
+    if not may_move(scoreboard, p, column, to):
         return 0.0
-    gain = move_gain(board, p, column, to)
+    gain = move_gain(scoreboard, p, column, to)
     if gain <= ENOUGH:
         return 0.0
-    worth: float = gain / (base + max(bytes_more(board, p, column, to), 0.0))
+    worth: float = gain / (base + max(bytes_more(scoreboard, p, column, to), 0.0))
     return worth
 
 

@@ -69,8 +69,8 @@ def _planned(
     total = borne(loads, parts.replicas, first)
     limits = limits_of(state, loads, goals, total)
     apart = np.isin(parts.topic, [i for i, topic in enumerate(parts.topics) if topic in excluded])
-    board = settled(state, loads, limits, takes=takes, excluded=apart)
-    lists = lists_after(board, first)
+    scoreboard = settled(state, loads, limits, takes=takes, excluded=apart)
+    lists = lists_after(scoreboard, first)
     answer = Balanced(
         schedule=schedule_of(state, *changed(state, lists), assumptions=loads.assumptions),
         goals=reports(
@@ -81,7 +81,7 @@ def _planned(
         bytes_moved=bytes_moved(state, lists),
         bytes_bound=least_bytes(state, loads, limits, total, only=takes if grows else None),
         leader_changes=int((_leaders(state, lists) != parts.leader).sum()),
-        left=_left(board.movable | apart),
+        left=_left(scoreboard.movable | apart),
     )  # fmt: skip
     missed = [goal for goal in answer.goals if goal.hard and not goal.met]
     if not missed or grows:

@@ -61,7 +61,7 @@ class Scoreboard(NamedTuple):
     room: Floats
 
 
-def board_of(
+def scoreboard_of(
     state: ClusterState, loads: Loads, limits: BalanceLimits, *, hard_weight: float, takes: Bools, excluded: Bools
 ) -> Scoreboard:
     """The cluster as it is. `excluded`: bool[P], partitions that are not to be touched."""

@@ -33,23 +33,23 @@ EVALUATIONS_OF_A_REPLICA = 20
 FIRST_LED = int(Figure.NIC_OUT)
 
 
-def improve(board: Scoreboard, base: float, most_steps: int) -> bool:
-    """Change the board until no broker is out of band or nothing helps; false when it was given up before that.
+def improve(scoreboard: Scoreboard, base: float, most_steps: int) -> bool:
+    """Change the scoreboard until no broker is out of band or nothing helps; false when it was given up before that.
 
     `base`: bytes added to every move's price, so that bytes count but a crowd of tiny moves is not free.
     A broker no wide visit could help is tired: it is asked again when nobody else can be helped.
     """
-    stuck = np.zeros(len(board.load), dtype=np.bool_)
+    stuck = np.zeros(len(scoreboard.load), dtype=np.bool_)
     tired, changed = stuck.copy(), False
     steps, wide, evaluations = 0, False, 0
     while steps < most_steps:
-        broken = breaches_of(board)
+        broken = breaches_of(scoreboard)
         total = broken.sum(axis=1)
         worst = np.where(stuck | tired if wide else stuck, 0.0, total)
         b = int(worst.argmax())
         if worst[b] > ENOUGH:
-            evaluations += _evaluations_of_a_wide_visit(board) if wide else 0
-            if not _mended(board, b, broken, base, wide):
+            evaluations += _evaluations_of_a_wide_visit(scoreboard) if wide else 0
+            if not _mended(scoreboard, b, broken, base, wide):
                 stuck[b], tired[b] = True, tired[b] or wide
                 continue
             if not wide:
@@ -62,15 +62,15 @@ def improve(board: Scoreboard, base: float, most_steps: int) -> bool:
             return False
         else:
             trading = (total > ENOUGH) & (broken[:, FIRST_LED:].sum(axis=1) > ENOUGH)
-            evaluations += _evaluations_of_a_trade(board, trading)
-            if trade_leadership(board, trading):
+            evaluations += _evaluations_of_a_trade(scoreboard, trading)
+            if trade_leadership(scoreboard, trading):
                 steps += 1
                 stuck[:] = False
                 continue
             if wide and changed:
                 stuck[:], tired[:], changed = False, False, False
                 continue
-            if wide and not exchange(board, total > ENOUGH):
+            if wide and not exchange(scoreboard, total > ENOUGH):
                 return True
         steps += 1
         wide = not wide
@@ -78,64 +78,64 @@ def improve(board: Scoreboard, base: float, most_steps: int) -> bool:
     return False
 
 
-def _evaluations_of_a_wide_visit(board: Scoreboard) -> int:
-    return EVALUATIONS_OF_A_REPLICA * int(board.many.sum())
+def _evaluations_of_a_wide_visit(scoreboard: Scoreboard) -> int:
+    return EVALUATIONS_OF_A_REPLICA * int(scoreboard.many.sum())
 
 
-def _evaluations_of_a_trade(board: Scoreboard, stuck: Bools) -> int:
+def _evaluations_of_a_trade(scoreboard: Scoreboard, stuck: Bools) -> int:
     """Each partition it leads against each it holds."""
-    return int((board.many[stuck].astype(np.int64) ** 2).sum())
+    return int((scoreboard.many[stuck].astype(np.int64) ** 2).sum())
 
 
-def _mended(board: Scoreboard, b: int, broken: Floats, base: float, wide: bool) -> bool:
+def _mended(scoreboard: Scoreboard, b: int, broken: Floats, base: float, wide: bool) -> bool:
     """One visit of broker b: whatever mends the larger part of its breach first."""
     led, total = float(broken[b, FIRST_LED:].sum()), float(broken[b].sum())
-    if led > ENOUGH and 2 * led >= total and turn_at(board, b, WORTH_A_TURN * led):
+    if led > ENOUGH and 2 * led >= total and turn_at(scoreboard, b, WORTH_A_TURN * led):
         return True
-    return move_at(board, b, broken, base, wide) or (led > ENOUGH and turn_at(board, b, 0.0))
+    return move_at(scoreboard, b, broken, base, wide) or (led > ENOUGH and turn_at(scoreboard, b, 0.0))
 
 
-def turn_at(board: Scoreboard, b: int, least: float) -> bool:
+def turn_at(scoreboard: Scoreboard, b: int, least: float) -> bool:
     """Changes of leader that concern broker b and mend at least this much: the best, and all nearly as good."""
-    return bool(turned(board, b, max(ENOUGH, least), KEEPING))
+    return bool(turned(scoreboard, b, max(ENOUGH, least), KEEPING))
 
 
-def move_at(board: Scoreboard, b: int, broken: Floats, base: float, wide: bool) -> bool:
+def move_at(scoreboard: Scoreboard, b: int, broken: Floats, base: float, wide: bool) -> bool:
     """The best moves out of or into broker b per byte, if any help. `wide`: every replica and target is looked at."""
     if wide:
-        return best_made(board, codes_near(board, b), b, base, KEEPING)
-    high = board.load[b] > board.edges[b, :, HIGH]
+        return best_made(scoreboard, codes_near(scoreboard, b), b, base, KEEPING)
+    high = scoreboard.load[b] > scoreboard.edges[b, :, HIGH]
     over, under = float(broken[b, high].sum()), float(broken[b, ~high].sum())
     if over >= under:
-        return _give(board, b, base) or (under > ENOUGH and _take(board, b, base))
-    return _take(board, b, base) or (over > ENOUGH and _give(board, b, base))
+        return _give(scoreboard, b, base) or (under > ENOUGH and _take(scoreboard, b, base))
+    return _take(scoreboard, b, base) or (over > ENOUGH and _give(scoreboard, b, base))
 
 
-def codes_near(board: Scoreboard, b: int) -> Int64s:
+def codes_near(scoreboard: Scoreboard, b: int) -> Int64s:
     """Replicas that could leave b or, where it takes any, come to it."""
-    if not board.takes[b]:
-        return board.on[b, : board.many[b]].copy()
-    return board.on[np.arange(board.on.shape[1]) < board.many[:, None]]
+    if not scoreboard.takes[b]:
+        return scoreboard.on[b, : scoreboard.many[b]].copy()
+    return scoreboard.on[np.arange(scoreboard.on.shape[1]) < scoreboard.many[:, None]]
 
 
-def _give(board: Scoreboard, b: int, base: float) -> bool:
-    return bool(given(board, b, base, np.full(SHORT, NO_BROKER, dtype=np.int64), np.zeros(SHORT)))
+def _give(scoreboard: Scoreboard, b: int, base: float) -> bool:
+    return bool(given(scoreboard, b, base, np.full(SHORT, NO_BROKER, dtype=np.int64), np.zeros(SHORT)))
 
 
-def _take(board: Scoreboard, b: int, base: float) -> bool:
-    if not board.takes[b]:
+def _take(scoreboard: Scoreboard, b: int, base: float) -> bool:
+    if not scoreboard.takes[b]:
         return False
-    asked = _donors(board, b)
-    near = asked[board.rack[asked] == board.rack[b]][:DONORS]
+    asked = _donors(scoreboard, b)
+    near = asked[scoreboard.rack[asked] == scoreboard.rack[b]][:DONORS]
     donors = np.concatenate([near, asked[~np.isin(asked, near)][:DONORS]])
-    return bool(taken(board, b, base, donors, np.full(SHORT, NO_BROKER, dtype=np.int64), np.zeros(SHORT)))
+    return bool(taken(scoreboard, b, base, donors, np.full(SHORT, NO_BROKER, dtype=np.int64), np.zeros(SHORT)))
 
 
-def _donors(board: Scoreboard, to: int) -> Int64s:
+def _donors(scoreboard: Scoreboard, to: int) -> Int64s:
     """Everyone else, who has most of what `to` lacks first."""
-    scale = board.edges[:, :, SCALE]
-    lack = np.maximum(board.edges[to, :, LOW] - board.load[to], 0.0) * scale[to]
-    score = (board.load * scale) @ lack + breaches_of(board).sum(axis=1)
+    scale = scoreboard.edges[:, :, SCALE]
+    lack = np.maximum(scoreboard.edges[to, :, LOW] - scoreboard.load[to], 0.0) * scale[to]
+    score = (scoreboard.load * scale) @ lack + breaches_of(scoreboard).sum(axis=1)
     order: Int64s = np.argsort(-score, kind="stable").astype(np.int64)
     others: Int64s = order[order != to]
     return others

@@ -33,11 +33,11 @@ EVEN = 1e-3
 
 
 @kernel
-def turned(board: Scoreboard, b: int, least: float, keeping: float) -> bool:
+def turned(scoreboard: Scoreboard, b: int, least: float, keeping: float) -> bool:
     """Make the changes of leader that concern broker b and mend more than `least`: all worth `keeping` of the best."""
     best = least
     for making in range(2):
-        found = _turns(board, b, best, making == 1)
+        found = _turns(scoreboard, b, best, making == 1)
         if found == 0.0:
             return making == 1
         best = max(least, keeping * found)
@@ -45,13 +45,19 @@ def turned(board: Scoreboard, b: int, least: float, keeping: float) -> bool:
 
 
 @part
-def _turns(board: Scoreboard, b: int, least: float, make: bool) -> float:
+def _turns(scoreboard: Scoreboard, b: int, least: float, make: bool) -> float:
     """The largest gain above `least`; when they are made, each that is above it in its turn."""
-    width, best = board.replicas.shape[1], 0.0
-    weigh, edges, load, replicas, lead = board.weigh, board.edges, board.load, board.replicas, board.lead
-    able, takes, turnable = board.able, board.takes, board.turnable
-    for n in range(board.many[b]):
-        p, column = board.on[b, n] // width, board.on[b, n] % width
+    width, best = scoreboard.replicas.shape[1], 0.0
+    weigh, edges, load, replicas, lead = (
+        scoreboard.weigh,
+        scoreboard.edges,
+        scoreboard.load,
+        scoreboard.replicas,
+        scoreboard.lead,
+    )
+    able, takes, turnable = scoreboard.able, scoreboard.takes, scoreboard.turnable
+    for n in range(scoreboard.many[b]):
+        p, column = scoreboard.on[b, n] // width, scoreboard.on[b, n] % width
         if not turnable[p] or lead[p] < 0:
             continue
         for other in range(width):
@@ -63,40 +69,52 @@ def _turns(board: Scoreboard, b: int, least: float, make: bool) -> float:
                 if gain > least:
                     best = max(best, gain)
                     if make:
-                        turn(board, p, other)
+                        turn(scoreboard, p, other)
     return best
 
 
 @kernel
-def given(board: Scoreboard, b: int, base: float, codes: Int64s, worth: Floats) -> bool:
+def given(scoreboard: Scoreboard, b: int, base: float, codes: Int64s, worth: Floats) -> bool:
     """Move replicas off b: those that relieve it most per byte, each to the target where that mends most.
 
     `codes`: int64[SHORT] of NO_BROKER and `worth`: float64[SHORT] of 0, to work in.
     """
-    _shortlist(board, b, b, base, -1.0, codes, worth)
-    width, first = board.replicas.shape[1], 0.0
+    _shortlist(scoreboard, b, b, base, -1.0, codes, worth)
+    width, first = scoreboard.replicas.shape[1], 0.0
     for n in range(SHORT):
-        if codes[n] == NO_BROKER or breaches(board.edges, board.load, b) <= ENOUGH:
+        if codes[n] == NO_BROKER or breaches(scoreboard.edges, scoreboard.load, b) <= ENOUGH:
             break
         p, column = codes[n] // width, codes[n] % width
-        price = base + _price(board, p, b)
-        to, gain = _best_target(board, p, column, max(ENOUGH, KEEPING * first * price))
+        price = base + _price(scoreboard, p, b)
+        to, gain = _best_target(scoreboard, p, column, max(ENOUGH, KEEPING * first * price))
         if to != NO_BROKER:
-            move(board, p, column, to)
+            move(scoreboard, p, column, to)
             first = max(first, gain / price)
     return first > 0.0
 
 
 @part
-def _best_target(board: Scoreboard, p: int, column: int, least: float) -> tuple[int, float]:
+def _best_target(scoreboard: Scoreboard, p: int, column: int, least: float) -> tuple[int, float]:
     """Where this replica mends most, above `least`; the emptier of equals."""
-    replicas, rack, before, takes, room = board.replicas, board.rack, board.before, board.takes, board.room
-    weigh, edges, load, spread, band = board.weigh, board.edges, board.load, board.spread, board.topic_band
-    b, t, size, topics = replicas[p, column], board.topic[p], board.size[p], board.topic_weight
-    what = LEADER if board.lead[p] == column else FOLLOWER
+    replicas, rack, before, takes, room = (
+        scoreboard.replicas,
+        scoreboard.rack,
+        scoreboard.before,
+        scoreboard.takes,
+        scoreboard.room,
+    )
+    weigh, edges, load, spread, band = (
+        scoreboard.weigh,
+        scoreboard.edges,
+        scoreboard.load,
+        scoreboard.spread,
+        scoreboard.topic_band,
+    )
+    b, t, size, topics = replicas[p, column], scoreboard.topic[p], scoreboard.size[p], scoreboard.topic_weight
+    what = LEADER if scoreboard.lead[p] == column else FOLLOWER
     to, best = NONE, least
     for c in range(load.shape[0]):
-        if not takes[c] or board.many[c] >= board.on.shape[1] or not fits(replicas, rack, p, column, c):
+        if not takes[c] or scoreboard.many[c] >= scoreboard.on.shape[1] or not fits(replicas, rack, p, column, c):
             continue
         if room[c] < size and not was_there(before, p, c):
             continue
@@ -112,41 +130,43 @@ def _best_target(board: Scoreboard, p: int, column: int, least: float) -> tuple[
 
 
 @kernel
-def taken(board: Scoreboard, b: int, base: float, donors: Int64s, codes: Int64s, worth: Floats) -> bool:
+def taken(scoreboard: Scoreboard, b: int, base: float, donors: Int64s, codes: Int64s, worth: Floats) -> bool:
     """Move replicas onto b from `donors`; `codes`, `worth` as `given`."""
     for n in range(donors.shape[0]):
-        _shortlist(board, donors[n], b, base, 1.0, codes, worth)
-    width, first = board.replicas.shape[1], 0.0
+        _shortlist(scoreboard, donors[n], b, base, 1.0, codes, worth)
+    width, first = scoreboard.replicas.shape[1], 0.0
     for n in range(SHORT):
-        if codes[n] == NO_BROKER or breaches(board.edges, board.load, b) <= ENOUGH:
+        if codes[n] == NO_BROKER or breaches(scoreboard.edges, scoreboard.load, b) <= ENOUGH:
             break
         p, column = codes[n] // width, codes[n] % width
-        price = base + _price(board, p, board.replicas[p, column])
-        if may_move(board, p, column, b):
-            gain = move_gain(board, p, column, b)
+        price = base + _price(scoreboard, p, scoreboard.replicas[p, column])
+        if may_move(scoreboard, p, column, b):
+            gain = move_gain(scoreboard, p, column, b)
             if gain > max(ENOUGH, KEEPING * first * price):
-                move(board, p, column, b)
+                move(scoreboard, p, column, b)
                 first = max(first, gain / price)
     return first > 0.0
 
 
 @part
-def _shortlist(board: Scoreboard, donor: int, b: int, base: float, sign: float, codes: Int64s, worth: Floats) -> None:
+def _shortlist(
+    scoreboard: Scoreboard, donor: int, b: int, base: float, sign: float, codes: Int64s, worth: Floats
+) -> None:
     """Enter the donor's replicas by what b alone wins per byte; `codes` and `worth` (descending) are kept sorted."""
-    width = board.replicas.shape[1]
+    width = scoreboard.replicas.shape[1]
     weigh, edges, load, before, lead, movable = (
-        board.weigh, board.edges, board.load, board.before, board.lead, board.movable,
+        scoreboard.weigh, scoreboard.edges, scoreboard.load, scoreboard.before, scoreboard.lead, scoreboard.movable,
     )  # fmt: skip
-    for n in range(board.many[donor]):
-        code = board.on[donor, n]
+    for n in range(scoreboard.many[donor]):
+        code = scoreboard.on[donor, n]
         p, column = code // width, code % width
         if not movable[p]:
             continue
-        price = base + (board.size[p] if was_there(before, p, donor) else 0.0)
+        price = base + (scoreboard.size[p] if was_there(before, p, donor) else 0.0)
         value = alone(weigh, edges, load, p, LEADER if lead[p] == column else FOLLOWER, b, sign) / price
         if value <= worth[SHORT - 1]:
             continue
-        if sign > 0 and not may_move(board, p, column, b):
+        if sign > 0 and not may_move(scoreboard, p, column, b):
             continue
         at = SHORT - 1
         while at > 0 and worth[at - 1] < value:
@@ -156,9 +176,9 @@ def _shortlist(board: Scoreboard, donor: int, b: int, base: float, sign: float, 
 
 
 @part
-def _price(board: Scoreboard, p: int, b: int) -> float:
+def _price(scoreboard: Scoreboard, p: int, b: int) -> float:
     """Bytes that taking the replica off b adds to the plan: none when it was brought there by the plan."""
-    return board.size[p] if was_there(board.before, p, b) else 0.0
+    return scoreboard.size[p] if was_there(scoreboard.before, p, b) else 0.0
 
 
 @part

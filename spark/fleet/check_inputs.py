@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 MAY_RECEIVE = ("active", "new")
 
 
-def board_of(snapshot: "Snapshot", plans: "DataFrame", moves: "DataFrame") -> "DataFrame":
+def brokers_of(snapshot: "Snapshot", plans: "DataFrame", moves: "DataFrame") -> "DataFrame":
     """A row per broker of a planned cluster: what it holds now and what the plan lets it do.
 
     `used_bytes`, `held` (replicas) and `first` (partitions that list it first) are now; `changed` of those have another

@@ -16,13 +16,13 @@ _SAME = 1e-9
 """Relative; the same sums in another order."""
 
 
-def plan_violations(plans: "DataFrame", moves: "DataFrame", board: "DataFrame") -> "DataFrame":
-    """`plans_of`, MOVES and `board_of` in; VIOLATIONS out."""
+def plan_violations(plans: "DataFrame", moves: "DataFrame", brokers: "DataFrame") -> "DataFrame":
+    """`plans_of`, MOVES and `brokers_of` in; VIOLATIONS out."""
     return (
         _twice(moves)
-        .unionByName(_left_behind(board))
+        .unionByName(_left_behind(brokers))
         .unionByName(_lists(plans, moves))
-        .unionByName(_figures(plans, moves, board))
+        .unionByName(_figures(plans, moves, brokers))
     )
 
 

@@ -25,12 +25,12 @@ DISK, TAKING, GIVING, TAKEN, GIVEN = range(len(RULES))
 """Numbers until something is found: millions of events are sorted by them."""
 
 
-def running_violations(moves: "DataFrame", board: "DataFrame", clusters: "DataFrame") -> "DataFrame":
-    """MOVES, `board_of` and CLUSTERS in; VIOLATIONS out, one per broker and rule: its first instant."""
+def running_violations(moves: "DataFrame", brokers: "DataFrame", clusters: "DataFrame") -> "DataFrame":
+    """MOVES, `brokers_of` and CLUSTERS in; VIOLATIONS out, one per broker and rule: its first instant."""
     so_far = Window.partitionBy("broker", "rule", "cluster").orderBy("at_s", "order", "position")
     level = F.sum("change").over(so_far.rowsBetween(Window.unboundedPreceding, Window.currentRow))
     sums = _events(moves, clusters).withColumn("level", level).where(F.col("order") == _STARTS)
-    judged = sums.join(F.broadcast(board), ["cluster", "broker"], "left")
+    judged = sums.join(F.broadcast(brokers), ["cluster", "broker"], "left")
     judged = judged.where(~F.coalesce(_holds(), F.lit(False)))
     worst = judged.groupBy("cluster", "rule", "broker").agg(
         F.min("at_s").alias("at_s"), F.min_by("level", "at_s").alias("level"), F.count("*").alias("times")

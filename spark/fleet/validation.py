@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from spark.fleet.snapshot import Snapshot
 
 
-def violations_of(snapshot: "Snapshot", plans: "DataFrame", moves: "DataFrame", board: "DataFrame") -> "DataFrame":
-    """The snapshot of the planned clusters, `plans_of`, MOVES and `board_of` in; VIOLATIONS out, none when all is well.
+def violations_of(snapshot: "Snapshot", plans: "DataFrame", moves: "DataFrame", brokers: "DataFrame") -> "DataFrame":
+    """The snapshot of the planned clusters, `plans_of`, MOVES and `brokers_of` in; VIOLATIONS out, none if all is well.
 
-    `moves` and `board` are used many times: pass stored frames.
+    `moves` and `brokers` are used many times: pass stored frames.
     """
     found = entry_violations(moves, facts_of(snapshot))
-    found = found.unionByName(running_violations(moves, board, snapshot.clusters))
-    return found.unionByName(plan_violations(plans, moves, board)).select(*VIOLATIONS.names)
+    found = found.unionByName(running_violations(moves, brokers, snapshot.clusters))
+    return found.unionByName(plan_violations(plans, moves, brokers)).select(*VIOLATIONS.names)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spark.fleet.answers import PlanOutcome
-from spark.fleet.check_inputs import board_of
+from spark.fleet.check_inputs import brokers_of
 from spark.fleet.moves import moves_of, plans_of
 from spark.fleet.outcomes import ClusterOutcome, plans_with_bounds, verdict_of, verdicts_of
 from spark.fleet.plans import answered
@@ -133,8 +133,8 @@ def _broken(
     of_good, plans = snapshot.of(good), plans_of(answers).where(_in(good))
     few = sum(verdict.entries for verdict in verdicts) <= BROADCAST_MOVES
     moves = _stored(session, moves_of(plans, of_good.partitions, few=few), f"{tables}/moves")
-    board = _stored(session, board_of(of_good, plans, moves), f"{tables}/board")
-    found = _stored(session, violations_of(of_good, plans, moves, board), f"{tables}/violations")
+    brokers = _stored(session, brokers_of(of_good, plans, moves), f"{tables}/board")
+    found = _stored(session, violations_of(of_good, plans, moves, brokers), f"{tables}/violations")
     by_cluster: dict[str, list[str]] = {}
     for row in found.orderBy("cluster", "rule", "subject").collect():
         by_cluster.setdefault(row["cluster"], []).append(f"{row['rule']}: {row['subject']}: {row['detail']}")

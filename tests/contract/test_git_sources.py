@@ -24,7 +24,7 @@ class World:
         self.upstream = Upstream(folder)
         self.house = House()
         self.binding = GitBinding(name="teams", repository=str(self.upstream.bare), path="kafka")
-        self.board = SourceStatuses((self.binding,))
+        self.statuses = SourceStatuses((self.binding,))
         clone = Clone(self.binding, folder / "clone", local_paths=(folder,), stop=threading.Event(), egress=Egress())
         parts = SyncParts(
             store=self.house.store,
@@ -32,14 +32,14 @@ class World:
             fleet=self.house.converger,
             wake=self.house.woken.append,
             may_act=lambda: True,
-            board=self.board,
+            statuses=self.statuses,
             clock=lambda: self.house.now,
         )
         self._sync = SourceSync(self.binding, clone, parts)
 
     def poll(self) -> tuple[str, str]:
         self._sync.poll()
-        status = self.board.all()[0]
+        status = self.statuses.all()[0]
         return status.state, status.reason
 
     def names(self) -> list[str]:
@@ -47,7 +47,7 @@ class World:
         return [view.name for view in self.house.converger.views()]
 
     def problems(self) -> list[tuple[str, int, str]]:
-        return [(p.file, p.line, p.code) for p in self.board.all()[0].problems]
+        return [(p.file, p.line, p.code) for p in self.statuses.all()[0].problems]
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from spark.fleet.answers import AnswerRole
-from spark.fleet.check_inputs import board_of
+from spark.fleet.check_inputs import brokers_of
 from spark.fleet.kernel import answer_of
 from spark.fleet.moves import moves_of, plans_of
 from spark.fleet.schemas import ANSWERS, BROKERS, CLUSTERS, PARTITIONS
@@ -167,9 +167,9 @@ def test_every_mutated_plan_is_refused_and_the_sound_one_is_not(spark_session: "
     answers = spark_session.createDataFrame(_answers(), schema=ANSWERS)
     snapshot, plans = _snapshot(spark_session), plans_of(answers)
     moves = moves_of(plans, snapshot.partitions, few=True).persist()
-    board = board_of(snapshot, plans, moves).persist()
+    brokers = brokers_of(snapshot, plans, moves).persist()
     found: dict[str, set[str]] = {name: set() for name in MUTATIONS}
-    for row in violations_of(snapshot, plans, moves, board).collect():
+    for row in violations_of(snapshot, plans, moves, brokers).collect():
         found[row["cluster"]].add(row["rule"])
     assert found["none"] == set()
     missed = {name: (rule, found[name]) for name, (_, rule) in MUTATIONS.items() if rule and rule not in found[name]}

@@ -36,7 +36,7 @@ class ForgeStatus:
 
 
 class StatusReconciler:
-    """Of one binding. `poll` is a look at the board; it calls the forge only where that has something new to hear."""
+    """Of one binding. `poll` looks at the statuses of sources; it calls the forge only where one is new."""
 
     def __init__(self, forge: Forge, status: Callable[[], SourceStatus | None], *, portal: str, clock: Clock) -> None:
         self._forge, self._status, self._portal, self._clock = forge, status, portal, clock

@@ -25,10 +25,10 @@ class SourceNotFound(LookupError):
 class SourceService:
     """Any server may answer; only the leader polls. `ring` asks it for a look, False where this server cannot.
 
-    `reaches_leader`: the board is the leader's own and `ring` comes to it, though this process leads nothing.
+    `reaches_leader`: `statuses` are the leader's own and `ring` comes to it, though this process leads nothing.
     """
 
-    board: SourceStatuses
+    statuses: SourceStatuses
     store: EventStore
     ring: Callable[[str], bool]
     reaches_leader: bool = False
@@ -36,18 +36,18 @@ class SourceService:
     def statuses(self, *, leads: bool = True) -> list[SourceStatus]:
         """Every source. A server that does not lead knows of them what was recorded, and no more."""
         knows = leads or self.reaches_leader
-        return [status if knows else self._recorded(status) for status in self.board.all()]
+        return [status if knows else self._recorded(status) for status in self.statuses.all()]
 
     def status(self, name: str) -> SourceStatus:
         """Raises SourceNotFound."""
-        found = self.board.of(name)
+        found = self.statuses.of(name)
         if found is None:
             raise SourceNotFound(name)
         return found
 
     def refuse_unknown(self, source: str) -> None:
         """Raises SourceNotFound unless it is `api` or the source of a binding."""
-        if source != API and self.board.of_source(source) is None:
+        if source != API and self.statuses.of_source(source) is None:
             raise SourceNotFound(binding_of(source) or source)
 
     def accept(self, name: str, commit: str, *, reason: str, actor: str) -> str:

@@ -94,7 +94,7 @@ class SyncParts:
     fleet: FreshFleet
     wake: Callable[[str], None]
     may_act: Callable[[], bool]
-    board: SourceStatuses
+    statuses: SourceStatuses
     clock: Clock
     proposals: GitProposals | None = None
 
@@ -113,7 +113,7 @@ class SourceSync:
         self._rolling = 0
 
     def poll(self) -> None:
-        """Looks once. Raises StoreUnavailable; what the repository does is never raised but put on the board. What
+        """Looks once. Raises StoreUnavailable; what the repository does is never raised but put into the statuses. What
         nobody foresaw is put there, too, and raised."""
         try:
             self._look()
@@ -429,8 +429,8 @@ class SourceSync:
     def _put(
         self, state: str, reason: str, message: str, next_step: str, *, is_reached: bool = True, **seen: object
     ) -> None:
-        now, board = self._parts.clock(), self._parts.board
-        before = board.of(self._binding.name) or SourceStatus(self._binding)
+        now, statuses = self._parts.clock(), self._parts.statuses
+        before = statuses.of(self._binding.name) or SourceStatus(self._binding)
         status = replace(
             before,
             state=state,
@@ -442,7 +442,7 @@ class SourceSync:
             reached_at=now if is_reached else before.reached_at,
             **seen,  # type: ignore[arg-type]  # fields of SourceStatus, all named above
         )
-        board.put(status, now=now)
+        statuses.put(status, now=now)
 
     def _refuse_if_not_leading(self) -> None:
         if not self._parts.may_act():

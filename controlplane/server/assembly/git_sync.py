@@ -41,7 +41,7 @@ class Sources:
 
     def ring_all(self) -> None:
         """Whoever begins to lead looks at once."""
-        for status in self.service.board.all():
+        for status in self.service.statuses.all():
             self.poller.ring(status.binding.name)
 
 
@@ -57,14 +57,14 @@ def sources_of(
     proposals: GitProposals | None = None,
 ) -> Sources:
     """The sources of these settings; their clones are in `git/` of the home."""
-    board, stop = SourceStatuses(settings.git), threading.Event()
+    by_source, stop = SourceStatuses(settings.git), threading.Event()
     parts = SyncParts(
         store=store,
         commands=commands,
         fleet=fleet,
         wake=wake,
         may_act=lambda: leadership.may_act and not stop.is_set(),
-        board=board,
+        statuses=by_source,
         clock=clock,
         proposals=proposals,
     )
@@ -83,12 +83,12 @@ def sources_of(
         )
         for binding in settings.git
     }
-    links = links_of(settings, board, clock)
+    links = links_of(settings, by_source, clock)
     reconcilers = {name: link.reconciler for name, link in links.items() if link.binding.statuses}
     statuses = Poller(reconcilers, dict.fromkeys(reconcilers, _STATUS_S), leadership=leadership, stop=stop)
     polled = {name: _NotifyingSource(sync.poll, partial(statuses.ring, name)) for name, sync in syncs.items()}
     poller = Poller(polled, {b.name: b.poll_s for b in settings.git}, leadership=leadership, stop=stop)
-    return Sources(SourceService(board, store, poller.ring), links, poller, statuses)
+    return Sources(SourceService(by_source, store, poller.ring), links, poller, statuses)
 
 
 _STATUS_S = 15.0
@@ -107,7 +107,7 @@ class _NotifyingSource:
         self.tell()
 
 
-def links_of(settings: Settings, board: SourceStatuses, clock: Clock) -> Mapping[str, ForgeLink]:
+def links_of(settings: Settings, statuses: SourceStatuses, clock: Clock) -> Mapping[str, ForgeLink]:
     """The forges of the bindings that name one. Statuses lead to the portal where people elsewhere can reach it."""
     name = settings.portal.names[0] if settings.portal.names else ""
     bare = ":" not in name or name.endswith("]")
@@ -116,7 +116,7 @@ def links_of(settings: Settings, board: SourceStatuses, clock: Clock) -> Mapping
         binding.name: link_of(
             binding,
             binding.forge,
-            partial(board.of, binding.name),
+            partial(statuses.of, binding.name),
             portal=portal,
             clock=clock,
             egress=settings.allow.egress,

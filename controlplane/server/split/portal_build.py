@@ -157,8 +157,8 @@ def _services(
     judge = commands.judge_of(base, folded, fleet)
     handler = commands.handler_of(base, folded, judge, fleet.last_snapshot)
     told_ca = subscriber.last_message.ca_pem if subscriber.last_message is not None else ""
-    board = ReceivedStatus(settings.git, subscriber)
-    sources = SourceService(board, base.store, rings(subscriber), reaches_leader=True)
+    statuses = ReceivedStatus(settings.git, subscriber)
+    sources = SourceService(statuses, base.store, rings(subscriber), reaches_leader=True)
     return PortalServices(
         store=base.store,
         clock=utc_now,
@@ -177,7 +177,7 @@ def _services(
             fleet,
             fleet.sentence_on,
             sources=sources,
-            forges=git_sync.links_of(settings, board, utc_now),
+            forges=git_sync.links_of(settings, statuses, utc_now),
             agents=_agents(base, folded),
             notifiers=PortalNotifiers(NotifierService(settings.notifiers, {}, SqlOutbox(engine), utc_now)),
         ),

@@ -32,7 +32,7 @@ class LoopTeller:
     fleet: Fleet
     latest: LatestStore
     leadership: HeldLeadership
-    board: SourceStatuses
+    statuses: SourceStatuses
     examinations: Examinations
     ring: Callable[[str], bool]
     planner: Callable[[], str]
@@ -69,7 +69,7 @@ class LoopTeller:
             poisoned=tuple(loop.ticked.poisoned()),
             tagged=tuple(loop.tagged()),
             progress=dict(loop.progress),
-            sources={status.binding.name: status for status in self.board.all()},
+            sources={status.binding.name: status for status in self.statuses.all()},
             files=self.files(),
             ca_pem=self.ca_pem,
             pipeline=loop.pipeline(),

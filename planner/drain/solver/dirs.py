@@ -31,7 +31,7 @@ class Placed:
 
 
 @dataclass(slots=True, eq=False)
-class _Board:
+class _Layout:
     """C copies and D directories. `target`: int32[C]; `directory`: int32[C], NOWHERE = none yet. `room`: int64[D] bytes
     that may still come; `used`, `disk`: [D]. `first`: int64[B + 1]. `spare`: int64[B] room of whole brokers.
     """
@@ -68,19 +68,19 @@ def in_log_dirs(state: ClusterState, schedule: Schedule, *, elsewhere: bool = Tr
     """
     if state.log_dirs is None or not len(schedule):
         return Placed(schedule, np.zeros(0, dtype=np.int64))
-    board = _board(state, schedule)
-    _fill(board.target, board.size, board.first, board.disk, board.used, board.room, board.directory, EMPTIEST)
+    layout = _layout(state, schedule)
+    _fill(layout.target, layout.size, layout.first, layout.disk, layout.used, layout.room, layout.directory, EMPTIEST)
     after = schedule.after.copy()
-    for broker in np.unique(board.target[_missing(board)]).tolist():
-        _again(board, broker)
-    for copy in _missing(board).tolist() if elsewhere else ():
-        _elsewhere(state, schedule, board, after, copy)
-    missing = _missing(board)
-    several = np.diff(board.first)[board.target] > 1
+    for broker in np.unique(layout.target[_missing(layout)]).tolist():
+        _again(layout, broker)
+    for copy in _missing(layout).tolist() if elsewhere else ():
+        _elsewhere(state, schedule, layout, after, copy)
+    missing = _missing(layout)
+    several = np.diff(layout.first)[layout.target] > 1
     log_dirs = np.full(after.shape, NOWHERE, dtype=np.int32)
-    log_dirs[board.entry[several], board.column[several]] = board.directory[several]
+    log_dirs[layout.entry[several], layout.column[several]] = layout.directory[several]
     placed = replace(schedule, after=after, log_dirs=log_dirs if several.any() else None)
-    return Placed(placed, np.unique(board.entry[missing]), _widest(board, missing))
+    return Placed(placed, np.unique(layout.entry[missing]), _widest(layout, missing))
 
 
 def no_wider_than_dirs(state: ClusterState) -> ClusterState:
@@ -124,7 +124,7 @@ def room_of(state: ClusterState) -> Int64s:
     return np.asarray(limit - state.log_dirs.used_bytes, dtype=np.int64)
 
 
-def _board(state: ClusterState, schedule: Schedule) -> _Board:
+def _layout(state: ClusterState, schedule: Schedule) -> _Layout:
     """Copies to brokers with known directories, the largest first."""
     assert state.log_dirs is not None
     first = state.log_dirs.first_of(len(state.brokers))
@@ -136,7 +136,7 @@ def _board(state: ClusterState, schedule: Schedule) -> _Board:
     known = np.diff(first)[target] > 0
     entry, column, target, size = entry[known], column[known], target[known], size[known]
     order = np.lexsort((column, entry, -size))
-    return _Board(
+    return _Layout(
         entry=entry[order],
         column=column[order],
         target=target[order].astype(np.int32),
@@ -159,16 +159,16 @@ def _spare(state: ClusterState, target: Int32s, size: Int64s) -> Int64s:
     return np.asarray(np.floor(state.brokers.disk_bytes * state.disk_limit).astype(np.int64) - taken, dtype=np.int64)
 
 
-def _missing(board: _Board) -> Int64s:
-    return np.flatnonzero(board.directory == NOWHERE).astype(np.int64)
+def _missing(layout: _Layout) -> Int64s:
+    return np.flatnonzero(layout.directory == NOWHERE).astype(np.int64)
 
 
-def _widest(board: _Board, missing: Int64s) -> tuple[int, int]:
+def _widest(layout: _Layout, missing: Int64s) -> tuple[int, int]:
     if not missing.size:
         return NOWHERE, 0
-    dirs = board.dirs_of(int(board.target[missing[0]]))
-    widest = max(dirs, key=lambda d: int(board.room[d]))
-    return widest, int(board.room[widest])
+    dirs = layout.dirs_of(int(layout.target[missing[0]]))
+    widest = max(dirs, key=lambda d: int(layout.room[d]))
+    return widest, int(layout.room[widest])
 
 
 @compiled
@@ -197,95 +197,95 @@ def _fill(
     return missed
 
 
-def _again(board: _Board, broker: int) -> None:
+def _again(layout: _Layout, broker: int) -> None:
     """One broker whose logs did not fit: the tightest fit where that misses fewer, then logs change places."""
-    mine = np.flatnonzero(board.target == broker)
-    dirs = board.dirs_of(broker)
+    mine = np.flatnonzero(layout.target == broker)
+    dirs = layout.dirs_of(broker)
     first = np.array([0, len(dirs)], dtype=np.int64)
-    room, used = board.room[dirs.start : dirs.stop].copy(), board.used[dirs.start : dirs.stop].copy()
-    for copy in mine[board.directory[mine] >= 0].tolist():
-        room[board.directory[copy] - dirs.start] += board.size[copy]
-        used[board.directory[copy] - dirs.start] -= board.size[copy]
+    room, used = layout.room[dirs.start : dirs.stop].copy(), layout.used[dirs.start : dirs.stop].copy()
+    for copy in mine[layout.directory[mine] >= 0].tolist():
+        room[layout.directory[copy] - dirs.start] += layout.size[copy]
+        used[layout.directory[copy] - dirs.start] -= layout.size[copy]
     tight = np.full(mine.size, NOWHERE, dtype=np.int32)
     none = np.zeros(mine.size, dtype=np.int32)
-    disk = board.disk[dirs.start : dirs.stop]
-    missed = _fill(none, board.size[mine], first, disk, used, room, tight, TIGHTEST)
-    if missed < int((board.directory[mine] == NOWHERE).sum()):
-        board.directory[mine] = np.where(tight >= 0, tight + dirs.start, NOWHERE)
-        board.room[dirs.start : dirs.stop], board.used[dirs.start : dirs.stop] = room, used
-    for copy in mine[board.directory[mine] == NOWHERE].tolist():
-        _make_way(board, mine, dirs, copy)
+    disk = layout.disk[dirs.start : dirs.stop]
+    missed = _fill(none, layout.size[mine], first, disk, used, room, tight, TIGHTEST)
+    if missed < int((layout.directory[mine] == NOWHERE).sum()):
+        layout.directory[mine] = np.where(tight >= 0, tight + dirs.start, NOWHERE)
+        layout.room[dirs.start : dirs.stop], layout.used[dirs.start : dirs.stop] = room, used
+    for copy in mine[layout.directory[mine] == NOWHERE].tolist():
+        _make_way(layout, mine, dirs, copy)
 
 
-def _make_way(board: _Board, mine: Int64s, dirs: range, copy: int) -> None:
+def _make_way(layout: _Layout, mine: Int64s, dirs: range, copy: int) -> None:
     """Another log of the broker leaves a directory for good, or for a smaller one, so that this one fits there."""
-    for into in sorted(dirs, key=lambda d: -int(board.room[d])):
-        short = int(board.size[copy] - board.room[into])
-        there = mine[board.directory[mine] == into]
-        there = there[board.size[there] >= short][::-1]
+    for into in sorted(dirs, key=lambda d: -int(layout.room[d])):
+        short = int(layout.size[copy] - layout.room[into])
+        there = mine[layout.directory[mine] == into]
+        there = there[layout.size[there] >= short][::-1]
         for other in (d for d in dirs if d != into):
-            fits = there[board.size[there] <= board.room[other]]
+            fits = there[layout.size[there] <= layout.room[other]]
             if fits.size:
-                _shift(board, int(fits[0]), other)
-                board.put(copy, into)
+                _shift(layout, int(fits[0]), other)
+                layout.put(copy, into)
                 return
-            pair = _exchange(board, there, mine[board.directory[mine] == other], short, int(board.room[other]))
+            pair = _exchange(layout, there, mine[layout.directory[mine] == other], short, int(layout.room[other]))
             if pair is not None:
                 bigger, smaller = pair
-                _shift(board, bigger, other)
-                _shift(board, smaller, into)
-                board.put(copy, into)
+                _shift(layout, bigger, other)
+                _shift(layout, smaller, into)
+                layout.put(copy, into)
                 return
 
 
-def _exchange(board: _Board, here: Int64s, there: Int64s, short: int, room: int) -> tuple[int, int] | None:
+def _exchange(layout: _Layout, here: Int64s, there: Int64s, short: int, room: int) -> tuple[int, int] | None:
     """A log of `here` and a smaller one of `there` that may change places: their difference is at least `short` and
     at most the `room` there. `here` is ascending by size.
     """
     if not here.size or not there.size:
         return None
     ascending = there[::-1]
-    sizes = board.size[ascending]
+    sizes = layout.size[ascending]
     for bigger in here.tolist():
-        at = int(np.searchsorted(sizes, board.size[bigger] - room))
-        if at < sizes.size and board.size[bigger] - sizes[at] >= short:
+        at = int(np.searchsorted(sizes, layout.size[bigger] - room))
+        if at < sizes.size and layout.size[bigger] - sizes[at] >= short:
             return bigger, int(ascending[at])
     return None
 
 
-def _shift(board: _Board, copy: int, directory: int) -> None:
-    board.take(copy)
-    board.put(copy, directory)
+def _shift(layout: _Layout, copy: int, directory: int) -> None:
+    layout.take(copy)
+    layout.put(copy, directory)
 
 
-def _elsewhere(state: ClusterState, schedule: Schedule, board: _Board, after: Int32s, copy: int) -> None:
+def _elsewhere(state: ClusterState, schedule: Schedule, layout: _Layout, after: Int32s, copy: int) -> None:
     """Another target for a copy that fits no directory of its own: the one that ends emptiest and keeps the racks."""
-    entry, column, size = int(board.entry[copy]), int(board.column[copy]), int(board.size[copy])
+    entry, column, size = int(layout.entry[copy]), int(layout.column[copy]), int(layout.size[copy])
     best, end = (NO_BROKER, NOWHERE), np.inf
     for broker in _others(state, schedule, after, entry, column):
-        if board.spare[broker] < size:
+        if layout.spare[broker] < size:
             continue
-        dirs = [d for d in board.dirs_of(broker) if board.room[d] >= size]
-        if not dirs and len(board.dirs_of(broker)):
+        dirs = [d for d in layout.dirs_of(broker) if layout.room[d] >= size]
+        if not dirs and len(layout.dirs_of(broker)):
             continue
-        fills = {d: float((board.used[d] + size) / board.disk[d]) for d in dirs}
+        fills = {d: float((layout.used[d] + size) / layout.disk[d]) for d in dirs}
         emptiest = min(dirs, key=lambda d: fills[d], default=NOWHERE)
         disk = float(state.brokers.disk_bytes[broker])
-        fill = fills[emptiest] if dirs else state.disk_limit - (board.spare[broker] - size) / disk
+        fill = fills[emptiest] if dirs else state.disk_limit - (layout.spare[broker] - size) / disk
         if fill < end:
             best, end = (broker, emptiest), fill
     broker, directory = best
     if broker == NO_BROKER:
         return
-    board.spare[board.target[copy]] += size
-    board.spare[broker] -= size
-    board.target[copy] = broker
+    layout.spare[layout.target[copy]] += size
+    layout.spare[broker] -= size
+    layout.target[copy] = broker
     after[entry, column] = broker
     if directory != NOWHERE:
-        board.put(copy, directory)
+        layout.put(copy, directory)
         return
     # A target whose directories are not known: Kafka chooses there, so there is nothing left to find.
-    board.directory[copy] = _LEFT_TO_KAFKA
+    layout.directory[copy] = _LEFT_TO_KAFKA
 
 
 def _others(state: ClusterState, schedule: Schedule, after: Int32s, entry: int, column: int) -> list[int]:

@@ -64,14 +64,14 @@ class FakeLine:
 
 class House:
     def __init__(self) -> None:
-        self.line, self.board = FakeLine(), LatestPulses()
-        self.beating = HeartbeatLoop(WANTED, self.line, lambda: self.line.now_s, self.board)
+        self.line, self.latest = FakeLine(), LatestPulses()
+        self.beating = HeartbeatLoop(WANTED, self.line, lambda: self.line.now_s, self.latest)
 
     def run(self, seconds: float) -> dict[int, HeartbeatReport]:
         until_s = self.line.now_s + seconds
         while self.line.now_s < until_s:
             self.beating.tick()
-        return {r.broker: r for r in self.board.read(self.line.now_s)}
+        return {r.broker: r for r in self.latest.read(self.line.now_s)}
 
 
 def test_each_broker_gets_a_beat_a_second_through_a_partition_it_leads_and_its_latencies_are_told() -> None:
@@ -163,11 +163,11 @@ def test_records_of_others_are_passed_over() -> None:
 
 
 def test_what_was_said_long_ago_is_not_told() -> None:
-    board = LatestPulses()
-    assert board.read(0.0) == ()
-    board.put((HeartbeatReport(broker=1, beats=1, silent_s=0),), 10.0)
-    assert [r.broker for r in board.read(25.0)] == [1]
-    assert board.read(31.0) == ()
+    latest = LatestPulses()
+    assert latest.read(0.0) == ()
+    latest.put((HeartbeatReport(broker=1, beats=1, silent_s=0),), 10.0)
+    assert [r.broker for r in latest.read(25.0)] == [1]
+    assert latest.read(31.0) == ()
 
 
 def test_a_quantile_is_one_of_the_values() -> None:

@@ -35,7 +35,7 @@ def test_every_reason_is_explained_and_none_that_is_gone() -> None:
 
 
 def _reasons() -> set[str]:
-    """First arguments of faults, those a message of git is sorted under, and the words of the board."""
+    """First arguments of faults, those a message of git is sorted under, and the words of statuses."""
     found = {"NoBinding"}
     for file in sorted((ROOT / "controlplane" / "background" / "git_sync").glob("*.py")):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):

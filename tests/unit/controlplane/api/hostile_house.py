@@ -116,7 +116,7 @@ def hostile_house(word: str = HOSTILE) -> House:
 
 def _with_services(house: House, word: str) -> None:
     """Git sources with their forge, images, freezes."""
-    board = SourceStatuses((binding("infra"), binding("teams")))
+    statuses = SourceStatuses((binding("infra"), binding("teams")))
     problem = Problem(word, 7, 3, "KEDGE-SPEC-001", word, word)
     status = SourceStatus(
         binding("teams"),
@@ -132,10 +132,10 @@ def _with_services(house: House, word: str) -> None:
         missing=(word,),
         problems=(problem,),
     )
-    board.put(status, now=house.now)
+    statuses.put(status, now=house.now)
     reconciler = cast(StatusReconciler, ToldForge(word))
     link = ForgeLink(binding("teams"), cast(Forge, None), reconciler)  # type: ignore[arg-type]
-    sources = SourceService(board, house.store, lambda name: True)
+    sources = SourceService(statuses, house.store, lambda name: True)
     freezes, images = FreezeCache(()), ImageCache()
     house.converger = Converger(house.converger._ports, freezes=freezes)
     house.converger._observer._brokers.snapshots = house.snapshots  # type: ignore[assignment]

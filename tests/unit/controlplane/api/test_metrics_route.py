@@ -31,10 +31,10 @@ from tests.unit.controlplane.api.portal_house import START, House, three_brokers
 
 REPOSITORY = Path(__file__).parents[4]
 ALERTS = yaml.safe_load((REPOSITORY / "examples/monitoring/alerts.yaml").read_text())["groups"][0]["rules"]
-BOARD = json.loads((REPOSITORY / "examples/monitoring/dashboard.json").read_text())
+DASHBOARD = json.loads((REPOSITORY / "examples/monitoring/dashboard.json").read_text())
 EXPRESSIONS = {
     **{f"alert {rule['alert']}": rule["expr"] for rule in ALERTS},
-    **{f"panel {p['title']}": t["expr"].replace("$cluster", ".*") for p in BOARD["panels"] for t in p["targets"]},
+    **{f"panel {p['title']}": t["expr"].replace("$cluster", ".*") for p in DASHBOARD["panels"] for t in p["targets"]},
 }
 
 

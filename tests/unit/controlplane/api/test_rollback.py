@@ -37,7 +37,7 @@ class Scene:
         link = ForgeLink(
             ForgeBinding(kind="github", token_env="BOT", email_domain="example.org"), self.forge, reconciler
         )
-        scene = SourceService(self.git.board, self.git.house.store, lambda _: True)
+        scene = SourceService(self.git.statuses, self.git.house.store, lambda _: True)
         fleet = replace(self.git.house.services.fleet, sources=scene, forges={"teams": link} if self.has_forge else {})
         self.git.house.app = create_app(replace(self.git.house.services, fleet=fleet))
         self.git.house.services = self.git.house.app.state.services

@@ -22,7 +22,7 @@ def words(text: str) -> str:
 
 def test_a_source_is_told_with_what_next_its_author_and_its_problems_where_they_are() -> None:
     house = House()
-    board = SourceStatuses((binding("infra"), binding("teams")))
+    statuses = SourceStatuses((binding("infra"), binding("teams")))
     status = SourceStatus(
         binding("teams"),
         state=OUT_OF_SYNC,
@@ -37,8 +37,8 @@ def test_a_source_is_told_with_what_next_its_author_and_its_problems_where_they_
         missing=("ledger",),
         problems=(Problem("teams/a.yaml", 7, 3, "KEDGE-SPEC-001", "no such field", "take it out"),),
     )
-    board.put(status, now=house.now)
-    service = SourceService(board, house.store, lambda name: True)
+    statuses.put(status, now=house.now)
+    service = SourceService(statuses, house.store, lambda name: True)
     house.app = create_app(replace(house.services, fleet=replace(house.services.fleet, sources=service)))
     text = house.browser("ada", VIEWER).get("/sources").text
     told = words(text.partition('id="teams"')[2])

@@ -87,9 +87,9 @@ class GitHouse:
     leads: bool = True
 
     def __post_init__(self) -> None:
-        self.board = SourceStatuses((self.binding,))
+        self.statuses = SourceStatuses((self.binding,))
         self.rung: list[str] = []
-        self.service = SourceService(self.board, self.house.store, self._ring)
+        self.service = SourceService(self.statuses, self.house.store, self._ring)
         self.sync = self.restarted()
 
     def restarted(self) -> SourceSync:
@@ -101,7 +101,7 @@ class GitHouse:
             fleet=house.converger,
             wake=house.woken.append,
             may_act=lambda: self.leads,
-            board=self.board,
+            statuses=self.statuses,
             clock=lambda: house.now,
             proposals=GitProposals(
                 ProposalFold(house.store, lambda: house.now),
@@ -133,7 +133,7 @@ class GitHouse:
 
     @property
     def status(self) -> SourceStatus:
-        found = self.board.of(self.binding.name)
+        found = self.statuses.of(self.binding.name)
         assert found is not None
         return found
 

@@ -2,13 +2,13 @@
 
 import json
 
-from agent.tools import Tool, ToolFailed, told
+from agent.tools import Tool, ToolFailed, output_of
 
 
 def bound_addresses(run: Tool) -> frozenset[str]:
     """Addresses that are bound and not link-local, as text; empty when they cannot be read: then nothing starts."""
     try:
-        listed = json.loads(told(run, ("ip", "-json", "address", "show")))
+        listed = json.loads(output_of(run, ("ip", "-json", "address", "show")))
         return frozenset(
             str(one["local"]) for link in listed for one in link.get("addr_info", ()) if one.get("scope") != "link"
         )

@@ -123,7 +123,7 @@ def run(settings: AgentSettings, layout: AgentLayout, boot: BootData) -> None:
             addresses=layout.addresses if settings.disks == "given" else partial(bound_addresses, run_tool),
             heartbeats=lambda: pulses.read(clock.monotonic_s()),
             upgrade=lambda: follower.report,
-            preemption=lambda: preemption.told if preemption else None,
+            preemption=lambda: preemption.report if preemption else None,
             packet_filter=_packet_filter(settings, layout),
         )
     )
@@ -216,7 +216,7 @@ def _talks(
         outbox=outbox,
         inbox=inbox,
         backoff=Backoff(settings.times.retry_s, settings.times.retry_cap_s),
-        told=follower.told,
+        on_taken=follower.report_taken,
         certification=certification,
     )
     return documents, reports

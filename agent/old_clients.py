@@ -24,12 +24,16 @@ def old_clients(jolokia: Jolokia) -> tuple[OldClientReport, ...]:
         return ()
     # Of a pattern that nothing matches Jolokia says 404.
     beans = value_of(item)
-    found = [told for bean, values in beans.items() if (told := _told(bean, values))] if isinstance(beans, dict) else []
+    found = (
+        [told for bean, values in beans.items() if (told := _report_of(bean, values))]
+        if isinstance(beans, dict)
+        else []
+    )
     found.sort(key=lambda c: (-c.requests, c.request, c.version, c.software, c.software_version))
     return tuple(found[:MOST])
 
 
-def _told(bean: str, values: Any) -> OldClientReport | None:
+def _report_of(bean: str, values: Any) -> OldClientReport | None:
     count = number(values.get("Count")) if isinstance(values, dict) else None
     told = properties_of(bean)
     version = told.get("version", "")

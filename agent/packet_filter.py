@@ -9,7 +9,7 @@ import logging
 from pathlib import Path
 
 from agent.durable import write_durably
-from agent.tools import Tool, ToolFailed, run_tool, told
+from agent.tools import Tool, ToolFailed, output_of, run_tool
 from agent.wire import PacketFilterReport
 
 _log = logging.getLogger(__name__)
@@ -54,7 +54,7 @@ class PacketFilter:
             _log.warning("the packet filter is not as it was loaded: somebody changed it; it is loaded again")
             self._rules = ""
         write_durably(self._file, rules.encode(), mode=0o600)
-        told(self._run, ("nft", "-f", str(self._file)))
+        output_of(self._run, ("nft", "-f", str(self._file)))
         self._rules, self._listing = rules, self._listed()
         _log.info("packet filter loaded: %s", hashlib.sha256(rules.encode()).hexdigest()[:12])
 

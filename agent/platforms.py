@@ -19,7 +19,7 @@ def own_platform() -> str:
     return f"cp{sys.version_info.major}{sys.version_info.minor}-{platform.machine()}"
 
 
-def told_platform(mark: Path) -> str:
+def marked_platform(mark: Path) -> str:
     """What a mark says, "" where there is none. Raises `OSError` where it cannot be read."""
     try:
         return mark.read_text().strip()
@@ -29,7 +29,7 @@ def told_platform(mark: Path) -> str:
 
 def wrong_platform(mark: Path, own: str = "") -> str:
     """Why an agent with this mark can do nothing here, "" where it can. `own`: of this machine, unless told."""
-    built_for, own = told_platform(mark), own or own_platform()
+    built_for, own = marked_platform(mark), own or own_platform()
     if not built_for or built_for == own:
         return ""
     processor = own.partition("-")[2]

@@ -149,12 +149,12 @@ class ReportTalk:
         outbox: ReportOutbox,
         inbox: Inbox,
         backoff: Backoff,
-        told: Callable[[], None] = lambda: None,
+        on_taken: Callable[[], None] = lambda: None,
         certification: Certification | None = None,
     ) -> None:
         self._client = client
         self._certification = certification
-        self._told = told
+        self._on_taken = on_taken
         self._rotation = rotation
         self._credential = credential
         self._outbox = outbox
@@ -180,7 +180,7 @@ class ReportTalk:
             _log.warning("report %d not taken: %s", report.seq, error)
             return _RARELY_S
         self._backoff.reset()
-        self._told()
+        self._on_taken()
         pause_s = self._renew("credential", self._rotation.run) if answer.rotate else 0.0
         if answer.certify and self._certification is not None:
             pause_s = max(pause_s, self._renew("certificate", self._certification.run))

@@ -41,7 +41,7 @@ def run_tool(command: Sequence[str]) -> ToolResult:
     return ToolResult(done.returncode, done.stdout, done.stderr)
 
 
-def told(run: Tool, command: Sequence[str]) -> str:
+def output_of(run: Tool, command: Sequence[str]) -> str:
     """What the command prints. Raises `ToolFailed` with the reason it gives when it fails."""
     answer = run(command)
     if answer.code != 0:

@@ -22,11 +22,11 @@ ServiceName = Literal["broker", "controller", "zookeeper"]
 ServiceState = Literal["waiting", "formatting", "starting", "running", "stopping", "stopped", "failed"]
 
 
-def _told(token: SecretStr) -> str:
+def _plain_text(token: SecretStr) -> str:
     return token.get_secret_value()
 
 
-OneTimeToken = Annotated[SecretStr, PlainSerializer(_told, return_type=str, when_used="json")]
+OneTimeToken = Annotated[SecretStr, PlainSerializer(_plain_text, return_type=str, when_used="json")]
 """Prints as asterisks; on the wire and in boot data it is the text it always was."""
 
 

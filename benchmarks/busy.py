@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from agent.wire import ProgressReport, Report
-from benchmarks.watched import conditions_told
+from benchmarks.watched import conditions_raised
 from controlplane.api.schemas import conditions as condition_api
 from controlplane.cluster.observed.agent_reports import AGENT_REPORT
 from tests.e2e.living_cluster import LivingCluster
@@ -75,7 +75,7 @@ def busy(cluster: LivingCluster, scale: float) -> dict[str, Any]:
         "left_alone": sorted(seen.reasons),
         "lag_at_most_s": seen.lag_s,
         "lagging": dict(seen.lagging),
-        "conditions": conditions_told(events),
+        "conditions": conditions_raised(events),
         "acknowledged": workload.acknowledged,
         "lost": 0,
         "holds": not acts,

@@ -25,7 +25,7 @@ from typing import Any
 from benchmarks.busy import busy
 from benchmarks.loaded import MIB, LoadedRow, on_a_cluster
 from benchmarks.selection import measured
-from benchmarks.watched import Watch, conditions_told, on_a_watched_cluster
+from benchmarks.watched import Watch, conditions_raised, on_a_watched_cluster
 from controlplane.api.schemas import chaos as chaos_api, clusters as api, games as game_api
 from controlplane.cli.chaos_game import follow
 from controlplane.commands.deciders.games import LOCAL_FAULTS
@@ -161,7 +161,7 @@ def rest(cluster: LivingCluster, watch: Watch, scale: float) -> dict[str, Any]:
         "looks_unhealthy": unhealthy,
         "acts": [e.type for e in events if e.type != "condition.changed"],
         "anomalies": _anomalies(cluster),
-        "conditions": conditions_told(events),
+        "conditions": conditions_raised(events),
         "blocked": _blocked(events),
         "acknowledged": workload.acknowledged,
         "lost": 0,
@@ -183,7 +183,7 @@ def _rolls(cluster: LivingCluster, watch: Watch, scale: float) -> dict[str, Any]
         "needless_replacements": len(surges) - ROLLS * len(set(surges)),
         "alarms": [e.type for e in events if e.type in CURES],
         "anomalies": _anomalies(cluster),
-        "conditions": conditions_told(events),
+        "conditions": conditions_raised(events),
         "blocked": _blocked(events),
         "acknowledged": workload.acknowledged,
         "lost": 0,

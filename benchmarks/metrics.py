@@ -52,15 +52,15 @@ def main() -> dict[str, Any]:
         kafka = KafkaProcesses(Path(work) / "kafka", network="127.0.63", min_isr=1, replication=1)
         try:
             bootstrap = _started(kafka)
-            told = _produce(bootstrap)
-            numbers = _pipeline(Path(work), bootstrap, told)
+            generated = _produce(bootstrap)
+            numbers = _pipeline(Path(work), bootstrap, generated)
         finally:
             kafka.close()
     return {**numbers, "peak_rss_gib": round(rss() / 2**30, 2)}
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Generated:
     """What the generator said. Sums by minute over all brokers: `log_bytes`, and `in_bytes_per_s` of led replicas."""
 
     start_ms: int
@@ -77,21 +77,21 @@ def _started(kafka: KafkaProcesses) -> str:
     return kafka.bootstrap[0]
 
 
-def _produce(bootstrap: str) -> Told:
+def _produce(bootstrap: str) -> Generated:
     """Minute by minute, as agents would; the past hours up to now."""
     start_ms = (int(time.time() * 1000) // 3_600_000 - 2) * 3_600_000
     producer = Producer({"bootstrap.servers": bootstrap, "compression.type": "lz4", "message.max.bytes": 8 * 2**20})
-    told = Told(start_ms, np.zeros(MINUTES), np.zeros(MINUTES))
+    generated = Generated(start_ms, np.zeros(MINUTES), np.zeros(MINUTES))
     for minute in range(MINUTES):
         for broker in range(BROKERS):
             log_bytes, in_bytes = _figures(broker, minute)
-            told.log_bytes[minute] += log_bytes.sum()
-            told.in_bytes_per_s[minute] += in_bytes[_led()].sum() / 60
+            generated.log_bytes[minute] += log_bytes.sum()
+            generated.in_bytes_per_s[minute] += in_bytes[_led()].sum() / 60
             payload = _message(broker, start_ms + minute * 60_000, log_bytes, in_bytes)
             key = f"1/bench/{broker}/{start_ms + minute * 60_000}"
             producer.produce(TOPIC, payload, key=key, partition=broker % PARTITIONS)
         producer.flush(60)
-    return told
+    return generated
 
 
 def _figures(broker: int, minute: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -141,7 +141,7 @@ def _message(broker: int, start_ms: int, log_bytes: npt.NDArray[np.int64], in_by
     return sink.getvalue().to_pybytes()
 
 
-def _pipeline(work: Path, bootstrap: str, told: Told) -> dict[str, Any]:
+def _pipeline(work: Path, bootstrap: str, generated: Generated) -> dict[str, Any]:
     began = time.monotonic()
     session = build_session(_session_settings(work))
     session_s = time.monotonic() - began
@@ -160,7 +160,7 @@ def _pipeline(work: Path, bootstrap: str, told: Told) -> dict[str, Any]:
         batch_s = [p["durationMs"]["triggerExecution"] / 1000 for p in query.recentProgress if p["numInputRows"]]
         lake = Lake(session, settings.lake)
         closed = _closed_by_batch(lake)
-        _assert_correct(lake, told)
+        _assert_correct(lake, generated)
     finally:
         close_session(session)
     samples = sum(closed[1:])
@@ -223,7 +223,7 @@ def _closed_by_batch(lake: Lake) -> list[int]:
     return [sum(samples for end, samples in closed if a < end <= b) for a, b in pairwise(marks)]
 
 
-def _assert_correct(lake: Lake, told: Told) -> None:
+def _assert_correct(lake: Lake, generated: Generated) -> None:
     """The sums of every closed window are the generator's, and one broker's window is, figure by figure."""
     weighted = {name: F.col(f"{name}_mean") * F.col(f"{name}_samples") for name in ("log_bytes", "in_bytes_per_s")}
     sums = (
@@ -236,10 +236,10 @@ def _assert_correct(lake: Lake, told: Told) -> None:
         raise AssertionError(f"{len(rows)} windows are closed after {MINUTES} minutes")
     for number, row in enumerate(rows):
         minutes = slice(5 * number, 5 * number + 5)
-        np.testing.assert_allclose(row["log_bytes"], told.log_bytes[minutes].sum(), rtol=1e-11)
-        np.testing.assert_allclose(row["in_bytes_per_s"], told.in_bytes_per_s[minutes].sum(), rtol=1e-11)
+        np.testing.assert_allclose(row["log_bytes"], generated.log_bytes[minutes].sum(), rtol=1e-11)
+        np.testing.assert_allclose(row["in_bytes_per_s"], generated.in_bytes_per_s[minutes].sum(), rtol=1e-11)
     broker, number = BROKERS - 1, len(rows) - 1
-    start_s = told.start_ms / 1000 + number * WINDOW_S
+    start_s = generated.start_ms / 1000 + number * WINDOW_S
     window = lake.windows(WINDOW_S).where((F.col("broker") == broker) & (F.unix_seconds("window_start") == start_s))
     (found,) = window.select("log_bytes").collect()
     sizes = np.array([_figures(broker, minute)[0] for minute in range(5 * number, 5 * number + 5)])

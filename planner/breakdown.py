@@ -48,7 +48,7 @@ class Absence:
     exited_at: datetime | None = None
     """When that was last seen to grow."""
 
-    def told(self, exits: int, at: datetime) -> "Absence":
+    def with_exits(self, exits: int, at: datetime) -> "Absence":
         """With what its agent says at `at` of how often its process has ended, ever."""
         if self.exits_then is None or exits < self.exits:
             return Absence(self.since, self.last, exits, exits, None)

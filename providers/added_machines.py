@@ -21,7 +21,7 @@ NEEDED = ("architecture", "vcpus", "memory_mib")
 """Of a type, to be one: images are chosen by the first, quotas and heaps held to the others."""
 _UNKNOWN = "unknown"
 
-Told = Mapping[str, Any]
+MachineFigures = Mapping[str, Any]
 """A machine in the words of the shipped catalogues."""
 
 
@@ -29,7 +29,7 @@ Told = Mapping[str, Any]
 class Added:
     """What a file adds to one cloud: machines by type, and the sources they name."""
 
-    machines: Mapping[str, Told] = field(default_factory=lambda: MappingProxyType({}))
+    machines: Mapping[str, MachineFigures] = field(default_factory=lambda: MappingProxyType({}))
     sources: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: MappingProxyType({}))
 
 
@@ -89,7 +89,7 @@ def added_by(overrides: Overrides) -> Mapping[str, Added]:
     """By cloud. Of a type that several regions tell of the first one's figures count: they are the type's. Pure."""
     found: dict[str, Added] = {}
     for cloud in overrides.root:
-        machines: dict[str, Told] = {}
+        machines: dict[str, MachineFigures] = {}
         sources: dict[str, Mapping[str, str]] = {}
         for region in overrides.regions(cloud):
             told = overrides.region(cloud, region)
@@ -103,7 +103,7 @@ def added_by(overrides: Overrides) -> Mapping[str, Added]:
     return found
 
 
-def _machine(told: MachineIn, source: str) -> Told:
+def _machine(told: MachineIn, source: str) -> MachineFigures:
     def figure(name: str) -> object:
         given = getattr(told, name)
         if given is None:

@@ -9,11 +9,11 @@ from providers.catalog_file import catalog_file
 from providers.made_from import EVERY
 from providers.software import ARCHITECTURES, Software
 
-Told = tuple[bool | None, str, str]
+FindingParts = tuple[bool | None, str, str]
 """Whether it is well, None where nobody can tell; in words; and what to do about it."""
 
 
-def of_agents(cloud: str, settings: Mapping[str, Any], places: tuple[Place, ...]) -> Told | None:
+def of_agents(cloud: str, settings: Mapping[str, Any], places: tuple[Place, ...]) -> FindingParts | None:
     """How it stands where VMs install their agent, None where images have it. `settings` was read by its cloud."""
     if not settings.get("software"):
         return None

@@ -35,7 +35,7 @@ class TellsBootable(Protocol):
 def unbootable(settings: settings_file.CloudSettings[Any], place: base.Place, vm: NextVm) -> str:
     """See `TellsBootable.unbootable`. A place or a machine that is unknown is told by others."""
     try:
-        kind, told = catalog_file.sold_by(place.cloud, vm.given).machine(vm.machine), settings.told_images(place)
+        kind, told = catalog_file.sold_by(place.cloud, vm.given).machine(vm.machine), settings.configured_images(place)
     except errors.PlaceUnknown:
         return ""
     images = vm.images or told.get(vm.kafka_version, told.get(variables.ANY))

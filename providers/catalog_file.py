@@ -44,7 +44,7 @@ class CatalogFile:
     def with_given(self, given: Iterable[given_machines.GivenMachine]) -> "CatalogFile":
         """With the types a spec gave figures of, where it does not know them."""
         known = self.raw["machines"]
-        more = {one.type: one.told for one in given if one.cloud == self.cloud and one.type not in known}
+        more = {one.type: one.figures for one in given if one.cloud == self.cloud and one.type not in known}
         if not more:
             return self
         return CatalogFile(self.cloud, MappingProxyType({**self.raw, "machines": {**known, **more}}))

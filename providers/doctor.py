@@ -87,7 +87,7 @@ def _of_mirror(mirror: ProviderMirror, module: Path, plugins: str) -> Finding:
     if lacks is None:
         return Finding(what, None, f"{wanted} comes from {mirror.place} alone", "it is asked at the first run")
     if lacks:
-        return Finding(what, False, mirror.told_lacking(lacks), mirror.how_to_add(module))
+        return Finding(what, False, mirror.lacking_text(lacks), mirror.how_to_add(module))
     return Finding(what, True, f"{wanted} for {own_platform()} is in the mirror {mirror.place}, or in `plugins`")
 
 

@@ -26,9 +26,9 @@ class GivenMachine:
     network_mbps: int | None = None
 
     @property
-    def told(self) -> Mapping[str, Any]:
+    def figures(self) -> Mapping[str, Any]:
         """In the words of the shipped catalogues."""
-        told = {
+        figures = {
             "architecture": self.architecture,
             "vcpus": self.vcpus,
             "memory_mib": self.memory_mib,
@@ -38,7 +38,7 @@ class GivenMachine:
             "own_disk_mb_per_s": _UNKNOWN,
             "source": SOURCE,
         }
-        return MappingProxyType(told)
+        return MappingProxyType(figures)
 
 
 def given_by_pool(pool: "Pool") -> tuple[GivenMachine, ...]:
@@ -69,6 +69,6 @@ def differing(known: Mapping[str, Any], given: GivenMachine) -> Iterator[tuple[s
     contradicts nobody."""
     words = {"architecture": "processor", "vcpus": "CPUs", "memory_mib": "memory in MiB", "nic_baseline_gbps": "Gbit/s"}
     for name, word in words.items():
-        theirs, ours = known[name], given.told[name]
+        theirs, ours = known[name], given.figures[name]
         if _UNKNOWN not in (theirs, ours) and theirs != ours:
             yield word, theirs, ours

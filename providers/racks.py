@@ -38,7 +38,7 @@ class Racks:
 
 def racks_in(shipped: CatalogFile) -> tuple[Racks, ...]:
     """What a catalogue says of racks; the first whose pattern is in a zone's name is that zone's."""
-    return tuple(_told(one, shipped.raw["sources"]) for one in shipped.raw["racks"])
+    return tuple(_racks_of(one, shipped.raw["sources"]) for one in shipped.raw["racks"])
 
 
 @lru_cache(maxsize=4096)
@@ -56,7 +56,7 @@ def site_of(cloud: str, zone: str) -> str:
     return re.split(racks.zones, zone)[0] if racks.zones else zone.rpartition("-")[0]
 
 
-def _told(one: Mapping[str, Any], sources: Mapping[str, Mapping[str, str]]) -> Racks:
+def _racks_of(one: Mapping[str, Any], sources: Mapping[str, Mapping[str, str]]) -> Racks:
     source = sources[one["source"]]
     kind, read = RackKind(one["kind"]), date.fromisoformat(source["read"])
     return Racks(kind, one.get("zones", ""), one["apart"], source["what"], read)

@@ -78,7 +78,7 @@ class CloudSettings(BaseModel, Generic[AccountT]):
         regions: Mapping[str, BaseModel] = getattr(account, "regions", {})
         return bool(getattr(regions[place.region], "ipv6", False))
 
-    def told_images(self, place: base.Place) -> Mapping[str, Any]:
+    def configured_images(self, place: base.Place) -> Mapping[str, Any]:
         """The images of a region by Kafka version, whoever makes its network. Raises `PlaceUnknown` as above."""
         account = self.account(place)
         if leaves_network(account, place):

@@ -243,7 +243,7 @@ _FLAT: dict[str, tuple[Any, dict[str, str]]] = {
             },
             "starts": "count",
             "told": "settings",
-            "told_heap_mib": "heap_mib",
+            "heap_mib": "heap_mib",
             "told_successors": "successors",
         },
     ),

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from agent.tools import Tool, ToolFailed, told
+from agent.tools import Tool, ToolFailed, output_of
 
 _NOTHING_FOUND = 2
 """blkid(8): "if the specified device was not identified, or nothing was found on it"."""
@@ -33,7 +33,7 @@ class BlockDevice:
 
 def block_devices(run: Tool, *, is_there: Callable[[str], bool] = os.path.exists) -> list[BlockDevice]:
     """Every disk of the VM that has a device file and a size. Raises `ToolFailed` when lsblk does not answer."""
-    listed = told(run, ("lsblk", "--json", "--bytes", "--paths", "--output", "PATH,TYPE,SIZE,RO,MOUNTPOINTS"))
+    listed = output_of(run, ("lsblk", "--json", "--bytes", "--paths", "--output", "PATH,TYPE,SIZE,RO,MOUNTPOINTS"))
     try:
         disks = [d for d in json.loads(listed)["blockdevices"] if d["type"] in _DISKS]
         return [_device(d, run) for d in disks if int(d["size"] or 0) > 0 and is_there(d["path"])]

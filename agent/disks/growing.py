@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.tools import Tool, told
+from agent.tools import Tool, output_of
 
 _SECTOR_BYTES = 512
 """What the kernel counts disks in, whatever their own sectors have (Documentation/block/stat.rst)."""
@@ -36,6 +36,6 @@ def mounted_at(mount: Path) -> Mounted | None:
 def grow_filesystem(run: Tool, mount: Path, seen: Mounted) -> None:
     """Lets it fill its disk. Raises `ToolFailed`; another kind of file system than the agent makes is left alone."""
     if seen.filesystem == "xfs":
-        told(run, ("xfs_growfs", str(mount)))
+        output_of(run, ("xfs_growfs", str(mount)))
     elif seen.filesystem == "ext4":
-        told(run, ("resize2fs", seen.device))
+        output_of(run, ("resize2fs", seen.device))

@@ -17,7 +17,7 @@ from agent.disks.growing import Mounted, grow_filesystem, mounted_at
 from agent.durable import write_durably
 from agent.layout import AgentLayout
 from agent.settings import Filesystem
-from agent.tools import Tool, ToolFailed, run_tool, told
+from agent.tools import Tool, ToolFailed, output_of, run_tool
 from agent.wire import Document, LogDir, ServiceDocument, ServiceName
 
 _log = logging.getLogger(__name__)
@@ -138,16 +138,16 @@ class DiskVolumes:
         """Without force: both tools refuse a disk on which they see anything."""
         _log.info("making %s on %s for the new volume %s", self._filesystem, path, log_dir.volume)
         if self._filesystem == "xfs":
-            told(self._run, ("mkfs.xfs", "-q", "-m", f"uuid={uuid}", path))
+            output_of(self._run, ("mkfs.xfs", "-q", "-m", f"uuid={uuid}", path))
         else:
-            told(self._run, ("mkfs.ext4", "-q", "-m", "0", "-U", uuid, path))
+            output_of(self._run, ("mkfs.ext4", "-q", "-m", "0", "-U", uuid, path))
 
     def _mount(self, path: str, log_dir: LogDir) -> None:
         """The key first: it counts only once something is mounted, so there is no moment in between."""
         mount = self._layout.mount(log_dir)
         mount.mkdir(parents=True, exist_ok=True)
         write_durably(self._key_file(log_dir), log_dir.volume.encode())
-        told(self._run, ("mount", "-o", "noatime", path, str(mount)))
+        output_of(self._run, ("mount", "-o", "noatime", path, str(mount)))
         _log.info("volume %s: %s is mounted at %s", log_dir.volume, path, mount)
 
     def _bring_from_root(self, log_dir: LogDir) -> str:
@@ -170,7 +170,7 @@ class DiskVolumes:
         if self._layout.attached().get(log_dir.name) != log_dir.volume:
             return
         if self._is_mounted(mount):
-            told(self._run, ("umount", str(mount)))
+            output_of(self._run, ("umount", str(mount)))
             _log.info("volume %s is unmounted: its disk may be taken away", log_dir.volume)
         self._key_file(log_dir).unlink(missing_ok=True)
 

@@ -59,7 +59,7 @@ def _metadata(stretch: Sequence[Vitals]) -> Iterator[HealthProgress]:
         return
     left = None if last.metadata.log_end is None else float(last.metadata.log_end - last.metadata.applied)
     before = None if first.metadata.log_end is None else float(first.metadata.log_end - first.metadata.applied)
-    yield from _told(
+    yield from _progress(
         stretch,
         "metadata",
         float(max(0, last.metadata.applied - first.metadata.applied)),
@@ -75,7 +75,7 @@ def _partitions(stretch: Sequence[Vitals]) -> Iterator[HealthProgress]:
     if any(partitions is None or leaders is None for partitions, leaders in counts):
         return
     moved = sum(abs((b or 0) - (a or 0)) for one, other in pairwise(counts) for a, b in zip(one, other, strict=True))
-    yield from _told(stretch, "partitions", float(moved))
+    yield from _progress(stretch, "partitions", float(moved))
 
 
 def _recovery(stretch: Sequence[Vitals]) -> Iterator[HealthProgress]:
@@ -88,14 +88,16 @@ def _recovery(stretch: Sequence[Vitals]) -> Iterator[HealthProgress]:
     segments = [v.segments_to_recover for v in told if v.segments_to_recover is not None]
     moved = sum(a != b for a, b in pairwise(segments))
     if len(told) > 1:
-        yield from _told(told, "recovery", float(fell or moved), left=float(last.logs_to_recover), closer=float(fell))
+        yield from _progress(
+            told, "recovery", float(fell or moved), left=float(last.logs_to_recover), closer=float(fell)
+        )
 
 
 def _replicas(stretch: Sequence[Vitals]) -> Iterator[HealthProgress]:
     """By the replica that is furthest behind: one that stands still is not hidden by others that come on."""
     before, left = stretch[0].replica_lag, stretch[-1].replica_lag
     if before is not None and left is not None:
-        yield from _told(
+        yield from _progress(
             stretch, "replicas", float(max(0, before - left)), left=float(left), closer=float(before - left)
         )
 
@@ -109,7 +111,7 @@ def _collecting(stretch: Sequence[Vitals]) -> Iterator[HealthProgress]:
     middle = len(known) // 2
     before, after = _share(known[0], known[middle]), _share(known[middle], known[-1])
     fell = before - after
-    yield from _told(stretch, "collecting", max(0.0, fell), left=max(0.0, after - THRASHES), closer=fell)
+    yield from _progress(stretch, "collecting", max(0.0, fell), left=max(0.0, after - THRASHES), closer=fell)
 
 
 def _share(one: tuple[float, float], other: tuple[float, float]) -> float:
@@ -124,7 +126,7 @@ def _falling(name: str, value: Callable[[Vitals], int | None], most: Callable[[V
         if first is None or last is None or not limit:
             return
         left = max(0.0, last - NEARLY_ALL * limit)
-        yield from _told(stretch, name, float(max(0, first - last)), left=left, closer=float(first - last))
+        yield from _progress(stretch, name, float(max(0, first - last)), left=left, closer=float(first - last))
 
     return measured
 
@@ -132,12 +134,12 @@ def _falling(name: str, value: Callable[[Vitals], int | None], most: Callable[[V
 def _uncleanable(stretch: Sequence[Vitals]) -> Iterator[HealthProgress]:
     first, last = stretch[0].uncleanable_partitions, stretch[-1].uncleanable_partitions
     if first is not None and last is not None:
-        yield from _told(
+        yield from _progress(
             stretch, "uncleanable", float(max(0, first - last)), left=float(last), closer=float(first - last)
         )
 
 
-def _told(
+def _progress(
     stretch: Sequence[Vitals],
     name: str,
     advanced: float,

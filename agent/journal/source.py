@@ -60,13 +60,13 @@ def line_of(service: str, inode: int, entry: LogEntry, text: str) -> dict[str, o
     return {
         "service": service,
         "id": f"{service}/{inode:x}/{entry.offset}",
-        "at": told_time(entry.at),
+        "at": time_text(entry.at),
         "level": entry.level,
         "error": entry.fault,
         "text": text,
     }
 
 
-def told_time(at: datetime | None) -> str:
+def time_text(at: datetime | None) -> str:
     """ISO 8601 in UTC to the millisecond; empty for none."""
     return "" if at is None else at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -27,7 +27,7 @@ class PreemptionWatch:
         self._cloud, self._now = cloud, now
         self._notice: PreemptionNotice | None = None
         self._silent = ""
-        self.told: PreemptionReport | None = None
+        self.report: PreemptionReport | None = None
 
     def look(self) -> None:
         now = self._now()
@@ -45,7 +45,7 @@ class PreemptionWatch:
         if notice != before:
             _log.warning("the cloud says of this VM: %s", notice.words if notice else "it stays after all")
             self._notice = notice
-            self.told = _report(notice, now) if notice else None
+            self.report = _report(notice, now) if notice else None
 
 
 def _report(notice: PreemptionNotice, now: datetime) -> PreemptionReport:

@@ -14,7 +14,7 @@ import httpx
 
 from agent.durable import sync_directory, sync_tree, write_durably
 from agent.identity import is_loopback
-from agent.platforms import MARK, told_platform
+from agent.platforms import MARK, marked_platform
 from agent.upgrades.choice import InstalledBundle
 from agent.wire import AgentBuild, AgentOrder, signed_text
 
@@ -104,7 +104,7 @@ def unpack(archive: Path, bundle: InstalledBundle, bundles: Path, *, platform: s
     said = version_in(beside)
     if said != bundle.version:
         raise ArchiveRefused(f"the archive of agent {bundle.version} holds agent {said or 'of no version'}")
-    built_for = told_platform(beside / MARK)
+    built_for = marked_platform(beside / MARK)
     if platform and built_for not in ("", platform):
         raise ArchiveRefused(
             f"the archive of agent {bundle.version} for {platform} was built for {built_for}; nothing of it is run"

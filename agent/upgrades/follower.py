@@ -60,7 +60,7 @@ class Follower:
     _working: threading.Thread | None = None
     _order: str = ""
     _waits_for: str = ""
-    _told: bool = False
+    _is_report_taken: bool = False
     _heard: bool = False
 
     def __post_init__(self) -> None:
@@ -109,16 +109,16 @@ class Follower:
         self._heard = True
         self._confirm()
 
-    def told(self) -> None:
+    def report_taken(self) -> None:
         """The server has taken a report of this agent."""
-        self._told = True
+        self._is_report_taken = True
         self._confirm()
 
     def _confirm(self) -> None:
         with self._lock:
             trial = self._choice.trial
             # A trial this very agent has prepared is of another one.
-            if trial is None or trial.bundle.version != self.version or not (self._told and self._heard):
+            if trial is None or trial.bundle.version != self.version or not (self._is_report_taken and self._heard):
                 return
             self._keep(confirmed(self._choice))
             self.turned_off()

@@ -81,7 +81,7 @@ class ProposalService:
 
     def all(self) -> list[ProposalView]:
         """Those the caller may read, the newest first. One whose time is up is told as void."""
-        found = [self._told(p) for p in self.fold.view().by_id.values() if self._may(Verb.READ, p)]
+        found = [self._unless_expired(p) for p in self.fold.view().by_id.values() if self._may(Verb.READ, p)]
         return sorted(found, key=lambda p: (p.at, p.id), reverse=True)
 
     def get(self, number: str) -> ProposalView:
@@ -90,7 +90,7 @@ class ProposalService:
         if not self._may(Verb.READ, found):
             self.rights.trail.judged(Verb.READ, f"proposal {number}", allowed=False)
             raise ProposalNotFound(number)
-        return self._told(found)
+        return self._unless_expired(found)
 
     def may_approve(self, proposal: ProposalView) -> bool:
         """Whether the caller's yes would count."""
@@ -302,10 +302,10 @@ class ProposalService:
         self.rights.trail.refused = f"proposal {number} void: {why}"
         return self.fold.decide(number, facts.ProposalVoided(number, why), actor=self._actor)
 
-    def _told(self, proposal: ProposalView) -> ProposalView:
+    def _unless_expired(self, proposal: ProposalView) -> ProposalView:
         if not proposal.is_expired(self.services.clock()):
             return proposal
-        return replace(proposal, state=ProposalState.VOID, told="its time was up")
+        return replace(proposal, state=ProposalState.VOID, outcome="its time was up")
 
 
 def approves_still(people: People, current: Callable[[str], ClusterView], clock: Clock, proposal: ProposalView) -> bool:

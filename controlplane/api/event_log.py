@@ -51,13 +51,13 @@ def uid_of(stream: str) -> ClusterUid | None:
     return cluster_uid_of(stream) or anomalies_uid_of(stream)
 
 
-def told_of(event: Recorded, without_others: Callable[[str], str]) -> Recorded:
+def redacted_event(event: Recorded, without_others: Callable[[str], str]) -> Recorded:
     """The event as it may be told: what the loop said of a cluster then names no cluster of others, as on its page."""
     if event.type != "condition.changed":
         return event
     said = str(event.data.get("message", ""))
-    told = without_others(said)
-    return event if told == said else replace(event, data={**event.data, "message": told})
+    redacted = without_others(said)
+    return event if redacted == said else replace(event, data={**event.data, "message": redacted})
 
 
 def browse(store: EventStore, asked: EventQuery) -> FoundEvents:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from controlplane.api.read_models.running_settings import Reported, asked_names, reported_rows, told_settings
+from controlplane.api.read_models.running_settings import Reported, applied_settings_of, asked_names, reported_rows
 from controlplane.api.services import PortalServices
 from controlplane.cluster.folds.growth import size_of
 from controlplane.cluster.lifecycle import SERVING
@@ -125,7 +125,7 @@ def _of_node(
 def _settings(view: ClusterView, node: str, instance: InstanceView) -> Iterator[Field]:
     """The spec's Kafka settings as the instance was told them; those set live win over its file."""
     wanted = view.document.spec.kafka.config if view.document else {}
-    told = told_settings(instance)
+    told = applied_settings_of(instance)
     for name in sorted(wanted.keys() | (told or {}).keys()):
         observed = view.settings.live.get(name, (told or {}).get(name, "not set")) if told is not None else "unknown"
         yield Field(node, name, wanted.get(name, "not set"), observed)

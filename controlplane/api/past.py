@@ -7,7 +7,7 @@ from typing import Annotated
 
 from fastapi import Query
 
-from controlplane.api.event_log import position_at, told_of
+from controlplane.api.event_log import position_at, redacted_event
 from controlplane.api.moments import moment_in
 from controlplane.api.presenters.clusters import cluster_detail
 from controlplane.api.problems import ApiError
@@ -117,7 +117,7 @@ def _as_of(services: PortalServices, uid: ClusterUid, position: int, moment: dat
     for event in store.read_stream(cluster_stream(uid)):
         if event.position > position:
             break
-        told = told_of(event, without_others)
+        told = redacted_event(event, without_others)
         view = evolve(view, told)
         own.append(told)
     if not own or view.deleted:

@@ -145,7 +145,7 @@ def through_git(
 
 def roll_back(services: PortalServices, found: Rollback, order: RollbackIn, asked: Requester) -> RollbackOut:
     """Does it, or with `dry_run` says what it would do. A plan that moved is a refusal (409)."""
-    told = _told(found)
+    told = _rollback_out(found)
     asked.rights.trail.refused = found.judged.refusal
     if order.dry_run or not found.judged.ok:
         return told
@@ -206,7 +206,7 @@ def _applied(
     return told.model_copy(update={"changed": any(one.changed for one in done), "sentence": sentence})
 
 
-def _told(found: Rollback) -> RollbackOut:
+def _rollback_out(found: Rollback) -> RollbackOut:
     judged = found.judged
     return RollbackOut(
         cluster=found.view.name,

@@ -15,7 +15,7 @@ from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.source import API
 from controlplane.commands.admission.topics import by_cluster
 from controlplane.commands.handler import CommandOutcome
-from controlplane.commands.previews.old_clients import old_clients_told
+from controlplane.commands.previews.old_clients import old_client_warnings
 from controlplane.commands.previews.plan import PlanPreview, combined_digest, preview
 from controlplane.commands.previews.topics import topic_lines, topics_digest
 from controlplane.runtime.call_errors import CallFault
@@ -194,7 +194,7 @@ def _old_clients(services: PortalServices, view: ClusterView, document: KafkaClu
     if view.document is None or view.document.spec.kafka.version == document.spec.kafka.version:
         return ()
     rows = services.cluster.latest.of_cluster(view.uid, AGENT_REPORT)
-    return old_clients_told(view, document, [Report.model_validate(dict(r.value)) for r in rows])
+    return old_client_warnings(view, document, [Report.model_validate(dict(r.value)) for r in rows])
 
 
 def _judge_topics(

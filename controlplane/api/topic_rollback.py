@@ -29,7 +29,7 @@ from events.spec.document import LoadResult, load_documents
 from events.spec.model import KafkaClusterDocument
 
 
-def declarations_told(services: PortalServices, name: str, topic: str) -> TopicDeclarationsOut:
+def declarations_of(services: PortalServices, name: str, topic: str) -> TopicDeclarationsOut:
     """What was declared of a topic, also of one that is gone; nothing of one that was made outside.
 
     Raises ClusterNotFound, ApiError.

@@ -35,7 +35,7 @@ def follow(
             tell(f"{told}/{seen.wanted}: {played.fault} of {played.vm}")
         for played in [e for e in seen.events if e.judged][judged:]:
             judged += 1
-            tell(_told(played))
+            tell(_played_line(played))
         if seen.ended_at is not None:
             return seen
         sleep(LOOK_EVERY_S)
@@ -78,7 +78,7 @@ def has_failed(report: game_api.GameOut) -> bool:
     )
 
 
-def _told(played: game_api.PlayedOut) -> str:
+def _played_line(played: game_api.PlayedOut) -> str:
     seen = played.detected_s
     noticed = "not noticed" if seen is None else f"noticed after {seen:.1f} s ({played.first_sign})"
     ended = "did not heal" if played.healed_s is None else f"healthy after {played.healed_s:.1f} s"

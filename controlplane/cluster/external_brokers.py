@@ -64,7 +64,7 @@ def client_addresses(view: ClusterView) -> tuple[str, ...]:
     return external_addresses(view)
 
 
-def externals_told(
+def external_sentences(
     view: ClusterView, document: KafkaClusterDocument, snapshot: KafkaSnapshot | None
 ) -> tuple[str, ...]:
     """What a plan says of the part of others: taken on, or emptied onto the pools."""

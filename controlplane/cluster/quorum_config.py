@@ -24,7 +24,7 @@ class QuorumStatus:
     stays_stopped: bool = False
 
 
-def is_told_nothing(view: ClusterView, instance: InstanceView) -> bool:
+def awaits_first_step(view: ClusterView, instance: InstanceView) -> bool:
     """Whether it is a controller of a migration that no step was about yet: an agent that is told `stopped` would never
     run that start again."""
     migration = view.quorum.migration
@@ -33,7 +33,7 @@ def is_told_nothing(view: ClusterView, instance: InstanceView) -> bool:
     return instance.service_id not in migration.knows
 
 
-def quorum_told(view: ClusterView, instance: InstanceView) -> QuorumStatus:
+def quorum_status(view: ClusterView, instance: InstanceView) -> QuorumStatus:
     """For a cluster that was founded."""
     service = instance.planned.service
     if service == "broker":
@@ -52,13 +52,13 @@ def quorum_told(view: ClusterView, instance: InstanceView) -> QuorumStatus:
 def knows(view: ClusterView, instance: InstanceView) -> Knows:
     """What a broker, or a controller of a migration, was told last."""
     if view.quorum.migration is not None:
-        return view.quorum.migration.told(instance.planned.service, instance.service_id)
+        return view.quorum.migration.last_sent(instance.planned.service, instance.service_id)
     if not view.in_zookeeper_mode:
         return Knows.QUORUM
     return Knows.ENSEMBLE if instance.is_broker else Knows.STOPPED
 
 
-def is_told_to_stop(view: ClusterView, instance: InstanceView) -> bool:
+def has_stop_order(view: ClusterView, instance: InstanceView) -> bool:
     """Whether a migration has it stopped: that it does not run is no trouble then."""
     between = view.quorum.migration is not None or instance.planned.service not in ("broker", view.quorum_service)
     return between and instance.planned.service != "zookeeper" and knows(view, instance) is Knows.STOPPED
@@ -90,7 +90,7 @@ def _beside(view: ClusterView, instance: InstanceView) -> QuorumStatus:
     migration = view.quorum.migration
     if migration is None or migration.founding is None:
         return QuorumStatus(voters=view.quorum.left_voters, stays_stopped=True)
-    told = migration.told("controller", instance.service_id)
+    told = migration.last_sent("controller", instance.service_id)
     servers = tuple(view.quorum.voters[i] for i in sorted(view.quorum.voters))
     return QuorumStatus(
         ensemble=() if told is Knows.QUORUM else servers,

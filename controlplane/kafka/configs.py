@@ -63,7 +63,7 @@ class AppliedBrokerConfigs:
     brokers: frozenset[int]
 
 
-def read_told(
+def read_applied(
     connection: dialer.Connection, live: frozenset[int], topics: Mapping[str, TopicConfig], deadline: Deadline
 ) -> AppliedBrokerConfigs:
     """What is set now; a broker leaves out a key it does not know. Raises KafkaUnavailable when none answers."""

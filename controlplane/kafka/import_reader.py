@@ -45,7 +45,7 @@ def read_foreign(connection: dialer.Connection, deadline: Deadline, now: Callabl
         raise
     live = sorted(seen.live_brokers())
     settings = {broker: settings_live.read_running(connection, broker, deadline) for broker in live}
-    told = _told_by_quorum(connection, deadline, live[0])
+    told = _from_quorum(connection, deadline, live[0])
     return ForeignCluster(seen, settings, told or addresses_in_settings(settings))
 
 
@@ -58,7 +58,7 @@ def _cluster_id(connection: dialer.Connection, deadline: Deadline) -> str:
     return str(answer.cluster_id)
 
 
-def _told_by_quorum(connection: dialer.Connection, deadline: Deadline, node: int) -> ControllerAddresses:
+def _from_quorum(connection: dialer.Connection, deadline: Deadline, node: int) -> ControllerAddresses:
     """By the quorum itself; nothing by leaders older than 3.9, which have no version 2 of the answer."""
     topic = DescribeQuorumRequest.TopicData
     partition = topic.PartitionData(partition_index=0)

@@ -16,7 +16,7 @@ from kafka.protocol.admin import (
 )
 from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 
-from controlplane.kafka.configs import TopicConfig, read_told, read_topic_configs
+from controlplane.kafka.configs import TopicConfig, read_applied, read_topic_configs
 from controlplane.kafka.deadline import Deadline
 from controlplane.kafka.dialer import Connection
 from controlplane.kafka.errors import KafkaUnavailable, require_ok
@@ -109,7 +109,7 @@ def _read(
     topics, configs, moves = _read_topics(connection, node, deadline)
     alive = live & {b.id for b in brokers.values() if not b.fenced}
     disks = read_disks(connection, alive, deadline)
-    told = read_told(connection, alive, configs, deadline)
+    told = read_applied(connection, alive, configs, deadline)
     return observed.KafkaSnapshot(
         at=at,
         cluster_id=cluster_id,

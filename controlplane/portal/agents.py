@@ -71,7 +71,7 @@ class CertificateStatus:
 
 
 @cache
-def certificate_told(pem: str) -> CertificateStatus:
+def certificate_status(pem: str) -> CertificateStatus:
     """What a person compares and plans by. Pure."""
     found = x509.load_pem_x509_certificate(pem.encode())
     sha256 = found.fingerprint(hashes.SHA256()).hex()
@@ -89,7 +89,7 @@ def agents(request: Request, services: Services) -> Response:
     rows.sort(key=lambda r: (ranks[r.word], r.cluster, r.instance.key))
     tally = {word: sum(r.word == word for r in rows) for word in ranks}
     shown = {w: n for w, n in tally.items() if n}
-    authority = certificate_told(services.access.ca_pem) if services.access.ca_pem else None
+    authority = certificate_status(services.access.ca_pem) if services.access.ca_pem else None
     return page(request, "agents.html", rows=rows, tally=shown, release_status=release_status, authority=authority)
 
 

@@ -11,7 +11,7 @@ from controlplane.api.access.caller import Caller
 from controlplane.api.cluster_lookup import living
 from controlplane.api.presenters.groups import TONES
 from controlplane.api.presenters.queries import ORIGIN_WORDS
-from controlplane.api.read_models.running_settings import told_settings
+from controlplane.api.read_models.running_settings import applied_settings_of
 from controlplane.api.routes.queries import broker_of, dependents_seen
 from controlplane.api.services import Services
 from controlplane.cluster.view import ClusterView
@@ -105,7 +105,7 @@ def running_rows(view: ClusterView, instance: InstanceView, found: Mapping[str, 
 
 def wanted_by(view: ClusterView, instance: InstanceView, name: str, origin: ValueOrigin) -> str:
     """Whose word a value is: the spec's, Kedge's own, Kafka's, or somebody else's."""
-    told = told_settings(instance) or {}
+    told = applied_settings_of(instance) or {}
     match origin:
         case ValueOrigin.KAFKA_DEFAULT:
             return "Kafka"

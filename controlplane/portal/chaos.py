@@ -11,7 +11,7 @@ from controlplane.api.access.rights import Rights
 from controlplane.api.access.roles import Verb
 from controlplane.api.auth import actor_of
 from controlplane.api.cluster_lookup import living
-from controlplane.api.read_models.chaos_report import faults_told
+from controlplane.api.read_models.chaos_report import fault_statuses
 from controlplane.api.request_identity import asked_id
 from controlplane.api.routes.chaos import brought_about, health, injection
 from controlplane.api.routes.games import game_out, games_of
@@ -60,7 +60,7 @@ def chaos(request: Request, name: str, services: Services, rights: Caller) -> Re
     """What is open and what came of earlier ones; and the form, for whoever may delete the cluster."""
     view = living(services, name)
     version = services.cluster.commands.current(name).version
-    faults = faults_told(services.store.read_stream(cluster_stream(view.uid), max(0, version - NEWEST)))
+    faults = fault_statuses(services.store.read_stream(cluster_stream(view.uid), max(0, version - NEWEST)))
     return page(
         request,
         "chaos.html",
@@ -138,7 +138,7 @@ def _asking(services: PortalServices, view: ClusterView, command: InjectChaos) -
         title=f"{command.fault} in {view.name}",
         crumbs=crumbs_of(view),
         pin=view.uid,
-        told=tuple(told),
+        sentences=tuple(told),
         button="Inject the fault",
         typed=view.name if foreign else "",
         is_grave=True,

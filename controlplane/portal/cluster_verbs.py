@@ -67,7 +67,7 @@ def _deletion(services: PortalServices, view: ClusterView, command: DeleteCluste
     crumbs = ((f"/clusters/{view.name}", view.name),)
     title, pin = f"Delete {view.name}", in_force_digest(view)
     if asked.fact is None:
-        return confirmation.Asking(title=title, crumbs=crumbs, pin=pin, told=(asked.sentence,))
+        return confirmation.Asking(title=title, crumbs=crumbs, pin=pin, sentences=(asked.sentence,))
     dns = bootstrap_name(view)
     told = (
         *(_DESTROYED if destroys(view) else _LET_GO),
@@ -78,7 +78,7 @@ def _deletion(services: PortalServices, view: ClusterView, command: DeleteCluste
         title=title,
         crumbs=crumbs,
         pin=pin,
-        told=told,
+        sentences=told,
         figures=_figures(services, view),
         button="Delete the cluster",
         typed=view.name,

@@ -54,7 +54,7 @@ class Asking:
     title: str
     crumbs: tuple[tuple[str, str], ...]
     pin: str
-    told: tuple[str, ...]
+    sentences: tuple[str, ...]
     button: str = ""
     figures: tuple[str, ...] = ()
     text: str = ""
@@ -68,7 +68,7 @@ class Asking:
     @property
     def seen(self) -> str:
         """Stands for all that was said."""
-        said = (self.title, self.pin, self.told, self.button, self.text, self.reasons)
+        said = (self.title, self.pin, self.sentences, self.button, self.text, self.reasons)
         return hashlib.sha256(repr(said).encode()).hexdigest()
 
     @property

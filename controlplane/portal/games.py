@@ -118,7 +118,7 @@ def _asking(services: PortalServices, view: ClusterView, command: StartGame) -> 
         title=f"A game day of {view.name}",
         crumbs=crumbs_of(view),
         pin=view.uid,
-        told=tuple(told),
+        sentences=tuple(told),
         button="Start game day",
         typed=view.name if foreign else "",
         is_grave=True,
@@ -132,6 +132,6 @@ def _end_asking(view: ClusterView, command: EndGame) -> Asking:
         title=f"End the game day of {view.name}",
         crumbs=crumbs_of(view),
         pin=command.game,
-        told=told if asked.fact is not None else (capital(asked.sentence),),
+        sentences=told if asked.fact is not None else (capital(asked.sentence),),
         button="End it" if asked.fact is not None else "",
     )

@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from controlplane.api.access.caller import Caller
 from controlplane.api.cluster_lookup import living
-from controlplane.api.event_log import told_of
+from controlplane.api.event_log import redacted_event
 from controlplane.api.generation_pair import compared, declaration_of, spec_text
 from controlplane.api.generations import generations_out
 from controlplane.api.presenters.cost_text import bill_words, difference_words
@@ -41,7 +41,7 @@ def history(
     """A page of events, and the declarations to compare."""
     view = living(services, name)
     without_others = services.cluster.without_others()
-    events = [told_of(event, without_others) for event in services.store.read_stream(cluster_stream(view.uid))]
+    events = [redacted_event(event, without_others) for event in services.store.read_stream(cluster_stream(view.uid))]
     told = changes_of(events)
     rolls = rolls_of(events)
     kinds = {"people": ("person", "git"), "kedge": ("kedge",)}.get(whose, ("person", "git", "kedge"))

@@ -66,7 +66,7 @@ def _asking(services: PortalServices, view: ClusterView, command: ConfirmLoss) -
         title=f"Confirm what {view.name} has lost",
         crumbs=((f"/clusters/{view.name}", view.name),),
         pin=" ".join(view.vms.losses.doubted),
-        told=(
+        sentences=(
             f"The cloud's listing says that these are gone: {', '.join(view.vms.losses.doubted)}. Kedge does not "
             "believe it: a wrong account or missing permissions look the same. Look at the cloud's own console first",
             "They are taken for gone, these alone, for as long as the listing says so: each gets its successor, like "

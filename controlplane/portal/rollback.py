@@ -17,7 +17,7 @@ from controlplane.api.request_identity import asked_id
 from controlplane.api.rollback import Rollback, roll_back, rollback_of
 from controlplane.api.schemas.rollbacks import RollbackIn, RollbackOut
 from controlplane.api.services import PortalServices, Services
-from controlplane.api.topic_rollback import declarations_told, topic_rollback_of
+from controlplane.api.topic_rollback import declarations_of, topic_rollback_of
 from controlplane.portal.cluster import head_of
 from controlplane.portal.frame import CsrfChecked, onwards, page
 
@@ -54,7 +54,7 @@ def done(
 @router.get("/topics/{topic}/declarations")
 def declarations(request: Request, name: str, topic: str, services: Services, rights: Caller) -> Response:
     """What was declared of a topic, and the way back to it."""
-    told = declarations_told(services, name, topic)
+    told = declarations_of(services, name, topic)
     head = head_of(request, services, rights, living(services, name))
     known = head.view.topics.by_name.get(topic)
     is_kept = known is not None and not known.tombstone

@@ -69,16 +69,18 @@ def _asking(services: PortalServices, view: ClusterView, to: str, command: TakeO
         crumbs=((f"/clusters/{view.name}", view.name),),
         # The stream moves with every tick that records something; who the spec comes from does not.
         pin=f"{view.uid}.{view.declaration.source.taken if view.declaration.source else 0}.{command.source}",
-        told=(asked.sentence,),
+        sentences=(asked.sentence,),
     )
     if command.source != API:
         binding = _binding(services, command.source)
         if asked.fact is None:
             return begun
-        return replace(begun, told=_to_git(view, binding, asked.sentence), button="Hand it over")
+        return replace(begun, sentences=_to_git(view, binding, asked.sentence), button="Hand it over")
     if asked.fact is None or view.declaration.source is None:
         return replace(begun, choices=() if to else _choices(services, view))
-    return replace(begun, told=_to_api(view, view.declaration.source.address, asked.sentence), button="Take it over")
+    return replace(
+        begun, sentences=_to_api(view, view.declaration.source.address, asked.sentence), button="Take it over"
+    )
 
 
 def _to_api(view: ClusterView, address: str, sentence: str) -> tuple[str, ...]:

@@ -116,7 +116,7 @@ def _deletion(
     keep = _KEEP + ("; then no approval is needed" if reasons else "")
     return replace(
         begun,
-        told=(fate, "Its declaration is no longer in force; what was declared of it stays in the history"),
+        sentences=(fate, "Its declaration is no longer in force; what was declared of it stays in the history"),
         figures=_figures(services, view, topic),
         button="Delete it",
         typed=topic,
@@ -144,7 +144,7 @@ def _adoption(
     declared = found or view.topics.by_name[topic].declared
     return replace(
         begun,
-        told=(asked.sentence, *(_AS_FOUND if found else ("It becomes as the declaration below says",))),
+        sentences=(asked.sentence, *(_AS_FOUND if found else ("It becomes as the declaration below says",))),
         figures=_figures(services, view, topic),
         text=text_of(topic_data(view.document, declared)),
         button="Keep it",
@@ -169,7 +169,7 @@ def _begun(view: ClusterView, topic: str, title: str, sentence: str) -> confirma
     """A page that has nothing to ask yet."""
     home = f"/clusters/{view.name}"
     crumbs = ((home, view.name), (f"{home}/topics", "topics"), (_address(view.name, topic), topic))
-    return confirmation.Asking(title=title, crumbs=crumbs, pin=in_force_digest(view, topic), told=(sentence,))
+    return confirmation.Asking(title=title, crumbs=crumbs, pin=in_force_digest(view, topic), sentences=(sentence,))
 
 
 def _then(services: PortalServices, name: str, topic: str) -> str:

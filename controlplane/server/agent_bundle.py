@@ -78,7 +78,7 @@ def read_bundle(path: Path) -> ReadBundle:
     body = path.read_bytes()
     try:
         with tarfile.open(fileobj=io.BytesIO(body)) as tar:
-            told = _told_by(tar)
+            told = _identity_files(tar)
     except (tarfile.TarError, KeyError, EOFError, OSError, UnicodeDecodeError) as error:
         raise BundleRefused(f"it is not an archive of an agent: {error}") from None
     found, built_for = _VERSION.search(told.get(_INIT, "")), told.get(MARK, "").strip()
@@ -90,7 +90,7 @@ def read_bundle(path: Path) -> ReadBundle:
     return ReadBundle(named["version"], named["platform"], hashlib.sha256(body).hexdigest(), len(body))
 
 
-def _told_by(tar: tarfile.TarFile) -> dict[str, str]:
+def _identity_files(tar: tarfile.TarFile) -> dict[str, str]:
     """The files that say which agent it is. They are among the first."""
     told: dict[str, str] = {}
     for member in tar:

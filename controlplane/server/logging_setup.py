@@ -31,7 +31,7 @@ def log_to_stderr(level: str, form: str, *, server: str = "") -> None:
 
 
 @contextmanager
-def threads_told() -> Iterator[None]:
+def thread_errors_logged() -> Iterator[None]:
     """A thread that ends by an error nobody expected says so in the log; Python would write it down as it is."""
     before, threading.excepthook = threading.excepthook, _tell_thread
     try:

@@ -57,7 +57,7 @@ def run(settings: Settings, *, take_over_home: bool = False, move_states: bool =
     thread_switching.shorten_turns()
     walks = gc_tuning.ShortWalks().begin()
     try:
-        with logging_setup.threads_told():
+        with logging_setup.thread_errors_logged():
             if settings.process.only == PORTAL:
                 serve_portal(settings)
             else:

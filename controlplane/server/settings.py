@@ -160,12 +160,12 @@ class Settings(BaseSettings):
         return (
             InitSettingsSource(settings_cls, old_names.in_sections(given)),
             env_settings,
-            _Told(settings_cls, old_names.old_variables()),
-            _Told(settings_cls, old_names.in_sections(_in_file(_config_file(given.get("home"))))),
+            _ReadSource(settings_cls, old_names.old_variables()),
+            _ReadSource(settings_cls, old_names.in_sections(_in_file(_config_file(given.get("home"))))),
         )
 
 
-class _Told(PydanticBaseSettingsSource):
+class _ReadSource(PydanticBaseSettingsSource):
     """Values that were read already."""
 
     def __init__(self, settings_cls: type[BaseSettings], told: dict[str, Any]) -> None:

@@ -88,7 +88,7 @@ class WebServer(uvicorn.Server):
         self._services = services
         self._feed = feed
         self._record = record
-        self._told = told
+        self._agent_door = told
         self._tls = tls
         self._agents_door = agents_door
         self._is_nearly_full = False
@@ -132,7 +132,7 @@ class WebServer(uvicorn.Server):
                 self._look_at_load()
             with process_errors.TROUBLES.turn("where the server listens"):
                 self._say_where()
-                await self._listen_where_told()
+                await self._listen_for_agents()
             with process_errors.TROUBLES.turn("certificates of the server"):
                 await self._renew_certificates()
         return await super().on_tick(counter)
@@ -181,9 +181,9 @@ class WebServer(uvicorn.Server):
         if known is None or not known.is_alive or self._services.candidate.may_act:
             home.keep_server(self._record)
 
-    async def _listen_where_told(self) -> None:
+    async def _listen_for_agents(self) -> None:
         """Agents of living VMs know one address for ever: whoever leads answers there, once it is free."""
-        told = self._told
+        told = self._agent_door
         if told is None or not self._services.candidate.may_act or (told.is_tls and self._tls is None):
             return
         bound_to = self._services.settings.agents.host or told.host if told.is_tls else told.host
@@ -192,7 +192,7 @@ class WebServer(uvicorn.Server):
             await self._open(listen_addresses.listening(bound_to, told.port), context, served=served)
             if not told.is_tls:
                 await self._open_to_vms(told.port)
-            self._told = None
+            self._agent_door = None
             _log.info("also listening on %s, the address VMs were told", told.url)
 
     async def _open_to_vms(self, port: int) -> None:

@@ -136,7 +136,7 @@ class SqlCredentialStore:
                 known = _locked(transaction, vm)
                 if known is not None:
                     known = _kept(transaction, known, after_showing(known, sha256, now, is_certified))
-            _log.log(*_told(before, known, sha256))
+            _log.log(*_log_entry(before, known, sha256))
         return known if is_credential_of(known, sha256) else None
 
     def get(self, vm: Vm) -> Credential | None:
@@ -211,7 +211,7 @@ def _same(kept: str | None, sha256: str) -> bool:
     return kept is not None and hmac.compare_digest(kept.encode(), sha256.encode())
 
 
-def _told(before: Credential, known: Credential | None, sha256: str) -> tuple[int, str, str]:
+def _log_entry(before: Credential, known: Credential | None, sha256: str) -> tuple[int, str, str]:
     if not _matches(known, sha256):
         return logging.WARNING, "an outdated credential of %s was used: refused", _named(before.vm)
     if not _matches(before, sha256):

@@ -86,7 +86,7 @@ def first_type(cloud: str) -> str:
 def option_problems(pool: Pool, path: Path, where: Positions) -> Iterator[Problem]:
     """What refuses the type, the figures or the key of a pool's disks."""
     disk, cloud = pool.disk, pool.place.cloud
-    told = [key for key, value in _told(disk).items() if value is not None]
+    told = [key for key, value in _as_document(disk).items() if value is not None]
     if not told:
         return
     first = (*path, "disk", told[0])
@@ -103,7 +103,7 @@ def option_problems(pool: Pool, path: Path, where: Positions) -> Iterator[Proble
 
 def option_change_problems(before: Pool, after: Pool, path: Path, where: Positions) -> Iterator[Problem]:
     """What refuses other options for a pool that keeps its disks for ever."""
-    old, new = _told(before.disk), _told(after.disk)
+    old, new = _as_document(before.disk), _as_document(after.disk)
     changed = [key for key in new if new[key] != old[key]]
     if not changed or before.disk.kind != after.disk.kind:
         return
@@ -165,7 +165,7 @@ def _rate(known: VolumeType) -> Bounds | None:
     return known.throughput_mib_per_s
 
 
-def _told(disk: Disk) -> dict[str, str | int | None]:
+def _as_document(disk: Disk) -> dict[str, str | int | None]:
     return {
         "type": disk.type,
         "iops": disk.iops,

@@ -67,9 +67,9 @@ class Heat:
         share = ""
         if self.figure != CPU and self.limit:
             share = f", {self.value / self.limit:.0%} of its network's {human_bytes(self.limit)}/s"
-        past = f", its own past {_told(self.figure, self.past)}" if self.past is not None else ""
-        told = _told(self.figure, self.value)
-        return f"{WORDS[self.figure]} {told}{share} (peers {_told(self.figure, self.peers)}{past})"
+        past = f", its own past {_figure_text(self.figure, self.past)}" if self.past is not None else ""
+        told = _figure_text(self.figure, self.value)
+        return f"{WORDS[self.figure]} {told}{share} (peers {_figure_text(self.figure, self.peers)}{past})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,5 +186,5 @@ def _minutes(span: timedelta) -> int:
     return round(span.total_seconds() / 60)
 
 
-def _told(figure: str, value: float) -> str:
+def _figure_text(figure: str, value: float) -> str:
     return f"{value:.0%}" if figure == CPU else f"{human_bytes(value)}/s"

@@ -43,7 +43,7 @@ class Anomaly:
     words: str
     found_at: datetime
     changed_at: datetime
-    told: bool = False
+    notified: bool = False
     """Whether it was ever in a state that people are told of."""
 
     @property
@@ -104,8 +104,8 @@ def _over(anomaly: Anomaly, now: datetime) -> str:
     return f"{how}, after {minutes:.0f} min"
 
 
-def is_told(state: State, anomaly: Anomaly | None) -> bool:
+def is_notified(state: State, anomaly: Anomaly | None) -> bool:
     """Whether people are told of this change: an alarm, and the end of one they were told of."""
     if state is State.OVER:
-        return anomaly is not None and anomaly.told
+        return anomaly is not None and anomaly.notified
     return state in ALARMS

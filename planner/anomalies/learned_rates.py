@@ -51,10 +51,10 @@ class LearnedBand(Band):
 
     @property
     def words(self) -> str:
-        return f"{_told(self.least or 0.0)} to {_told(self.most or 0.0)} records/s"
+        return f"{_rate_text(self.least or 0.0)} to {_rate_text(self.most or 0.0)} records/s"
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         return f"what was {self.sentence}"
 
     @property
@@ -83,7 +83,9 @@ def learned(past: Past, today: date) -> LearnedBand | NotJudged:
     if isinstance(band, LearnedBand):
         odd = [h for h in young if band.side(median(h.per_s)) is not Side.INSIDE]
         if odd:
-            words = f"at this hour it took {_told(median(odd[-1].per_s))}/s on {odd[-1].day}, {band.words} on others"
+            words = (
+                f"at this hour it took {_rate_text(median(odd[-1].per_s))}/s on {odd[-1].day}, {band.words} on others"
+            )
             return NotJudged(f"not stable, not judged until two weeks are known: {words}", is_known=True)
     return band
 
@@ -106,10 +108,10 @@ def _band(hours: Sequence[HourOfDay], learned_from: str, cycle: str) -> LearnedB
     by_chance = _CUTOFF * sqrt(middle / WINDOW.total_seconds())
     half = max(strays, by_chance, _NARROWEST * middle)
     if middle <= 0.0 or half > _WIDEST * middle:
-        of = f"its windows are {_told(middle)} +- {_told(half)} records/s at this hour of the {cycle}"
+        of = f"its windows are {_rate_text(middle)} +- {_rate_text(half)} records/s at this hour of the {cycle}"
         return NotJudged(f"not stable, not judged: {of}, and {_WIDEST:.0%} are allowed", is_known=True)
     return LearnedBand(middle - half, middle + half, learned_from, cycle)
 
 
-def _told(per_s: float) -> str:
+def _rate_text(per_s: float) -> str:
     return f"{per_s:.0f}" if per_s >= 100 else f"{per_s:.3g}"

@@ -37,7 +37,7 @@ class Band:
         return f"at least {self.least:g}/s" if self.most is None else f"{self.least:g} to {self.most:g}/s"
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """Whose band it is, and which."""
         return f"the declared {self.words}"
 
@@ -105,10 +105,10 @@ def side_of(rates: Sequence[RateSeen], band: Band | None, now: datetime, *, was_
 def reason_of(topic: str, side: Side, rates: Sequence[RateSeen], band: Band | None) -> str:
     """The numbers, for people."""
     last = rates[-AGREEING:]
-    whose = (band or last[-1].band or ENDLESS).told
-    told = ", ".join(f"{r.per_s:.1f}/s" for r in last)
+    whose = (band or last[-1].band or ENDLESS).description
+    description = ", ".join(f"{r.per_s:.1f}/s" for r in last)
     span = human_seconds(round(sum(r.seconds for r in last)))
-    return f"{topic} takes {told} in the last {span}, {side.value} {whose} (records, by Kafka's offsets)"
+    return f"{topic} takes {description} in the last {span}, {side.value} {whose} (records, by Kafka's offsets)"
 
 
 def rate_subject(topic: str) -> str:

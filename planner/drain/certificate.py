@@ -29,7 +29,7 @@ class Certificate:
 
     def document(self) -> dict[str, Any]:
         """As JSON, with the ratio value / bound of each measure; what is not finite is null."""
-        measured = {name: _told(getattr(self.measures, name)) for name in MEASURES}
+        measured = {name: _measure_document(getattr(self.measures, name)) for name in MEASURES}
         return {
             **measured,
             "replicas": self.replicas,
@@ -65,7 +65,7 @@ def _plain(number: float) -> float:
     return int(number) if math.isfinite(number) and number == int(number) else round(number, 6)
 
 
-def _told(measure: Measure) -> dict[str, float | None]:
+def _measure_document(measure: Measure) -> dict[str, float | None]:
     told = {"value": measure.value, "bound": measure.bound, "ratio": measure.ratio}
     return {k: round(v, 6) if math.isfinite(v) else None for k, v in told.items()}
 

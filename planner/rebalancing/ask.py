@@ -67,7 +67,7 @@ def plan_rebalance(
     receivers = request.receivers
     return RebalancePlan(
         copies=copies,
-        goals=tuple(_told(report) for report in best.goals),
+        goals=tuple(_goal_status(report) for report in best.goals),
         left=len(best.left),
         imbalance_before=imbalance_percent(snapshot, receivers),
         imbalance_after=imbalance_percent(moved(snapshot, moves), receivers),
@@ -241,7 +241,7 @@ def _seconds(moves: Sequence[Move], into: Mapping[int, Port]) -> float:
     return max((size / into[b].promised_bytes_per_s for b, size in arriving.items()), default=0.0)
 
 
-def _told(report: GoalReport) -> GoalStatus:
+def _goal_status(report: GoalReport) -> GoalStatus:
     """A report as it is kept: figures that do not exist (NaN, infinite) are None."""
     before = (_finite(report.before.least), _finite(report.before.most))
     after = (_finite(report.after.least), _finite(report.after.most))

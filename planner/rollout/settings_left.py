@@ -9,7 +9,7 @@ from planner.rollout.setting_class import SettingClass
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class AppliedSettings:
     """The spec's settings one service has been told so far, and the Kafka it runs."""
 
     config: Mapping[str, str]
@@ -27,7 +27,7 @@ class SettingsLeft:
 
 
 def settings_left(
-    services: Iterable[Told],
+    services: Iterable[AppliedSettings],
     wanted: Mapping[str, str],
     *,
     where_silent: Mapping[str, str],
@@ -59,9 +59,9 @@ def settings_left(
     return SettingsLeft(dict(sorted(values.items())), tuple(sorted(settled)), tuple(sorted(restart)))
 
 
-def _distinct(services: Iterable[Told], wanted: Mapping[str, str]) -> list[Told]:
+def _distinct(services: Iterable[AppliedSettings], wanted: Mapping[str, str]) -> list[AppliedSettings]:
     """Services that differ from the spec, one of a kind: most clusters have none, and are asked at every tick."""
-    found: list[Told] = []
+    found: list[AppliedSettings] = []
     for told in services:
         if told.config != wanted and told not in found:
             found.append(told)

@@ -111,7 +111,7 @@ def rollout_plan(
         phases.append(RolloutPhase(_title(work.change, work.nodes), len(steps) > 1, steps))
         done = {c.node for c in work.nodes}
         left = [c for c in left if c.node not in done]
-    phases = _with_brokers_told(phases, changes)
+    phases = _with_brokers_restarted(phases, changes)
     phases += _restart_phases(restart_order(changes, leaders=assumptions.leaders), assumptions)
     if finalise:
         raised = RolloutStep(
@@ -130,7 +130,7 @@ def rollout_plan(
     return RolloutPlan(tuple(phases), tuple(warnings))
 
 
-def _with_brokers_told(phases: list[RolloutPhase], changes: Sequence[NodeChange]) -> list[RolloutPhase]:
+def _with_brokers_restarted(phases: list[RolloutPhase], changes: Sequence[NodeChange]) -> list[RolloutPhase]:
     """Controllers that take their ids to other addresses: before brokers would know no more of them than may fail at
     once, each broker is started anew, told of both addresses of the next one. Once does for all of them."""
     moving = {c.node for c in changes if c.is_controller_move}

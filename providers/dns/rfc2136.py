@@ -50,7 +50,7 @@ class UpdatedZone:
 
     def read(self, name: str) -> HeldName:
         """See `DnsZone`."""
-        with self._told(f"reading {name}"):
+        with self._errors_translated(f"reading {name}"):
             sets = [self._ask(name, kind) for kind in _FAMILIES]
             owner, owner_ttl_s = self._ask(f"{OWNER_LABEL}.{name}", "TXT")
         addresses = frozenset(address for texts, _ in sets for address in texts)
@@ -64,7 +64,7 @@ class UpdatedZone:
         for kind in _FAMILIES:
             _swap(update, f"{name}.", kind, before.of_family(kind), after.of_family(kind), after.ttl_s)
         _swap(update, f"{OWNER_LABEL}.{name}.", "TXT", _texts(before.owner), _texts(after.owner), after.owner_ttl_s)
-        with self._told(f"changing {name}"):
+        with self._errors_translated(f"changing {name}"):
             answer = dns.query.tcp(update, self.server, port=self.port, timeout=_CALL_S)
             if answer.rcode() in _NOT_AS_BEFORE:
                 raise changed_meanwhile(name)
@@ -95,7 +95,7 @@ class UpdatedZone:
         raise CloudUnavailable(f"{self._where()}: {what}: {word}")
 
     @contextmanager
-    def _told(self, what: str) -> Iterator[None]:
+    def _errors_translated(self, what: str) -> Iterator[None]:
         """Whatever goes wrong on the way leaves as one of `providers.errors`, with what was asked."""
         try:
             yield

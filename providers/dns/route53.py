@@ -47,7 +47,7 @@ class HostedZone:
     def read(self, name: str) -> HeldName:
         """See `DnsZone`."""
         self._prove()
-        with self._told(f"reading {name}"):
+        with self._errors_translated(f"reading {name}"):
             sets = {r["Type"]: r for r in self._sets(name)}
             owners = [r for r in self._sets(f"{OWNER_LABEL}.{name}") if r["Type"] == "TXT"]
         addresses = frozenset(v["Value"] for kind in _FAMILIES for v in sets.get(kind, {}).get("ResourceRecords", ()))
@@ -70,7 +70,7 @@ class HostedZone:
         ]
         if not changes:
             return
-        with self._told(f"changing {name}"):
+        with self._errors_translated(f"changing {name}"):
             try:
                 self._client.change_resource_record_sets(HostedZoneId=self.zone_id, ChangeBatch={"Changes": changes})
             except ClientError as error:
@@ -88,14 +88,14 @@ class HostedZone:
     def _prove(self) -> None:
         if self._proved:
             return
-        with self._told("who am I"):
+        with self._errors_translated("who am I"):
             found = self._client.get_hosted_zone(Id=self.zone_id)["HostedZone"]["Name"].rstrip(".")
         if found != self.name:
             raise NotFound(f"hosted zone {self.zone_id} is {found}, the settings say {self.name}")
         self._proved = True
 
     @contextmanager
-    def _told(self, what: str) -> Iterator[None]:
+    def _errors_translated(self, what: str) -> Iterator[None]:
         """AWS's words become ours; the codes of Route 53 that EC2 does not have are here."""
         with translated(f"zone {self.name}: {what}"):
             try:

@@ -36,7 +36,7 @@ _LOCAL_SSD_GB = 375
 """Of one partition of a local SSD (Google, "About Local SSD disks")."""
 
 Sku = Mapping[str, Any]
-Told = Mapping[str, Any]
+MachineType = Mapping[str, Any]
 """A type: name, architecture, vcpus, memory_mib, own_disk_gb."""
 
 
@@ -49,7 +49,7 @@ def read_prices(settings_file: Path, place: base.Place, *, today: date) -> overr
     return region_prices(_skus(access, place), types, place.region, today=today)
 
 
-def region_prices(skus: Iterable[Sku], types: Iterable[Told], region: str, *, today: date) -> overrides.RegionIn:
+def region_prices(skus: Iterable[Sku], types: Iterable[MachineType], region: str, *, today: date) -> overrides.RegionIn:
     """From SKUs and types to figures of a region. A part with two prices has none. Pure."""
     source = f"google-billing-{today}"
     parts: dict[tuple[str, str], set[Decimal]] = {}
@@ -107,7 +107,7 @@ def _amount(sku: Sku) -> Decimal | None:
     return Decimal(str(money.get("units") or 0)) + Decimal(money.get("nanos") or 0) / _NANO
 
 
-def _types(access: GoogleAccess, place: base.Place, zone: str) -> Iterator[Told]:
+def _types(access: GoogleAccess, place: base.Place, zone: str) -> Iterator[MachineType]:
     """Those of a zone, in the words of the shipped catalogue. What Google does not tell the architecture of is none."""
     request = {"project": access.settings.account(place).project, "zone": zone}
     with translated(f"{place}: types in {zone}"):

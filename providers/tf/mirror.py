@@ -92,15 +92,15 @@ class ProviderMirror:
         lacks = self.lacking(module, data_folders)
         if lacks == () or "lock file" in str(error):
             return error
-        told = self.told_lacking(lacks) if lacks is not None else self._told_silent(module)
+        told = self.lacking_text(lacks) if lacks is not None else self._silence_text(module)
         return ProviderNotMirrored(f"{told}. {self.how_to_add(module)}", error.diagnostics)
 
-    def told_lacking(self, lacks: Sequence[PinnedProvider]) -> str:
+    def lacking_text(self, lacks: Sequence[PinnedProvider]) -> str:
         """That it lacks these."""
         wanted = ", ".join(map(str, lacks))
         return f"the mirror {self.place} has no {wanted} for {own_platform()}, and {_NO_REGISTRY}"
 
-    def _told_silent(self, module: Path) -> str:
+    def _silence_text(self, module: Path) -> str:
         wanted = ", ".join(map(str, pinned_providers(module)))
         return f"the mirror {self.place} did not give {wanted} for {own_platform()}, and {_NO_REGISTRY}"
 

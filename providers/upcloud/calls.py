@@ -40,7 +40,7 @@ class Pauses:
 class _Answer:
     """What an answer says, and how many things its listing has in all, where it tells."""
 
-    told: dict[str, Any]
+    body: dict[str, Any]
     total: int | None = None
 
 
@@ -65,7 +65,7 @@ class Calls(API):  # type: ignore[misc]  # the SDK has no types
         self, method: str, endpoint: str, body: Any = None, params: Any = None, timeout: float = -1
     ) -> dict[str, Any]:
         """The answer's JSON, `{}` for an empty one."""
-        return self._answer(method, endpoint, body, params).told
+        return self._answer(method, endpoint, body, params).body
 
     def _answer(self, method: str, endpoint: str, body: Any, params: Any) -> _Answer:
         for tried in range(1, self._pauses.attempts + 1):
@@ -120,7 +120,7 @@ class Calls(API):  # type: ignore[misc]  # the SDK has no types
         for offset in count(0, size):
             place = [("limit", str(size)), ("offset", str(offset))]
             answer = self._answer("GET", endpoint, None, [*asked, *place])
-            items: Any = answer.told
+            items: Any = answer.body
             for name in part:
                 items = items[name]
             yield items, answer.total

@@ -44,8 +44,8 @@ def test_notices_come_in_order_each_once_and_as_they_were(outbox: Outbox) -> Non
     outbox.keep("oncall", 9, waiting(6, 7))
     first = first_of(outbox, NOW)
     assert first == WaitingNotice(6, replace(NOTICE, id="e6"))
-    outbox.told("oncall", [6], NOW)
-    outbox.told("oncall", [6], NOW)
+    outbox.delivered("oncall", [6], NOW)
+    outbox.delivered("oncall", [6], NOW)
     assert first_of(outbox, NOW) == WaitingNotice(7, replace(NOTICE, id="e7"))
     assert outbox.statuses()["oncall"].delivered == 1
     assert outbox.statuses()["oncall"].waiting == 1
@@ -69,7 +69,7 @@ def test_one_that_failed_is_tried_again_in_its_time_and_keeps_its_place(outbox: 
     assert (again.position, again.attempts) == (1, 1)
     status = outbox.statuses()["oncall"]
     assert (status.error, status.failing_since) == ("it answered 500", NOW)
-    outbox.told("oncall", [1], later)
+    outbox.delivered("oncall", [1], later)
     assert outbox.statuses()["oncall"].failing_since is None
 
 
@@ -198,7 +198,7 @@ def test_notices_of_a_cluster_are_gathered_into_one_message_and_those_of_another
     assert outbox.due("oncall", NOW + timedelta(seconds=29), gathers) == ()
     both = outbox.due("oncall", NOW + gathers, gathers)
     assert [one.position for one in both] == [1, 3]
-    outbox.told("oncall", [1, 3], NOW)
+    outbox.delivered("oncall", [1, 3], NOW)
     assert [one.position for one in outbox.due("oncall", NOW + gathers, gathers)] == [2]
     assert outbox.statuses()["oncall"].delivered == 2
 

@@ -13,7 +13,7 @@ from controlplane.background.anomalies.windows import NoWindows
 from controlplane.background.broker_queries import LogsSeen
 from controlplane.background.log_reader.lines import LogQuery
 from controlplane.background.log_reader.reading import Cursor, LogPage
-from controlplane.background.notifications.service import NotifierNotFound, NotifierTold
+from controlplane.background.notifications.service import NotifierNotFound, NotifierSeen
 from controlplane.background.topic_placement.history import NoPastPlacements
 from controlplane.cluster.commands import CommandRefused
 from controlplane.cluster.observed.cloud_drift import AuditNoted
@@ -123,7 +123,7 @@ class NoAgents:
 class NoNotifiers:
     """Where none is set."""
 
-    def all(self) -> Sequence[NotifierTold]:
+    def all(self) -> Sequence[NotifierSeen]:
         """See Notifiers."""
         return ()
 

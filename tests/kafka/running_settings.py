@@ -70,7 +70,7 @@ class Live:
         until(lambda: self.now(name, broker=broker) == (value, source), f"{name} to be {value} on {broker}")
 
 
-def told_of(live: Live) -> dict[str, tuple[str, bool, bool]]:
+def running_values(live: Live) -> dict[str, tuple[str, bool, bool]]:
     """By name: type, whether it is sensitive, whether it is read only, by the broker's word."""
     return {n: (r.type, r.is_sensitive, r.is_read_only) for n, r in live.running.items()}
 

@@ -19,7 +19,7 @@ from controlplane.cluster.observed.consumer_groups import kept_note
 from controlplane.cluster.observed.moves import MoveWatch
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.conditions.consumers import consumers_stuck
-from controlplane.converger.conditions.placement import misplaced_told
+from controlplane.converger.conditions.placement import misplaced_condition
 from controlplane.converger.conditions.stuck_moves import STRANGERS_MOVES, foreign_told
 from controlplane.converger.questions.moves.placement_work import placement_of
 from controlplane.converger.situation.situation import Situation
@@ -191,7 +191,7 @@ def test_replicas_on_a_broker_that_nobody_has_are_told(processes: KafkaProcesses
     until(lambda: 1002 not in gateway.snapshot().brokers, "its registration to be gone", timeout_s=30)
     without = a_view(*(i for i in the_view().brokers() if i.service_id != 1002), without=["brokers-c-0.g1"])
     seen = gateway.snapshot()
-    told = misplaced_told(look(without, seen))
+    told = misplaced_condition(look(without, seen))
     assert told is not None
     assert (told.status, told.reason) == (True, "GoneBroker")
     assert "left-0 has 1 of 2 replicas on broker 1002, which nobody has" in told.message
@@ -202,7 +202,7 @@ def look(view: ClusterView, kafka: KafkaSnapshot) -> Situation:
 
 
 def told_of_places(view: ClusterView, kafka: KafkaSnapshot) -> tuple[bool, str]:
-    told = misplaced_told(look(view, kafka))
+    told = misplaced_condition(look(view, kafka))
     assert told is not None
     return told.status, told.reason
 

@@ -18,7 +18,7 @@ from events.spec.releases import SUPPORTED
 from events.spec.setting_table import settings_of
 from planner.rollout.setting_change import setting_changes
 from planner.rollout.setting_class import HALF_TO_DOUBLE, live_steps, setting_class
-from tests.kafka.running_settings import BROKER, Live, by_its_mode, left_alone, tabled, taken_live, told_of
+from tests.kafka.running_settings import BROKER, Live, by_its_mode, left_alone, running_values, tabled, taken_live
 from tests.kafka_processes import JARS, KafkaProcesses
 from tests.waiting import until
 
@@ -72,7 +72,7 @@ def test_the_table_has_exactly_the_settings_of_the_broker(live: Live) -> None:
 
 
 def test_the_broker_says_the_same_of_each_setting(live: Live) -> None:
-    assert told_of(live) == tabled(live.version)
+    assert running_values(live) == tabled(live.version)
 
 
 def test_the_broker_runs_with_the_defaults_of_the_table(live: Live) -> None:

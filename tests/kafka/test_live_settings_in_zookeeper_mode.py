@@ -9,7 +9,7 @@ from controlplane.kafka.dialer import DirectDialer
 from controlplane.kafka.settings_live import read_running
 from events.spec.releases import IN_ZOOKEEPER_MODE
 from events.spec.setting_table import settings_of
-from tests.kafka.running_settings import BROKER, Live, by_its_mode, left_alone, tabled, taken_live, told_of
+from tests.kafka.running_settings import BROKER, Live, by_its_mode, left_alone, running_values, tabled, taken_live
 from tests.zookeeper_processes import ZooKeeperProcesses
 
 pytestmark = [pytest.mark.kafka, pytest.mark.soak]
@@ -36,7 +36,7 @@ def test_the_table_has_exactly_the_settings_of_the_broker(live: Live) -> None:
 
 
 def test_the_broker_says_the_same_of_each_setting(live: Live) -> None:
-    assert told_of(live) == tabled(live.version)
+    assert running_values(live) == tabled(live.version)
 
 
 def test_the_broker_runs_with_the_defaults_of_the_table(live: Live) -> None:

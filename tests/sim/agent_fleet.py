@@ -15,7 +15,7 @@ from controlplane.cluster.fold import evolve
 from controlplane.cluster.observed.agent_reports import keep_report
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
-from controlplane.converger.conditions.agents import agents_told
+from controlplane.converger.conditions.agents import agents_condition
 from controlplane.converger.questions.documents import document_for
 from controlplane.fleet.freezes.state import FreezeCache
 from controlplane.storage.streams import cluster_stream
@@ -153,7 +153,7 @@ class AgentFleet:
         return [agent.version for (cluster, _), agent in sorted(self.agents.items()) if cluster == name]
 
     def condition(self, name: str) -> facts.ConditionChanged | None:
-        return agents_told(a_situation(self.by_uid[name], now=self.now))
+        return agents_condition(a_situation(self.by_uid[name], now=self.now))
 
     def freeze(self, *frozen: Freeze) -> None:
         self.reconciler.freezes = FreezeCache(frozen)

@@ -42,7 +42,7 @@ class WatchedWorld(World):
         return read_anomalies(self.store, UID)
 
     def alarms(self) -> list[Anomaly]:
-        return [a for a in self.fold().every() if a.told]
+        return [a for a in self.fold().every() if a.notified]
 
 
 def watched(seed: int) -> WatchedWorld:
@@ -93,7 +93,7 @@ def test_a_rolling_restart_is_known_and_told_nobody() -> None:
     assert not world.view().requests.rolling_restart
     known = world.fold().past
     assert {a.subject for a in known} == {"brokers-a-0", "brokers-b-0", "brokers-c-0"}
-    assert not any(a.told for a in known)
+    assert not any(a.notified for a in known)
     assert world.fold().open_ == {}
 
 

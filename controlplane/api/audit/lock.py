@@ -97,7 +97,7 @@ class SqlTurn:
                 raise
         if not is_ours:
             self._wait_by(session)
-            raise AuditTurnTaken(self._told(holder))
+            raise AuditTurnTaken(self._held_text(holder))
         self._session, self._number = session, self._number + 1
         return self._number
 
@@ -165,7 +165,7 @@ class SqlTurn:
         if session is not None:
             _forget(session)
 
-    def _told(self, holder: Holder | None) -> str:
+    def _held_text(self, holder: Holder | None) -> str:
         who = "another process" if holder is None else f"another process, of role {holder.role},"
         told = f"{who} writes the audit to its topic: this one waits, and goes on when that one ends"
         if self._keeps or holder is None or not holder.is_relay:

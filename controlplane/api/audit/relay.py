@@ -114,9 +114,9 @@ class WritingLook:
         self._queries = TopicQueries("server", clock)
 
     @property
-    def told(self) -> TopicStatus | None:
+    def last_status(self) -> TopicStatus | None:
         """The last look, None before the first."""
-        return self._queries.told
+        return self._queries.last_status
 
     def poll(self) -> None:
         """See Polled. Raises what AuditRelay.poll does."""
@@ -154,9 +154,9 @@ class AuditRoom:
     look: RelayWatch | WritingLook | None
     watch: RelayWatch | None = None
 
-    def told(self) -> TopicStatus | None:
+    def last_status(self) -> TopicStatus | None:
         """The last look, for metrics; None where this server does not lead, and so does not look."""
-        return self.look.told if self.look is not None and self.leadership.may_act else None
+        return self.look.last_status if self.look is not None and self.leadership.may_act else None
 
     def close(self) -> None:
         """Nothing is written after this."""

@@ -60,12 +60,12 @@ class TopicQueries:
 
     def __init__(self, by: Writer, clock: Clock) -> None:
         self._by, self._clock = by, clock
-        self._told: TopicStatus | None = None
+        self._last_status: TopicStatus | None = None
 
     @property
-    def told(self) -> TopicStatus | None:
+    def last_status(self) -> TopicStatus | None:
         """None before the first look."""
-        return self._told
+        return self._last_status
 
     def note(
         self,
@@ -76,9 +76,9 @@ class TopicQueries:
         waiting: Mapping[str, int] | None = None,
     ) -> None:
         """A look that has ended."""
-        now, before = self._clock(), self._told
+        now, before = self._clock(), self._last_status
         reached_at = now if state is AuditTopicState.REACHED else before.reached_at if before is not None else None
-        self._told = TopicStatus(self._by, now, state, reached_at, newest, last, waiting)
+        self._last_status = TopicStatus(self._by, now, state, reached_at, newest, last, waiting)
 
 
 def state_of(error: Exception) -> AuditTopicState:

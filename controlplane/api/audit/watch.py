@@ -32,7 +32,7 @@ class _TopicLook:
     """One look in words, what to do, and in figures."""
 
     state: AuditTopicState
-    told: str
+    summary: str
     then: str
     newest: int
     last: int | None = None
@@ -43,8 +43,8 @@ class _TopicLook:
         """That others wait is neither healthy nor unhealthy: anybody may say so of their session, and one relay is
         enough."""
         waiting = ", ".join(f"{count} of role {role}" for role, count in sorted(self.waiting.items()) if count)
-        told = f"{self.told}; relays that wait: {waiting}" if waiting else self.told
-        return Finding("the audit's topic", self.state is AuditTopicState.REACHED, told, self.then)
+        summary = f"{self.summary}; relays that wait: {waiting}" if waiting else self.summary
+        return Finding("the audit's topic", self.state is AuditTopicState.REACHED, summary, self.then)
 
 
 class RelayWatch:
@@ -59,7 +59,7 @@ class RelayWatch:
         self._note = ""
 
     @property
-    def told(self) -> TopicStatus | None:
+    def last_status(self) -> TopicStatus | None:
         """The last poll, None before the first."""
         return self._queries.told
 

@@ -7,7 +7,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
 from controlplane.api.metrics.snapshot import ClusterSnapshot
-from controlplane.background.notifications.service import NotifierTold
+from controlplane.background.notifications.service import NotifierSeen
 
 
 def anomaly_families(clusters: Iterable[ClusterSnapshot]) -> Iterator[Metric]:
@@ -24,7 +24,7 @@ def anomaly_families(clusters: Iterable[ClusterSnapshot]) -> Iterator[Metric]:
     yield from (open_, found)
 
 
-def notifier_families(notifiers: Iterable[NotifierTold]) -> Iterator[Metric]:
+def notifier_families(notifiers: Iterable[NotifierSeen]) -> Iterator[Metric]:
     """How each notifier does."""
     waiting = GaugeMetricFamily("kedge_notifier_waiting", "Notices that wait to be told.", labels=["notifier"])
     failing = GaugeMetricFamily(

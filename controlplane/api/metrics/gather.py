@@ -15,7 +15,7 @@ from controlplane.api.services import PortalServices
 from controlplane.background.anomalies.record import ANOMALIES_NOTED, noted_of
 from controlplane.background.dns.reconciler import DNS_NAME
 from controlplane.background.metric_pipeline.sources import SHARED
-from controlplane.background.notifications.service import NotifierTold
+from controlplane.background.notifications.service import NotifierSeen
 from controlplane.cluster.observed.agent_reports import AGENT_REPORT
 from controlplane.cluster.observed.cloud_drift import all_audits
 from controlplane.cluster.observed.consumer_groups import GROUPS_NOTED, notes_of
@@ -78,7 +78,7 @@ def _pipeline(services: PortalServices, names: Mapping[str, str]) -> PipelineSta
     return replace(status, streams=tuple(replace(stream, name=name) for name, stream in mine if name is not None))
 
 
-def _notifiers(services: PortalServices) -> Sequence[NotifierTold]:
+def _notifiers(services: PortalServices) -> Sequence[NotifierSeen]:
     try:
         return services.fleet.notifiers.all()
     except Forbidden:

@@ -9,7 +9,7 @@ from controlplane.api.audit.status import TopicStatus
 from controlplane.api.read_models.broker_figures import Measured
 from controlplane.api.server_load import LoadFigures
 from controlplane.background.anomalies.record import AnomaliesNoted
-from controlplane.background.notifications.service import NotifierTold
+from controlplane.background.notifications.service import NotifierSeen
 from controlplane.cluster.observed.cloud_drift import Noted
 from controlplane.cluster.observed.consumer_groups import GroupsNoted
 from controlplane.cluster.view import ClusterView
@@ -51,7 +51,7 @@ class ServerSnapshot:
     epoch: int
     planner: str
     clusters: tuple[ClusterSnapshot, ...]
-    notifiers: Sequence[NotifierTold] = ()
+    notifiers: Sequence[NotifierSeen] = ()
     audit_topic: TopicStatus | None = None
     pipeline: PipelineStatus | None = None
     """How metrics are read, of streams those of clusters that are here, by their names."""

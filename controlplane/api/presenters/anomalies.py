@@ -7,7 +7,7 @@ from controlplane.api.schemas import anomalies as anomaly_api
 from controlplane.background.anomalies.fold import AnomalyFold
 from controlplane.background.anomalies.status import grace_of
 from controlplane.background.notifications.outbox import NotifierStatus
-from controlplane.background.notifications.service import NotifierTold
+from controlplane.background.notifications.service import NotifierSeen
 from controlplane.cluster.condition_severity import severity_of_anomaly
 from controlplane.cluster.healing_switches import in_force, why_not
 from controlplane.cluster.view import ClusterView
@@ -72,7 +72,7 @@ def anomaly_out(cluster: str, anomaly: Anomaly) -> anomaly_api.AnomalyOut:
         words=anomaly.words,
         found_at=anomaly.found_at,
         changed_at=anomaly.changed_at,
-        told=anomaly.told,
+        told=anomaly.notified,
         severity=severity_of_anomaly(anomaly.kind, anomaly.subject),
     )
 
@@ -90,7 +90,7 @@ def healing_out(view: ClusterView, now: datetime) -> list[anomaly_api.HealingOut
     return found
 
 
-def notifier_out(told: NotifierTold) -> anomaly_api.NotifierOut:
+def notifier_out(told: NotifierSeen) -> anomaly_api.NotifierOut:
     """One notifier; one that has not looked yet has nothing to tell."""
     binding, status = told.binding, told.status or NotifierStatus(0)
     return anomaly_api.NotifierOut(

@@ -40,7 +40,7 @@ def source_out(status: SourceStatus, link: ForgeLink | None = None) -> source_ap
         clusters=list(status.clusters),
         missing=list(status.missing),
         problems=[problem_out(problem) for problem in status.problems],
-        forge=None if link is None else ForgeOut(**asdict(link.reconciler.told())),
+        forge=None if link is None else ForgeOut(**asdict(link.reconciler.status())),
     )
 
 

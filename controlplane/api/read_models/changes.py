@@ -53,7 +53,9 @@ def _sentence(kind: str, data: Mapping[str, Any]) -> str:
     said = _SENTENCES.get(kind)
     if said is not None:
         return said(data)
-    parts = (f"{name} {_short(value)}" for name, value in data.items() if name in _TOLD and value not in ("", [], None))
+    parts = (
+        f"{name} {_short(value)}" for name, value in data.items() if name in _SHOWN and value not in ("", [], None)
+    )
     return ", ".join(parts)[:_MOST]
 
 
@@ -128,7 +130,7 @@ _SENTENCES = {
     "rebalance.planned": _planned,
 }
 
-_TOLD = frozenset(
+_SHOWN = frozenset(
     {
         "key",
         "keys",

@@ -39,16 +39,18 @@ class FaultStatus:
         return (self.followed[-1].at - self.at).total_seconds() if self.followed else None
 
 
-def faults_told(events: Sequence[Recorded]) -> list[FaultStatus]:
+def fault_statuses(events: Sequence[Recorded]) -> list[FaultStatus]:
     """Every fault of these events of one cluster, in the order they were recorded in; the newest first."""
     starts = [n for n, event in enumerate(events) if event.type == _INJECTED]
     ends = [*starts[1:], len(events)]
-    told = [_told(events[n], events[n + 1 :], events[n + 1 : end]) for n, end in zip(starts, ends, strict=False)]
+    told = [
+        _fault_status(events[n], events[n + 1 :], events[n + 1 : end]) for n, end in zip(starts, ends, strict=False)
+    ]
     told.reverse()
     return told
 
 
-def _told(event: Recorded, later: Sequence[Recorded], until_next: Sequence[Recorded]) -> FaultStatus:
+def _fault_status(event: Recorded, later: Sequence[Recorded], until_next: Sequence[Recorded]) -> FaultStatus:
     data = event.data
     number, reason, lasts_s = str(data["chaos"]), str(data["reason"]), float(data["for_s"])
     ended = next((e for e in later if e.type == "chaos.ended" and e.data["chaos"] == number), None)

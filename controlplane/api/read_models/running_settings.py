@@ -23,7 +23,7 @@ class Reported:
 
     name: str
     declared: str | None
-    told: Mapping[str, tuple[int, ...]]
+    applied: Mapping[str, tuple[int, ...]]
     runs: Mapping[str, tuple[int, ...]]
     silent: tuple[int, ...]
     word: str
@@ -42,7 +42,7 @@ def reported_rows(view: ClusterView, seen: SettingsSeen) -> list[Reported]:
     return [_row(view, name, declared.get(name), brokers, seen) for name in sorted(asked_names(view))]
 
 
-def told_settings(instance: InstanceView) -> Mapping[str, str] | None:
+def applied_settings_of(instance: InstanceView) -> Mapping[str, str] | None:
     """The spec's Kafka settings that are in its file, by what it was told; None where nobody knows."""
     return instance.start.config if instance.start.config is not None else instance.start.born_with
 
@@ -55,7 +55,7 @@ def _row(
     silent: list[int] = []
     words: set[str] = set()
     for broker in brokers:
-        wanted = _told(view, broker, name)
+        wanted = _applied_value(view, broker, name)
         told[wanted or NONE] = (*told.get(wanted or NONE, ()), broker.service_id)
         found = seen.brokers.get(broker.service_id)
         if found is None:
@@ -69,9 +69,9 @@ def _row(
     return Reported(name, declared, told, runs, tuple(silent), word)
 
 
-def _told(view: ClusterView, broker: InstanceView, name: str) -> str | None:
+def _applied_value(view: ClusterView, broker: InstanceView, name: str) -> str | None:
     """A live value wins over the file it was started with."""
-    return view.settings.live.get(name, (told_settings(broker) or {}).get(name))
+    return view.settings.live.get(name, (applied_settings_of(broker) or {}).get(name))
 
 
 def _value(name: str, seen: SettingSeen | None) -> str:

@@ -138,15 +138,15 @@ async def get_events(
         page = await run_in_threadpool(page_of, services.store, history, view.uid, after=after, limit=limit, tail=tail)
         left_s = deadline - time.monotonic()
         if page.events or left_s <= 0 or feed.is_closing:
-            told = await run_in_threadpool(_told, services, page.events)
+            told = await run_in_threadpool(_event_outs, services, page.events)
             return api.EventsOut(events=told, head=page.head)
         if not await feed.wait(view.uid, page.version, min(left_s, RECHECK_EVERY_S)):
             await _refuse_who_left(request, view)
 
 
-def _told(services: PortalServices, events: Sequence[Recorded]) -> list[api.EventOut]:
+def _event_outs(services: PortalServices, events: Sequence[Recorded]) -> list[api.EventOut]:
     without_others = services.cluster.without_others()
-    return [answers.event_out(event_log.told_of(event, without_others)) for event in events]
+    return [answers.event_out(event_log.redacted_event(event, without_others)) for event in events]
 
 
 async def _refuse_who_left(request: Request, view: ClusterView) -> None:

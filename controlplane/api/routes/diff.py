@@ -102,7 +102,7 @@ def _reported(row: Reported) -> ReportedOut:
     return ReportedOut(
         name=row.name,
         declared=row.declared,
-        told=_lists(row.told),
+        told=_lists(row.applied),
         runs=_lists(row.runs),
         silent=list(row.silent),
         word=row.word,

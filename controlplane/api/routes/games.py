@@ -35,7 +35,7 @@ def games(
 @router.get("/clusters/{name}/games/{game}")
 def game(name: str, game: str, services: Services) -> game_api.GameOut:
     """One game day, as far as it was played."""
-    return _told(living(services, name), game)
+    return _game_out(living(services, name), game)
 
 
 @router.post("/clusters/{name}/games")
@@ -44,7 +44,7 @@ def start(
 ) -> game_api.GameOut:
     """Start a game day by the server that leads. It is recorded first, and begins within a minute or never."""
     living(services, name)
-    return _told(*started(services, starting(name, actor, rights, key, body)))
+    return _game_out(*started(services, starting(name, actor, rights, key, body)))
 
 
 @router.post("/clusters/{name}/games/{game}/end")
@@ -55,7 +55,7 @@ def end(
     living(services, name)
     command = EndGame(name=name, actor=actor, command_id=key, game=game, reason=body.reason)
     spread(services, [services.cluster.commands.handle(command)])
-    return _told(services.cluster.commands.current(name), game)
+    return _game_out(services.cluster.commands.current(name), game)
 
 
 def starting(name: str, actor: str, rights: Rights, command_id: str, asked: game_api.GameIn) -> StartGame:
@@ -116,7 +116,7 @@ def game_out(view: ClusterView, game: GameView) -> game_api.GameOut:
     )
 
 
-def _told(view: ClusterView, number: str) -> game_api.GameOut:
+def _game_out(view: ClusterView, number: str) -> game_api.GameOut:
     found = next((g for g in games_of(view) if g.id == number), None)
     if found is None:
         then = f"kedge chaos {view.name} game --list shows those that are kept; the event log has all."

@@ -12,7 +12,7 @@ from starlette.responses import Response, StreamingResponse
 from controlplane.api.access.caller import Caller
 from controlplane.api.access.rights import Rights
 from controlplane.api.access.roles import Verb
-from controlplane.api.event_log import EventQuery, FoundEvents, browse, told_of
+from controlplane.api.event_log import EventQuery, FoundEvents, browse, redacted_event
 from controlplane.api.event_stream import AT_ONCE, EVENT_STREAM, Watch, event_messages, grown
 from controlplane.api.feed import MAX_WAIT_S
 from controlplane.api.moments import Moment
@@ -139,4 +139,4 @@ def log_of(
     others = rights.may_everywhere(Verb.READ)
     found = browse(services.store, replace(asked, clusters=names.keys(), others=others, only=only))
     without_others = services.cluster.without_others()
-    return replace(found, events=[told_of(event, without_others) for event in found.events]), names
+    return replace(found, events=[redacted_event(event, without_others) for event in found.events]), names

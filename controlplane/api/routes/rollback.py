@@ -37,7 +37,7 @@ def declarations(
     limit: paging.Most = paging.MOST_ON_A_PAGE,
 ) -> TopicDeclarationsOut:
     """What was declared of a topic, the newest first, each with what it changed. Also of a topic that is deleted."""
-    out = topic_rollback.declarations_told(services, name, topic)
+    out = topic_rollback.declarations_of(services, name, topic)
     left = [one for one in out.declarations if not after or one.number < after]
     return out.model_copy(update={"declarations": turn.page(left, lambda one: one.number, limit)})
 

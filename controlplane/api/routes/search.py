@@ -29,7 +29,7 @@ def search(
     read. Nothing is found for an empty text."""
     found = search_all(services, q, things=MOST_THINGS, topics=MOST_THINGS)
     every = [*(_thing(hit) for hit in found.things), *(_topic(hit) for hit in found.topics.hits)]
-    return _told(found, turn.page(following(every, lambda one: one.id, after), lambda one: one.id, limit))
+    return _search_out(found, turn.page(following(every, lambda one: one.id, after), lambda one: one.id, limit))
 
 
 @router.get("/fleet")
@@ -48,7 +48,7 @@ def fleet(
     return FleetOut(clusters=[_row(row) for row in told], total=len(rows))
 
 
-def _told(found: Found, page: list[FoundOut]) -> SearchOut:
+def _search_out(found: Found, page: list[FoundOut]) -> SearchOut:
     return SearchOut(
         found=page,
         things=len(found.things),

@@ -88,5 +88,5 @@ def proposal_fields(proposal: ProposalView) -> dict[str, object]:
         "decided_by": proposal.decided_by,
         "decided_at": proposal.decided_at,
         "note": proposal.note,
-        "told": proposal.told,
+        "told": proposal.outcome,
     }

@@ -20,7 +20,7 @@ from controlplane.api.scoped.networks import ScopedNetworks
 from controlplane.api.services import Commands, Fleet, FleetServices, PortalServices
 from controlplane.background.git_sync.service import SourceNotFound, SourceService
 from controlplane.background.git_sync.status import SourceStatus
-from controlplane.background.notifications.service import Notifiers, NotifierTold
+from controlplane.background.notifications.service import Notifiers, NotifierSeen
 from controlplane.cluster.commands import (
     AbortRecycle,
     AdoptMoves,
@@ -353,7 +353,7 @@ class ScopedNotifiers:
     notifiers: Notifiers
     rights: Rights
 
-    def all(self) -> Sequence[NotifierTold]:
+    def all(self) -> Sequence[NotifierSeen]:
         """See Notifiers. Raises Forbidden."""
         self.rights.require_everywhere(Verb.ADMINISTER, "the notifiers")
         return self.notifiers.all()

@@ -37,8 +37,8 @@ def vm_of(
 ) -> UpgradingVm:
     """How one VM stands to a release. Who cannot upgrade itself says so: it changes with its VM only."""
     key, version = instance.key, seen.report.agent_version if seen is not None else ""
-    is_told = order is not None and order.asked.version == release.version
-    if is_told and order is not None and order.is_open:
+    is_ordered = order is not None and order.asked.version == release.version
+    if is_ordered and order is not None and order.is_open:
         return UpgradingVm(key, version, "asked", _how(seen, order))
     if seen is None:
         return UpgradingVm(key, "", "silent", "its agent was never heard")
@@ -53,7 +53,7 @@ def vm_of(
         return UpgradingVm(key, version, "unable", f"agent {version} cannot upgrade itself; a new VM has a newer one")
     if upgrade.platform not in release.platforms:
         return UpgradingVm(key, version, "unable", f"{release.version} was published for no {upgrade.platform}")
-    if is_told and order is not None and order.failed_at is not None:
+    if is_ordered and order is not None and order.failed_at is not None:
         return UpgradingVm(key, version, "failed", order.problem)
     return UpgradingVm(key, version, "behind")
 

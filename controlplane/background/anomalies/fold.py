@@ -70,13 +70,15 @@ def _applied(fold: AnomalyFold, event: object, recorded: envelope.Recorded) -> A
                 words=event.words,
                 found_at=at,
                 changed_at=at,
-                told=state in ALARMS,
+                notified=state in ALARMS,
             )
             opened = MappingProxyType({**fold.open_, event.anomaly: anomaly})
             return replace(fold, open_=opened, found=fold.found + 1)
         case facts.AnomalyChanged():
             before, state = fold.open_[event.anomaly], State(event.state)
-            after = replace(before, state=state, words=event.words, changed_at=at, told=before.told or state in ALARMS)
+            after = replace(
+                before, state=state, words=event.words, changed_at=at, notified=before.notified or state in ALARMS
+            )
             if not after.is_over:
                 return replace(fold, open_=MappingProxyType({**fold.open_, after.id: after}))
             left = MappingProxyType({k: a for k, a in fold.open_.items() if k != after.id})

@@ -327,7 +327,7 @@ def held_down(view: ClusterView, fold: AnomalyFold) -> Mapping[str, datetime]:
 
 
 def _was_slow(anomaly: Anomaly, node: str) -> bool:
-    return anomaly.kind is Kind.SLOW_BROKER and anomaly.subject == node and anomaly.told
+    return anomaly.kind is Kind.SLOW_BROKER and anomaly.subject == node and anomaly.notified
 
 
 def _id(view: ClusterView, what: str, key: str) -> str:

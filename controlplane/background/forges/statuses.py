@@ -43,7 +43,7 @@ class StatusReconciler:
         self._lock = threading.Lock()
         self._said: CommitReport | None = None
         self._attempts = 0
-        self._told = ForgeStatus(forge.where)
+        self._status = ForgeStatus(forge.where)
 
     def poll(self) -> None:
         """Says it where it is not said yet. What the forge does is never raised: it is told by `told`."""
@@ -58,12 +58,12 @@ class StatusReconciler:
             return
         self._said, self._attempts = wanted, 0
         with self._lock:
-            self._told = ForgeStatus(self._forge.where, wanted.commit, wanted.status.state, self._clock())
+            self._status = ForgeStatus(self._forge.where, wanted.commit, wanted.status.state, self._clock())
 
-    def told(self) -> ForgeStatus:
+    def status(self) -> ForgeStatus:
         """As of now. Safe for many threads."""
         with self._lock:
-            return self._told
+            return self._status
 
     def _verdict(self, status: SourceStatus) -> CommitReport | None:
         return verdict_of(status, portal=self._portal, longest=self._forge.longest_description)
@@ -76,11 +76,11 @@ class StatusReconciler:
             self._forge.comment(wanted.commit, wanted.comment)
 
     def _is_said(self, wanted: CommitReport) -> bool:
-        at = self._told.at
+        at = self._status.at
         return wanted == self._said and at is not None and self._clock() - at < timedelta(seconds=RECHECK_S)
 
     def _is_early(self) -> bool:
-        next_at = self._told.next_at
+        next_at = self._status.next_at
         return next_at is not None and self._clock() < next_at
 
     def _failed(self, fault: ForgeFault) -> None:
@@ -90,7 +90,7 @@ class StatusReconciler:
         wait = timedelta(seconds=max(fault.wait_s, min(doubled, LONGEST_WAIT_S)))
         _log.warning("%s: %s", fault.reason, fault)
         with self._lock:
-            before = self._told
-            self._told = ForgeStatus(
+            before = self._status
+            self._status = ForgeStatus(
                 before.where, before.commit, before.state, before.at, fault.reason, str(fault), self._clock() + wait
             )

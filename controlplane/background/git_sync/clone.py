@@ -88,8 +88,8 @@ class Clone:
             message = f"{len(found)} files lie under `{self._binding.path or '.'}`, {self._limits.files} are read"
             raise SourceFault("TooLarge", message, "Name the folder of the specs in the binding's `path`.")
         ends = self._ends_of(commit, [entry.path for entry in found if entry.mode == LINK])
-        told_of = (replace(e, leads_to=ends[e.path]) if e.path in ends else e for e in found)
-        return sorted(told_of, key=lambda entry: entry.path)
+        with_targets = (replace(e, leads_to=ends[e.path]) if e.path in ends else e for e in found)
+        return sorted(with_targets, key=lambda entry: entry.path)
 
     def contents(self, blobs: Iterable[str]) -> Mapping[str, bytes]:
         """One process for all of them."""

@@ -119,7 +119,7 @@ def _pinned(binding: GitBinding, egress: Egress) -> dict[str, str]:
     url = urlsplit(binding.repository)
     host, port = url.hostname or "", url.port or {"https": 443, "http": 80}[url.scheme]
     if proxy_for(url.scheme, host):
-        with _told_as_fault(host):
+        with _as_source_fault(host):
             egress.judge_unresolved(host, named=True)
         return {}
     addresses = _judged(host, port, egress)
@@ -140,12 +140,12 @@ def _pinned_ssh(binding: GitBinding, egress: Egress) -> tuple[str, ...]:
 
 
 def _judged(host: str, port: int, egress: Egress) -> tuple[str, ...]:
-    with _told_as_fault(host):
+    with _as_source_fault(host):
         return egress.addresses(host, port, named=True)
 
 
 @contextmanager
-def _told_as_fault(host: str) -> Iterator[None]:
+def _as_source_fault(host: str) -> Iterator[None]:
     try:
         yield
     except EgressRefused as refused:

@@ -30,7 +30,7 @@ class _Cause:
     then: Callable[[GitBinding, str], str]
     only: tuple[str, ...] = ()
 
-    def is_told(self, binding: GitBinding, said: str) -> bool:
+    def matches(self, binding: GitBinding, said: str) -> bool:
         own_words = _QUOTED.sub("''", said)  # an address or a name may hold any word
         return (not self.only or binding.transport in self.only) and any(sign in own_words for sign in self.signs)
 
@@ -41,7 +41,7 @@ def fault_of(answer: GitAnswer, binding: GitBinding, secrets: Sequence[str]) -> 
     lines = [line for line in answer.errors.splitlines() if not line.startswith("remote:")]
     first = next((line for line in lines if _BY_SSH.search(line) or _OWNED.search(line)), None)
     said = refusal(answer if first is None else replace(answer, errors=first), secrets=secrets)
-    cause = next((cause for cause in _CAUSES if cause.is_told(binding, said)), _ANYTHING)
+    cause = next((cause for cause in _CAUSES if cause.matches(binding, said)), _ANYTHING)
     return SourceFault(cause.reason, f"git: {said}", f"{cause.then(binding, said)} {_AGAIN}")
 
 

@@ -60,7 +60,7 @@ class Outbox(Protocol):
         """The oldest that waits and the others of its cluster, in order: what goes out as one. Empty where none waits,
         the oldest is younger than `gathers`, or it is not yet time to try it again: the order of a cluster is kept."""
 
-    def told(self, notifier: str, positions: Sequence[int], now: datetime) -> None:
+    def delivered(self, notifier: str, positions: Sequence[int], now: datetime) -> None:
         """They got there."""
 
     def failed(self, notifier: str, position: int, error: str, *, now: datetime, again_at: datetime) -> None:
@@ -114,7 +114,7 @@ class SqlOutbox:
             [WaitingNotice(r.position, _NOTICE.validate_python(r.notice), r.attempts) for r in rows], now, gathers
         )
 
-    def told(self, notifier: str, positions: Sequence[int], now: datetime) -> None:
+    def delivered(self, notifier: str, positions: Sequence[int], now: datetime) -> None:
         """See Outbox."""
         box, state = NOTICE_OUTBOX.c, NOTIFIER_STATE.c
         with writing(self._engine) as transaction:

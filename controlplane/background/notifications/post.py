@@ -21,7 +21,7 @@ from controlplane.storage.streams import PROPOSALS, anomalies_stream, anomalies_
 from events import codec, envelope, facts, ids
 from events.clock import Clock
 from events.store import EventStore
-from planner.anomalies.judge import Anomaly, is_told
+from planner.anomalies.judge import Anomaly, is_notified
 
 _log = logging.getLogger(__name__)
 
@@ -59,7 +59,7 @@ class NoticeSpreader:
             if not page:
                 break
             position = page[-1].position
-            self._spread(self._told(page, this_round), position)
+            self._spread(self._notices_in(page, this_round), position)
         this_round.close()
 
     def _spread(self, told: Sequence[WaitingNotice], upto: int) -> None:
@@ -72,7 +72,7 @@ class NoticeSpreader:
             if mine and binding.name in self._rings:
                 self._rings[binding.name]()
 
-    def _told(self, page: Sequence[envelope.Recorded], this_round: Round) -> list[WaitingNotice]:
+    def _notices_in(self, page: Sequence[envelope.Recorded], this_round: Round) -> list[WaitingNotice]:
         found = []
         for recorded in page:
             if recorded.stream == PROPOSALS:
@@ -111,7 +111,7 @@ class NoticeSpreader:
             anomaly = after.open_.get(event.anomaly) or next((a for a in after.past if a.id == event.anomaly), None)
         else:
             return None
-        if anomaly is None or not is_told(anomaly.state, before):
+        if anomaly is None or not is_notified(anomaly.state, before):
             return None
         name = self._names.get(uid, "")
         at = recorded.recorded_at
@@ -146,7 +146,7 @@ class NoticeSender:
             except NotDelivered as error:
                 self._put_off(waiting[0], str(error))
                 return
-            self._outbox.told(self._name, [one.position for one in waiting], self._clock())
+            self._outbox.delivered(self._name, [one.position for one in waiting], self._clock())
 
     def _put_off(self, waiting: WaitingNotice, error: str) -> None:
         now = self._clock()

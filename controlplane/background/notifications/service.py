@@ -16,7 +16,7 @@ class NotifierNotFound(LookupError):
 
 
 @dataclass(frozen=True, slots=True)
-class NotifierTold:
+class NotifierSeen:
     """One notifier: what it is set to, and how it does; None before its first look at the events."""
 
     binding: NotifierBinding
@@ -26,7 +26,7 @@ class NotifierTold:
 class Notifiers(Protocol):
     """`NotifierService` is one."""
 
-    def all(self) -> Sequence[NotifierTold]:
+    def all(self) -> Sequence[NotifierSeen]:
         """By name. Raises StoreUnavailable."""
 
     def test(self, name: str) -> None:
@@ -45,10 +45,10 @@ class NotifierService:
     ) -> None:
         self._bindings, self._notifiers, self._outbox, self._clock = bindings, notifiers, outbox, clock
 
-    def all(self) -> Sequence[NotifierTold]:
+    def all(self) -> Sequence[NotifierSeen]:
         """See Notifiers."""
         statuses = self._outbox.statuses()
-        return [NotifierTold(b, statuses.get(b.name)) for b in sorted(self._bindings, key=lambda b: b.name)]
+        return [NotifierSeen(b, statuses.get(b.name)) for b in sorted(self._bindings, key=lambda b: b.name)]
 
     def test(self, name: str) -> None:
         """See Notifiers."""

@@ -75,16 +75,16 @@ class Exchange:
         timeout_s: float = TIMEOUT_S,
     ) -> _T:
         """All pages of a list as one answer: those of a bare list, or those of the field `of`; else as the first."""
-        first, following = self._told(path, reply, params, timeout_s)
+        first, following = self._page(path, reply, params, timeout_s)
         told: Any = first
         items = [*getattr(told, of)] if of else [*told]
         while following is not None:
             page: Any
-            page, following = self._told(path, reply, following, timeout_s)
+            page, following = self._page(path, reply, following, timeout_s)
             items += getattr(page, of) if of else page
         return cast("_T", told.model_copy(update={of: items}) if of else items)
 
-    def _told(
+    def _page(
         self, path: str, reply: type[_T], params: Mapping[str, str] | None, timeout_s: float
     ) -> tuple[_T, Mapping[str, str] | None]:
         """An answer, and what the page behind it is asked for by."""

@@ -34,7 +34,7 @@ class DemoStory:
         self._spec = spec
         self._file = file
         self._animated = animated
-        self._certificates_told = 0
+        self._certificates_shown = 0
         self._heard: tuple[Audit, MinIsrReport] | None = None
         self.rolled = 0
         """The generation of the version roll, 0 before it."""
@@ -146,9 +146,9 @@ class DemoStory:
     def _tell_certificates(self) -> None:
         """Each drain plan once, when what it was for is over."""
         plans = report.planned(self.events())
-        for plan in plans[self._certificates_told :]:
+        for plan in plans[self._certificates_shown :]:
             self.tell(certificates.certificate_line(plan))
-        self._certificates_told = len(plans)
+        self._certificates_shown = len(plans)
 
     def _wait(self, goal: Goal) -> None:
         began = time.monotonic()

@@ -77,9 +77,9 @@ def moves_lines(found: chaos_api.MovesOut) -> Iterator[RenderableType]:
 def _row(move: chaos_api.MoveOut) -> Sequence[Text | str]:
     target, isr = (", ".join(map(str, ids)) or "none" for ids in (move.target, move.isr))
     whose = "kedge" if move.of_kedge else move.asked or "nobody's plan"
-    since, still = (_told(s) for s in (move.age_s, move.still_s))
+    since, still = (_age_text(s) for s in (move.age_s, move.still_s))
     return f"{move.topic}-{move.partition}", target, isr, whose, since, still
 
 
-def _told(seconds: float | None) -> str:
+def _age_text(seconds: float | None) -> str:
     return "not known" if seconds is None else f"{human_seconds(round(seconds))} ago"

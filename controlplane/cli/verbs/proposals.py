@@ -108,7 +108,7 @@ def approve(
         if not confirm(session, "Agree to this?", unattended="add -y to agree without asking, or use a terminal"):
             raise CliError("not confirmed, nothing was changed")
     answer = session.client.decide_proposal(number, "approve", api.DecisionIn(note=note))
-    _told(session, answer, output)
+    _show_decided(session, answer, output)
     if answer.state == "void":
         why, then = answer.told, "its author asks for it again"
         raise CliError("the proposal is void, nothing was changed", why=why, next_step=then, exit_code=exits.FAILED)
@@ -123,10 +123,10 @@ def reject(context: typer.Context, number: Number, note: Note = "", output: Outp
       kedge proposal reject 0123456789ab --note "not before Friday"
     """
     session = session_of(context)
-    _told(session, session.client.decide_proposal(number, "reject", api.DecisionIn(note=note)), output)
+    _show_decided(session, session.client.decide_proposal(number, "reject", api.DecisionIn(note=note)), output)
 
 
-def _told(session: Session, answer: api.ProposalOut, output: Format) -> None:
+def _show_decided(session: Session, answer: api.ProposalOut, output: Format) -> None:
     if output is not Format.TEXT:
         write_document(session, output, document("Proposal", answer))
         return

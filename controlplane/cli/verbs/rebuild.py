@@ -187,8 +187,8 @@ def _write(settings: "Settings", report: "Rebuild") -> int:
         raise CliError("nothing was written", why=str(error), next_step="fix it and try again") from None
     # From here on all is held: there is time to put the files of the home in order.
     try:
-        if home.agent_url() is None and report.told:
-            url, ca_sha256 = report.told[0]
+        if home.agent_url() is None and report.agent_addresses:
+            url, ca_sha256 = report.agent_addresses[0]
             home.keep_agent_url(url, ca_sha256=ca_sha256)
         cloud = Clouds(settings, report.installation_id)
         set_states_aside(report.clusters, state_root=settings.home / "terraform", cloud=cloud, now=utc_now())

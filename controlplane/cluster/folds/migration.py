@@ -60,7 +60,7 @@ def _started(view: ClusterView, e: facts.MigrationServiceStarted, at: datetime) 
 
 
 def _krafts_since(view: ClusterView, migration: MigrationView, at: datetime) -> datetime | None:
-    told = {migration.told("broker", i.service_id) for i in view.brokers()}
+    told = {migration.last_sent("broker", i.service_id) for i in view.brokers()}
     return (migration.krafts_since or at) if told == {Knows.QUORUM} else None
 
 

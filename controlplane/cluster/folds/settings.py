@@ -10,7 +10,7 @@ from controlplane.cluster.folds import nodes as nodefold
 from controlplane.cluster.folds.steps import Rules
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
-from controlplane.cluster.views.members import with_told
+from controlplane.cluster.views.members import with_service_start
 from controlplane.cluster.views.running_settings import (
     Before,
     CanaryView,
@@ -57,7 +57,7 @@ def requested(view: ClusterView, e: facts.SettingsChangeRequested, at: datetime)
 def changed(view: ClusterView, e: facts.SettingsChanged, at: datetime) -> ClusterView:
     """Services are told the new values from here on; a VM that is on its way included."""
     change = _in_hand(view, e.change)
-    instances = {i.key: _told(i, change) for i in view.alive()}
+    instances = {i.key: _with_change(i, change) for i in view.alive()}
     return replace(
         view, instances=MappingProxyType({**view.instances, **instances}), settings=replace(view.settings, change=None)
     )
@@ -123,7 +123,7 @@ def restart(view: ClusterView, e: facts.RestartRequested, at: datetime) -> Clust
     new = replace(instance, start=replace(instance.start, count=e.start, config=config, settings=told, heap_mib=heap))
     is_new = bool(e.config or e.told or e.heap_mib)
     in_hand = RestartView(e.key, e.generation, at, e.canary, before, new_settings=is_new, service=e.service)
-    return _told_by(_with(view, in_hand), e.key, new)
+    return _with_service(_with(view, in_hand), e.key, new)
 
 
 def restarted(view: ClusterView, e: facts.RestartCompleted, at: datetime) -> ClusterView:
@@ -147,7 +147,7 @@ def revert(view: ClusterView, e: facts.RestartRevertRequested, at: datetime) -> 
     old = replace(
         instance,
         start=replace(
-            instance.start, count=e.start, config=before.config, settings=before.told, heap_mib=before.told_heap_mib
+            instance.start, count=e.start, config=before.config, settings=before.settings, heap_mib=before.heap_mib
         ),
     )
     is_new = had != before
@@ -157,7 +157,7 @@ def revert(view: ClusterView, e: facts.RestartRevertRequested, at: datetime) -> 
     view = _with(view, in_hand)
     settings = replace(view.settings, canaries=MappingProxyType({}), restart_refusal=refusal)
     view = replace(view, settings=settings)
-    return _told_by(view, e.key, old)
+    return _with_service(view, e.key, old)
 
 
 def _was_a_cure(view: ClusterView, instance: InstanceView, e: facts.RestartRevertRequested) -> bool:
@@ -208,17 +208,19 @@ def _at_stage(view: ClusterView, change: str, stage: SettingStage, after: Settin
     return replace(view, settings=replace(view.settings, change=replace(found, stage=after, since=at)))
 
 
-def _told(instance: InstanceView, change: SettingChangeView) -> InstanceView:
+def _with_change(instance: InstanceView, change: SettingChangeView) -> InstanceView:
     if not change.config or instance.start.config is None:
         return instance
     config = with_values(instance.start.config, change.config)
     return replace(
-        instance, start=replace(instance.start, config=config, settings=with_values(instance.settings, change.told))
+        instance, start=replace(instance.start, config=config, settings=with_values(instance.settings, change.applied))
     )
 
 
-def _told_by(view: ClusterView, key: str, service: InstanceView) -> ClusterView:
-    return replace(view, instances=MappingProxyType({**view.instances, key: with_told(view.instances[key], service)}))
+def _with_service(view: ClusterView, key: str, service: InstanceView) -> ClusterView:
+    return replace(
+        view, instances=MappingProxyType({**view.instances, key: with_service_start(view.instances[key], service)})
+    )
 
 
 def _before(view: ClusterView, instance: InstanceView, service: str) -> tuple[Before, int]:

@@ -53,7 +53,7 @@ class GroupsNoted:
         return tuple(g for g in self.groups if g.stuck or g.unread)
 
 
-_TOLD: TypeAdapter[GroupsStatus] = TypeAdapter(GroupsStatus)
+_STATUS: TypeAdapter[GroupsStatus] = TypeAdapter(GroupsStatus)
 _NOTED: TypeAdapter[GroupsNoted] = TypeAdapter(GroupsNoted)
 _NAMED = 5
 
@@ -70,7 +70,7 @@ def keep_groups(latest: LatestStore, uid: ClusterUid, told: GroupsStatus, asked_
         g.name: with_point(before.get(g.name, ()), LagPoint(told.at, g.lag)) for g in told.groups if g.lag is not None
     }
     rows = {
-        GROUPS: _TOLD.dump_python(told, mode="json"),
+        GROUPS: _STATUS.dump_python(told, mode="json"),
         GROUPS_NOTED: _NOTED.dump_python(noted_of(told, asked_at), mode="json"),
         LAGS: {name: [[int(p.at.timestamp()), p.lag] for p in points] for name, points in lags.items()},
     }
@@ -80,7 +80,7 @@ def keep_groups(latest: LatestStore, uid: ClusterUid, told: GroupsStatus, asked_
 def kept_groups(latest: LatestStore, uid: ClusterUid) -> GroupsStatus | None:
     """The last look. None where there was none, or another release wrote it. Raises StoreUnavailable."""
     row = latest.get(Subject(GROUPS, uid, _SUBJECT))
-    return None if row is None else read_as(_TOLD, row)
+    return None if row is None else read_as(_STATUS, row)
 
 
 def kept_lags(latest: LatestStore, uid: ClusterUid) -> Mapping[str, Sequence[LagPoint]]:

@@ -52,7 +52,7 @@ def service_on(instance: InstanceView, service: str) -> InstanceView | None:
     return member if member is not None and member.planned.service == service else None
 
 
-def with_told(instance: InstanceView, service: InstanceView) -> InstanceView:
+def with_service_start(instance: InstanceView, service: InstanceView) -> InstanceView:
     """The VM once this service of it is told another start, or another heap."""
     if not service.hosted:
         return service

@@ -40,7 +40,7 @@ class MigrationView:
         """Controllers that were told of the quorum alone, by id."""
         return tuple(v.id for v in self.voters if self.knows.get(v.id) is Knows.QUORUM)
 
-    def told(self, service: str, number: int) -> Knows:
+    def last_sent(self, service: str, number: int) -> Knows:
         """What that broker or controller was told last."""
         return self.knows.get(number, Knows.ENSEMBLE if service == "broker" else Knows.STOPPED)
 

@@ -32,7 +32,7 @@ class SettingChangeView:
     generation: int
     live: Mapping[str, str]
     config: Mapping[str, str | None]
-    told: Mapping[str, str | None]
+    applied: Mapping[str, str | None]
     requested_at: datetime
     canary: int | None = None
     behind: int = 0
@@ -48,8 +48,8 @@ class Before:
     """What an instance was told before a restart: what it gets back if that goes wrong."""
 
     config: Mapping[str, str] | None
-    told: Mapping[str, str] | None
-    told_heap_mib: int = 0
+    settings: Mapping[str, str] | None
+    heap_mib: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,7 +82,7 @@ def chaos_asked(view: ClusterView, command: InjectChaos, known: Lookups) -> Comm
     reason = asked_by(command, command.reason)
     fact = facts.ChaosInjected(chaos, str(fault), keys, command.for_s, reason, manner, command.game)
     lasting = f" for {command.for_s:g} s" if fault in LASTING else ""
-    return CommandDecision(fact, f"{fault} of {', '.join(keys)}{told_manner(fault, manner)}{lasting}")
+    return CommandDecision(fact, f"{fault} of {', '.join(keys)}{manner_text(fault, manner)}{lasting}")
 
 
 def chaos_end_asked(view: ClusterView, command: EndFault, _: Lookups = NOTHING) -> CommandDecision:
@@ -92,7 +92,7 @@ def chaos_end_asked(view: ClusterView, command: EndFault, _: Lookups = NOTHING) 
     return CommandDecision(facts.ChaosEnded(command.chaos, command.outcome), f"the fault is over: {command.outcome}")
 
 
-def told_manner(fault: str, manner: facts.ChaosManner) -> str:
+def manner_text(fault: str, manner: facts.ChaosManner) -> str:
     """How, in words that follow the victims; "" where there is one way only."""
     way = {"in": ", what comes in", "out": ", what goes out"}.get(manner.way, "")
     if fault == Fault.SPLIT:

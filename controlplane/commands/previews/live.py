@@ -8,7 +8,7 @@ from controlplane.converger.questions.running.setting_text import words
 from controlplane.converger.questions.services.applied_settings import where_silent
 from planner.observed import KafkaSnapshot
 from planner.rollout import canary_step, diff, order, steps
-from planner.rollout.settings_left import Told, settings_left
+from planner.rollout.settings_left import AppliedSettings, settings_left
 
 LIVE_S = 5.0
 """What a live value takes until every broker of a rack shows it: 2 to 5 s on the `local` cloud."""
@@ -48,7 +48,7 @@ def _left(view: ClusterView) -> dict[str, str]:
     if document is None or is_shared(view):
         return {}
     there = [i for i in view.in_phase(Phase.LAUNCHED, Phase.JOINED) if not i.lost]
-    told = [Told(i.start.config, i.planned.kafka_version) for i in there if i.start.config is not None]
+    told = [AppliedSettings(i.start.config, i.planned.kafka_version) for i in there if i.start.config is not None]
     return dict(settings_left(told, document.spec.kafka.config, where_silent=where_silent(view, document)).live)
 
 

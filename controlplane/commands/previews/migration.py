@@ -55,10 +55,10 @@ def _forward(view: ClusterView, document: KafkaClusterDocument) -> Iterable[Roll
     yield RolloutPhase(title, True, tuple(_restart(n, why, ("start", "elect a leader")) for n in started))
     bridged = [b for b in brokers if told[b.key] in (Knows.ENSEMBLE, Knows.STOPPED)]
     why = "told of both; after the last one the quorum takes the metadata over, and writes it to ZooKeeper, too"
-    yield _brokers_told(bridged, ", one at a time, told of both", why)
+    yield _restart_phase(bridged, ", one at a time, told of both", why)
     moved = [b for b in brokers if told[b.key] is not Knows.QUORUM]
     why = "told of the quorum alone: it is a KRaft broker with the same id and disks"
-    yield _brokers_told(moved, " once more, one at a time, told of the quorum alone", why)
+    yield _restart_phase(moved, " once more, one at a time, told of the quorum alone", why)
     released = _controllers(view, wanted, Knows.STOPPED, Knows.BOTH)
     title = f"restart {len(released)} controllers, one at a time, the leader last, told of the quorum alone "
     ends = view.quorum.migration is None or not view.quorum.migration.has_no_way_back
@@ -79,16 +79,16 @@ def _back(view: ClusterView) -> Iterable[RolloutPhase]:
     brokers = _brokers(view)
     told = {b.key: knows(view, b) for b in brokers}
     krafts = [b for b in brokers if told[b.key] is Knows.QUORUM]
-    yield _brokers_told(krafts, ", one at a time, told of both again", "told of both again")
+    yield _restart_phase(krafts, ", one at a time, told of both again", "told of both again")
     back = [b for b in brokers if told[b.key] is not Knows.ENSEMBLE]
     why = "told of the ensemble alone; where the quorum leads the first one stops before it does, and leads after it"
-    yield _brokers_told(back, ", one at a time, told of the ensemble alone", why)
+    yield _restart_phase(back, ", one at a time, told of the ensemble alone", why)
     there = sorted((i for i in view.beside_quorum()), key=lambda i: i.node)
     why = "the cluster keeps its metadata in ZooKeeper"
     yield RolloutPhase(f"remove {len(there)} controllers", False, tuple(_removed(i, why) for i in there))
 
 
-def _brokers_told(brokers: Sequence[InstanceView], how: str, why: str) -> RolloutPhase:
+def _restart_phase(brokers: Sequence[InstanceView], how: str, why: str) -> RolloutPhase:
     return RolloutPhase(f"restart {len(brokers)} brokers{how}", False, tuple(_restart(b.planned, why) for b in brokers))
 
 

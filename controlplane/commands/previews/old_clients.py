@@ -14,7 +14,7 @@ from events.spec.releases import as_numbers
 MOST_NAMED = 5
 
 
-def old_clients_told(view: ClusterView, wanted: KafkaClusterDocument, reports: Iterable[Report]) -> tuple[str, ...]:
+def old_client_warnings(view: ClusterView, wanted: KafkaClusterDocument, reports: Iterable[Report]) -> tuple[str, ...]:
     """Sentences for the plan of `wanted`, none where it brings no other Kafka version. `reports`: those of the VMs."""
     before = {i.planned.kafka_version for i in view.brokers()} - {wanted.spec.kafka.version}
     if not before:

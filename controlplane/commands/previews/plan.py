@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from controlplane.cluster.bandwidth import ASSUMED_BYTES_PER_S, CLIENTS_KEEP, nic_bytes_per_s, usable_bytes_per_s
 from controlplane.cluster.data_size import bytes_by_broker
-from controlplane.cluster.external_brokers import externals_told
+from controlplane.cluster.external_brokers import external_sentences
 from controlplane.cluster.hardware import pool_volumes
 from controlplane.cluster.lifecycle import ALIVE
 from controlplane.cluster.view import ClusterView
@@ -155,7 +155,7 @@ def preview(
         effects = {**_process_effects(changes, nodes), **_disk_effects(changes, document)}
         effects |= _setting_effects(view.document, wanted, nodes)
         effects |= _label_effects(changes, document, cost_tags)
-    moves = (*pools_that_move(view, document, rollout, snapshot), *externals_told(view, document, snapshot))
+    moves = (*pools_that_move(view, document, rollout, snapshot), *external_sentences(view, document, snapshot))
     then = shares_of_newcomers(wanted, document, nodes, snapshot) if exists else ()
     return PlanPreview(
         document.metadata.name,
@@ -339,7 +339,7 @@ def _warnings(view: ClusterView, nodes: Sequence[NodeChange]) -> list[str]:
     lost = [NO_ADDRESS_SURVIVES] if _clients_are_lost(view, nodes) else []
     document = view.document
     lost += (*_unknown_networks(document), *_unknown_volumes(document), *_labels(document)) if document else ()
-    lost += (*quorum_warnings(view, nodes), *_told_anew(view, nodes), *_moved_out(view))
+    lost += (*quorum_warnings(view, nodes), *_brokers_restarted_first(view, nodes), *_moved_out(view))
     return [*lost, ONE_CONTROLLER] if _hands_over_the_only_controller(view, nodes) else lost
 
 
@@ -349,7 +349,7 @@ def _hands_over_the_only_controller(view: ClusterView, nodes: Sequence[NodeChang
     return alone and any(c.service != "broker" and c.change in stops for c in nodes)
 
 
-def _told_anew(view: ClusterView, nodes: Sequence[NodeChange]) -> list[str]:
+def _brokers_restarted_first(view: ClusterView, nodes: Sequence[NodeChange]) -> list[str]:
     """Brokers of other pools, where VMs with a server of the ensemble go: they know it by its address."""
     away = [f"`{p.name}`" for p in view.document.spec.broker_pools if not p.has_members] if view.document else []
     going = [c.incumbent for c in nodes if c.change in (Change.REPLACE, Change.REMOVE) and c.incumbent]

@@ -7,7 +7,7 @@ AGENT_FAILED = "AgentUpgradeFailed"
 """The condition. It is over once the VM is asked again, or gone."""
 
 
-def agents_told(situation: Situation) -> facts.ConditionChanged | None:
+def agents_condition(situation: Situation) -> facts.ConditionChanged | None:
     """The condition, from the history alone."""
     view = situation.view
     if not view.vms.agent_orders:

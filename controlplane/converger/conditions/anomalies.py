@@ -11,7 +11,7 @@ HEALING_OFF = "HealingOff"
 _NAMED = 3
 
 
-def demotions_told(situation: Situation) -> facts.ConditionChanged:
+def demotions_condition(situation: Situation) -> facts.ConditionChanged:
     """Who leads nothing, and why."""
     slow = {k: d for k, d in situation.view.requests.demotions.items() if not d.ended}
     if not slow:
@@ -21,7 +21,7 @@ def demotions_told(situation: Situation) -> facts.ConditionChanged:
     return facts.ConditionChanged(DEMOTED, True, "SlowBroker", message)
 
 
-def healing_off_told(situation: Situation) -> facts.ConditionChanged:
+def healing_off_condition(situation: Situation) -> facts.ConditionChanged:
     """What is not healed by itself, by whose word and until when."""
     view, now = situation.view, situation.now
     kinds = switched_off(view, now)

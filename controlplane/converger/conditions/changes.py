@@ -6,25 +6,30 @@ from datetime import datetime
 from controlplane.cluster.holds import hold_on
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.wait_reasons import NEXT, WaitReason
-from controlplane.converger.conditions.agents import agents_told
-from controlplane.converger.conditions.anomalies import demotions_told, healing_off_told
+from controlplane.converger.conditions.agents import agents_condition
+from controlplane.converger.conditions.anomalies import demotions_condition, healing_off_condition
 from controlplane.converger.conditions.consumers import consumers_stuck
 from controlplane.converger.conditions.converged import CONVERGED, converged
-from controlplane.converger.conditions.drift import CLOUD_DRIFT_FOUND, NETWORK_DRIFT, drift_told, network_drift_told
+from controlplane.converger.conditions.drift import (
+    CLOUD_DRIFT_FOUND,
+    NETWORK_DRIFT,
+    drift_condition,
+    network_drift_condition,
+)
 from controlplane.converger.conditions.external import EXTERNAL_EMPTY, external_empty
 from controlplane.converger.conditions.heartbeats import heartbeats_silent
-from controlplane.converger.conditions.images import image_told
+from controlplane.converger.conditions.images import image_condition
 from controlplane.converger.conditions.isr import at_min_isr
 from controlplane.converger.conditions.listing_refused import LISTING_REFUSED, listing_refused
 from controlplane.converger.conditions.live_settings import ADOPTED, settings_adopted
-from controlplane.converger.conditions.maintenance import maintenance_told
-from controlplane.converger.conditions.packet_filters import FILTER_BEHIND, filters_told
-from controlplane.converger.conditions.placement import MISPLACED, misplaced_told
+from controlplane.converger.conditions.maintenance import maintenance_condition
+from controlplane.converger.conditions.packet_filters import FILTER_BEHIND, filters_condition
+from controlplane.converger.conditions.placement import MISPLACED, misplaced_condition
 from controlplane.converger.conditions.single_copies import SINGLE_COPIES, single_copies
-from controlplane.converger.conditions.stages import STAGE_WAITS, stage_told
+from controlplane.converger.conditions.stages import STAGE_WAITS, stage_condition
 from controlplane.converger.conditions.stuck_moves import elections_fail, foreign_told, reassignment_hung
 from controlplane.converger.conditions.topics import TOPICS_DEGRADED, topics_degraded
-from controlplane.converger.conditions.windows import WAITS, window_told
+from controlplane.converger.conditions.windows import WAITS, window_condition
 from controlplane.converger.questions.clouds.machine_choices import fallen_back
 from controlplane.converger.questions.health.broken_down import BROKER_AWAY, broker_away
 from controlplane.converger.questions.health.prescriptions import health_of
@@ -60,8 +65,8 @@ _BY_NAME = (
 def condition_changes(situation: Situation, decision: Decision) -> tuple[facts.ConditionChanged, ...]:
     """The conditions this decision changes. A new number in a message is no change."""
     of_decision = (converged(situation.view), _blocked(situation, decision))
-    its_turn = (window_told(situation, decision), stage_told(situation, decision))
-    wanted = (*of_decision, *its_turn, *(told(situation) for told in _TOLD))
+    its_turn = (window_condition(situation, decision), stage_condition(situation, decision))
+    wanted = (*of_decision, *its_turn, *(told(situation) for told in _CONDITIONS))
     return tuple(c for c in wanted if c is not None and _differs(situation.view, c))
 
 
@@ -185,7 +190,7 @@ def _topics(situation: Situation) -> facts.ConditionChanged | None:
     return topics_degraded(situation.view)
 
 
-_TOLD: tuple[Callable[[Situation], facts.ConditionChanged | None], ...] = (
+_CONDITIONS: tuple[Callable[[Situation], facts.ConditionChanged | None], ...] = (
     _paused,
     _twins,
     _orphans,
@@ -196,21 +201,21 @@ _TOLD: tuple[Callable[[Situation], facts.ConditionChanged | None], ...] = (
     foreign_told,
     elections_fail,
     _topics,
-    maintenance_told,
+    maintenance_condition,
     consumers_stuck,
-    image_told,
-    drift_told,
-    network_drift_told,
-    filters_told,
-    demotions_told,
-    healing_off_told,
+    image_condition,
+    drift_condition,
+    network_drift_condition,
+    filters_condition,
+    demotions_condition,
+    healing_off_condition,
     at_min_isr,
     registration_wrong,
     broker_away,
     heartbeats_silent,
-    agents_told,
+    agents_condition,
     external_empty,
-    misplaced_told,
+    misplaced_condition,
     settings_adopted,
     single_copies,
 )

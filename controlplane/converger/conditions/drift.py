@@ -13,7 +13,7 @@ NETWORK_DRIFT = "NetworkDrift"
 _NAMED = 3
 
 
-def drift_told(situation: Situation) -> facts.ConditionChanged | None:
+def drift_condition(situation: Situation) -> facts.ConditionChanged | None:
     """From the last audits. Without one that ended well the condition stays as it is."""
     if not situation.seen.background.drift:
         return None
@@ -31,7 +31,7 @@ def drift_told(situation: Situation) -> facts.ConditionChanged | None:
     return facts.ConditionChanged(CLOUD_DRIFT_FOUND, True, _reason(drifts), message)
 
 
-def network_drift_told(situation: Situation) -> facts.ConditionChanged | None:
+def network_drift_condition(situation: Situation) -> facts.ConditionChanged | None:
     """The same of the networks the cluster is in. It ends with a clean audit, or where none of them is Kedge's."""
     if not situation.seen.background.drift:
         return None

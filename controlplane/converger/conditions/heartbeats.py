@@ -23,7 +23,7 @@ class Silence:
     broker: InstanceView
     watcher: str
     for_s: float
-    told: HeartbeatReport
+    report: HeartbeatReport
 
 
 def heartbeats_silent(situation: Situation) -> facts.ConditionChanged:
@@ -84,7 +84,7 @@ def _serves_s(situation: Situation, broker: InstanceView) -> float:
 
 def _words(silence: Silence) -> str:
     broker = silence.broker
-    why = f": {silence.told.problem}" if silence.told.problem else ""
+    why = f": {silence.report.problem}" if silence.report.problem else ""
     return (
         f"no heartbeat through broker {broker.service_id} ({broker.key}) has come back for {silence.for_s:.0f} s, by "
         f"the agent of {silence.watcher}{why}"

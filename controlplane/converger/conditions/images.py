@@ -7,7 +7,7 @@ IMAGE = "ImageBehind"
 """The condition. Nothing of the cluster is the worse for it: it serves as before, from an older image."""
 
 
-def image_told(situation: Situation) -> facts.ConditionChanged | None:
+def image_condition(situation: Situation) -> facts.ConditionChanged | None:
     """The condition: a revision that concerns the cluster and that it is not on."""
     view, offer = situation.view, situation.image
     if not offer.waits:

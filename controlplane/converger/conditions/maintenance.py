@@ -7,7 +7,7 @@ from events import facts
 MAINTENANCE = "MaintenanceScheduled"
 
 
-def maintenance_told(situation: Situation) -> facts.ConditionChanged | None:
+def maintenance_condition(situation: Situation) -> facts.ConditionChanged | None:
     """The condition: whose host goes down when, and what is done about it. None where the inventory is not known."""
     inventory, taken_back = situation.seen.fresh_inventory(situation.now), preemptions(situation)
     if inventory is None and not taken_back:

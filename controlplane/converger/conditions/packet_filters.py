@@ -79,7 +79,7 @@ def behind(view: ClusterView, wanted: Mapping[str, str], reports: Mapping[str, R
     return found
 
 
-def filters_told(situation: Situation) -> facts.ConditionChanged | None:
+def filters_condition(situation: Situation) -> facts.ConditionChanged | None:
     """The condition; None where nobody has looked."""
     view, found = situation.view, situation.seen.filters_behind
     if found is None:

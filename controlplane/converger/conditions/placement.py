@@ -21,7 +21,7 @@ _NAMED = 3
 _IN_PLACE = facts.ConditionChanged(MISPLACED, False, "Free", "")
 
 
-def misplaced_told(situation: Situation) -> facts.ConditionChanged | None:
+def misplaced_condition(situation: Situation) -> facts.ConditionChanged | None:
     """None while nobody knows, or while something is in hand that may mend it."""
     seen = situation.seen
     kafka = seen.fresh_kafka(situation.now)
@@ -29,7 +29,7 @@ def misplaced_told(situation: Situation) -> facts.ConditionChanged | None:
         return None
     by_hand = _by_hand(situation, kafka) if seen.moves.pulses else ()
     if by_hand:
-        message = f"{_told(by_hand)}. It is waited for. Next: kedge moves {situation.view.name}"
+        message = f"{_deviations_text(by_hand)}. It is waited for. Next: kedge moves {situation.view.name}"
         return facts.ConditionChanged(MISPLACED, True, "MovedByHand", message)
     if seen.placement is None:
         return None
@@ -93,9 +93,9 @@ def _condition(
     ways = (
         f"kedge rebalance {situation.view.name}" if reason == "SharedZone" else f"kedge describe {situation.view.name}"
     )
-    return facts.ConditionChanged(MISPLACED, True, reason, f"{_told(found)}. {then}. Next: {ways}")
+    return facts.ConditionChanged(MISPLACED, True, reason, f"{_deviations_text(found)}. {then}. Next: {ways}")
 
 
-def _told(found: tuple[Deviation, ...]) -> str:
+def _deviations_text(found: tuple[Deviation, ...]) -> str:
     more = "; and others" if len(found) > _NAMED else ""
     return f"{'; '.join(d.words for d in found[:_NAMED])}{more}"

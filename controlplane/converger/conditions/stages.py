@@ -13,7 +13,7 @@ STAGE_WAITS = "WaitsForStage"
 FAILS = "StageFails"
 
 
-def stage_told(situation: Situation, decision: Decision) -> facts.ConditionChanged | None:
+def stage_condition(situation: Situation, decision: Decision) -> facts.ConditionChanged | None:
     """The condition. Repairs and other waits in between change nothing about it while somebody is to go before."""
     held = held_by_stage(situation)
     if held is not None and decision.wait is not None and decision.wait.reason == WaitReason.FLEET_ORDER:

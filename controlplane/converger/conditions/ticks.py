@@ -19,7 +19,7 @@ TICK_FAILING = "TickFailing"
 IN_A_ROW = 3
 """Failures before people are told: one or two are a moment's trouble, and tried again within seconds."""
 
-TOLD_AFTER = timedelta(seconds=30)
+REPORTED_AFTER = timedelta(seconds=30)
 
 _LONGEST = 400
 
@@ -65,7 +65,7 @@ def words_of(error: Exception, reason: str) -> str:
 
 def tick_failing(view: ClusterView, failed: TickFailures, now: datetime) -> facts.ConditionChanged | None:
     """The condition after a failure: None where people need not be told yet, or were told of this kind already."""
-    if view.deleted or failed.count < IN_A_ROW or now - failed.since < TOLD_AFTER:
+    if view.deleted or failed.count < IN_A_ROW or now - failed.since < REPORTED_AFTER:
         return None
     told = view.conditions.get(TICK_FAILING)
     if told is not None and told.status and (told.reason == failed.reason or failed.alike < IN_A_ROW):

@@ -10,7 +10,7 @@ WAITS = "WaitsForWindow"
 """The condition. A cluster that waits for its window is not `Blocked`: nobody has to do anything."""
 
 
-def window_told(situation: Situation, decision: Decision) -> facts.ConditionChanged | None:
+def window_condition(situation: Situation, decision: Decision) -> facts.ConditionChanged | None:
     """The condition. Repairs and other waits in between change nothing about it, while there is no chance."""
     shut = closed_for(situation)
     if (

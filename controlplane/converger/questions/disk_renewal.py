@@ -7,7 +7,7 @@ from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from planner.observed import KafkaSnapshot
 
-TOLD_APART = frozenset({"local"})
+WITH_NAMED_DISKS = frozenset({"local"})
 """Clouds where it is known which of a VM's disks carries which directory. Elsewhere an agent that finds several blank
 disks of one size takes any of them for any directory (`agent.disks.choice`): the volumes pass on together, and none of
 them may be left behind alone."""
@@ -39,7 +39,7 @@ def why_not_alone(view: ClusterView, instance: InstanceView) -> str:
         return "its broker has no other"
     if any(v.kind != "persistent" for v in volumes):
         return "the others are gone with its VM"
-    if cloud not in TOLD_APART:
+    if cloud not in WITH_NAMED_DISKS:
         return f"on {cloud} nobody knows for certain which disk of a VM carries which directory"
     pools = view.document.spec.pools if view.document else ()
     pool = next((p for p in pools if p.name == instance.planned.pool), None)

@@ -22,13 +22,13 @@ def room_by_broker(kafka: KafkaSnapshot) -> dict[int, int]:
     return {
         b: int(d.total_bytes * DISK_LIMIT_FRACTION) - (d.total_bytes - d.usable_bytes) - arriving[b]
         for b, d in kafka.log_dirs.items()
-        if _is_told(d)
+        if _has_size(d)
     }
 
 
 def untold_disks(kafka: KafkaSnapshot, moves: Sequence[Move]) -> list[int]:
     """Targets whose log dirs are not known: nothing may be sent there."""
-    return sorted(b for b in _targets(moves) if not _is_told(kafka.log_dirs.get(b)))
+    return sorted(b for b in _targets(moves) if not _has_size(kafka.log_dirs.get(b)))
 
 
 def overfull_disk(kafka: KafkaSnapshot, moves: Sequence[Move]) -> str:
@@ -91,7 +91,7 @@ def _targets(moves: Sequence[Move]) -> set[int]:
     return {b for move in moves for b in move.added}
 
 
-def _is_told(disk: LogDirsSeen | None) -> bool:
+def _has_size(disk: LogDirsSeen | None) -> bool:
     return disk is not None and disk.total_bytes > 0
 
 

@@ -7,7 +7,7 @@ from agent.wire import AgentBuild, AgentOrder, Document, EnsembleMember, LogDir,
 from controlplane.cluster.folds.growth import size_of
 from controlplane.cluster.folds.volumes import is_unused
 from controlplane.cluster.lifecycle import SERVING, Phase
-from controlplane.cluster.quorum_config import is_told_nothing, quorum_told
+from controlplane.cluster.quorum_config import awaits_first_step, quorum_status
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.members import member_of
@@ -42,7 +42,7 @@ def _document(view: ClusterView, key: str, epoch: int) -> Document | None:
     if instance is None or view.deleted or instance.phase in _GONE:
         return None
     services: tuple[ServiceDocument, ...] = ()
-    waits = _only_arrives(instance) or is_told_nothing(view, instance)
+    waits = _only_arrives(instance) or awaits_first_step(view, instance)
     if view.quorum.founding is not None and not waits:
         told = () if _waits_for_id(view, instance) else (_service(view, instance, view.quorum.founding),)
         services = (*told, *_beside(view, instance, view.quorum.founding))
@@ -77,7 +77,7 @@ def _agent(view: ClusterView, key: str) -> AgentOrder | None:
 
 def _service(view: ClusterView, instance: InstanceView, founding: facts.QuorumFounded) -> ServiceDocument:
     planned = instance.planned
-    told = quorum_told(view, instance)
+    told = quorum_status(view, instance)
     # A server goes on beside a broker that did not join: it stops once it has no vote.
     serving = instance.phase in SERVING or (instance.hosted and instance.phase is Phase.FAILED)
     running = serving and instance.bound and not is_doomed(view) and not told.stays_stopped

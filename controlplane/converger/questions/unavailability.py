@@ -19,7 +19,7 @@ from controlplane.cluster.healing_switches import findings_being_cured
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
-from controlplane.converger.questions.clouds.announced import dates_told, preemptions
+from controlplane.converger.questions.clouds.announced import announced_dates, preemptions
 from controlplane.converger.questions.services.agent_evidence import is_unproved, says_it_is_down, why_not_serving
 from controlplane.converger.questions.services.service_reports import service_report
 from controlplane.converger.situation.situation import Situation
@@ -84,7 +84,7 @@ def _is_unhealthy(situation: Situation, instance: InstanceView) -> bool:
     findings = findings_being_cured(situation.view, instance.node, instance.key)
     if findings - {MAINTENANCE_FINDING}:
         return True
-    date = dates_told(situation).get(instance.key) if findings else None
+    date = announced_dates(situation).get(instance.key) if findings else None
     return date is not None and _is_soon(situation, date)
 
 

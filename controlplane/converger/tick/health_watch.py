@@ -56,7 +56,7 @@ class HealthWatch:
     def hear(self, uid: ClusterUid, exits: Mapping[str, int], at: datetime) -> HealthSeen:
         """Takes in what agents say at `at` of how often processes of brokers that are away have ended, by instance."""
         before = self._seen.get(uid, WELL)
-        away = {key: a.told(exits[key], at) if key in exits else a for key, a in before.away.items()}
+        away = {key: a.with_exits(exits[key], at) if key in exits else a for key, a in before.away.items()}
         if away != before.away:
             self._seen[uid] = replace(before, away=away)
         return self._seen.get(uid, before)

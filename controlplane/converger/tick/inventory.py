@@ -82,7 +82,7 @@ class ListedInventory:
             try:
                 gone |= self._answered_gone(view, place.listing.place, {i.id for i in listed})
             except ProviderError as error:
-                self._told(place.listing.place, error, silent)
+                self._note_refusal(place.listing.place, error, silent)
                 if len(silent) == len(places_of(view)):
                     raise _of_all(silent) from error
                 continue
@@ -126,12 +126,12 @@ class ListedInventory:
             try:
                 told.append(self._indexed(place, self._after(place, max_age, newer_than)))
             except ProviderError as error:
-                self._told(place, error, silent)
+                self._note_refusal(place, error, silent)
                 if len(silent) == len(places):
                     raise _of_all(silent) from error
         return told, silent
 
-    def _told(self, place: Place, error: ProviderError, silent: dict[str, ProviderError]) -> None:
+    def _note_refusal(self, place: Place, error: ProviderError, silent: dict[str, ProviderError]) -> None:
         silent[str(place)] = error
         if isinstance(error, AuthFailed | NotPermitted):
             with self._lock:

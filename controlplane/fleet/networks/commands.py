@@ -29,7 +29,7 @@ class NetworkStatus:
 
     network: NetworkView
     clusters: tuple[str, ...]
-    told: str
+    sentence: str
     error: str
     since: datetime
     audit: AuditNoted | None = None

@@ -29,7 +29,7 @@ class ProposalView:
     decided_by: str = ""
     decided_at: datetime | None = None
     note: str = ""
-    told: str = ""
+    outcome: str = ""
 
     @property
     def id(self) -> str:
@@ -73,7 +73,7 @@ def _changed(view: ProposalsView, event: object, at: datetime) -> ProposalView:
             known = view.by_id[number]
             return replace(known, state=ProposalState.REJECTED, decided_by=by, decided_at=at, note=note)
         case facts.ProposalVoided(number, why):
-            return replace(view.by_id[number], state=ProposalState.VOID, told=why)
+            return replace(view.by_id[number], state=ProposalState.VOID, outcome=why)
         case facts.ProposalExecuted(number, outcome):
-            return replace(view.by_id[number], state=ProposalState.EXECUTED, told=outcome)
+            return replace(view.by_id[number], state=ProposalState.EXECUTED, outcome=outcome)
     raise TypeError(f"{type(event).__name__} is not a fact of proposals")

@@ -181,7 +181,7 @@ def access_services(
 def _access(ground: Ground, asking: CommandParts, rooms: Rooms, listens_on: tuple[str, int]) -> services.AccessServices:
     credentials, ca_pem = SqlCredentialStore(ground.engine), ground.authority.pem if ground.authority else ""
     access = access_services(ground, _hosts(ground.home, *listens_on), asking.people, credentials, ca_pem)
-    return replace(access, authority=ground.authority, audit_topic=rooms.audit.told)
+    return replace(access, authority=ground.authority, audit_topic=rooms.audit.last_status)
 
 
 def _operations(ground: Ground, loop: Loop, rooms: Rooms, service: LoopService) -> services.OperationsServices:

@@ -18,7 +18,7 @@ class Rebuild:
     findings: tuple[RebuildFinding, ...]
     highest_epoch: int | None
     """Highest epoch any agent has heard of; None when one of them could not be read."""
-    told: tuple[tuple[str, str], ...] = ()
+    agent_addresses: tuple[tuple[str, str], ...] = ()
     """Where VMs were told to find the server, and the SHA-256 of the CA to believe ("" without TLS), newest first."""
 
     @property
@@ -46,7 +46,7 @@ def conclude(evidence: RebuildEvidence, *, leave_out: Collection[str] = (), now:
         *(_without_vms(s) for s in evidence.specs if s.name not in uids),
     ]
     clusters = tuple(rebuild_cluster(c, specs[c.name], now=now) for c in sorted(matched, key=lambda c: c.name))
-    return Rebuild(evidence.installation_id, clusters, tuple(findings), _highest_epoch(found), _told(found))
+    return Rebuild(evidence.installation_id, clusters, tuple(findings), _highest_epoch(found), _agent_addresses(found))
 
 
 def _twins(found: FoundCluster) -> RebuildFinding:
@@ -101,6 +101,6 @@ def _highest_epoch(found: Sequence[FoundCluster]) -> int | None:
     return max((d.epoch for d in documents if d is not None), default=0)
 
 
-def _told(found: Sequence[FoundCluster]) -> tuple[tuple[str, str], ...]:
+def _agent_addresses(found: Sequence[FoundCluster]) -> tuple[tuple[str, str], ...]:
     newest = sorted((vm for c in found for vm in c.vms), key=lambda vm: -vm.seen.generation)
     return tuple(dict.fromkeys((vm.boot.server_url, vm.boot.ca_sha256) for vm in newest if vm.boot))

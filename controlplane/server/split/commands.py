@@ -6,7 +6,7 @@ from pathlib import Path
 
 from controlplane.api.services import Commands
 from controlplane.background.agent_upgrades.service import AgentReleaseService, AgentReleaseStatus, Offered
-from controlplane.background.notifications.service import NotifierService, NotifierTold
+from controlplane.background.notifications.service import NotifierSeen, NotifierService
 from controlplane.cluster.commands import (
     AdoptTopic,
     Command,
@@ -115,7 +115,7 @@ class PortalNotifiers:
 
     service: NotifierService
 
-    def all(self) -> Sequence[NotifierTold]:
+    def all(self) -> Sequence[NotifierSeen]:
         """See Notifiers."""
         return self.service.all()
 

@@ -33,7 +33,7 @@ SOURCE, DOCTOR = "source ", "doctor "
 NO_CLUSTER = ClusterUid("")
 """What is said of no single cluster."""
 
-TOLD_EVERY_S = 1.0
+PUBLISHED_EVERY_S = 1.0
 HEARD_EVERY_S = 0.5
 
 

@@ -39,7 +39,7 @@ class LoopTeller:
     files: Callable[[], Mapping[str, str]]
     ca_pem: str
     clock: Clock
-    _told: dict[ClusterUid, Said] = field(default_factory=dict)
+    _last_said: dict[ClusterUid, Said] = field(default_factory=dict)
     _answered: dict[str, datetime] | None = None
     _watched: set[str] = field(default_factory=set)
 
@@ -79,11 +79,11 @@ class LoopTeller:
         """What is new of each cluster; a sentence that stays costs a row every ten seconds."""
         rows = []
         for view in self.fleet.views():
-            said, before = self.fleet.said(view.uid), self._told.get(view.uid)
+            said, before = self.fleet.said(view.uid), self._last_said.get(view.uid)
             if view.deleted or said is None:
                 continue
             if before is None or before.sentence != said.sentence or said.at - before.at >= SAID_ANEW:
-                self._told[view.uid] = said
+                self._last_said[view.uid] = said
                 value = message.SAYING.dump_python(said, mode="json")
                 rows.append(LatestValue(Subject(message.SAID, view.uid, "said"), value, "loop", said.at))
         return rows

@@ -10,7 +10,7 @@ from controlplane.server.assembly.git_sync import Sources
 from controlplane.server.sections.process import LOOP
 from controlplane.server.settings import Settings
 from controlplane.server.split.config_parity import files_alike
-from controlplane.server.split.message import TOLD_EVERY_S
+from controlplane.server.split.message import PUBLISHED_EVERY_S
 from controlplane.server.split.publisher import LoopTeller
 from controlplane.storage.latest_values import LatestStore
 
@@ -37,5 +37,8 @@ def teller_of(
             portal.clock,
         )
     return Poller(
-        polled, dict.fromkeys(polled, TOLD_EVERY_S), leadership=portal.operations.leadership, stop=threading.Event()
+        polled,
+        dict.fromkeys(polled, PUBLISHED_EVERY_S),
+        leadership=portal.operations.leadership,
+        stop=threading.Event(),
     )

@@ -38,7 +38,7 @@ class LoopSubscriber:
         self._latest, self._clock = latest, clock
         self._lock = threading.Lock()
         self._last_message: message.LoopMessage | None = None
-        self._told_at: datetime | None = None
+        self._read_at: datetime | None = None
         self._heard_at: datetime | None = None
         self._said: Mapping[ClusterUid, Said] = {}
 
@@ -46,13 +46,13 @@ class LoopSubscriber:
         """See Polled. Raises StoreUnavailable."""
         row = self._latest.get(Subject(message.LOOP, message.NO_CLUSTER, "loop"))
         last_message = read_as(message.MESSAGE, row) if row is not None else None
-        if row is None or last_message is None or row.observed_at == self._told_at:
+        if row is None or last_message is None or row.observed_at == self._read_at:
             return
         said, now = read_by_cluster(message.SAYING, self._latest.of_kind(message.SAID)), self._clock()
         with self._lock:
             # The first word that is found may be an old one: how old says the loop's clock, as nobody else can.
-            self._heard_at = min(now, row.observed_at) if self._told_at is None else now
-            self._last_message, self._told_at, self._said = last_message, row.observed_at, said
+            self._heard_at = min(now, row.observed_at) if self._read_at is None else now
+            self._last_message, self._read_at, self._said = last_message, row.observed_at, said
 
     @property
     def last_message(self) -> message.LoopMessage | None:

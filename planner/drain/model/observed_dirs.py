@@ -17,14 +17,14 @@ def several_log_dirs(
     """
     return {
         broker: dirs
-        for broker, dirs in _told(snapshot).items()
+        for broker, dirs in _several_dirs(snapshot).items()
         if (disk_bytes.get(broker) or 0) <= sum(_disk_bytes(d) for d in dirs)
     }
 
 
 def left_out(snapshot: KafkaSnapshot, kept: Mapping[int, tuple[LogDirSeen, ...]]) -> Iterator[str]:
     """An assumption for brokers whose directories could not go into the file."""
-    without = sorted(set(_told(snapshot)) - set(kept))
+    without = sorted(set(_several_dirs(snapshot)) - set(kept))
     if without:
         yield f"log directories of brokers {without} hold less than the disk that was given: each seen as one disk"
 
@@ -46,7 +46,7 @@ def replica_paths(dirs_of: DirsByReplica, name: TopicPartition, replicas: list[i
     return [dirs_of.get(broker, {}).get(name) for broker in replicas]
 
 
-def _told(snapshot: KafkaSnapshot) -> dict[int, tuple[LogDirSeen, ...]]:
+def _several_dirs(snapshot: KafkaSnapshot) -> dict[int, tuple[LogDirSeen, ...]]:
     found = {broker: seen.dirs for broker, seen in snapshot.log_dirs.items() if len(seen.dirs) > 1}
     return {broker: dirs for broker, dirs in found.items() if all(d.path.startswith("/") for d in dirs)}
 

@@ -110,7 +110,7 @@ def test_an_agent_is_settled_once_it_is_on_no_trial_of_its_own(tmp_path: Path) -
     assert Follower(bundles, "0.9.0", Still()).is_settled, "the trial it has prepared is of another one"
     on_trial.heard()
     assert not on_trial.is_settled
-    on_trial.told()
+    on_trial.report_taken()
     assert on_trial.is_settled
 
 
@@ -130,7 +130,7 @@ def test_an_agents_process_asks_for_its_first_certificate_once_it_is_settled_and
     assert made is not None
     assert made.begin() is None
     follower.heard()
-    follower.told()
+    follower.report_taken()
     assert made.begin() is not None
     assert not follower.is_certified()
     made.is_there = True

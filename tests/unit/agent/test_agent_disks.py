@@ -13,7 +13,7 @@ from agent.disks.devices import BlockDevice, block_devices
 from agent.disks.volumes import DiskVolumes, GivenVolumes, VolumesSeen
 from agent.layout import AgentLayout
 from agent.settings import AgentSettings, AgentSettingsRefused
-from agent.tools import ToolFailed, ToolResult, run_tool, told
+from agent.tools import ToolFailed, ToolResult, output_of, run_tool
 from agent.wire import Document, LogDir
 from tests.unit.agent.wanted import broker, document
 
@@ -346,7 +346,7 @@ def test_a_tool_that_is_missing_or_fails_is_told_in_words() -> None:
     with pytest.raises(ToolFailed, match="is not on this VM"):
         run_tool(("no-such-tool-on-any-machine",))
     with pytest.raises(ToolFailed, match="exit code 1: no such disk"):
-        told(lambda _c: ToolResult(1, "", "no such\n disk"), ("mount", "x"))
+        output_of(lambda _c: ToolResult(1, "", "no such\n disk"), ("mount", "x"))
 
 
 def test_bound_addresses_are_those_of_interfaces_but_link_local_ones() -> None:

@@ -90,18 +90,18 @@ def test_what_was_announced_stays_so_through_a_silence_and_until_it_is_taken_bac
     now = [NOW]
     watch = PreemptionWatch(cloud_at("google", metadata.url), lambda: now[0])
     watch.look()
-    assert watch.told is None
+    assert watch.report is None
     metadata.preempted = "TRUE"
     watch.look()
     first = PreemptionReport(kind="preempt", deadline=NOW + timedelta(seconds=30), since=NOW, words="preempted")
-    assert watch.told == first
+    assert watch.report == first
     for metadata.away in (True, False):
         now[0] += timedelta(seconds=5)
         watch.look()
-        assert watch.told == first  # the date is that of the first look: it does not move away
+        assert watch.report == first  # the date is that of the first look: it does not move away
     metadata.preempted = "FALSE"
     watch.look()
-    assert watch.told is None
+    assert watch.report is None
 
 
 @pytest.mark.parametrize(

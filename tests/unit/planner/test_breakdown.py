@@ -72,7 +72,7 @@ def ended(*exits: int, every: timedelta = MINUTE) -> Absence:
     """As its agent told it, a minute apart."""
     absence = Absence(NOW, NOW)
     for n, count in enumerate(exits):
-        absence = absence.told(count, NOW + n * every)
+        absence = absence.with_exits(count, NOW + n * every)
     return absence
 
 

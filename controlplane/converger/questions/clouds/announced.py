@@ -37,7 +37,7 @@ def preemptions(situation: Situation) -> Mapping[str, MaintenanceNotice]:
     }
 
 
-def dates_told(situation: Situation) -> Mapping[str, datetime]:
+def announced_dates(situation: Situation) -> Mapping[str, datetime]:
     """By key, when VMs that are there go down, where a date was told."""
     notices = all_notices(situation, preemptions(situation))
     there = [i.key for i in situation.view.in_phase(Phase.JOINED) if not i.lost] if notices else []

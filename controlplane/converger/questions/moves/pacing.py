@@ -88,7 +88,7 @@ def paced(
     raised_out, raised_in = _raised(situation.view, batch)
     due_out = {b: _at_least(judge_out(b, p, out, set_out), raised_out.get(b, 0)) for b, p in given.items()}
     due_in = {b: _at_least(judge_in(b, p, into, set_in), raised_in.get(b, 0)) for b, p in taken.items()}
-    told = [*_told("out of", due_out), *_told("into", due_in)]
+    told = [*_rate_lines("out of", due_out), *_rate_lines("into", due_in)]
     throttle = ThrottlePlan(
         leader_bytes_per_s={b: d.quota_bytes_per_s for b, d in due_out.items()},
         follower_bytes_per_s={b: d.quota_bytes_per_s for b, d in due_in.items()},
@@ -194,7 +194,7 @@ def _raised(view: ClusterView, batch: str) -> tuple[Mapping[int, int], Mapping[i
     return view.moves.stuck.leader_rates, view.moves.stuck.follower_rates
 
 
-def _told(way: str, found: Mapping[int, Due]) -> list[str]:
+def _rate_lines(way: str, found: Mapping[int, Due]) -> list[str]:
     return [f"rate {way} broker {broker} {_change(d)}" for broker, d in sorted(found.items()) if d.why]
 
 

@@ -28,8 +28,8 @@ def look(situation: Situation, migration: MigrationView) -> MigrationSeen | None
         if not migration.has_no_way_back:
             return None
         registry = _nothing_asked(situation.now)
-    brokers = _told(situation, migration, "broker")
-    controllers = _told(situation, migration, "controller")
+    brokers = _last_sent(situation, migration, "broker")
+    controllers = _last_sent(situation, migration, "controller")
     leader, metrics = _leader(situation, controllers)
     state = metrics.get("zk_migration_state")
     return MigrationSeen(
@@ -55,15 +55,15 @@ def _nothing_asked(now: datetime) -> RegistrySeen:
     return RegistrySeen(now, "", {}, -1, -1, kraft_epoch=0)
 
 
-def _told(situation: Situation, migration: MigrationView, service: str) -> Mapping[int, Knows]:
+def _last_sent(situation: Situation, migration: MigrationView, service: str) -> Mapping[int, Knows]:
     found: dict[int, Knows] = {}
     for one in _of(situation, service):
-        told = migration.told(service, one.service_id)
+        told = migration.last_sent(service, one.service_id)
         runs_on = told is Knows.STOPPED and one.service_id in migration.knows and not _has_stopped(situation, one)
         found[one.service_id] = Knows.BOTH if runs_on else told
     if service == "controller":
         for voter in migration.voters:  # its VM is gone, and nobody runs it instead yet
-            found.setdefault(voter.id, migration.told(service, voter.id))
+            found.setdefault(voter.id, migration.last_sent(service, voter.id))
     return found
 
 

@@ -9,7 +9,7 @@ _WAYS = {"kraft": "migrating to KRaft", "zookeeper": "going back to ZooKeeper"}
 
 def progress(situation: Situation, migration: MigrationView, seen: MigrationSeen | None, what: str) -> str:
     """`migrating to KRaft (brokers told of both, 1 of 3 brokers, way back open): broker 1001 is told of both`."""
-    told = [migration.told("broker", i.service_id) for i in situation.view.brokers()]
+    told = [migration.last_sent("broker", i.service_id) for i in situation.view.brokers()]
     where = f"{phase_of(seen)}, " if seen is not None else ""
     if migration.goal == "kraft":
         done = sum(k is Knows.QUORUM for k in told)

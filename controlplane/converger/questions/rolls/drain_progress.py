@@ -19,7 +19,7 @@ _NO_ROOM_BYTES = 1024 * 1024
 _NONE_GONE: Mapping[int, str] = MappingProxyType({})
 _AWAY = "which does not serve: it is waited for"
 
-TOLD_FRACTION = 0.01
+NOTABLE_FRACTION = 0.01
 """Growth that is less of the rate changes no figure a person reads."""
 
 
@@ -39,7 +39,7 @@ class Progress:
 
     def __str__(self) -> str:
         rate = f"{human_bytes(self.left_bytes)} left at {human_bytes(self.rate_bytes_per_s)}/s"
-        if self.growth_bytes_per_s >= TOLD_FRACTION * self.rate_bytes_per_s and self.growth_bytes_per_s >= 1:
+        if self.growth_bytes_per_s >= NOTABLE_FRACTION * self.rate_bytes_per_s and self.growth_bytes_per_s >= 1:
             rate += f" and growing by {human_bytes(self.growth_bytes_per_s)}/s"
         return f"{rate}, no end at this rate" if self.left_s is None else f"{rate}, about {self.left_s:.0f} s"
 

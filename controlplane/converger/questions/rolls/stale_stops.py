@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from controlplane.cluster.folds.orders import HOLDS_FOR
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.observed.agent_reports import ReportSeen
-from controlplane.cluster.quorum_config import is_told_to_stop
+from controlplane.cluster.quorum_config import has_stop_order
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView, vm_of
 from controlplane.cluster.views.members import services_on
@@ -76,6 +76,6 @@ def _unheard_on(view: ClusterView, key: str, seen: ReportSeen | None) -> Iterato
         told = seen.service(service.planned.service)
         if asked_at is None or told is None or told.state not in _RUNS:
             continue
-        stops = service.phase is Phase.FENCING or is_told_to_stop(view, service)
+        stops = service.phase is Phase.FENCING or has_stop_order(view, service)
         if stops or told.start_id != start_id(service):
             yield service, asked_at

@@ -2,7 +2,7 @@
 
 from controlplane.cluster.external_brokers import expected_externals
 from controlplane.cluster.lifecycle import Phase
-from controlplane.cluster.quorum_config import is_told_to_stop
+from controlplane.cluster.quorum_config import has_stop_order
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.members import services_on
@@ -21,7 +21,7 @@ def service_down(situation: Situation, kafka: KafkaSnapshot, instance: InstanceV
     for other in (s for i in situation.view.in_phase(Phase.JOINED) if not i.lost for s in services_on(i)):
         if other.service_key == instance.service_key or (service and other.planned.service != service):
             continue
-        if is_told_to_stop(situation.view, other):
+        if has_stop_order(situation.view, other):
             continue
         if says_it_is_down(situation, other):
             return f"{other.service_key} is {state_of(situation, other)}"

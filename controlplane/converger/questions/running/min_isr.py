@@ -70,7 +70,7 @@ def fall_gate(partitions: Iterable[PartitionSeen]) -> Gate:
     return Gate(True, "every partition it is for has a leader")
 
 
-def told_to_stop(view: ClusterView, kafka: KafkaSnapshot) -> str:
+def stop_in_progress(view: ClusterView, kafka: KafkaSnapshot) -> str:
     """Who of ours may be about to stop, in words; "" where nobody is. Until it hears it serves, and is counted on."""
     if view.settings.restarts:
         return f"{min(view.settings.restarts)} is being started anew"
@@ -87,7 +87,7 @@ def _in_sync(partition: PartitionSeen, away: Collection[int]) -> int:
 
 def _in_hand(view: ClusterView, kafka: KafkaSnapshot) -> str:
     """What of ours may take a replica out of its ISR, or counts on min ISR as it is; "" where nothing does."""
-    told = told_to_stop(view, kafka)
+    told = stop_in_progress(view, kafka)
     if told:
         return told
     if not is_between_steps(view) or any(len(there) > 1 for there in view.nodes().values()):

@@ -9,12 +9,12 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.running_settings import SettingChangeView, SettingStage
 from controlplane.converger.questions.rolls.pending_changes import pending_changes
-from controlplane.converger.questions.services.applied_settings import all_told, where_silent
+from controlplane.converger.questions.services.applied_settings import all_configs_sent, where_silent
 from controlplane.runtime.once import once
 from events.spec.setting_synonyms import time_setting
 from planner.rollout.diff import Change
 from planner.rollout.setting_class import GUARDED, SettingClass, setting_class
-from planner.rollout.settings_left import SettingsLeft, Told, settings_left
+from planner.rollout.settings_left import AppliedSettings, SettingsLeft, settings_left
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class SettingWork:
 
     live: Mapping[str, str]
     config: Mapping[str, str | None] = field(default_factory=dict)
-    told: Mapping[str, str | None] = field(default_factory=dict)
+    applied: Mapping[str, str | None] = field(default_factory=dict)
     change: str = ""
     is_drift: bool = False
     adopted: Mapping[str, str] = field(default_factory=dict)
@@ -94,7 +94,7 @@ def _in_hand(change: SettingChangeView) -> SettingWork:
     return SettingWork(
         change.live,
         change.config,
-        change.told,
+        change.applied,
         change.id,
         stage=change.stage,
         tried=change.tried,
@@ -107,7 +107,7 @@ def _begun_anew(view: ClusterView, change: SettingChangeView) -> SettingWork | N
     change is not over: it is asked for again, and tried by another one where two or more differ."""
     if GUARDED & change.live.keys() and rolls(view):
         return None
-    return SettingWork(change.live, change.config, change.told)
+    return SettingWork(change.live, change.config, change.applied)
 
 
 def _is_outdated(view: ClusterView, change: SettingChangeView) -> bool:
@@ -130,13 +130,13 @@ def _left(view: ClusterView) -> SettingsLeft:
     if document is None:
         return SettingsLeft()
     wanted, change = document.spec.kafka.config, view.settings.change
-    if change is None and all_told(view):
+    if change is None and all_configs_sent(view):
         return SettingsLeft()
     there = [i for i in view.in_phase(Phase.LAUNCHED, Phase.JOINED) if i.start.config is not None and not i.lost]
-    told = [Told(i.start.config, i.planned.kafka_version) for i in there if i.start.config is not None]
+    told = [AppliedSettings(i.start.config, i.planned.kafka_version) for i in there if i.start.config is not None]
     if change is not None:
         # What an outdated change has set may be half there: it counts as told, so that its values are put back.
-        told += [Told(with_values(t.config, change.config), t.version) for t in told]
+        told += [AppliedSettings(with_values(t.config, change.config), t.version) for t in told]
     if all(t.config == wanted for t in told):
         return SettingsLeft()
     without = frozenset({SettingClass.GUARDED}) if rolls(view) else frozenset[SettingClass]()

@@ -9,7 +9,7 @@ from controlplane.cluster.views.running_settings import SettingStage
 from events.spec.model import KafkaClusterDocument
 from events.spec.settings import shape_defaults
 from planner.rollout.setting_class import GUARDED
-from planner.rollout.settings_left import Told, settings_left
+from planner.rollout.settings_left import AppliedSettings, settings_left
 
 
 def where_silent(view: ClusterView, document: KafkaClusterDocument) -> Mapping[str, str]:
@@ -20,7 +20,7 @@ def where_silent(view: ClusterView, document: KafkaClusterDocument) -> Mapping[s
     return {**(sizes[min(sizes)] if sizes else {}), **by_shape}
 
 
-def all_told(view: ClusterView) -> bool:
+def all_configs_sent(view: ClusterView) -> bool:
     """Whether every service was told what the spec says: a cheap no, asked of every cluster at every tick."""
     wanted = view.document.spec.kafka.config if view.document else {}
     return all(
@@ -35,7 +35,7 @@ def needs_restart(view: ClusterView, instance: InstanceView) -> tuple[str, ...]:
         return ()
     if instance.planned.service == "zookeeper":
         return ()
-    told = Told(config, instance.planned.kafka_version)
+    told = AppliedSettings(config, instance.planned.kafka_version)
     return settings_left([told], document.spec.kafka.config, where_silent=where_silent(view, document)).restart
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.topics import TopicView
 from controlplane.converger.questions.disk_room import overfull_disk, untold_disks
-from controlplane.converger.questions.running.min_isr import fall_gate, rise_gate, told_to_stop
+from controlplane.converger.questions.running.min_isr import fall_gate, rise_gate, stop_in_progress
 from controlplane.kafka.gates import may_move
 from events.spec.setting_values import reads_alike
 from events.spec.settings import DEFAULT_MIN_ISR, as_integer
@@ -88,7 +88,7 @@ class _Look:
         self._view, self._kafka, self._configs, self._away = view, kafka, configs, away
         self._asked = asked & view.topics.by_name.keys()
         self._change = view.topics.change
-        self._may_stop = bool(told_to_stop(view, kafka))
+        self._may_stop = bool(stop_in_progress(view, kafka))
         self._parts: dict[str, list[PartitionSeen]] = {}
         for p in kafka.partitions:
             if p.name.topic in self._asked:

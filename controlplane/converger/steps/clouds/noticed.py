@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 
 from controlplane.cluster.holds import hold_on
 from controlplane.cluster.view import ClusterView
-from controlplane.converger.questions.clouds.announced import dates_told, judged
+from controlplane.converger.questions.clouds.announced import announced_dates, judged
 from controlplane.converger.situation.decision import Decision
 from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.clouds.maintenance import maintenance_step
@@ -29,7 +29,7 @@ SOON = timedelta(minutes=30)
 def noticed_first(situation: Situation) -> Decision | None:
     """Asks for its successor, then makes it, then has it filled. None where no VM goes so soon, or a person holds the
     cluster."""
-    told = _soon(situation, dates_told(situation))
+    told = _soon(situation, announced_dates(situation))
     if not told or hold_on(situation.view, situation.now) is not None:
         return None
     chosen, _ = judged(situation)

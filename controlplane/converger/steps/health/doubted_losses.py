@@ -39,7 +39,9 @@ def doubt_of(situation: Situation, vanished: Sequence[InstanceView], inventory: 
     if not unsure or all(i.phase in _NEVER_SERVED for there in racks.values() for i in there):
         return _NONE  # while a cluster is born nothing is lost yet
     gone = {i.key for i in vanished}
-    empty = tuple(sorted(r for r, there in racks.items() if _is_empty(there, gone) and not _is_told(there, confirmed)))
+    empty = tuple(
+        sorted(r for r, there in racks.items() if _is_empty(there, gone) and not _is_confirmed(there, confirmed))
+    )
     if _too_much(racks, gone, empty):
         return Doubt(tuple(sorted(unsure)), empty)
     # A word on one rack says nothing of the other: who was in doubt stays so until the listing shows them, or a word.
@@ -94,7 +96,7 @@ def _is_empty(there: Sequence[InstanceView], gone: Collection[str]) -> bool:
     return all(i.lost or i.key in gone for i in there)
 
 
-def _is_told(there: Sequence[InstanceView], confirmed: Collection[str]) -> bool:
+def _is_confirmed(there: Sequence[InstanceView], confirmed: Collection[str]) -> bool:
     """Whether a person said it of all of them, and it is recorded."""
     return all(i.lost and i.key in confirmed for i in there)
 

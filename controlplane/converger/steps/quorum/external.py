@@ -45,7 +45,7 @@ def external_quorum_step(situation: Situation) -> Decision | None:
     if kafka is None:
         return None if ours else wait(WaitReason.KAFKA_UNKNOWN, "whether the quorum there is static cannot be read")
     if not is_static(kafka):
-        return _told(kafka) if asked else None
+        return _finish_by_voters(kafka) if asked else None
     impossible = why_it_stays_static(kafka)
     if impossible:
         next_command = f"Kafka {RAISED_FROM} or later there, its {METADATA} finalised, by who runs it"
@@ -127,7 +127,7 @@ def _raise(view: ClusterView, kafka: KafkaSnapshot) -> Decision:
     return record(f"the quorum of others is made dynamic, for good: {reason}", asked)
 
 
-def _told(kafka: KafkaSnapshot) -> Decision:
+def _finish_by_voters(kafka: KafkaSnapshot) -> Decision:
     """Recorded once Kafka names the directory of each voter: from then on its voters may change."""
     untold = sorted(m.id for m in kafka.quorum.members if m.is_voter and not set(m.directory_id) - {"A"})
     if untold:

@@ -135,7 +135,8 @@ def _stands_by(situation: Situation, instance: InstanceView) -> bool:
     if instance.is_broker or instance.planned.service == view.quorum_service or not has_reported(situation, instance):
         return False
     return (
-        view.quorum.migration is None or view.quorum.migration.told("controller", instance.service_id) is Knows.STOPPED
+        view.quorum.migration is None
+        or view.quorum.migration.last_sent("controller", instance.service_id) is Knows.STOPPED
     )
 
 

@@ -21,7 +21,7 @@ from controlplane.kafka.gates import Gate
 from events import facts
 from planner.observed import KafkaSnapshot
 
-TOLD_FOR_S = 120.0
+REPEATED_FOR_S = 120.0
 """Whose agent is silent for longer is told once it is heard again: else a VM that nobody hears for days would fill the
 history with an order each half minute."""
 
@@ -64,7 +64,7 @@ def cure_gate(situation: Situation, kafka: KafkaSnapshot, service: InstanceView)
     seen = situation.seen.reports.get(service.key)
     silent_s = situation.seconds_since(seen.received_at) if seen is not None else inf
     is_heard = seen is not None and seen.is_young(situation.now)
-    if service.is_broker and service.service_id not in kafka.live_brokers() and silent_s <= TOLD_FOR_S:
+    if service.is_broker and service.service_id not in kafka.live_brokers() and silent_s <= REPEATED_FOR_S:
         # Whoever is not heard may be counted on again by the time it hears of it.
         whole = others_are_whole(situation, kafka, service, excepted=frozenset({service.service_id}))
         return Gate(True, "Kafka does not count on it") if is_heard or whole.open else whole

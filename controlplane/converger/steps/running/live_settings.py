@@ -137,7 +137,7 @@ def _expected(view: ClusterView) -> set[int]:
 
 def _request(view: ClusterView, work: SettingWork, reason: str) -> facts.SettingsChangeRequested:
     change = intent_id(view.uid, "settings", str(view.generation), view.settings.changes + 1)
-    return facts.SettingsChangeRequested(change, view.generation, work.live, work.config, work.told, reason)
+    return facts.SettingsChangeRequested(change, view.generation, work.live, work.config, work.applied, reason)
 
 
 def _tried_first(

@@ -29,7 +29,7 @@ from controlplane.converger.questions.rolls.pending_changes import pending_chang
 from controlplane.converger.questions.rolls.stale_stops import is_late
 from controlplane.converger.questions.running.restart_batch import is_first_of_its_kind, restart_batch
 from controlplane.converger.questions.running.restart_safety import restart_safety
-from controlplane.converger.questions.services.applied_settings import all_told, needs_restart, where_silent
+from controlplane.converger.questions.services.applied_settings import all_configs_sent, needs_restart, where_silent
 from controlplane.converger.questions.services.service_reports import service_report, start_id, state_of
 from controlplane.converger.questions.services.serving import serves
 from controlplane.converger.situation.decision import Decision, record, wait
@@ -145,7 +145,7 @@ def _failed(situation: Situation, sentence: str, refusal: HealingRefusal | None)
 def restart_step(situation: Situation) -> Decision | None:
     """Begins the next restart, once the canary has been watched and the gate is open. None when none is left."""
     view = situation.view
-    if _all_run_as_told(view) and view.requests.rolling_restart is None:
+    if _all_run_current(view) and view.requests.rolling_restart is None:
         return None
     left = [c for c in pending_changes(view) if c.change is Change.RESTART]
     if view.requests.rolling_restart is not None and not any(c.restart_asked for c in left):
@@ -174,9 +174,11 @@ def restart_step(situation: Situation) -> Decision | None:
     return _restart(situation, kafka, restart_order(left, leaders=who_leads(kafka)))
 
 
-def _all_run_as_told(view: ClusterView) -> bool:
+def _all_run_current(view: ClusterView) -> bool:
     """A cheap yes, asked of every cluster at every tick."""
-    return all_told(view) and not has_thin_list(view) and not has_old_protocol(view) and not _has_other_heap(view)
+    return (
+        all_configs_sent(view) and not has_thin_list(view) and not has_old_protocol(view) and not _has_other_heap(view)
+    )
 
 
 @once

@@ -99,7 +99,7 @@ def _news(situation: Situation, work: TopicWork, refused: dict[str, str]) -> Dec
     ]
     if news:
         events.append(facts.TopicsTroubled(tuple(news)))
-    return record(f"topics: {_told(settled, news)}", *events) if events else None
+    return record(f"topics: {_outcome_text(settled, news)}", *events) if events else None
 
 
 def _request(situation: Situation, work: TopicWork, refused: dict[str, str]) -> Decision | None:
@@ -135,7 +135,7 @@ def _words(step: TopicStep) -> str:
     return "; ".join(f"{way} {_names(names)}" for way, names in ways if names)
 
 
-def _told(settled: list[str], news: list[TopicTrouble]) -> str:
+def _outcome_text(settled: list[str], news: list[TopicTrouble]) -> str:
     bad = [t for t in news if t.reason]
     told = [f"{_names(settled)} as declared"] if settled else []
     told += [f"{bad[0].name}: {bad[0].reason}: {bad[0].message}"] if bad else []

@@ -20,7 +20,7 @@ from controlplane.background.log_reader.reading import Cursor, LogPage
 from controlplane.background.notifications.binding import NotifierBinding
 from controlplane.background.notifications.delivery import NotDelivered
 from controlplane.background.notifications.outbox import NotifierStatus
-from controlplane.background.notifications.service import NotifierTold
+from controlplane.background.notifications.service import NotifierSeen
 from controlplane.cluster.observed.agent_reports import AGENT_REPORT
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.tick.beats import LoopWatch
@@ -75,10 +75,10 @@ class ToldNotifiers:
     def __init__(self, word: str) -> None:
         self._word = word
 
-    def all(self) -> tuple[NotifierTold, ...]:
+    def all(self) -> tuple[NotifierSeen, ...]:
         """See Notifiers."""
         return (
-            NotifierTold(NotifierBinding(name="pager", kind="log"), NotifierStatus(1, waiting=1, error=self._word)),
+            NotifierSeen(NotifierBinding(name="pager", kind="log"), NotifierStatus(1, waiting=1, error=self._word)),
         )
 
     def test(self, name: str) -> None:

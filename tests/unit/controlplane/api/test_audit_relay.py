@@ -240,7 +240,7 @@ def test_a_file_of_credentials_that_others_can_read_is_not_used(tmp_path: Path) 
 def test_without_the_setting_there_is_no_timer_and_with_it_there_is_one() -> None:
     store = MemoryAuditStore()
     without = audit_room_of(None, store, Leads(), turn=NoOtherWriter(), watch=None, clock=lambda: NOW)
-    assert (without.poller.last_polls(), without.relay, without.told()) == ([], None, None)
+    assert (without.poller.last_polls(), without.relay, without.last_status()) == ([], None, None)
     binding = AuditTopicBinding(bootstrap=("127.0.0.1:9",), topic="audit")
     room = audit_room_of(binding, store, Leads(), turn=NoOtherWriter(), watch=None, clock=lambda: NOW)
     assert [look.name for look in room.poller.last_polls()] == ["audit topic"]

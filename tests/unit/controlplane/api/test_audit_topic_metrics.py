@@ -85,7 +85,7 @@ class Watched:
     def looked(self, look: WritingLook | RelayWatch) -> dict[str, float]:
         with suppress(EventsError, RuntimeError):  # the timer tells it
             look.poll()
-        return figures(look.told, self.now)
+        return figures(look.last_status, self.now)
 
 
 def a_relay(position: int | None, problem: str = "", waiting: int = 0) -> Relays:
@@ -241,7 +241,7 @@ def test_what_nobody_knows_yet_is_absent() -> None:
     seen = Watched()
     seen.entries(1)
     assert figures(None) == {}
-    assert figures(seen.watch().told) == {}
+    assert figures(seen.watch().last_status) == {}
     assert seen.looked(seen.watch()) == {"newest_entry": 1, "problem": 1, "state:relay:no_relay": 1}
     seen.relays = a_relay(None)
     assert "last_entry" not in seen.looked(seen.watch())
@@ -257,8 +257,8 @@ def test_of_an_old_look_only_the_time_is_told_and_that_it_became_unhealthy(relay
     seen.looked(look)
     seen.relays = relays
     seen.looked(look)
-    assert "newest_entry" in figures(look.told, START + YOUNG)
-    late = figures(look.told, START + YOUNG + timedelta(seconds=1))
+    assert "newest_entry" in figures(look.last_status, START + YOUNG)
+    late = figures(look.last_status, START + YOUNG + timedelta(seconds=1))
     assert set(late) == {"reached_timestamp_seconds", *then}
 
 
@@ -266,7 +266,7 @@ def test_a_scrape_asks_neither_the_audit_nor_who_has_the_turn() -> None:
     seen = Watched(relays=a_relay(2))
     look, house = seen.watch(), House()
     seen.looked(look)
-    house.audit_topic, before = look.told, seen.store.pages
+    house.audit_topic, before = look.last_status, seen.store.pages
     seen.wrong = AssertionError("asked again")
     for _ in range(3):
         assert f"{PREFIX}newest_entry 0.0" in house.client.get("/v1/metrics").text
@@ -287,7 +287,7 @@ def test_no_word_of_an_entry_a_relay_or_an_error_is_in_a_label(seen: Watched) ->
     seen.entries(2)
     for look in (seen.writing(), seen.watch()):
         seen.looked(look)
-        assert CANARY not in str(list(audit_topic_families(look.told, START)))
+        assert CANARY not in str(list(audit_topic_families(look.last_status, START)))
 
 
 def test_a_role_with_any_name_is_one_label() -> None:
@@ -296,7 +296,7 @@ def test_a_role_with_any_name_is_one_label() -> None:
     seen = Watched(relays=Relays(None, {'a"} 1\nkedge_leader{x="': 3}))
     look = seen.watch()
     seen.looked(look)
-    house.audit_topic = look.told
+    house.audit_topic = look.last_status
     lines = [line for line in house.client.get("/v1/metrics").text.splitlines() if line.startswith("kedge_leader")]
     assert lines == ["kedge_leader 1.0"]
 
@@ -315,9 +315,9 @@ def test_a_server_that_no_longer_leads_tells_nothing_of_queries_it_once_made() -
     seen, leads = Watched(relays=a_relay(0)), Leads()
     binding = AuditTopicBinding(bootstrap=("127.0.0.1:9",), topic="audit", apart=True)
     room = audit_room_of(binding, seen.store, leads, turn=NoOtherWriter(), watch=seen.watch(), clock=lambda: START)
-    assert room.told() is None
+    assert room.last_status() is None
     room.poller.poll("audit topic")
-    assert room.told() is not None
+    assert room.last_status() is not None
     leads.may_act = False
-    assert room.told() is None
+    assert room.last_status() is None
     room.close()

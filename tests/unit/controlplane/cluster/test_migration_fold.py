@@ -7,7 +7,7 @@ import pytest
 
 from controlplane.cluster.folds.migration import RULES
 from controlplane.cluster.lifecycle import Phase
-from controlplane.cluster.quorum_config import is_told_nothing, is_told_to_stop, knows, quorum_told
+from controlplane.cluster.quorum_config import awaits_first_step, has_stop_order, knows, quorum_status
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.questions.documents import document_for
 from controlplane.kafka.zookeeper.migration import Knows
@@ -149,14 +149,14 @@ def test_a_broker_that_is_stopped_for_the_cut_is_told_so() -> None:
     document = document_for(view, "brokers-a-0.g1", epoch=1)
     assert document is not None
     assert [s.state for s in document.services] == ["stopped"]
-    assert is_told_to_stop(view, view.instances["brokers-a-0.g1"])
+    assert has_stop_order(view, view.instances["brokers-a-0.g1"])
 
 
 def test_a_controller_is_told_nothing_before_its_first_step_and_stays_stopped_after_going_back() -> None:
     """An agent never runs a start again that it was told is stopped."""
     view = with_controller(migrating())
     one = view.instances["controllers-a-0.g1"]
-    assert is_told_nothing(view, one)
+    assert awaits_first_step(view, one)
     document = document_for(view, one.key, epoch=1)
     assert document is not None
     assert document.services == ()
@@ -172,9 +172,9 @@ def test_a_controller_that_takes_over_a_disk_is_no_founder_of_it() -> None:
     directory = one.planned.volumes[0].directory_id
     founding = facts.QuorumFounded("k-id", "3.9", (replace(CONTROLLER, directory_id=directory),))
     view = replace(view, quorum=replace(view.quorum, migration=replace(view.quorum.migration, founding=founding)))  # type: ignore[type-var]
-    assert quorum_told(view, one).founder
+    assert quorum_status(view, one).founder
     successor = replace(one, planned=replace(one.planned, handover=True))
-    assert not quorum_told(view, successor).founder
+    assert not quorum_status(view, successor).founder
 
 
 def test_what_nobody_of_a_migration_was_told_follows_from_the_mode() -> None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from agent.wire import OldClientReport, Report, ServiceReport
 from controlplane.cluster.view import ClusterView
-from controlplane.commands.previews.old_clients import MOST_NAMED, old_clients_told
+from controlplane.commands.previews.old_clients import MOST_NAMED, old_client_warnings
 from events.spec.model import KafkaClusterDocument
 from tests.builders import NOW, a_document, a_planned, a_view, an_instance
 
@@ -41,12 +41,12 @@ def report(node: str, *clients: OldClientReport) -> Report:
 
 
 def test_a_plan_without_another_version_says_nothing() -> None:
-    assert old_clients_told(running("3.9.1"), to("3.9.1"), [report("brokers-a-0", OLD)]) == ()
+    assert old_client_warnings(running("3.9.1"), to("3.9.1"), [report("brokers-a-0", OLD)]) == ()
 
 
 def test_clients_the_target_refuses_are_named_with_what_they_speak_and_where_it_was_seen() -> None:
     reports = [report("brokers-a-0", OLD), report("brokers-b-0", OLD, NAMELESS)]
-    assert old_clients_told(running("3.9.1"), to("4.1.1"), reports) == (
+    assert old_client_warnings(running("3.9.1"), to("4.1.1"), reports) == (
         "clients speak versions that Kafka 4.1.1 refuses:",
         "clients that do not name themselves (older than Kafka 2.4): ListOffsets v0 (seen by brokers-b-0.g1)",
         "librdkafka 0.11.6: Fetch v2 (seen by brokers-a-0.g1, brokers-b-0.g1)",
@@ -54,22 +54,22 @@ def test_clients_the_target_refuses_are_named_with_what_they_speak_and_where_it_
 
 
 def test_within_a_major_version_they_are_told_of_as_of_the_next_one() -> None:
-    told = old_clients_told(running("3.8.1"), to("3.9.1"), [report("brokers-a-0", OLD)])
+    told = old_client_warnings(running("3.8.1"), to("3.9.1"), [report("brokers-a-0", OLD)])
     assert told[0] == "clients speak versions that Kafka 4 will refuse; 3.9.1 answers them:"
     assert len(told) == 2, "and of the broker nobody has heard of nothing is said: it does not matter yet"
 
 
 def test_a_broker_nobody_has_heard_of_is_no_proof_before_a_major_version() -> None:
-    told = old_clients_told(running("3.9.1"), to("4.1.1"), [report("brokers-a-0")])
+    told = old_client_warnings(running("3.9.1"), to("4.1.1"), [report("brokers-a-0")])
     assert told == ("of the clients of brokers-b-0.g1 nothing is known: their agents tell nothing",)
 
 
 def test_many_are_counted() -> None:
     many = [OLD.model_copy(update={"software_version": f"0.{n}"}) for n in range(MOST_NAMED + 2)]
-    told = old_clients_told(running("3.8.1"), to("3.9.1"), [report("brokers-a-0", *many)])
+    told = old_client_warnings(running("3.8.1"), to("3.9.1"), [report("brokers-a-0", *many)])
     assert told[-1] == "and 2 clients more"
     assert len(told) == MOST_NAMED + 2
 
 
 def test_clusters_whose_clients_are_young_enough_are_told_nothing() -> None:
-    assert old_clients_told(running("4.1.1"), to("4.2.0"), [report("brokers-a-0")]) == ()
+    assert old_client_warnings(running("4.1.1"), to("4.2.0"), [report("brokers-a-0")]) == ()

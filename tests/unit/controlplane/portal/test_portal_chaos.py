@@ -9,7 +9,7 @@ from fastapi.testclient import TestClient
 
 from controlplane.api.access.bindings import Binding
 from controlplane.api.access.roles import Role
-from controlplane.api.read_models.chaos_report import faults_told
+from controlplane.api.read_models.chaos_report import fault_statuses
 from controlplane.cluster.view import ChaosView, ClusterView
 from controlplane.portal.app import create_app
 from controlplane.storage.streams import cluster_stream
@@ -162,7 +162,7 @@ def test_a_fault_is_told_with_what_kedge_recorded_until_the_next_one(house: Hous
     fault(house, "two", "asked by ada", follows=False)
     house.pass_time(minutes=10)
     house.record(facts.ConditionChanged("Blocked", True, "Other", "much later"))
-    second, first = faults_told(house.store.read_stream(cluster_stream(house.view().uid)))
+    second, first = fault_statuses(house.store.read_stream(cluster_stream(house.view().uid)))
     assert (first.settled_s, first.ended_at is not None) == (30.0, True)
     assert second.followed == ()
     text = browser_of(house).get(PAGE).text

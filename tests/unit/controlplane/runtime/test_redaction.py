@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 from pydantic import SecretStr
 
 from controlplane.runtime.redaction import MASK, redacted, redacted_fields, tell_uncaught
-from controlplane.server.logging_setup import Lines, Stderr, json_lines, threads_told
+from controlplane.server.logging_setup import Lines, Stderr, json_lines, thread_errors_logged
 from controlplane.server.settings import Settings
 from controlplane.storage.log_context import WithContext, logged
 from events import secrets
@@ -182,7 +182,7 @@ def test_a_thread_that_dies_tells_it_in_the_log(caplog: pytest.LogCaptureFixture
     def dies() -> None:
         raise RuntimeError("nobody expected this")
 
-    with threads_told():
+    with thread_errors_logged():
         thread = threading.Thread(target=dies, name="the-one")
         thread.start()
         thread.join()

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from planner.anomalies.judge import Anomaly, AnomalyFinding, FindingStatus, changes, is_told
+from planner.anomalies.judge import Anomaly, AnomalyFinding, FindingStatus, changes, is_notified
 from planner.anomalies.kinds import GRACE, WORDS, Kind, State
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -85,7 +85,7 @@ def test_its_grace_counts_from_when_it_was_found() -> None:
     ],
 )
 def test_people_are_told_of_alarms_and_of_their_end(state: State, before: Anomaly | None, told: bool) -> None:
-    assert is_told(state, before) is told
+    assert is_notified(state, before) is told
 
 
 def test_every_kind_has_a_grace_and_words() -> None:

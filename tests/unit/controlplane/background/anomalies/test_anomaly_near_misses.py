@@ -10,7 +10,7 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.observed.agent_reports import keep_report
 from controlplane.cluster.view import ClusterView, ConditionView
 from controlplane.cluster.views.rebalances import LastRebalance
-from controlplane.converger.conditions.maintenance import MAINTENANCE, maintenance_told
+from controlplane.converger.conditions.maintenance import MAINTENANCE, maintenance_condition
 from events.topic_facts import TopicTrouble
 from planner.anomalies.kinds import Kind
 from planner.observed import KafkaSnapshot
@@ -174,7 +174,7 @@ def announced(view: ClusterView, at: datetime | None, *, listed_ago: timedelta =
     """What is found once the tick has told of the notice, and the condition is recorded."""
     notice = MaintenanceNotice(NoticeKind.STOP, at, words="the host goes down")
     inventory = an_inventory(view, notices={KEY: notice}, at=NOW - listed_ago)
-    told = maintenance_told(a_situation(view, inventory=inventory))
+    told = maintenance_condition(a_situation(view, inventory=inventory))
     status = told is not None and told.status
     message = told.message if told else ""
     condition = ConditionView(status, told.reason if told else "", message, NOW)

@@ -265,7 +265,7 @@ def test_a_slow_broker_is_recorded_once_and_demoted_after_its_grace() -> None:
     scene.slow()
     fold = scene.look(minutes=15)
     (slow,) = fold.open_.values()
-    assert (slow.kind, slow.subject, slow.state, slow.told) == (Kind.SLOW_BROKER, NODE, State.HEALING, True)
+    assert (slow.kind, slow.subject, slow.state, slow.notified) == (Kind.SLOW_BROKER, NODE, State.HEALING, True)
     (command,) = scene.heard.commands
     assert isinstance(command, DemoteBroker)
     assert (command.key, command.reason) == (KEY, slow.reason)

@@ -85,7 +85,7 @@ def test_it_is_found_at_once_and_after_its_grace_what_others_may_lead_is_advised
     assert scene.advice() is None, "it may pass by itself"
     (healing,) = scene.sees(minutes=16).open_.values()
     assert healing.state is State.HEALING
-    assert healing.told
+    assert healing.notified
     told = scene.advice()
     assert told is not None
     assert told.lists

@@ -48,7 +48,7 @@ def test_a_topic_outside_its_band_is_found_told_after_its_grace_and_over_when_it
     assert f"{side} the declared 100 to 200/s" in found.reason
     assert f"{per_s}.0/s" in found.reason
     (told,) = scene.minutes(6, per_s=per_s)
-    assert (told.state, told.told) == (State.WAITING, True)
+    assert (told.state, told.notified) == (State.WAITING, True)
     assert "Kedge does nothing about it" in told.words
     (over,) = scene.minutes(22, per_s=150)
     assert over.state is State.OVER

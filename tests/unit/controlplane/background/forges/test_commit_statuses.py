@@ -119,7 +119,7 @@ def test_a_status_is_posted_once_and_again_where_it_changes(git: GitHouse, forge
         git.poll()
         keeps.poll()
     assert forge.calls == ["status", "post_status", "comments", "comment"]
-    assert (keeps.told().commit, keeps.told().state, keeps.told().at) == (commit, "failure", git.house.now)
+    assert (keeps.status().commit, keeps.status().state, keeps.status().at) == (commit, "failure", git.house.now)
     git.push({"a.yaml": ORDERS})
     keeps.poll()
     assert [one["status"].state for one in forge.world.statuses] == ["failure", "success"]
@@ -131,7 +131,7 @@ def test_another_server_that_leads_then_posts_nothing_twice(git: GitHouse, forge
     successor = reconciler(git, forge)
     successor.poll()
     assert len(forge.world.statuses) == len(forge.world.comments) == 1
-    assert successor.told().state == "failure"
+    assert successor.status().state == "failure"
 
 
 def test_what_another_server_said_meanwhile_is_put_right(git: GitHouse, forge: MemoryForge) -> None:
@@ -158,20 +158,20 @@ def test_a_forge_that_is_down_is_asked_less_and_less_and_delays_no_commit(git: G
         git.house.pass_time(seconds=15)
     assert asked[-1] == 9
     assert git.status.state == "Synced"
-    told = keeps.told()
+    told = keeps.status()
     assert (told.reason, told.commit) == ("Unavailable", "")
     assert "it answered 503" in told.fault
     forge.fault = None
     git.house.pass_time(seconds=900)
     keeps.poll()
-    assert (keeps.told().fault, keeps.told().state) == ("", "success")
+    assert (keeps.status().fault, keeps.status().state) == ("", "success")
 
 
 def test_it_waits_as_long_as_the_forge_asked(git: GitHouse, forge: MemoryForge) -> None:
     keeps, forge.fault = reconciler(git, forge), outage("RateLimited", 3000.0)
     git.push({"a.yaml": ORDERS})
     keeps.poll()
-    assert keeps.told().next_at == git.house.now + timedelta(seconds=3000)
+    assert keeps.status().next_at == git.house.now + timedelta(seconds=3000)
     git.house.pass_time(seconds=2999)
     keeps.poll()
     assert len(forge.calls) == 1
@@ -181,7 +181,7 @@ def test_a_comment_that_was_lost_is_added_later_and_the_status_stays_one(git: Gi
     git.push({"a.yaml": BROKEN})
     keeps, forge.comment = reconciler(git, forge), _refuse  # type: ignore[method-assign]
     keeps.poll()
-    assert keeps.told().reason == "Unavailable"
+    assert keeps.status().reason == "Unavailable"
     del forge.comment
     git.house.pass_time(seconds=15)
     keeps.poll()

@@ -16,7 +16,7 @@ from controlplane.converger.conditions.packet_filters import (
     LOOK_EVERY,
     PATIENCE,
     FilterWatch,
-    filters_told,
+    filters_condition,
 )
 from controlplane.converger.situation.decision import Decision
 from tests.builders import BEFORE, NOW, a_report, a_situation, a_view, an_instance
@@ -105,7 +105,7 @@ def test_a_vm_of_another_cloud_beside_is_left_out() -> None:
 
 
 def test_the_condition_names_the_vm_why_and_what_to_do_and_ends_when_it_has_followed() -> None:
-    told = filters_told(a_situation(VIEW, filters_behind=looked(loaded(OLD))))
+    told = filters_condition(a_situation(VIEW, filters_behind=looked(loaded(OLD))))
     assert told is not None
     assert (told.type, told.status, told.reason) == (FILTER_BEHIND, True, "OlderRules")
     assert f"{B0}: it has not loaded those of now" in told.message
@@ -118,8 +118,8 @@ def test_the_condition_names_the_vm_why_and_what_to_do_and_ends_when_it_has_foll
 
 
 def test_where_nobody_filters_nothing_is_said_but_that_it_is_over() -> None:
-    assert filters_told(a_situation(VIEW)) is None
+    assert filters_condition(a_situation(VIEW)) is None
     known = ConditionView(True, "OlderRules", "x", BEFORE)
-    told = filters_told(a_situation(replace(VIEW, conditions={FILTER_BEHIND: known})))
+    told = filters_condition(a_situation(replace(VIEW, conditions={FILTER_BEHIND: known})))
     assert told is not None
     assert not told.status

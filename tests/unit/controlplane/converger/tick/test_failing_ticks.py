@@ -34,7 +34,7 @@ def failures(*errors: Exception) -> TickFailures:
     return found
 
 
-def with_told(reason: str, *, status: bool = True) -> ClusterView:
+def with_service_start(reason: str, *, status: bool = True) -> ClusterView:
     return replace(VIEW, conditions={"TickFailing": ConditionView(status, reason, "told before", NOW)})
 
 
@@ -81,23 +81,23 @@ def test_its_reason_is_the_kind_of_the_error(error: Exception, reason: str) -> N
 
 def test_other_words_of_the_same_kind_are_no_change() -> None:
     other = failures(*(ValueError(f"word {n}") for n in range(9)))
-    assert tick_failing(with_told("Unexpected"), other, LATER) is None
+    assert tick_failing(with_service_start("Unexpected"), other, LATER) is None
 
 
 def test_another_kind_is_a_change_once_it_lasts() -> None:
     """Two kinds that take turns are not an event each time."""
     away = StoreUnavailable("locked")
     turns = failures(BUG, away, BUG, away, BUG, away)
-    assert tick_failing(with_told("Unexpected"), turns, LATER) is None
-    lasting = tick_failing(with_told("Unexpected"), failures(BUG, away, away, away), LATER)
+    assert tick_failing(with_service_start("Unexpected"), turns, LATER) is None
+    lasting = tick_failing(with_service_start("Unexpected"), failures(BUG, away, away, away), LATER)
     assert lasting is not None
     assert lasting.reason == "StoreFailed"
 
 
 def test_it_is_over_with_a_tick_that_succeeds_and_only_where_it_stood() -> None:
     assert tick_works(VIEW) is None
-    assert tick_works(with_told("Free", status=False)) is None
-    assert tick_works(with_told("Unexpected")) == facts.ConditionChanged("TickFailing", False, "Free", "")
+    assert tick_works(with_service_start("Free", status=False)) is None
+    assert tick_works(with_service_start("Unexpected")) == facts.ConditionChanged("TickFailing", False, "Free", "")
 
 
 def test_what_it_says_is_one_line_of_bounded_length_and_never_a_bare_name() -> None:
@@ -110,14 +110,14 @@ def test_what_it_says_is_one_line_of_bounded_length_and_never_a_bare_name() -> N
 
 def test_a_cluster_is_not_converged_while_its_ticks_fail_or_its_history_cannot_be_read() -> None:
     assert converged(VIEW).status
-    assert (converged(with_told("Unexpected")).status, converged(with_told("Unexpected")).reason) == (
+    assert (converged(with_service_start("Unexpected")).status, converged(with_service_start("Unexpected")).reason) == (
         False,
         "TickFailing",
     )
     unread = converged(changed_view(VIEW, unreadable="event 5"))
     assert (unread.status, unread.reason) == (False, "HistoryUnreadable")
     works = facts.ConditionChanged("TickFailing", False, "Free", "")
-    assert [(c.type, c.status) for c in with_converged(with_told("Unexpected"), works)] == [
+    assert [(c.type, c.status) for c in with_converged(with_service_start("Unexpected"), works)] == [
         ("TickFailing", False),
         ("Converged", True),
     ]

@@ -9,7 +9,7 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView, ConditionView
 from controlplane.cluster.views.running_settings import Before, RestartView
 from controlplane.converger.questions.rolls.stale_stops import ON_ITS_WAY
-from controlplane.converger.questions.running.min_isr import default_gate, fall_gate, rise_gate, told_to_stop
+from controlplane.converger.questions.running.min_isr import default_gate, fall_gate, rise_gate, stop_in_progress
 from planner.observed import PartitionSeen
 from tests.builders import BEFORE, NOW, a_document, a_partition, a_snapshot, a_view, an_instance
 
@@ -115,7 +115,7 @@ def _held(view: ClusterView) -> str:
 
 def test_at_rest_nothing_is_in_the_way() -> None:
     assert _held(a_view()) == ""
-    assert told_to_stop(a_view(), a_snapshot()) == ""
+    assert stop_in_progress(a_view(), a_snapshot()) == ""
 
 
 @pytest.mark.parametrize(("later", "told"), [(timedelta(0), True), (timedelta(microseconds=1), False)])

@@ -11,7 +11,7 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.observed.agent_reports import AGENT_FINDINGS, ReportSeen, keep_report, unhealthy_clusters
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.running_settings import ReplaceView
-from controlplane.converger.conditions.maintenance import MAINTENANCE, maintenance_told
+from controlplane.converger.conditions.maintenance import MAINTENANCE, maintenance_condition
 from controlplane.converger.ladder.decide import decide
 from controlplane.converger.questions.clouds.announced import preemptions
 from controlplane.converger.situation.decision import Decision
@@ -61,7 +61,7 @@ def test_it_is_begun_though_the_cloud_itself_does_not_answer() -> None:
     view = a_view()
     situation = a_situation(view, reports=reports(view, told(view, A)), inventory=None)
     assert maintenance_step(situation) is not None
-    assert maintenance_told(situation) == facts.ConditionChanged(
+    assert maintenance_condition(situation) == facts.ConditionChanged(
         MAINTENANCE,
         True,
         "Announced",
@@ -85,7 +85,7 @@ def test_a_vm_with_a_date_goes_before_one_that_may_go_some_day() -> None:
     decision = maintenance_step(situation)
     assert decision is not None
     assert [e.key for e in decision.events if isinstance(e, facts.NodeReplaceRequested)] == [B]
-    condition = maintenance_told(situation)
+    condition = maintenance_condition(situation)
     assert condition is not None
     assert condition.reason == "Waiting"
     assert f"{B} goes first" in condition.message
@@ -102,7 +102,7 @@ def test_nothing_is_begun_where_no_vm_was_told_anything() -> None:
     situation = a_situation(view, reports=reports(view))
     assert preemptions(situation) == {}
     assert maintenance_step(situation) is None
-    told_ = maintenance_told(situation)
+    told_ = maintenance_condition(situation)
     assert told_ is None or not told_.status
 
 
@@ -111,7 +111,7 @@ def test_a_date_that_is_past_is_the_clouds_business(in_s: float) -> None:
     view = a_view()
     situation = a_situation(view, reports=reports(view, told(view, A, in_s=in_s)))
     assert maintenance_step(situation) is None
-    condition = maintenance_told(situation)
+    condition = maintenance_condition(situation)
     assert condition is not None
     assert "its date is past" in condition.message
 
@@ -227,7 +227,7 @@ def test_what_the_spec_says_of_maintenance_counts_here_too() -> None:
     view = a_view(document=told_only)
     situation = a_situation(view, reports=reports(view, told(view, A)))
     assert maintenance_step(situation) is None
-    condition = maintenance_told(situation)
+    condition = maintenance_condition(situation)
     assert condition is not None
     assert "`healing.maintenance: tell`" in condition.message
 
@@ -241,6 +241,6 @@ def test_a_vm_that_is_being_replaced_is_told_of_and_not_asked_for_again() -> Non
     view = a_view(an_instance("brokers-a-0", phase=Phase.DRAINING))
     situation = a_situation(view, reports=reports(view, told(view, A)))
     assert maintenance_step(situation) is None
-    condition = maintenance_told(situation)
+    condition = maintenance_condition(situation)
     assert condition is not None
     assert (condition.status, condition.reason) == (True, "Announced")

@@ -82,7 +82,7 @@ def seen_by(
     migration = view.quorum.migration
     reports = {}
     for one in view.alive():
-        told = migration.told(one.planned.service, one.service_id) if migration else Knows.ENSEMBLE
+        told = migration.last_sent(one.planned.service, one.service_id) if migration else Knows.ENSEMBLE
         metrics: dict[str, float] = {}
         if one.planned.service == "controller":
             metrics = {"active_controllers": one.service_id == leader, "quorum_leader": leader}

@@ -6,7 +6,7 @@ from datetime import timedelta
 from controlplane.cluster.folds.anomalies import RULES
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.work_in_hand import has_work
-from controlplane.converger.conditions.anomalies import demotions_told, healing_off_told
+from controlplane.converger.conditions.anomalies import demotions_condition, healing_off_condition
 from controlplane.converger.ladder.decide import decide
 from controlplane.converger.situation.effects import ElectPreferred, Reassign
 from controlplane.converger.steps.health.demotions import demotion_step
@@ -76,16 +76,16 @@ def test_it_is_told_who_leads_nothing_and_what_is_not_healed() -> None:
     view = told(
         ASKED, facts.HealingSwitched("slow-broker", False, NOW + timedelta(hours=2), "asked by anna: load test")
     )
-    led_off = demotions_told(a_situation(view))
+    led_off = demotions_condition(a_situation(view))
     assert led_off.status
     assert led_off.message == f"{KEY} leads nothing: broker 1000 was slow. Next: kedge anomalies orders"
-    off = healing_off_told(a_situation(view))
+    off = healing_off_condition(a_situation(view))
     assert off.status
     assert off.message == (
         "slow-broker are told and not healed until 2026-01-01 14:00 UTC: asked by anna: load test. "
         "Next: kedge healing on orders"
     )
-    assert not healing_off_told(a_situation(view, now=NOW + timedelta(hours=3))).status
+    assert not healing_off_condition(a_situation(view, now=NOW + timedelta(hours=3))).status
 
 
 def test_the_switch_of_all_kinds_takes_those_of_single_kinds_back() -> None:

@@ -15,7 +15,7 @@ from controlplane.cluster.views.healing import SwitchView
 from controlplane.cluster.views.rebalances import BatchSpent
 from controlplane.cluster.views.topics import TopicsView
 from controlplane.converger.conditions.changes import condition_changes
-from controlplane.converger.conditions.placement import misplaced_told
+from controlplane.converger.conditions.placement import misplaced_condition
 from controlplane.converger.ladder.decide import decide
 from controlplane.converger.questions.moves.placement_work import names_unknown_brokers, placement_of
 from controlplane.converger.situation.decision import Decision
@@ -108,7 +108,7 @@ def test_nothing_begins_where_nobody_asked_and_it_is_told_with_a_way_out() -> No
     view, kafka = a_cluster(""), a_look(a_partition("orders-0", TOGETHER))
     at = situation(view, kafka)
     assert placement_step(at) is None
-    told = misplaced_told(at)
+    told = misplaced_condition(at)
     assert told is not None
     assert (told.status, told.reason) == (True, "SharedZone")
     assert "balance.placement.correct` is false" in told.message
@@ -135,7 +135,7 @@ def test_all_in_place_says_nothing_and_asks_nothing() -> None:
 def test_nothing_begins_while_the_cluster_is_not_whole(part: PartitionSeen, brokers: range, words: str) -> None:
     at = situation(a_cluster(), a_look(a_partition("orders-0", TOGETHER), part, brokers=tuple(brokers)))
     assert placement_step(at) is None
-    told = misplaced_told(at)
+    told = misplaced_condition(at)
     assert told is not None
     assert words in told.message
 
@@ -159,7 +159,7 @@ def test_what_a_person_switched_off_is_not_done_and_the_condition_says_so() -> N
     off = SwitchView(on=False, until=None, reason="load test", at=NOW)
     at = situation(a_cluster(switches={"goal-violation": off}), a_look(a_partition("orders-0", TOGETHER)))
     assert placement_step(at) is None
-    told = misplaced_told(at)
+    told = misplaced_condition(at)
     assert told is not None
     assert "healing of goal-violation is off: load test" in told.message
 
@@ -169,7 +169,7 @@ def test_a_schedule_says_when_it_begins(start: str, is_open: bool) -> None:
     windows = f"placement: {{correct: true, windows: [{{start: '{start}', duration: 1h}}]}}"
     at = situation(a_cluster(windows), a_look(a_partition("orders-0", TOGETHER)))
     assert (placement_step(at) is not None) is is_open
-    told = misplaced_told(at)
+    told = misplaced_condition(at)
     assert told is not None
     assert ("its window opens at 2026-01-02 03:00 UTC" in told.message) is not is_open
 
@@ -197,7 +197,7 @@ def test_the_budget_of_a_day_holds_for_it_and_for_rebalances_together() -> None:
     full = after(spent, one, ReplicationEnded(one.batch, 1, "1 of 1 moves done"))
     at = situation(full, a_look(*parts))
     assert placement_step(at) is None
-    told = misplaced_told(at)
+    told = misplaced_condition(at)
     assert told is not None
     assert "the day's 3.0 GiB (`balance.perDayGib`) are begun" in told.message
 
@@ -240,12 +240,12 @@ def test_in_a_roll_lost_replicas_are_made_anew_and_nothing_is_moved_apart() -> N
     kafka = a_look(a_partition("orders-0", TOGETHER), lost)
     assert names_unknown_brokers(kafka)
     assert begun(decide(situation(view, kafka))).cause == "gone"
-    told = misplaced_told(situation(view, kafka))
+    told = misplaced_condition(situation(view, kafka))
     assert told is not None
     assert told.reason == "GoneBroker"
     rolling = situation(view, a_look(a_partition("orders-0", TOGETHER)))
     assert placement_step(rolling) is None
-    assert misplaced_told(rolling) is None
+    assert misplaced_condition(rolling) is None
 
 
 def test_a_broker_that_is_only_down_is_no_broker_nobody_has() -> None:
@@ -261,7 +261,7 @@ def test_a_move_by_hand_to_a_broken_place_is_told_while_it_runs() -> None:
         target=moving.target, arrived_bytes=0, in_sync=0, left_bytes=1, began=NOW, grew_at=NOW, closer_at=NOW
     )
     at = situation(a_cluster(), kafka, pulses={moving.name: pulse})
-    told = misplaced_told(at)
+    told = misplaced_condition(at)
     assert told is not None
     assert (told.status, told.reason) == (True, "MovedByHand")
     assert "orders-0 has 2 of 3 replicas [1000, 1003, 1001] in zone a" in told.message
@@ -270,8 +270,8 @@ def test_a_move_by_hand_to_a_broken_place_is_told_while_it_runs() -> None:
 
 def test_nothing_is_said_while_nobody_knows() -> None:
     view = a_cluster()
-    assert misplaced_told(Situation(view, Observation(), NOW)) is None
-    assert misplaced_told(a_situation(view, kafka=a_look(a_partition("orders-0", TOGETHER)))) is None
+    assert misplaced_condition(Situation(view, Observation(), NOW)) is None
+    assert misplaced_condition(a_situation(view, kafka=a_look(a_partition("orders-0", TOGETHER)))) is None
 
 
 @pytest.mark.parametrize(("tier", "status"), [("critical", True), ("standard", False)])
@@ -284,7 +284,7 @@ def test_a_critical_topic_is_told_where_no_zone_can_take_its_replica_now(tier: s
             evacuations={key: EvacuationView("spare", NOW, NOW) for key in ("brokers-c-0.g1", "brokers-c-1.g1")},
         ),
     )
-    told = misplaced_told(situation(no_c, a_look(a_partition("orders-0", TOGETHER))))
+    told = misplaced_condition(situation(no_c, a_look(a_partition("orders-0", TOGETHER))))
     assert told is not None
     assert told.status is status
     if status:

@@ -8,7 +8,7 @@ import pytest
 
 from controlplane.cluster.fold import evolve
 from controlplane.cluster.lifecycle import Phase
-from controlplane.cluster.quorum_config import quorum_told
+from controlplane.cluster.quorum_config import quorum_status
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.ladder.decide import decide
 from controlplane.converger.questions.rolls.founding import lacks_founding_members
@@ -99,7 +99,7 @@ def test_a_quorum_is_founded_with_whoever_stands_in_for_a_founder() -> None:
     (founded,) = decision.events
     assert isinstance(founded, facts.QuorumFounded)
     assert founded.voters[0].directory_id == successor.planned.volumes[0].directory_id
-    assert quorum_told(replace(view, quorum=replace(view.quorum, founding=founded)), successor).founder
+    assert quorum_status(replace(view, quorum=replace(view.quorum, founding=founded)), successor).founder
 
 
 @pytest.mark.parametrize(("heard", "founds"), [(False, False), (True, True)], ids=["silent", "has reported"])

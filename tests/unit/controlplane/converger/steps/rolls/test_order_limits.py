@@ -22,7 +22,7 @@ from controlplane.converger.questions.rolls.stale_stops import (
     stale_orders,
 )
 from controlplane.converger.situation.decision import wait
-from controlplane.converger.steps.rolls.stale_orders import TOLD_FOR_S, beside_stale_orders, stale_order_step
+from controlplane.converger.steps.rolls.stale_orders import REPEATED_FOR_S, beside_stale_orders, stale_order_step
 from events import facts
 from tests.builders import BEFORE, NOW, a_document, a_report, a_situation, a_snapshot, a_view, an_instance
 from tests.unit.controlplane.cohosted import B1, a_sharing_view
@@ -91,11 +91,11 @@ def test_nobody_is_late_whose_vm_is_gone_or_unknown() -> None:
     assert stale_orders(a_situation(view, reports=_reports(view))) == ()
 
 
-@pytest.mark.parametrize(("silent_s", "told"), [(TOLD_FOR_S, True), (TOLD_FOR_S + 1, False)])
+@pytest.mark.parametrize(("silent_s", "told"), [(REPEATED_FOR_S, True), (REPEATED_FOR_S + 1, False)])
 def test_whom_kafka_does_not_count_on_is_told_again_while_its_agent_is_silent_for_two_minutes(
     silent_s: float, told: bool
 ) -> None:
-    assert TOLD_FOR_S == 120
+    assert REPEATED_FOR_S == 120
     view = _stopping()
     kafka = a_snapshot(brokers=(1001, 1002), fenced=(1000,))
     silent = a_report(view.instances[A], received_at=NOW - timedelta(seconds=silent_s))

@@ -75,7 +75,7 @@ def test_everything_that_can_change_live_is_set_at_rest() -> None:
     work = setting_work(_cluster())
     assert work is not None
     assert work.live == {"num.io.threads": "16", "min.insync.replicas": "1"}
-    assert work.told == work.config == {"num.io.threads": "16", "min.insync.replicas": "1"}
+    assert work.applied == work.config == {"num.io.threads": "16", "min.insync.replicas": "1"}
 
 
 @pytest.mark.parametrize(

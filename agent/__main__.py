@@ -13,8 +13,8 @@ _EXIT_WRONG_PLATFORM = 4
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    if told := wrong_platform(BUILT_FOR):
-        print(f"kedge-agent: {told}", file=sys.stderr)
+    if mismatch := wrong_platform(BUILT_FOR):
+        print(f"kedge-agent: {mismatch}", file=sys.stderr)
         return _EXIT_WRONG_PLATFORM
     from agent.main import main as run
 

@@ -195,14 +195,18 @@ def _retry_after_s(response: httpx.Response) -> float:
 
     The date form is not read: it would compare two machines' clocks. The server sends seconds.
     """
-    told = response.headers.get("retry-after", "").strip()
-    return min(float(told), _LONGEST_RETRY_AFTER_S) if told.isascii() and told.isdigit() and len(told) < 10 else 0.0
+    header = response.headers.get("retry-after", "").strip()
+    return (
+        min(float(header), _LONGEST_RETRY_AFTER_S)
+        if header.isascii() and header.isdigit() and len(header) < 10
+        else 0.0
+    )
 
 
 def _code(response: httpx.Response) -> str:
     """The word of a problem by the server, "" where it is another's answer."""
     try:
-        told = response.json()
+        answer = response.json()
     except ValueError:
         return ""
-    return str(told.get("code", "")) if isinstance(told, dict) else ""
+    return str(answer.get("code", "")) if isinstance(answer, dict) else ""

@@ -76,7 +76,7 @@ def probe(address: str, port: int) -> ProbeResult:
 def digest(srvr: str, mntr: str) -> dict[str, float]:
     """Numbers by short name. `serves`, `leads` and `observes` are 0 or 1; `zxid` is the last transaction applied."""
     stands = server_mode(srvr)
-    told = dict(line.split("\t", 1) for line in mntr.splitlines() if "\t" in line)
+    lines = dict(line.split("\t", 1) for line in mntr.splitlines() if "\t" in line)
     numbers = {
         "serves": float(bool(stands.mode)),
         "leads": float(stands.mode == "leader"),
@@ -85,5 +85,5 @@ def digest(srvr: str, mntr: str) -> dict[str, float]:
     }
     for name, key in DIGEST.items():
         with contextlib.suppress(KeyError, ValueError):
-            numbers[name] = float(told[key])
+            numbers[name] = float(lines[key])
     return numbers

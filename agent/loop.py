@@ -148,10 +148,10 @@ class AgentConverger:
     def _is_taken_back(self) -> bool:
         """The cloud takes the VM so soon that services have to stop now to stop in order: leaders are handed over. That
         is not recorded as stopped, as at a shut-down: a VM that stays after all serves again."""
-        told = self._a.preemption()
-        if told is None or told.kind != "preempt" or told.deadline is None:
+        preemption = self._a.preemption()
+        if preemption is None or preemption.kind != "preempt" or preemption.deadline is None:
             return False
-        return (told.deadline - self._a.clock.now()).total_seconds() <= self._a.settings.times.preempt_stop_s
+        return (preemption.deadline - self._a.clock.now()).total_seconds() <= self._a.settings.times.preempt_stop_s
 
     def _facts(
         self, name: wire.ServiceName, wanted: wire.ServiceDocument | None, attached: Mapping[str, str]

@@ -131,5 +131,5 @@ def number(value: object) -> float | None:
 
 def whole(value: object) -> int | None:
     """A value that is a number as a whole one, cut off; None for anything else."""
-    told = number(value)
-    return None if told is None else int(told)
+    figure = number(value)
+    return None if figure is None else int(figure)

@@ -19,14 +19,14 @@ class TopicNotMade(Exception):
 
 def topic_is_there(bootstrap: str, topic: AgentTopic, what: str, *, pause: Callable[[float], bool]) -> bool:
     """Tries until it is; False when `pause` says that it is time to leave. `what` waits for it."""
-    told = False
+    is_logged = False
     while True:
         try:
             ensure_topic(bootstrap, topic)
         except TopicNotMade as error:
-            if not told:
+            if not is_logged:
                 _log.warning("%s wait: %s", what, error)
-            told = True
+            is_logged = True
         else:
             return True
         if pause(_PAUSE_S):

@@ -25,7 +25,7 @@ def old_clients(jolokia: Jolokia) -> tuple[OldClientReport, ...]:
     # Of a pattern that nothing matches Jolokia says 404.
     beans = value_of(item)
     found = (
-        [told for bean, values in beans.items() if (told := _report_of(bean, values))]
+        [report for bean, values in beans.items() if (report := _report_of(bean, values))]
         if isinstance(beans, dict)
         else []
     )
@@ -35,14 +35,14 @@ def old_clients(jolokia: Jolokia) -> tuple[OldClientReport, ...]:
 
 def _report_of(bean: str, values: Any) -> OldClientReport | None:
     count = number(values.get("Count")) if isinstance(values, dict) else None
-    told = properties_of(bean)
-    version = told.get("version", "")
+    properties = properties_of(bean)
+    version = properties.get("version", "")
     if not count or not version.isdecimal():
         return None
     return OldClientReport(
-        request=told.get("request", ""),
+        request=properties.get("request", ""),
         version=int(version),
-        software=told.get("clientSoftwareName", ""),
-        software_version=told.get("clientSoftwareVersion", ""),
+        software=properties.get("clientSoftwareName", ""),
+        software_version=properties.get("clientSoftwareVersion", ""),
         requests=int(count),
     )

@@ -147,5 +147,9 @@ def _lost_directories(
     behind a colon."""
     if facts.running is not None:
         return ()
-    told = [f"{wire.DIRECTORY_LOST}:{lost}" if name == "broker" else wire.DIRECTORY_LOST for lost in facts.storage.lost]
-    return tuple(wire.FindingReport(name=finding, since=status.since, message=facts.storage.reason) for finding in told)
+    findings = [
+        f"{wire.DIRECTORY_LOST}:{lost}" if name == "broker" else wire.DIRECTORY_LOST for lost in facts.storage.lost
+    ]
+    return tuple(
+        wire.FindingReport(name=finding, since=status.since, message=facts.storage.reason) for finding in findings
+    )

@@ -32,10 +32,10 @@ def main(arguments: Sequence[str] = ()) -> dict[str, Any]:
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args(arguments)
-    told = flooded(asked.agents, asked.descriptors, asked.seconds)
+    result = flooded(asked.agents, asked.descriptors, asked.seconds)
     if asked.out is not None:
-        asked.out.write_text(json.dumps(told, indent=2) + "\n")
-    return told
+        asked.out.write_text(json.dumps(result, indent=2) + "\n")
+    return result
 
 
 def flooded(agents: int, descriptors: int, seconds: float, *, apart_s: float = 10.0) -> dict[str, Any]:

@@ -192,8 +192,8 @@ def _rolls(cluster: LivingCluster, watch: Watch, scale: float) -> dict[str, Any]
 
 def _blocked(events: Sequence[api.EventOut]) -> list[str]:
     """Why it waited for longer than such a wait should take, each time."""
-    told = [e.data for e in events if e.type == "condition.changed" and e.data["type"] == "Blocked"]
-    return [c["reason"] for c in told if c["status"]]
+    blocked = [e.data for e in events if e.type == "condition.changed" and e.data["type"] == "Blocked"]
+    return [c["reason"] for c in blocked if c["status"]]
 
 
 def _anomalies(cluster: LivingCluster) -> list[str]:

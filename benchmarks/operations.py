@@ -52,8 +52,8 @@ def operations(cluster: LivingCluster, scale: float) -> dict[str, Any]:
             done.append({"kind": kind, "what": what, "seconds": round(time.monotonic() - began, 1)})
             out.write_text(json.dumps({"done": done, "acknowledged": workload.acknowledged}, indent=1))
             print(json.dumps(done[-1]), flush=True)
-    told = {"failed": failed} if failed else {}
-    return {"operations": len(done), "wanted": len(wanted), "seconds": _by_kind(done)} | told | audited(workload)
+    figures = {"failed": failed} if failed else {}
+    return {"operations": len(done), "wanted": len(wanted), "seconds": _by_kind(done)} | figures | audited(workload)
 
 
 def _by_kind(done: Sequence[Mapping[str, Any]]) -> dict[str, list[float]]:

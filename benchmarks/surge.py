@@ -57,11 +57,11 @@ def main(arguments: Sequence[str] = ()) -> dict[str, Any]:
         raise SystemExit("no folder of this machine has Terraform's AWS provider, see docs/clouds/aws.md")
     found: dict[str, Any] = {}
     for row in asked.row or ROWS:
-        for told in _rounds(mirror, vms=asked.vms, rounds=asked.rounds, disks=ROWS[row]):
-            found[row] = told
+        for round_ in _rounds(mirror, vms=asked.vms, rounds=asked.rounds, disks=ROWS[row]):
+            found[row] = round_
             asked.out.parent.mkdir(parents=True, exist_ok=True)
             asked.out.write_text(json.dumps({"vms": asked.vms, "rows": found}, indent=1))
-            print(row, json.dumps(told), flush=True)
+            print(row, json.dumps(round_), flush=True)
     return {"vms": asked.vms, "rows": found}
 
 

@@ -265,10 +265,10 @@ def _adapted(recorded: Recorded, uid: ClusterUid, number: int) -> Mapping[str, A
 
 def _report(latest: SqlLatestStore, world: World, uids: Iterable[ClusterUid]) -> None:
     """The last word of each VM's agent."""
-    told = world.latest.of_cluster(UID, AGENT_REPORT)
+    reports = world.latest.of_cluster(UID, AGENT_REPORT)
     pending: list[LatestValue] = []
     for uid in uids:
-        for one in told:
+        for one in reports:
             value = {**one.value, "cluster_uid": uid}
             pending.append(replace(one, subject=Subject(AGENT_REPORT, uid, one.subject.name), value=value))
         if len(pending) >= 6000:

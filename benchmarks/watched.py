@@ -132,5 +132,5 @@ def _topics(cluster: LivingCluster) -> set[str]:
 
 def conditions_raised(events: Sequence[api.EventOut]) -> list[str]:
     """Conditions that became true, each with its reason, but `Converged`, and `Blocked`, which is told on its own."""
-    told = [e.data for e in events if e.type == "condition.changed" and e.data["status"]]
-    return [f"{c['type']}: {c['reason']}" for c in told if c["type"] not in ("Converged", "Blocked")]
+    raised = [e.data for e in events if e.type == "condition.changed" and e.data["status"]]
+    return [f"{c['type']}: {c['reason']}" for c in raised if c["type"] not in ("Converged", "Blocked")]

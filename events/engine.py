@@ -209,8 +209,8 @@ def _unavailable(engine: Engine, error: Exception) -> StoreUnavailable:
     where = engine.url.render_as_string(hide_password=True)
     if _is_too_long(error):
         limit_s = _limit_s.get()
-        told = f"{limit_s:g} s" if limit_s is not None else "the server's statement_timeout"
-        return QueryTooLong(f"database {where}: the answer took longer than {told}. The query was ended.")
+        limit = f"{limit_s:g} s" if limit_s is not None else "the server's statement_timeout"
+        return QueryTooLong(f"database {where}: the answer took longer than {limit}. The query was ended.")
     reason = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
     if "no such table" in reason:
         return StoreUnavailable(f"database {where}: {reason}. Its tables were never made: start `kedge server` once.")

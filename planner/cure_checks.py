@@ -94,8 +94,8 @@ def why_no_act(
 def recovery_words(finding: str, evidence: Evidence) -> str:
     """How that finding gets better by itself; "" where it does not, or nobody knows."""
     row = ROWS[finding]
-    told = (_advances(row, name, evidence) for name in row.recovers)
-    return next((words for words in told if words), "")
+    advances = (_advances(row, name, evidence) for name in row.recovers)
+    return next((words for words in advances if words), "")
 
 
 def is_shared(have: Collection[str], peers: Collection[str]) -> bool:

@@ -42,8 +42,8 @@ class HeartbeatWork:
     def words(self) -> str:
         made = sum(len(t.partitions) for t in self.step.create.values())
         made += sum(len(g.added) for g in self.step.grow.values())
-        told = ([f"{made} made"] if made else []) + ([f"{len(self.moves)} placed anew"] if self.moves else [])
-        return f"partitions of the heartbeats: {', '.join(told)}"
+        parts = ([f"{made} made"] if made else []) + ([f"{len(self.moves)} placed anew"] if self.moves else [])
+        return f"partitions of the heartbeats: {', '.join(parts)}"
 
 
 NOTHING_TO_DO = HeartbeatWork()

@@ -230,8 +230,8 @@ class KafkaSnapshot:
 
     def bytes_of(self, partition: PartitionSeen) -> int | None:
         """Bytes of one copy. `size_bytes` is 0 of an empty log, and of one no broker told of: that one is None here."""
-        told = partition.leader_bytes >= 0 or any(r in self.log_dirs for r in partition.replicas)
-        return partition.size_bytes if partition.size_bytes or told else None
+        is_known = partition.leader_bytes >= 0 or any(r in self.log_dirs for r in partition.replicas)
+        return partition.size_bytes if partition.size_bytes or is_known else None
 
     def live_brokers(self) -> frozenset[int]:
         return frozenset(b.id for b in self.brokers.values() if not b.fenced)

@@ -122,11 +122,11 @@ def _busy(history: Sequence[Vitals]) -> Iterator[tuple[str, str, dict[str, float
         ("request_handlers_busy", "request handlers", [v.request_handler_idle for v in stretch]),
         ("network_processors_busy", "network processors", [v.network_processor_idle for v in stretch]),
     ):
-        told = [v for v in values if v is not None]
-        if len(told) == len(values) and max(told) < BUSY_IDLE:
+        known = [v for v in values if v is not None]
+        if len(known) == len(values) and max(known) < BUSY_IDLE:
             over_s = stretch[-1].at_s - stretch[0].at_s
-            message = f"{what} were idle {max(told):.1%} of the time at most over {over_s:.0f} s"
-            yield name, message, {"idle": max(told), "over_s": over_s}
+            message = f"{what} were idle {max(known):.1%} of the time at most over {over_s:.0f} s"
+            yield name, message, {"idle": max(known), "over_s": over_s}
 
 
 def _storage(history: Sequence[Vitals]) -> Iterator[tuple[str, str, dict[str, float]]]:
@@ -186,9 +186,9 @@ def _metadata(history: Sequence[Vitals]) -> Iterator[tuple[str, str, dict[str, f
         yield "metadata_errors", message, {"errors": float(last.metadata.errors)}
     stretch = _last(history, LAG_FOR_S)
     lags = [v.metadata.lag_ms for v in stretch or ()]
-    told = [lag for lag in lags if lag is not None]
-    if stretch and len(told) == len(lags) and min(told) >= LAG_MS:
-        yield "metadata_lag", f"its metadata is {told[-1] / 1000:.0f} s old", {"lag_s": told[-1] / 1000}
+    known = [lag for lag in lags if lag is not None]
+    if stretch and len(known) == len(lags) and min(known) >= LAG_MS:
+        yield "metadata_lag", f"its metadata is {known[-1] / 1000:.0f} s old", {"lag_s": known[-1] / 1000}
 
 
 def _controller(history: Sequence[Vitals]) -> Iterator[tuple[str, str, dict[str, float]]]:
@@ -227,12 +227,12 @@ def _zookeeper(history: Sequence[Vitals]) -> Iterator[tuple[str, str, dict[str, 
 
 def _overloaded(history: Sequence[Vitals]) -> Iterator[tuple[str, str, dict[str, float]]]:
     waiting = [v.zookeeper.outstanding_requests for v in _last(history, OVERLOADED_FOR_S) or ()]
-    told = [n for n in waiting if n is not None]
-    if told and len(told) == len(waiting) and min(told) >= OUTSTANDING:
+    known = [n for n in waiting if n is not None]
+    if known and len(known) == len(waiting) and min(known) >= OUTSTANDING:
         message = (
-            f"{told[-1]} requests wait for this server, and never fewer than {min(told)} in {OVERLOADED_FOR_S:.0f} s"
+            f"{known[-1]} requests wait for this server, and never fewer than {min(known)} in {OVERLOADED_FOR_S:.0f} s"
         )
-        yield "zookeeper_overloaded", message, {"outstanding": float(told[-1])}
+        yield "zookeeper_overloaded", message, {"outstanding": float(known[-1])}
 
 
 def _slow(history: Sequence[Vitals]) -> Iterator[tuple[str, str, dict[str, float]]]:

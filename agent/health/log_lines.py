@@ -42,8 +42,8 @@ class LogLines:
         if self._begun_s == float("-inf"):
             self._begun_s = now_s
         elif now_s - self._begun_s >= MINUTE_S:
-            told = {name: self._counts[name] for name, _ in _CLASSES}
-            self.per_minute = told | ({"skipped_bytes": n} if (n := self._counts["skipped_bytes"]) else {})
+            counted = {name: self._counts[name] for name, _ in _CLASSES}
+            self.per_minute = counted | ({"skipped_bytes": n} if (n := self._counts["skipped_bytes"]) else {})
             self._counts.clear()
             self._begun_s = now_s
 

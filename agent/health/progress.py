@@ -83,13 +83,13 @@ def _recovery(stretch: Sequence[Vitals]) -> Iterator[HealthProgress]:
     last = stretch[-1]
     if last.logs_to_recover is None:
         return
-    told = [v for v in stretch if v.logs_to_recover is not None]
-    fell = max(0, (told[0].logs_to_recover or 0) - last.logs_to_recover)
-    segments = [v.segments_to_recover for v in told if v.segments_to_recover is not None]
+    known = [v for v in stretch if v.logs_to_recover is not None]
+    fell = max(0, (known[0].logs_to_recover or 0) - last.logs_to_recover)
+    segments = [v.segments_to_recover for v in known if v.segments_to_recover is not None]
     moved = sum(a != b for a, b in pairwise(segments))
-    if len(told) > 1:
+    if len(known) > 1:
         yield from _progress(
-            told, "recovery", float(fell or moved), left=float(last.logs_to_recover), closer=float(fell)
+            known, "recovery", float(fell or moved), left=float(last.logs_to_recover), closer=float(fell)
         )
 
 

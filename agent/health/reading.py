@@ -111,45 +111,45 @@ _OLD = re.compile(r"old gen|tenured", re.IGNORECASE)
 def read_vitals(jolokia: Jolokia, *, at_s: float, pid: int, log_dirs: Sequence[LogDirReport], proc: Path) -> Vitals:
     """One sample. `proc` is /proc. Raises `JolokiaSilent`."""
     answers = dict(zip(_REQUESTS, jolokia.ask(list(_REQUESTS.values())), strict=True))
-    told = {name: value_of(item) for name, item in answers.items()}
-    used, most = _old_generation(told["pools"])
-    deadlocked = told["deadlocked"] if isinstance(told["deadlocked"], list) else []
+    values = {name: value_of(item) for name, item in answers.items()}
+    used, most = _old_generation(values["pools"])
+    deadlocked = values["deadlocked"] if isinstance(values["deadlocked"], list) else []
     return Vitals(
         at_s=at_s,
         pid=pid,
-        request_handler_idle=number(told["request_handler_idle"]),
-        network_processor_idle=number(told["network_processor_idle"]),
-        cleaner_dead_threads=whole(told["cleaner_dead_threads"]),
-        uncleanable_partitions=_sum(told["uncleanable"], "Value"),
-        offline_log_dirs=whole(told["offline_log_dirs"]),
-        copied_total=whole(told["copied"]),
-        identity=_identity(told["app_info"]),
-        partitions=whole(told["partitions"]),
-        leaders=whole(told["leaders"]),
-        replica_lag=whole(told["replica_lag"]),
-        logs_to_recover=_sum(told["logs_to_recover"], "Value"),
-        segments_to_recover=_sum(told["segments_to_recover"], "Value"),
+        request_handler_idle=number(values["request_handler_idle"]),
+        network_processor_idle=number(values["network_processor_idle"]),
+        cleaner_dead_threads=whole(values["cleaner_dead_threads"]),
+        uncleanable_partitions=_sum(values["uncleanable"], "Value"),
+        offline_log_dirs=whole(values["offline_log_dirs"]),
+        copied_total=whole(values["copied"]),
+        identity=_identity(values["app_info"]),
+        partitions=whole(values["partitions"]),
+        leaders=whole(values["leaders"]),
+        replica_lag=whole(values["replica_lag"]),
+        logs_to_recover=_sum(values["logs_to_recover"], "Value"),
+        segments_to_recover=_sum(values["segments_to_recover"], "Value"),
         free_bytes={d.name: d.free_bytes for d in log_dirs},
         total_bytes={d.name: d.total_bytes for d in log_dirs},
         jvm=JvmVitals(
             deadlocked=_thread_names(jolokia, deadlocked) if deadlocked else (),
-            threads=whole(told["threads"]),
+            threads=whole(values["threads"]),
             threads_max=threads_max(proc, pid),
-            descriptors=whole(told["descriptors"]),
-            descriptors_max=whole(told["descriptors_max"]),
+            descriptors=whole(values["descriptors"]),
+            descriptors_max=whole(values["descriptors_max"]),
             old_used_bytes=used,
             old_max_bytes=most,
-            collecting_ms_total=_sum(told["collecting"], "CollectionTime"),
+            collecting_ms_total=_sum(values["collecting"], "CollectionTime"),
         ),
         metadata=MetadataVitals(
-            lag_ms=whole(told["metadata_lag_ms"]),
-            is_active_controller=None if (active := whole(told["active_controllers"])) is None else active == 1,
-            log_end=whole(told["metadata_log_end"]),
-            applied=whole(told["metadata_applied"]),
-            errors=_both(told["metadata_load_errors"], told["metadata_apply_errors"]),
+            lag_ms=whole(values["metadata_lag_ms"]),
+            is_active_controller=None if (active := whole(values["active_controllers"])) is None else active == 1,
+            log_end=whole(values["metadata_log_end"]),
+            applied=whole(values["metadata_applied"]),
+            errors=_both(values["metadata_load_errors"], values["metadata_apply_errors"]),
         ),
         zookeeper=ZooKeeperVitals(
-            session=told["zookeeper_session"] if isinstance(told["zookeeper_session"], str) else None
+            session=values["zookeeper_session"] if isinstance(values["zookeeper_session"], str) else None
         ),
     )
 
@@ -177,8 +177,8 @@ def _thread_names(jolokia: Jolokia, ids: Sequence[int]) -> tuple[str, ...]:
 
 def _old_generation(pools: object) -> tuple[int | None, int | None]:
     """(used after its last collection, most) of the pool that holds what lives long."""
-    for bean, told in pools.items() if isinstance(pools, dict) else ():
-        usage = told.get("CollectionUsage") if isinstance(told, dict) else None
+    for bean, pool in pools.items() if isinstance(pools, dict) else ():
+        usage = pool.get("CollectionUsage") if isinstance(pool, dict) else None
         if _OLD.search(bean) and isinstance(usage, dict):
             most = whole(usage.get("max"))
             return whole(usage.get("used")), most if most and most > 0 else None
@@ -187,16 +187,16 @@ def _old_generation(pools: object) -> tuple[int | None, int | None]:
 
 def _sum(beans: object, attribute: str) -> int | None:
     """The attribute of all beans of a pattern, added up; None where none tells it."""
-    told = [b.get(attribute) for b in beans.values() if isinstance(b, dict)] if isinstance(beans, dict) else []
-    known = [v for v in (whole(value) for value in told) if v is not None]
+    figures = [b.get(attribute) for b in beans.values() if isinstance(b, dict)] if isinstance(beans, dict) else []
+    known = [v for v in (whole(value) for value in figures) if v is not None]
     return sum(known) if known else None
 
 
 def _identity(beans: object) -> tuple[str, str] | None:
     """From `kafka.server:id=1000,type=app-info` -> {Version: 4.1.1}; the bean is named after the node id."""
-    for bean, told in beans.items() if isinstance(beans, dict) else ():
+    for bean, attributes in beans.items() if isinstance(beans, dict) else ():
         node = re.search(r"[:,]id=(-?\d+)", bean)
-        version = told.get("Version") if isinstance(told, dict) else None
+        version = attributes.get("Version") if isinstance(attributes, dict) else None
         if node is not None and isinstance(version, str):
             return node[1], version
     return None

@@ -56,10 +56,10 @@ class KafkaLine:
         from confluent_kafka import KafkaException
 
         try:
-            told = self._consumer.list_topics(self._topic, timeout=_ASK_S).topics[self._topic]
+            metadata = self._consumer.list_topics(self._topic, timeout=_ASK_S).topics[self._topic]
         except KafkaException as error:
             raise LineDown(f"no broker tells who leads: {error.args[0].str()}") from error
-        return {} if told.error is not None else {n: p.leader for n, p in told.partitions.items()}
+        return {} if metadata.error is not None else {n: p.leader for n, p in metadata.partitions.items()}
 
     def follow(self, partitions: Collection[int]) -> None:
         from confluent_kafka import OFFSET_END, TopicPartition

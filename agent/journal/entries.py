@@ -78,7 +78,7 @@ def _entry(raw: bytes, offset: int, head: re.Match[bytes] | None, zone: tzinfo |
 
 def _time(text: str, zone: tzinfo | None) -> datetime | None:
     try:
-        told = datetime.fromisoformat(text.replace(",", "."))
+        at = datetime.fromisoformat(text.replace(",", "."))
     except ValueError:
         return None  # the 31st of February: it is no time, and the line is none the worse
-    return (told.replace(tzinfo=zone) if zone else told).astimezone(UTC)
+    return (at.replace(tzinfo=zone) if zone else at).astimezone(UTC)

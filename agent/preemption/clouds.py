@@ -50,13 +50,13 @@ class Aws:
         self._ask, self._token = ask, ""
 
     def look(self, now: datetime) -> PreemptionNotice | None:
-        told = self._get("/latest/meta-data/spot/instance-action")
-        if told is not None:
-            at = _moment(_field(told, "time"))
-            return PreemptionNotice("preempt", at, f"spot {_field(told, 'action')} at {at:%H:%M:%S} UTC")
-        told = self._get("/latest/meta-data/events/recommendations/rebalance")
-        if told is not None:
-            at = _moment(_field(told, "noticeTime"))
+        answer = self._get("/latest/meta-data/spot/instance-action")
+        if answer is not None:
+            at = _moment(_field(answer, "time"))
+            return PreemptionNotice("preempt", at, f"spot {_field(answer, 'action')} at {at:%H:%M:%S} UTC")
+        answer = self._get("/latest/meta-data/events/recommendations/rebalance")
+        if answer is not None:
+            at = _moment(_field(answer, "noticeTime"))
             return PreemptionNotice("rebalance", None, f"rebalance recommendation of {at:%H:%M:%S} UTC")
         return None
 
@@ -100,9 +100,9 @@ class Azure:
     def look(self, now: datetime) -> PreemptionNotice | None:
         if not self._name:
             self._name = self._get("/metadata/instance/compute/name?api-version=2021-02-01&format=text").strip()
-        told = _json(self._get("/metadata/scheduledevents?api-version=2020-07-01"))
+        answer = _json(self._get("/metadata/scheduledevents?api-version=2020-07-01"))
         try:
-            events = [e for e in told["Events"] if e["EventType"] == "Preempt" and self._name in e["Resources"]]
+            events = [e for e in answer["Events"] if e["EventType"] == "Preempt" and self._name in e["Resources"]]
             dates = [_azure_moment(e.get("NotBefore", ""), now) for e in events]
         except (KeyError, TypeError, ValueError) as error:
             raise MetadataSilent(f"scheduled events cannot be read: {error!r}") from error
@@ -124,12 +124,12 @@ def _answered(answer: tuple[int, str]) -> str:
 
 def _json(text: str) -> Mapping[str, Any]:
     try:
-        told = json.loads(text)
+        document = json.loads(text)
     except ValueError as error:
         raise MetadataSilent(f"no JSON: {text[:40]!r}") from error
-    if not isinstance(told, dict):
+    if not isinstance(document, dict):
         raise MetadataSilent(f"no JSON object: {text[:40]!r}")
-    return told
+    return document
 
 
 def _field(text: str, name: str) -> str:

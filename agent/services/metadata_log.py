@@ -27,15 +27,15 @@ def forget_leader_of_empty_log(data: Path) -> bool:
     directory = data / _LOG
     state = directory / "quorum-state"
     try:
-        told = json.loads(state.read_bytes())
+        recorded = json.loads(state.read_bytes())
         holds_some = any(directory.glob("*.checkpoint")) or any(p.stat().st_size for p in directory.glob("*.log"))
     except (OSError, ValueError):
         return False  # none, or Kafka is the one to say what is wrong with it
-    if holds_some or not isinstance(told, dict) or told.get("votedId", _NO_NODE) != _NO_NODE:
+    if holds_some or not isinstance(recorded, dict) or recorded.get("votedId", _NO_NODE) != _NO_NODE:
         return False
-    if told.get("leaderId", _NO_NODE) == _NO_NODE:
+    if recorded.get("leaderId", _NO_NODE) == _NO_NODE:
         return False
     state.unlink()
     sync_directory(directory)
-    _log.warning("%s is empty and names leader %s: forgotten, Kafka copies it anew", directory, told["leaderId"])
+    _log.warning("%s is empty and names leader %s: forgotten, Kafka copies it anew", directory, recorded["leaderId"])
     return True

@@ -71,13 +71,13 @@ class ZooKeeperService(JavaService):
     def vitals(self, service: ServiceDocument, usage: tuple[LogDirReport, ...], *, at_s: float) -> Vitals | None:
         """Those of its process, and what it says of its clients' requests."""
         vitals = super().vitals(service, usage, at_s=at_s)
-        if vitals is None or not (told := self.digest(service)):
+        if vitals is None or not (digest := self.digest(service)):
             return vitals
         requests = replace(
             vitals.zookeeper,
-            outstanding_requests=metrics.whole(told.get("outstanding_requests")),
-            updates_total=metrics.whole(told.get("updates_total")),
-            update_ms_total=told.get("update_ms_total"),
+            outstanding_requests=metrics.whole(digest.get("outstanding_requests")),
+            updates_total=metrics.whole(digest.get("updates_total")),
+            update_ms_total=digest.get("update_ms_total"),
         )
         return replace(vitals, zookeeper=requests)
 

@@ -101,8 +101,8 @@ def read_choice(bundles: Path) -> AgentChoice:
     """Empty where nothing was ever chosen. Raises `ChoiceUnreadable`."""
     path = bundles / _FILE
     try:
-        told = json.loads(path.read_bytes())
-        running, trial, last = told["running"], told["trial"], told["last"]
+        document = json.loads(path.read_bytes())
+        running, trial, last = document["running"], document["trial"], document["last"]
         return AgentChoice(
             InstalledBundle(running["sha256"], running["version"]) if running else None,
             _trial(trial) if trial else None,
@@ -120,13 +120,13 @@ def keep_choice(bundles: Path, choice: AgentChoice) -> None:
     write_durably(bundles / _FILE, json.dumps(asdict(choice)).encode())
 
 
-def _trial(told: dict[str, object]) -> UpgradeTrial:
-    bundle = told["bundle"]
+def _trial(document: dict[str, object]) -> UpgradeTrial:
+    bundle = document["bundle"]
     if not isinstance(bundle, dict):
         raise TypeError(f"trial.bundle is {bundle!r}")
-    within_s, tries, began_s = (float(str(told[name])) for name in ("within_s", "tries", "began_s"))
+    within_s, tries, began_s = (float(str(document[name])) for name in ("within_s", "tries", "began_s"))
     return UpgradeTrial(
-        InstalledBundle(bundle["sha256"], bundle["version"]), str(told["order"]), within_s, int(tries), began_s
+        InstalledBundle(bundle["sha256"], bundle["version"]), str(document["order"]), within_s, int(tries), began_s
     )
 
 

@@ -33,9 +33,9 @@ _SMOOTHING = 0.1
 class TooBusy(ApiError):
     """The request of an agent is not worked on; `why` in a word. What now: come again after `Retry-After`."""
 
-    def __init__(self, why: str, told: str, retry_after_s: int) -> None:
+    def __init__(self, why: str, sentence: str, retry_after_s: int) -> None:
         then = "Keep running what runs, and ask again after `Retry-After`."
-        super().__init__(503, "busy", told, next_step=then, retry_after_s=retry_after_s)
+        super().__init__(503, "busy", sentence, next_step=then, retry_after_s=retry_after_s)
         self.why = why
 
 
@@ -59,8 +59,8 @@ class AgentSeats:
         if is_new and len(self._heard_s) >= self.most:
             self._forget_those_who_left()
             if len(self._heard_s) >= self.most:
-                told = f"this server has room for {self.most} agents, and all of it is taken"
-                raise TooBusy("no-room", told, RETRY_AFTER_S)
+                sentence = f"this server has room for {self.most} agents, and all of it is taken"
+                raise TooBusy("no-room", sentence, RETRY_AFTER_S)
         self._heard_s[instance] = now_s
         self._heard_s.move_to_end(instance)
         return is_new

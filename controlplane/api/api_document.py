@@ -93,13 +93,13 @@ def _complete(path: str, method: str, operation: dict[str, Any]) -> None:
         refusals |= _WITH_BODY
     if method != "get" and not is_hook and path.rsplit("/", 1)[-1] not in _TAKES_NOTHING:
         refusals |= _WRITES
-    told = operation["responses"]
+    responses = operation["responses"]
     for status, why in refusals.items():
-        told.setdefault(str(status), {"description": why})
-    for status, response in told.items():
+        responses.setdefault(str(status), {"description": why})
+    for status, response in responses.items():
         if int(status) >= 400:
             response["content"] = {PROBLEM: {"schema": {"$ref": "#/components/schemas/ErrorOut"}}}
-    operation["responses"] = dict(sorted(told.items()))
+    operation["responses"] = dict(sorted(responses.items()))
 
 
 def _security(path: str) -> list[dict[str, list[str]]]:

@@ -71,9 +71,9 @@ def _topics(
     return tuple(sorted(found, key=lambda t: (-(t.written_per_s or 0.0), -t.led, t.topic)))
 
 
-def _readers(broker: int, led: set[TopicPartition], told: GroupsStatus) -> tuple[Reader, ...]:
+def _readers(broker: int, led: set[TopicPartition], groups: GroupsStatus) -> tuple[Reader, ...]:
     found = []
-    for group in told.groups:
+    for group in groups.groups:
         mine = [p for p in group.partitions if TopicPartition(p.topic, p.partition) in led]
         if mine or group.coordinator == broker:
             clients = tuple(sorted({p.member for p in mine if p.member}))

@@ -47,8 +47,8 @@ def offer(
         document = document.model_copy(update={"packet_filter": packet_filter})
     if super_digest:
         knows = {"super_digest": super_digest}
-        told = [s.model_copy(update=knows) if s.name == "zookeeper" else s for s in document.services]
-        document = document.model_copy(update={"services": tuple(told)})
+        services = [s.model_copy(update=knows) if s.name == "zookeeper" else s for s in document.services]
+        document = document.model_copy(update={"services": tuple(services)})
     content = document.model_dump_json(exclude={"epoch"})
     return Offer(document.model_dump_json(), hashlib.sha256(content.encode()).hexdigest()[:32], view.version)
 

@@ -125,9 +125,11 @@ def _of_node(
 def _settings(view: ClusterView, node: str, instance: InstanceView) -> Iterator[Field]:
     """The spec's Kafka settings as the instance was told them; those set live win over its file."""
     wanted = view.document.spec.kafka.config if view.document else {}
-    told = applied_settings_of(instance)
-    for name in sorted(wanted.keys() | (told or {}).keys()):
-        observed = view.settings.live.get(name, (told or {}).get(name, "not set")) if told is not None else "unknown"
+    applied = applied_settings_of(instance)
+    for name in sorted(wanted.keys() | (applied or {}).keys()):
+        observed = (
+            view.settings.live.get(name, (applied or {}).get(name, "not set")) if applied is not None else "unknown"
+        )
         yield Field(node, name, wanted.get(name, "not set"), observed)
 
 

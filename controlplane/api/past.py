@@ -101,8 +101,8 @@ def past_of(services: PortalServices, name: str, at: str, zone: tzinfo = UTC) ->
 
 def past_detail(past: Past, placement: str) -> api.ClusterDetailOut:
     """What is known of it. Ages are as of then."""
-    told = cluster_detail(past.view, PastFleet(past.view, past.position), agents={}, now=past.at)
-    return told.model_copy(update={"past": past_out(past, placement)})
+    detail = cluster_detail(past.view, PastFleet(past.view, past.position), agents={}, now=past.at)
+    return detail.model_copy(update={"past": past_out(past, placement)})
 
 
 def past_out(past: Past, placement: str) -> PastOut:
@@ -117,9 +117,9 @@ def _as_of(services: PortalServices, uid: ClusterUid, position: int, moment: dat
     for event in store.read_stream(cluster_stream(uid)):
         if event.position > position:
             break
-        told = redacted_event(event, without_others)
-        view = evolve(view, told)
-        own.append(told)
+        redacted = redacted_event(event, without_others)
+        view = evolve(view, redacted)
+        own.append(redacted)
     if not own or view.deleted:
         return None
     recorded = store.read_all(position - 1, limit=1)

@@ -30,8 +30,8 @@ def past_topics_out(
     seen = {topic for topic, _ in placement.by_partition}
     names = sorted(name for name in {*seen, *past.view.topics.by_name} if part in name)
     topics = [topic_out(past.view, name, None) for name in [n for n in names if n > after][:most]]
-    told = past_out(past, placement.reason)
-    return topic_api.TopicsOut(cluster=past.view.name, metadata_age_s=None, topics=topics, total=len(names), past=told)
+    out = past_out(past, placement.reason)
+    return topic_api.TopicsOut(cluster=past.view.name, metadata_age_s=None, topics=topics, total=len(names), past=out)
 
 
 def past_topic_out(past: Past, placement: "WindowPlacement", topic: str) -> topic_api.TopicOut | None:

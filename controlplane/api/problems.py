@@ -40,9 +40,9 @@ class ApiError(HTTPException):
 
     def response(self, request_id: str = "") -> Response:
         """problem+json, of the request with that id."""
-        told = self.body.model_copy(update={"request": request_id})
+        body = self.body.model_copy(update={"request": request_id})
         return Response(
-            told.model_dump_json(), self.status_code, headers=dict(self.headers or {}), media_type=PROBLEM_JSON
+            body.model_dump_json(), self.status_code, headers=dict(self.headers or {}), media_type=PROBLEM_JSON
         )
 
 
@@ -80,11 +80,11 @@ def wants_page(request: Request) -> bool:
 def answer_of(error: Exception, request: Request) -> Response:
     """The answer to an error: a page for a browser, problem+json for a program."""
     request_id = request_id_of(request.scope)
-    told = api_error(error, request_id)
+    error_ = api_error(error, request_id)
     if wants_page(request) and not request.url.path.startswith(NO_PAGES):
         as_page: ErrorPage = request.app.state.error_page
-        return as_page(request, told)
-    return told.response(request_id)
+        return as_page(request, error_)
+    return error_.response(request_id)
 
 
 async def _answer(request: Request, error: Exception) -> Response:
@@ -139,5 +139,5 @@ def api_error(error: Exception, request_id: str) -> ApiError:
 
 def _invalid(error: RequestValidationError) -> str:
     """Where and why, without the value: it may be a secret."""
-    told = [f"{'.'.join(str(step) for step in found['loc'])}: {found['msg']}" for found in error.errors()[:10]]
-    return "; ".join(told)
+    problems = [f"{'.'.join(str(step) for step in found['loc'])}: {found['msg']}" for found in error.errors()[:10]]
+    return "; ".join(problems)

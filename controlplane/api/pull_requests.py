@@ -167,9 +167,9 @@ def _email(name: str, domain: str) -> str:
 
 def _body(wish: Wish, name: str) -> str:
     """Indented where others' words stand, so that nothing in it is taken for markup."""
-    told = [f"    {line}" for line in (wish.why, *wish.plan) if line]
+    quoted = [f"    {line}" for line in (wish.why, *wish.plan) if line]
     asked = f"Kedge opens this for `{name.replace('`', '')}`."
-    return "\n".join([asked, *(["", *told] if told else [])])
+    return "\n".join([asked, *(["", *quoted] if quoted else [])])
 
 
 def _plain(text: str) -> str:

@@ -145,10 +145,10 @@ def through_git(
 
 def roll_back(services: PortalServices, found: Rollback, order: RollbackIn, asked: Requester) -> RollbackOut:
     """Does it, or with `dry_run` says what it would do. A plan that moved is a refusal (409)."""
-    told = _rollback_out(found)
+    out = _rollback_out(found)
     asked.rights.trail.refused = found.judged.refusal
     if order.dry_run or not found.judged.ok:
-        return told
+        return out
     if order.plan_digest is not None and order.plan_digest != found.digest:
         message = "the plan is not what it was when it was agreed to"
         raise ApiError(409, "plan-moved", message, next_step="Plan again, and look at what it says now.")
@@ -156,8 +156,8 @@ def roll_back(services: PortalServices, found: Rollback, order: RollbackIn, aske
         then = f"Commit the spec that a dry run shows to {found.path}, or give the binding a `forge`."
         raise CommandRefused("no-forge", f"the binding of {found.source} names no forge", then)
     if found.way == REQUEST:
-        return _requested(found, order, asked, told)
-    return _applied(services, found, order, asked, told)
+        return _requested(found, order, asked, out)
+    return _applied(services, found, order, asked, out)
 
 
 def _as_committed(door: ForgeDoor, name: str, spec: Spec, origin: DeclarationOrigin) -> str | None:
@@ -173,7 +173,7 @@ def _as_committed(door: ForgeDoor, name: str, spec: Spec, origin: DeclarationOri
     return found if loaded.ok and spec.says_it(loaded) else None
 
 
-def _requested(found: Rollback, order: RollbackIn, asked: Requester, told: RollbackOut) -> RollbackOut:
+def _requested(found: Rollback, order: RollbackIn, asked: Requester, out: RollbackOut) -> RollbackOut:
     assert found.door is not None
     wish = Wish(
         path=found.path,
@@ -185,17 +185,17 @@ def _requested(found: Rollback, order: RollbackIn, asked: Requester, told: Rollb
     )
     opened = open_request(found.door, wish, asked)
     sentence = f"a pull request is open: {opened.url}. It is rolled back once that is merged"
-    return told.model_copy(update={"request": opened, "sentence": sentence})
+    return out.model_copy(update={"request": opened, "sentence": sentence})
 
 
 def _applied(
-    services: PortalServices, found: Rollback, order: RollbackIn, asked: Requester, told: RollbackOut
+    services: PortalServices, found: Rollback, order: RollbackIn, asked: Requester, out: RollbackOut
 ) -> RollbackOut:
     message = f"back to {found.then}{': ' * bool(order.reason)}{order.reason}"
     if found.judged.reserved:
         proposal = propose(services, found.judged, found.text, actor=asked.actor, key=asked.key, message=message).id
         sentence = f"a second person must approve: proposal {proposal} is recorded, nothing is declared yet"
-        return told.model_copy(update={"proposal": proposal, "sentence": sentence})
+        return out.model_copy(update={"proposal": proposal, "sentence": sentence})
     # A topic's declaration has no words of its own: they stand where its file is told.
     judged = replace(found.judged, file=f"{found.judged.file}: {message}") if found.topic else found.judged
     how = Order(actor=asked.actor, command_id=asked.key, message=message, plan_digest=order.plan_digest)
@@ -203,7 +203,7 @@ def _applied(
     spread(services, done)
     generation = f" (generation {done[0].generation})" if done and not found.topic else ""
     sentence = f"{found.subject} is declared as {found.then} had it{generation}"
-    return told.model_copy(update={"changed": any(one.changed for one in done), "sentence": sentence})
+    return out.model_copy(update={"changed": any(one.changed for one in done), "sentence": sentence})
 
 
 def _rollback_out(found: Rollback) -> RollbackOut:

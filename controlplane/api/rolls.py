@@ -60,13 +60,13 @@ def rolls_out(
 
     What is left to do belongs to the one in hand, or to the next.
     """
-    told = list(rolls)
-    if pending.phases and (not told or told[-1].roll.ended_at is not None):
-        told.append(AskedRoll(Roll(reason=pending.phases[0].name)))
+    shown = list(rolls)
+    if pending.phases and (not shown or shown[-1].roll.ended_at is not None):
+        shown.append(AskedRoll(Roll(reason=pending.phases[0].name)))
     steps = [s for phase in pending.phases for s in phase.steps]
     out: list[node_api.RollOut] = []
-    for number in range(min(after - 1, len(told)) if after else len(told), 0, -1)[:limit]:
-        asked, is_newest = told[number - 1], number == len(told)
+    for number in range(min(after - 1, len(shown)) if after else len(shown), 0, -1)[:limit]:
+        asked, is_newest = shown[number - 1], number == len(shown)
         rows = rows_of(asked.roll, steps) if is_newest else list(asked.roll.nodes.values())
         out.append(_roll_out(number, asked, rows, _places(pending) if is_newest else {}, now))
     return out

@@ -48,28 +48,30 @@ class LoadFigures:
     @property
     def shed_of(self) -> Counter[str]:
         """Requests sent away, by whose they were."""
-        told: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         for (who, _), count in self.shed.items():
-            told[who] += count
-        return told
+            counts[who] += count
+        return counts
 
 
 def load_findings(load: LoadFigures) -> Sequence[Finding]:
     """For `kedge doctor`: the room there is, and what is wrong now."""
     budget, shed = load.budget, load.shed_of
-    told = f"{load.agents} agents of the {budget.agents} that fit {budget.limit} open files"
+    sentence = f"{load.agents} agents of the {budget.agents} that fit {budget.limit} open files"
     if shed[AGENTS] or shed[PEOPLE]:
-        told += f"; sent away since it began: {shed[AGENTS]} requests of agents, {shed[PEOPLE]} of people"
+        sentence += f"; sent away since it began: {shed[AGENTS]} requests of agents, {shed[PEOPLE]} of people"
     then = MORE_AGENTS if load.is_nearly_full else ""
-    found = [Finding("server: room for agents", not load.is_nearly_full, told, then)]
+    found = [Finding("server: room for agents", not load.is_nearly_full, sentence, then)]
     if load.database is not None:
-        told = f"since {load.database.since:%Y-%m-%d %H:%M:%S} UTC its writes are not kept: {load.database.why}"
+        sentence = f"since {load.database.since:%Y-%m-%d %H:%M:%S} UTC its writes are not kept: {load.database.why}"
         then = "Fix the database, or free space on its disk. The server goes on by itself."
-        found.append(Finding("server: database", False, told, then))
+        found.append(Finding("server: database", False, sentence, then))
     for one in load.troubles:
         if one.since is not None:
-            told = f"fails since {one.since:%Y-%m-%d %H:%M:%S} UTC, tried again all the time: {one.error}"
-            found.append(Finding(f"server: {one.task}", False, told, "The server's log has its first failure whole."))
+            sentence = f"fails since {one.since:%Y-%m-%d %H:%M:%S} UTC, tried again all the time: {one.error}"
+            found.append(
+                Finding(f"server: {one.task}", False, sentence, "The server's log has its first failure whole.")
+            )
     return found
 
 

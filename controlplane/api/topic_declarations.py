@@ -40,7 +40,7 @@ def topic_declarations_out(view: ClusterView, topic: str, found: Sequence[Number
     """For the API and the page, the newest first."""
     known = view.topics.by_name.get(topic)
     in_force = known.declared if known is not None and not known.tombstone else None
-    told = [
+    shown = [
         TopicDeclarationOut(
             number=one.number,
             declared_at=one.event.recorded_at,
@@ -57,4 +57,4 @@ def topic_declarations_out(view: ClusterView, topic: str, found: Sequence[Number
         )
         for before, one in zip([None, *found], found, strict=False)
     ]
-    return TopicDeclarationsOut(cluster=view.name, topic=topic, declarations=told[::-1])
+    return TopicDeclarationsOut(cluster=view.name, topic=topic, declarations=shown[::-1])

@@ -143,8 +143,8 @@ def _is_away(instance: InstanceOut) -> bool:
     return _is_down(instance) or _is_down(instance.beside) or instance.kafka_state in ("fenced", "absent")
 
 
-def _is_down(told: InstanceOut | BesideOut | None) -> bool:
-    return told is not None and told.reported_state not in ("", "running")
+def _is_down(service: InstanceOut | BesideOut | None) -> bool:
+    return service is not None and service.reported_state not in ("", "running")
 
 
 def _how_away(instance: InstanceOut) -> str:
@@ -177,9 +177,9 @@ def _name(instance: InstanceOut) -> str:
     return f"{instance.service} {instance.service_id} ({instance.key})"
 
 
-def _by_word_of_agent(told: InstanceOut | BesideOut) -> str:
-    why = f": {told.reported_message}" if told.reported_message else ""
-    return f"{told.reported_state} by its agent's word{why}"
+def _by_word_of_agent(service: InstanceOut | BesideOut) -> str:
+    why = f": {service.reported_message}" if service.reported_message else ""
+    return f"{service.reported_state} by its agent's word{why}"
 
 
 def _late(detail: ClusterDetailOut) -> Iterator[str]:

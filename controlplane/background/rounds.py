@@ -53,6 +53,6 @@ class Round:
         """The end of the round. Raises RoundIncomplete, with the clusters and reasons, where one was left out."""
         if not self._failed:
             return
-        told = [f"{cluster}: {why}" for cluster, why in sorted(self._failed.items())]
-        more = f"; and {len(told) - _NAMED} more" if len(told) > _NAMED else ""
-        raise RoundIncomplete(f"{self.what}: left out of this round: {'; '.join(told[:_NAMED])}{more}")
+        failures = [f"{cluster}: {why}" for cluster, why in sorted(self._failed.items())]
+        more = f"; and {len(failures) - _NAMED} more" if len(failures) > _NAMED else ""
+        raise RoundIncomplete(f"{self.what}: left out of this round: {'; '.join(failures[:_NAMED])}{more}")

@@ -22,9 +22,9 @@ def agent_lines(found: AgentsOut, *, now: datetime, everything: bool) -> Iterato
     if not found.wanted:
         return
     states = Counter(vm.state for cluster in found.clusters for vm in cluster.vms)
-    told = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
+    counts = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
     yield ""
-    yield f"every VM is to run {found.wanted}: {told or 'there is none'}"
+    yield f"every VM is to run {found.wanted}: {counts or 'there is none'}"
     if found.waits:
         yield styled(found.waits, "yellow")
     rows = [row for cluster in found.clusters for row in _rows(cluster, everything=everything)]

@@ -28,11 +28,11 @@ def follow(
 ) -> game_api.GameOut:
     """The report of a game that was started, once it is over; each fault is told meanwhile. A server that does not
     answer is waited for: it, or the one that leads after it, ends the game."""
-    told, judged, away, seen = 0, 0, False, begun
+    shown, judged, away, seen = 0, 0, False, begun
     while True:
-        for played in seen.events[told:]:
-            told += 1
-            tell(f"{told}/{seen.wanted}: {played.fault} of {played.vm}")
+        for played in seen.events[shown:]:
+            shown += 1
+            tell(f"{shown}/{seen.wanted}: {played.fault} of {played.vm}")
         for played in [e for e in seen.events if e.judged][judged:]:
             judged += 1
             tell(_played_line(played))

@@ -114,8 +114,8 @@ def _aged(detail: ClusterDetailOut, now: datetime) -> str:
 
 
 def _features(levels: dict[str, int]) -> str:
-    told = ", ".join(f"{name} {level}" for name, level in sorted(levels.items()))
-    return f" (finalised: {told})" if told else ""
+    named = ", ".join(f"{name} {level}" for name, level in sorted(levels.items()))
+    return f" (finalised: {named})" if named else ""
 
 
 def _partitions(detail: ClusterDetailOut) -> Text:
@@ -129,8 +129,8 @@ def _partitions(detail: ClusterDetailOut) -> Text:
 
 def _conditions(detail: ClusterDetailOut, now: datetime) -> Table:
     # What the source says is long, and stands at the top already.
-    told = [c.model_copy(update={"message": "see Sync"}) if c.type == SYNCED else c for c in detail.conditions]
-    rows = [_condition_row(condition, detail.name, now) for condition in told]
+    conditions = [c.model_copy(update={"message": "see Sync"}) if c.type == SYNCED else c for c in detail.conditions]
+    rows = [_condition_row(condition, detail.name, now) for condition in conditions]
     return tables.listing(["TYPE", "STATUS", "REASON", "SINCE", "MESSAGE", "NEXT"], rows)
 
 

@@ -62,9 +62,9 @@ def next_words(state: ClusterState, refusal: Unsolvable) -> str:
         steps = ["add that"]
     else:
         steps = [_widened(state, reason) or reason.next_step for reason in refusal.reasons]
-    told = "; ".join([*dict.fromkeys(steps)])
+    words = "; ".join([*dict.fromkeys(steps)])
     same_state = all(reason.widen for reason in refusal.reasons)
-    return told if same_state else f"{told}, and export the state again"
+    return words if same_state else f"{words}, and export the state again"
 
 
 def _widened(state: ClusterState, reason: Obstacle) -> str:

@@ -17,8 +17,8 @@ def event_line(event: EventOut, *, wide: bool) -> Text:
     line = styled(moment(event.at), "dim").append_text(styled(f"  {event.version:>5}  "))
     line.append_text(styled(f"{event.type:<26}", "bold"))
     data = " ".join(f"{key}={_short(value)}" for key, value in event.data.items())
-    told = data if wide or len(data) <= _MAX_DATA else data[: _MAX_DATA - 3] + "..."
-    return line.append_text(styled(f"  {told}")).append_text(
+    shown = data if wide or len(data) <= _MAX_DATA else data[: _MAX_DATA - 3] + "..."
+    return line.append_text(styled(f"  {shown}")).append_text(
         styled(f"  by {event.actor}" if event.actor else "", "dim")
     )
 

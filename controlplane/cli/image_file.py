@@ -19,18 +19,18 @@ def image_in_file(name: str) -> ImageIn:
     try:
         # Every value as the text it is written as: a version like 4.10.0 or an id like 0123 is no number. The base
         # loader makes text, nothing else.
-        told = yaml.load(file.text, Loader=yaml.BaseLoader)  # noqa: S506  # nosec B506
+        document = yaml.load(file.text, Loader=yaml.BaseLoader)  # noqa: S506  # nosec B506
     except yaml.YAMLError as error:
         raise CliError("the file is not YAML", where=file.name, why=str(error), next_step=EXAMPLE) from None
-    if not isinstance(told, dict):
+    if not isinstance(document, dict):
         raise CliError("the file describes no image", where=file.name, why="it is not a mapping", next_step=EXAMPLE)
-    return checked(told, file.name)
+    return checked(document, file.name)
 
 
-def checked(told: dict[str, Any], where: str) -> ImageIn:
+def checked(document: dict[str, Any], where: str) -> ImageIn:
     """The revision, or what is wrong with it, field by field. Raises CliError."""
     try:
-        return ImageIn.model_validate(told)
+        return ImageIn.model_validate(document)
     except ValidationError as error:
         wrong = "; ".join(_problem(".".join(map(str, each["loc"])), each["msg"]) for each in error.errors()[:5])
         raise CliError("no image was published", where=where, why=wrong, next_step=EXAMPLE) from None

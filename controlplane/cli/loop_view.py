@@ -19,52 +19,52 @@ _STATE_STYLE = {"running": "cyan", "succeeded": "green", "failed": "red"}
 _Row = list[Text | str]
 
 
-def loop_lines(told: LoopOut, *, now: datetime, everything: bool) -> Iterator[RenderableType]:
+def loop_lines(status: LoopOut, *, now: datetime, everything: bool) -> Iterator[RenderableType]:
     """What needs a person first. Jobs that have ended, and beats before the last ten, with `everything` alone."""
-    yield from _server(told, now)
+    yield from _server(status, now)
     yield ""
-    if told.poisoned:
+    if status.poisoned:
         headers = ["CLUSTERS WHOSE TICKS FAIL", "SINCE", "IN A ROW", "NEXT LOOK", "ERROR"]
-        yield listing(headers, [_poison(p, now) for p in told.poisoned])
+        yield listing(headers, [_poison(p, now) for p in status.poisoned])
     else:
         yield "no cluster's ticks fail"
-    if told.unclaimed:
+    if status.unclaimed:
         yield ""
         headers = ["VMS OF CLUSTERS THIS SERVER DOES NOT HAVE", "CLUSTER", "VMS", "IDS", "LISTED"]
-        yield listing(headers, [_unclaimed(u, now) for u in told.unclaimed])
-    jobs = [j for j in told.jobs if everything or j.ended_at is None]
-    ended = len(told.jobs) - len(jobs)
+        yield listing(headers, [_unclaimed(u, now) for u in status.unclaimed])
+    jobs = [j for j in status.jobs if everything or j.ended_at is None]
+    ended = len(status.jobs) - len(jobs)
     yield ""
     if jobs:
         headers = ["JOB", "CLUSTER", "STATE", "AGE", "TOOK", "SERVER", "EPOCH", "IN WORDS"]
         yield listing(headers, [_job(j, now) for j in jobs])
     else:
-        yield "no job is open" if told.jobs else "no job is kept"
+        yield "no job is open" if status.jobs else "no job is kept"
     if ended:
         yield styled(f"{counted(ended, 'job')} that ended: --all", "dim")
-    if told.timers:
+    if status.timers:
         yield ""
-        yield listing(["TIMER", "NAME", "EVERY", "LAST LOOK", "TOOK", "NEXT", "IN WORDS"], _timers(told.timers, now))
-    if told.beats:
+        yield listing(["TIMER", "NAME", "EVERY", "LAST LOOK", "TOOK", "NEXT", "IN WORDS"], _timers(status.timers, now))
+    if status.beats:
         yield ""
-        beats = told.beats if everything else told.beats[:SHOWN_BEATS]
+        beats = status.beats if everything else status.beats[:SHOWN_BEATS]
         yield listing(["BEAT", "OF", "TOOK", "CLUSTERS", "EVENTS", "EFFECTS", "FAILED", "PROBLEM"], _beats(beats, now))
 
 
-def _server(told: LoopOut, now: datetime) -> Iterator[RenderableType]:
-    yield f"server         {told.server or '-'}"
-    yield f"leader         {_leader(told)}"
-    lag = f"{counted(told.lag, 'event')} behind the log" if told.lag else "not behind the log"
-    yield styled(f"position       {told.position} of {told.head}, {lag}", "yellow" if told.lag else "")
-    last = told.beats[0].at if told.beats else None
-    beating = f"{ago(last, now)}, every {human_seconds(told.interval_s)}"
-    yield styled(f"last beat      {beating}{': it is late' if told.late else ''}", "red" if told.late else "")
-    slowest = max((b.seconds for b in told.beats), default=0.0)
-    yield f"beats          {told.beats_ever} since it began, slowest of the last {len(told.beats)} {slowest:.3f} s"
-    if told.load is not None:
-        yield from _load(told.load, now)
-    if told.metrics is not None:
-        yield from _metrics(told.metrics, now)
+def _server(status: LoopOut, now: datetime) -> Iterator[RenderableType]:
+    yield f"server         {status.server or '-'}"
+    yield f"leader         {_leader(status)}"
+    lag = f"{counted(status.lag, 'event')} behind the log" if status.lag else "not behind the log"
+    yield styled(f"position       {status.position} of {status.head}, {lag}", "yellow" if status.lag else "")
+    last = status.beats[0].at if status.beats else None
+    beating = f"{ago(last, now)}, every {human_seconds(status.interval_s)}"
+    yield styled(f"last beat      {beating}{': it is late' if status.late else ''}", "red" if status.late else "")
+    slowest = max((b.seconds for b in status.beats), default=0.0)
+    yield f"beats          {status.beats_ever} since it began, slowest of the last {len(status.beats)} {slowest:.3f} s"
+    if status.load is not None:
+        yield from _load(status.load, now)
+    if status.metrics is not None:
+        yield from _metrics(status.metrics, now)
 
 
 def _load(load: LoadOut, now: datetime) -> Iterator[RenderableType]:
@@ -73,8 +73,8 @@ def _load(load: LoadOut, now: datetime) -> Iterator[RenderableType]:
     opened = ", ".join(f"{count} of {who}" for who, count in sorted(load.connections.items()) if count)
     yield f"connections    {opened or 'none'}; {load.threads_busy} of {load.threads} threads busy"
     if load.shed:
-        told = ", ".join(f"{s.count} of {s.who} ({s.why})" for s in load.shed)
-        yield styled(f"sent away      {told}", "yellow")
+        shed = ", ".join(f"{s.count} of {s.who} ({s.why})" for s in load.shed)
+        yield styled(f"sent away      {shed}", "yellow")
     if load.database_since is not None:
         yield styled(
             f"database       no write kept since {ago(load.database_since, now)}: {load.database_problem}", "red"
@@ -96,11 +96,11 @@ def _metrics(told: MetricPipelineOut, now: datetime) -> Iterator[RenderableType]
         yield f"               {stream.name}: {stream.state}, last batch {at}{behind}"
 
 
-def _leader(told: LoopOut) -> str:
-    if told.leader:
-        return f"this server, epoch {told.epoch}"
-    if told.epoch:
-        return f"this server, epoch {told.epoch}: it waits for the previous leader to expire"
+def _leader(status: LoopOut) -> str:
+    if status.leader:
+        return f"this server, epoch {status.epoch}"
+    if status.epoch:
+        return f"this server, epoch {status.epoch}: it waits for the previous leader to expire"
     return "another server, or none"
 
 

@@ -72,7 +72,7 @@ def _machine(one: api.MachineOut, sources: _Sources) -> list[Text | str]:
         _plain(one.own_disk_gb, " GB"),
         _money(one.price_per_hour),
         _money(one.price_per_month),
-        sources.of(*(told for _, told in one if isinstance(told, _Read))),
+        sources.of(*(figure for _, figure in one if isinstance(figure, _Read))),
     ]
 
 

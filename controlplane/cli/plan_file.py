@@ -87,8 +87,8 @@ def moved_topics(before: Sequence[str], now: Sequence[str]) -> list[str]:
     """What is different of topics now, in words; empty when each would become what it would have become."""
     gone = [line for line in before if line not in now]
     fresh = [line for line in now if line not in before]
-    told = [f"not any more: {_named(gone)}"] if gone else []
-    return told + ([f"now: {_named(fresh)}"] if fresh else [])
+    changes = [f"not any more: {_named(gone)}"] if gone else []
+    return changes + ([f"now: {_named(fresh)}"] if fresh else [])
 
 
 def _steps(plan: PlanOut) -> list[str]:

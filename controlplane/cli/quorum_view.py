@@ -30,8 +30,8 @@ def _words(quorum: QuorumOut) -> Iterator[Text]:
     if quorum.change:
         yield styled(quorum.change, "yellow")
     if quorum.remembered:
-        told = ", ".join(_remembered(r) for r in quorum.remembered)
-        yield styled(f"left, and still registered in Kafka: {told}", "dim")
+        remembered = ", ".join(_remembered(r) for r in quorum.remembered)
+        yield styled(f"left, and still registered in Kafka: {remembered}", "dim")
 
 
 def _remembered(left: RememberedOut) -> str:

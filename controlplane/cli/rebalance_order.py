@@ -46,7 +46,7 @@ def order_rebalance(
     session.show(answer.sentence)
     if wait:
         uid = session.client.cluster(name).uid
-        wait_for(session, [waiter.Target(name, Rebalanced(uid))], timeout_s=timeout_s, told=True)
+        wait_for(session, [waiter.Target(name, Rebalanced(uid))], timeout_s=timeout_s, is_text=True)
     elif not wanted.cancel:
         session.tell(f"to see how far it is: kedge describe {name}; to end it early: kedge rebalance {name} --cancel")
 

@@ -73,5 +73,5 @@ def _candidates(settings: Settings, places: Sequence[Place]) -> str:
             seen.update(provider.foreign_vms(place) if isinstance(provider, SeesForeignVms) else {})
         except ProviderError:
             continue
-    told = ", ".join(f"{installation} ({counted(vms, 'VM')})" for installation, vms in seen.items())
-    return f"; seen there: {told}" if told else ""
+    candidates = ", ".join(f"{installation} ({counted(vms, 'VM')})" for installation, vms in seen.items())
+    return f"; seen there: {candidates}" if candidates else ""

@@ -154,8 +154,8 @@ def refusals_as_documents(
         yield
     except DocumentRefused as refused:
         if shape in (PlanFormat.JSON, PlanFormat.YAML):
-            told = refused.problems[:MOST_PROBLEMS]
-            problems = [{"kind": str(p.kind), "path": p.path, "message": p.message} for p in told]
+            shown = refused.problems[:MOST_PROBLEMS]
+            problems = [{"kind": str(p.kind), "path": p.path, "message": p.message} for p in shown]
             answer = {"outcome": "refused", "of": where, "problem_count": len(refused.problems), "problems": problems}
             write_document(session, shape, document(kind, answer))
         first, *rest = str(refused).splitlines()

@@ -169,8 +169,8 @@ def _is_converged(detail: ClusterDetailOut) -> bool:
 def _so_far(detail: ClusterDetailOut) -> str:
     """That ticks fail is told as it was recorded: what the last tick said may be one that got a step further."""
     failing = find(detail.conditions, TICK_FAILING)
-    told = f"{TICK_FAILING}: {message_of(failing)}" if failing is not None and failing.status else ""
-    return told or detail.sentence or "nothing was said of it yet"
+    failure = f"{TICK_FAILING}: {message_of(failing)}" if failing is not None and failing.status else ""
+    return failure or detail.sentence or "nothing was said of it yet"
 
 
 def _hopeless(goal: Goal, detail: ClusterDetailOut) -> Failed | None:

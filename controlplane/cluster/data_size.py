@@ -18,10 +18,10 @@ def bytes_per_pool(view: ClusterView, snapshot: KafkaSnapshot | None) -> Mapping
         return None
     held: Counter[str] = Counter()
     for broker in view.brokers():
-        told = snapshot.log_dirs.get(broker.service_id)
-        if told is None:
+        log_dirs = snapshot.log_dirs.get(broker.service_id)
+        if log_dirs is None:
             return None
-        held[broker.planned.pool] += told.used_bytes
+        held[broker.planned.pool] += log_dirs.used_bytes
     return held
 
 

@@ -49,9 +49,9 @@ def expected_externals(view: ClusterView) -> list[int]:
 def external_addresses(view: ClusterView) -> tuple[str, ...]:
     """`host:port` of others' brokers that should answer: by the spec at first, then as Kafka told them."""
     spec = declared_external(view)
-    told = tuple(b.address for b in external_brokers(view).values() if b.stopped_at is None)
+    running = tuple(b.address for b in external_brokers(view).values() if b.stopped_at is None)
     if spec is None or view.external is not None:
-        return told
+        return running
     return tuple(f"{b.host}:{b.port}" for b in spec.brokers)
 
 
@@ -92,8 +92,8 @@ def other_voters(external: External, kafka: KafkaSnapshot) -> str:
     differ = sorted(voters ^ {c.id for c in external.controllers})
     if not differ:
         return ""
-    told = ", ".join(map(str, sorted(voters)))
-    return f"the quorum's voters are {told}, and the spec says otherwise of {', '.join(map(str, differ))}"
+    ids = ", ".join(map(str, sorted(voters)))
+    return f"the quorum's voters are {ids}, and the spec says otherwise of {', '.join(map(str, differ))}"
 
 
 def named(brokers: Iterable[int]) -> str:

@@ -82,8 +82,8 @@ def _said_meanwhile(view: ClusterView, recorded: envelope.Recorded) -> ClusterVi
         return view
     if not isinstance(event, facts.ConditionChanged):
         return view
-    told = ConditionView(event.status, event.reason, event.message, recorded.recorded_at)
-    return replace(view, conditions=frozen({**view.conditions, event.type: told}))
+    condition = ConditionView(event.status, event.reason, event.message, recorded.recorded_at)
+    return replace(view, conditions=frozen({**view.conditions, event.type: condition}))
 
 
 def _declared(view: ClusterView, e: facts.ClusterDeclared, at: datetime) -> ClusterView:

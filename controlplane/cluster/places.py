@@ -43,9 +43,9 @@ def places_of(view: ClusterView) -> tuple[Place, ...]:
 
 def planned_place(view: ClusterView, planned: facts.PlannedInstance) -> Place | None:
     """Where a VM is made: unless its plan says otherwise, where its pool is to be. None for a pool nobody names."""
-    told = planned.place
-    if told is not None:
-        return Place(told.cloud, told.region, told.account, told.network)
+    place = planned.place
+    if place is not None:
+        return Place(place.cloud, place.region, place.account, place.network)
     spec = view.working_spec()
     pools = spec.spec.pools if spec else ()
     return next((place_named(pool.place) for pool in pools if pool.name == planned.pool), None)

@@ -65,17 +65,17 @@ def has_stop_order(view: ClusterView, instance: InstanceView) -> bool:
 
 
 def _of_broker(view: ClusterView, instance: InstanceView) -> QuorumStatus:
-    told, mine = knows(view, instance), list_for(view, instance)
-    stopped = told is Knows.STOPPED
+    sent, mine = knows(view, instance), list_for(view, instance)
+    stopped = sent is Knows.STOPPED
     if not view.in_zookeeper_mode:
         return QuorumStatus(voters=mine, metadata_level=_level(view))
     migration = view.quorum.migration
     coming = migration.voters if migration else ()
-    founding = migration.founding if migration and told is Knows.QUORUM else None
-    has_ensemble = stopped or told.has_ensemble
+    founding = migration.founding if migration and sent is Knows.QUORUM else None
+    has_ensemble = stopped or sent.has_ensemble
     return QuorumStatus(
         ensemble=mine if has_ensemble else (),
-        voters=coming if stopped or told.has_quorum else (),
+        voters=coming if stopped or sent.has_quorum else (),
         metadata_level=founding.metadata_level if founding else "",
         protocol=(instance.start.protocol or view.quorum.protocol) if has_ensemble else "",
         stays_stopped=stopped,
@@ -90,14 +90,14 @@ def _beside(view: ClusterView, instance: InstanceView) -> QuorumStatus:
     migration = view.quorum.migration
     if migration is None or migration.founding is None:
         return QuorumStatus(voters=view.quorum.left_voters, stays_stopped=True)
-    told = migration.last_sent("controller", instance.service_id)
+    sent = migration.last_sent("controller", instance.service_id)
     servers = tuple(view.quorum.voters[i] for i in sorted(view.quorum.voters))
     return QuorumStatus(
-        ensemble=() if told is Knows.QUORUM else servers,
+        ensemble=() if sent is Knows.QUORUM else servers,
         voters=migration.voters,
         founder=_formats(view, instance) and _directory(instance) in {v.directory_id for v in migration.voters},
         metadata_level=migration.founding.metadata_level,
-        stays_stopped=told is Knows.STOPPED,
+        stays_stopped=sent is Knows.STOPPED,
     )
 
 

@@ -98,8 +98,8 @@ def refuse_deletion(view: ClusterView) -> SourceRefusal | None:
     """A file that still declares the cluster would declare it anew: first the file goes, then a person deletes."""
     if view.declaration.source is None or not view.declaration.source.is_git:
         return None
-    told = view.conditions.get(SYNCED)
-    if told is not None and told.reason == NOT_DECLARED:
+    synced = view.conditions.get(SYNCED)
+    if synced is not None and synced.reason == NOT_DECLARED:
         return None
     message = f"{view.name} is still declared by {view.declaration.source.address}"
     then = f"Remove the file and wait for the next poll, or: kedge take-over {view.name} --to {API}"

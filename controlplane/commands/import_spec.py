@@ -154,13 +154,13 @@ def _release(seen: KafkaSnapshot) -> tuple[KafkaRelease, tuple[str, ...]]:
         )
     fitting = [r for r in SUPPORTED.values() if metadata.finalised <= r.level <= metadata.max_supported]
     release = max(fitting, key=_level, default=next(r for r in (oldest, newest) if r.level >= metadata.finalised))
-    told = (
+    comment = (
         f"which patch release its brokers run; they support {METADATA} up to {metadata.max_supported}. "
         f"`version` is what Kedge's own brokers would run"
     )
     if release.level > metadata.max_supported:
-        told += f", and is newer than theirs (level {release.level})"
-    return release, (told,)
+        comment += f", and is newer than theirs (level {release.level})"
+    return release, (comment,)
 
 
 def _level(release: KafkaRelease) -> int:
@@ -196,12 +196,12 @@ def _heading(seen: KafkaSnapshot) -> Iterator[str]:
     yield f"Cluster {seen.cluster_id}, read {seen.at:%Y-%m-%d %H:%M} UTC from its own brokers."
     topics = {p.name.topic for p in seen.partitions}
     factors = Counter(len(p.target) for p in seen.partitions)
-    told = ", ".join(f"{count} with {rf} replicas" for rf, count in sorted(factors.items()))
-    yield f"{len(topics)} topics, {len(seen.partitions)} partitions ({told or 'none'})."
+    factors_text = ", ".join(f"{count} with {rf} replicas" for rf, count in sorted(factors.items()))
+    yield f"{len(topics)} topics, {len(seen.partitions)} partitions ({factors_text or 'none'})."
     isrs = Counter(p.configured_min_isr for p in seen.partitions)
     if isrs:
-        told = ", ".join(f"{isr} on {count} partitions" for isr, count in sorted(isrs.items()))
-        yield f"min.insync.replicas: {told}."
+        factors_text = ", ".join(f"{isr} on {count} partitions" for isr, count in sorted(isrs.items()))
+        yield f"min.insync.replicas: {factors_text}."
     for broker, disk in sorted(seen.log_dirs.items()):
         yield f"broker {broker} holds {human_bytes(disk.used_bytes)} of {human_bytes(disk.total_bytes)}."
     levels = ", ".join(f"{name} {f.finalised}" for name, f in sorted(seen.features.items()) if f.finalised)

@@ -127,8 +127,10 @@ def _member(
         t for t in UNHEALTHY if t in other.conditions and speaks_against(other.conditions[t], reached, soak)
     )
     if unhealthy:
-        told = other.conditions[unhealthy[0]]
-        return FleetMember(name, rank, soak=soak, state=f"has it and is not well: {unhealthy[0]}, {told.reason}"), True
+        condition = other.conditions[unhealthy[0]]
+        return FleetMember(
+            name, rank, soak=soak, state=f"has it and is not well: {unhealthy[0]}, {condition.reason}"
+        ), True
     lost = [i.key for i in other.alive() if i.lost_at is not None and i.lost_at <= reached + soak]
     if lost:
         return FleetMember(name, rank, soak=soak, state=f"has it and replaces {lost[0]}"), False

@@ -241,10 +241,10 @@ def log_ends(
 
 def _partitions(reader: LogEnds, topic: str, timeout_s: float) -> list[int]:
     """Numbers of a topic's partitions. One whose metadata is an error has none to go through, which is not "empty"."""
-    told = reader.list_topics(topic, timeout=timeout_s).topics[topic]
-    if told.error is not None:
-        raise KafkaException(told.error)
-    return sorted(told.partitions)
+    metadata = reader.list_topics(topic, timeout=timeout_s).topics[topic]
+    if metadata.error is not None:
+        raise KafkaException(metadata.error)
+    return sorted(metadata.partitions)
 
 
 def _bounds(reader: LogEnds, name: TopicPartition, timeout_s: float) -> tuple[int, int]:

@@ -42,10 +42,10 @@ class KafkaRefused(KafkaFault):
 def fault_of(code: int, words: str | None, *, what: str, where: str) -> KafkaFault:
     """The fault for a non-zero Kafka error code; retriable codes become KafkaUnavailable."""
     kind = for_code(code)
-    told = words or kind.description or kind.__name__
+    message = words or kind.description or kind.__name__
     if kind.retriable or code in _NOT_NOW:
-        return KafkaUnavailable(what=what, where=where, why=f'Kafka said "{told}" ({kind.__name__})')
-    return KafkaRefused(what=what, where=where, words=told, error=kind.__name__)
+        return KafkaUnavailable(what=what, where=where, why=f'Kafka said "{message}" ({kind.__name__})')
+    return KafkaRefused(what=what, where=where, words=message, error=kind.__name__)
 
 
 def require_ok(answer: Any, *, what: str, where: str) -> None:

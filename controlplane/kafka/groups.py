@@ -115,9 +115,9 @@ def _describe(
         if names
     }
     found: dict[str, GroupSeen] = {}
-    told = offsets.ask_each(connection, classic, what, deadline)
+    offsets_by_group = offsets.ask_each(connection, classic, what, deadline)
     told_modern = offsets.ask_each(connection, modern, what, deadline)
-    for node, answer in told.items():
+    for node, answer in offsets_by_group.items():
         for g in answer.groups:
             if g.error_code == 0 and g.group_state != "Dead":
                 members = tuple(group_members.classic_member(m) for m in g.members)
@@ -127,7 +127,7 @@ def _describe(
             if g.error_code == 0:
                 members = tuple(group_members.modern_member(m) for m in g.members)
                 found[g.group_id] = GroupSeen(g.group_id, g.group_state, _CONSUMER, node, members)
-    return found, (set(classic) - set(told)) | (set(modern) - set(told_modern))
+    return found, (set(classic) - set(offsets_by_group)) | (set(modern) - set(told_modern))
 
 
 def _committed(

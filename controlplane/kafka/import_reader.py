@@ -45,8 +45,8 @@ def read_foreign(connection: dialer.Connection, deadline: Deadline, now: Callabl
         raise
     live = sorted(seen.live_brokers())
     settings = {broker: settings_live.read_running(connection, broker, deadline) for broker in live}
-    told = _from_quorum(connection, deadline, live[0])
-    return ForeignCluster(seen, settings, told or addresses_in_settings(settings))
+    addresses = _from_quorum(connection, deadline, live[0])
+    return ForeignCluster(seen, settings, addresses or addresses_in_settings(settings))
 
 
 def _cluster_id(connection: dialer.Connection, deadline: Deadline) -> str:

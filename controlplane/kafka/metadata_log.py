@@ -57,9 +57,9 @@ def require_current(quorum: QuorumSeen, node: int, where: str) -> None:
     """Refuse a broker whose own metadata is old: brokers follow the quorum's log as observers."""
     own = [m for m in quorum.members if m.id == node]
     if not any(keeps_up(m.lag, m.silent_s) for m in own):
-        told = ", ".join(f"{m.lag} records behind, {silence(m.silent_s)}" for m in own) or "not following it"
+        lags = ", ".join(f"{m.lag} records behind, {silence(m.silent_s)}" for m in own) or "not following it"
         raise KafkaUnavailable(
-            what="reading metadata", where=f"{where}, broker {node}", why=f"its metadata is old ({told})"
+            what="reading metadata", where=f"{where}, broker {node}", why=f"its metadata is old ({lags})"
         )
 
 

@@ -54,15 +54,15 @@ class MigratingGateway(ZooKeeperGateway):
             krafts = in_kraft_mode(connection, live, deadline)
             if krafts:
                 return read_from_one_of(connection, krafts, at, deadline, mode="kraft")
-            told = registered(self._registry.look, self._where)
-            if told.kraft_epoch >= 0:
-                log = self._log(told, deadline)
+            registry = registered(self._registry.look, self._where)
+            if registry.kraft_epoch >= 0:
+                log = self._log(registry, deadline)
                 seen = _registered_alone(
-                    read_from_one_of(connection, told.brokers, at, deadline, mode="zookeeper"), told
+                    read_from_one_of(connection, registry.brokers, at, deadline, mode="zookeeper"), registry
                 )
-        if told.kraft_epoch < 0:
+        if registry.kraft_epoch < 0:
             return super().snapshot()
-        require_same(seen, told, self._partitions(), self._where)
+        require_same(seen, registry, self._partitions(), self._where)
         return replace(seen, mode="kraft", controller=-1, quorum=log.quorum)
 
     def reassign(self, targets: Mapping[TopicPartition, tuple[int, ...]]) -> Mapping[TopicPartition, str]:
@@ -95,15 +95,17 @@ class MigratingGateway(ZooKeeperGateway):
             return None  # brokers that are told of both pass it on to the quorum
         return current_controller(connection, self._registry.look, deadline).broker
 
-    def _log(self, told: RegistrySeen, deadline: Deadline) -> MetadataLog:
+    def _log(self, registry: RegistrySeen, deadline: Deadline) -> MetadataLog:
         """The quorum's log, with a majority behind its leader and ZooKeeper written up to its end."""
         log = read_log(self._controllers(), self._where, deadline)
         voters = [m for m in log.quorum.members if m.is_voter]
         if 2 * sum(m.silent_s < SILENT_S for m in voters) <= len(voters):
             self._unavailable(f"controller {log.quorum.leader} leads, and no majority of the quorum follows it")
-        if told.controller != log.quorum.leader:
-            self._unavailable(f"ZooKeeper names controller {told.controller}, and {log.quorum.leader} leads the quorum")
-        behind = log.end - told.written
+        if registry.controller != log.quorum.leader:
+            self._unavailable(
+                f"ZooKeeper names controller {registry.controller}, and {log.quorum.leader} leads the quorum"
+            )
+        behind = log.end - registry.written
         if behind >= CAUGHT_UP_LAG:
             self._unavailable(f"what the quorum writes to ZooKeeper is {behind} records behind its log")
         return log
@@ -128,20 +130,20 @@ class MigratingGateway(ZooKeeperGateway):
         )
 
 
-def _registered_alone(seen: KafkaSnapshot, told: RegistrySeen) -> KafkaSnapshot:
+def _registered_alone(seen: KafkaSnapshot, registry: RegistrySeen) -> KafkaSnapshot:
     """Brokers in ZooKeeper mode go on to list one that left while the quorum leads (3.9.1, a minute and more after it
     had stopped): whoever is not registered in ZooKeeper serves nobody."""
-    brokers = {b: s if b in told.brokers else replace(s, fenced=True) for b, s in seen.brokers.items()}
+    brokers = {b: s if b in registry.brokers else replace(s, fenced=True) for b, s in seen.brokers.items()}
     return replace(seen, brokers=brokers)
 
 
 def require_same(
-    seen: KafkaSnapshot, told: RegistrySeen, written: Mapping[TopicPartition, RegisteredPartition], where: str
+    seen: KafkaSnapshot, registry: RegistrySeen, written: Mapping[TopicPartition, RegisteredPartition], where: str
 ) -> None:
     """Refuses a broker's picture that is not ZooKeeper's. Raises KafkaUnavailable: they differ for a moment after each
     change, and for as long as the quorum does not reach that broker."""
-    if seen.live_brokers() != set(told.brokers):
-        theirs, ours = sorted(told.brokers), sorted(seen.live_brokers())
+    if seen.live_brokers() != set(registry.brokers):
+        theirs, ours = sorted(registry.brokers), sorted(seen.live_brokers())
         _differs(where, f"it knows brokers {ours}, in ZooKeeper there are {theirs}")
     shown = {p.name: RegisteredPartition(p.leader, frozenset(p.isr)) for p in seen.partitions}
     other = sorted(p for p in shown.keys() | written.keys() if shown.get(p) != written.get(p))

@@ -24,8 +24,8 @@ def silent_for(silent_s: float) -> str:
 
 def silence(silent_s: float) -> str:
     """The same in a sentence: `silent for 2.3 s`."""
-    told = silent_for(silent_s)
-    return f"silent for {told}" if silent_s < _NEVER_S else told
+    seconds = silent_for(silent_s)
+    return f"silent for {seconds}" if silent_s < _NEVER_S else seconds
 
 
 _NEVER_S = 10 * 365 * 86400.0

@@ -116,9 +116,9 @@ def table_text(
 
 
 def _row(one: Setting) -> dict[str, str]:
-    told = {"default": "null" if one.default is None else one.default, "deprecated": "yes" if one.deprecated else ""}
+    cells = {"default": "null" if one.default is None else one.default, "deprecated": "yes" if one.deprecated else ""}
     kept = {"name": one.name, "type": one.type, "valid": one.valid, "importance": one.importance}
-    return {**kept, **told, "update_mode": one.update_mode.value}
+    return {**kept, **cells, "update_mode": one.update_mode.value}
 
 
 def _setting(name: str, doc: str, rows: Mapping[str, str]) -> Setting:

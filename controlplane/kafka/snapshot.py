@@ -109,7 +109,7 @@ def _read(
     topics, configs, moves = _read_topics(connection, node, deadline)
     alive = live & {b.id for b in brokers.values() if not b.fenced}
     disks = read_disks(connection, alive, deadline)
-    told = read_applied(connection, alive, configs, deadline)
+    applied = read_applied(connection, alive, configs, deadline)
     return observed.KafkaSnapshot(
         at=at,
         cluster_id=cluster_id,
@@ -118,8 +118,8 @@ def _read(
         quorum=quorum,
         features=_read_features(connection, alive, deadline) if mode == "kraft" else {},
         log_dirs=disks.brokers,
-        throttles=told.throttles.seen,
-        cordoned=told.cordoned,
+        throttles=applied.throttles.seen,
+        cordoned=applied.cordoned,
         mode=mode,
         controller=node if mode == "zookeeper" else -1,
         failed_dirs=disks.failed,

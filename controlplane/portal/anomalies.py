@@ -76,15 +76,15 @@ def anomaly_page(request: Request, name: str, anomaly: str, services: Services, 
     """One of them, with what was measured about it."""
     view = living(services, name)
     found = anomaly_of(services, view, anomaly)
-    told = measured(services, view, found)
+    out = measured(services, view, found)
     return frame.page(
         request,
         "anomaly.html",
         head=cluster.head_of(request, services, rights, view),
         tab="anomalies",
         anomaly=anomaly_out(view.name, found),
-        charts=[charts.series_chart(s, found.found_at) for s in told.series],
-        why=told.why,
+        charts=[charts.series_chart(s, found.found_at) for s in out.series],
+        why=out.why,
         tones=TONES,
         in_words=IN_WORDS,
         words=WORDS,

@@ -105,12 +105,12 @@ def running_rows(view: ClusterView, instance: InstanceView, found: Mapping[str, 
 
 def wanted_by(view: ClusterView, instance: InstanceView, name: str, origin: ValueOrigin) -> str:
     """Whose word a value is: the spec's, Kedge's own, Kafka's, or somebody else's."""
-    told = applied_settings_of(instance) or {}
+    applied = applied_settings_of(instance) or {}
     match origin:
         case ValueOrigin.KAFKA_DEFAULT:
             return "Kafka"
         case ValueOrigin.FILE:
-            return "the spec" if name in told else "Kedge" if name in instance.settings else "its file"
+            return "the spec" if name in applied else "Kedge" if name in instance.settings else "its file"
         case ValueOrigin.CLUSTER_LIVE | ValueOrigin.BROKER_LIVE if name in view.settings.live:
             return "the spec"
         case ValueOrigin.CLUSTER_LIVE if name == MIN_ISR:

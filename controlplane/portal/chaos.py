@@ -128,17 +128,17 @@ def _asking(services: PortalServices, view: ClusterView, command: InjectChaos) -
     asked = chaos_asked(view, command, Lookups(kafka=services.fleet.clusters.last_snapshot(view.uid)))
     foreign = foreign_clouds(view)
     fault = Fault(command.fault)
-    told = [capital(asked.sentence), _ENDS[fault]]
+    sentences = [capital(asked.sentence), _ENDS[fault]]
     if command.force:
-        told.append("Forced: the cluster's health is ignored")
+        sentences.append("Forced: the cluster's health is ignored")
     if foreign:
-        told.append(terminates_on(foreign))
-    told.append("It is recorded first, with who requested it and why; Kedge reacts as to any other fault")
+        sentences.append(terminates_on(foreign))
+    sentences.append("It is recorded first, with who requested it and why; Kedge reacts as to any other fault")
     return Asking(
         title=f"{command.fault} in {view.name}",
         crumbs=crumbs_of(view),
         pin=view.uid,
-        sentences=tuple(told),
+        sentences=tuple(sentences),
         button="Inject the fault",
         typed=view.name if foreign else "",
         is_grave=True,

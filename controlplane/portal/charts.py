@@ -36,13 +36,13 @@ class Chart:
     @property
     def data(self) -> str:
         """As the script takes it."""
-        told = {
+        document = {
             "unit": self.unit,
             "times": [t.timestamp() for t in self.times],
             "lines": [{"name": name, "values": values} for name, values in self.lines.items()],
             "marks": [at.timestamp() for at in self._marked],
         }
-        return json.dumps(told, separators=(",", ":"))
+        return json.dumps(document, separators=(",", ":"))
 
     @property
     def _marked(self) -> list[datetime]:
@@ -94,9 +94,9 @@ def with_gaps(
     times: Sequence[datetime], lines: Mapping[str, Sequence[float | None]], gap: timedelta
 ) -> tuple[tuple[datetime, ...], dict[str, tuple[float | None, ...]]]:
     """Several lines over the same times, each with an empty value in each stretch that is longer than the gap."""
-    told = {name: broken(list(zip(times, values, strict=True)), gap) for name, values in lines.items()}
-    first = next(iter(told.values()), ((), ()))
-    return first[0], {name: values for name, (_, values) in told.items()}
+    pieces = {name: broken(list(zip(times, values, strict=True)), gap) for name, values in lines.items()}
+    first = next(iter(pieces.values()), ((), ()))
+    return first[0], {name: values for name, (_, values) in pieces.items()}
 
 
 def _span(values: Sequence[float | None]) -> str:

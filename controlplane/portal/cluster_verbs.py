@@ -43,8 +43,8 @@ def deletes(request: Request, name: str, services: Services, rights: Caller, for
     command = _delete(view, rights, form)
 
     def done() -> Response:
-        told = carry_out(services, command)
-        return onwards(request, f"/proposals/{told.proposal}" if told.proposal else f"/clusters/{name}")
+        out = carry_out(services, command)
+        return onwards(request, f"/proposals/{out.proposal}" if out.proposal else f"/clusters/{name}")
 
     return confirmation.asked_and_answered(request, _deletion(services, view, command), form, done)
 
@@ -69,7 +69,7 @@ def _deletion(services: PortalServices, view: ClusterView, command: DeleteCluste
     if asked.fact is None:
         return confirmation.Asking(title=title, crumbs=crumbs, pin=pin, sentences=(asked.sentence,))
     dns = bootstrap_name(view)
-    told = (
+    sentences = (
         *(_DESTROYED if destroys(view) else _LET_GO),
         *((f"The names under {dns} that Kedge keeps are taken out of DNS",) if dns else ()),
         "Its name is free when it is gone; its history stays readable until the name is used again",
@@ -78,7 +78,7 @@ def _deletion(services: PortalServices, view: ClusterView, command: DeleteCluste
         title=title,
         crumbs=crumbs,
         pin=pin,
-        sentences=told,
+        sentences=sentences,
         figures=_figures(services, view),
         button="Delete the cluster",
         typed=view.name,

@@ -105,7 +105,7 @@ def _asking(services: PortalServices, view: ClusterView, command: StartGame) -> 
     """By the function the handler asks. Raises CommandRefused."""
     asked = game_started(view, command, Lookups(kafka=services.fleet.clusters.last_snapshot(view.uid)))
     foreign = foreign_clouds(view)
-    told = [
+    sentences = [
         capital(asked.sentence),
         f"One VM at a time: the next fault waits for full health, {command.heal_within_s:g} s at most; "
         f"none begins after {command.within_s:g} s",
@@ -113,12 +113,12 @@ def _asking(services: PortalServices, view: ClusterView, command: StartGame) -> 
         "with that server",
     ]
     if foreign:
-        told.append(terminates_on(foreign))
+        sentences.append(terminates_on(foreign))
     return Asking(
         title=f"A game day of {view.name}",
         crumbs=crumbs_of(view),
         pin=view.uid,
-        sentences=tuple(told),
+        sentences=tuple(sentences),
         button="Start game day",
         typed=view.name if foreign else "",
         is_grave=True,
@@ -127,11 +127,14 @@ def _asking(services: PortalServices, view: ClusterView, command: StartGame) -> 
 
 def _end_asking(view: ClusterView, command: EndGame) -> Asking:
     asked = game_ended(view, command)
-    told = ("No further fault begins", "The one in hand ends by itself, and what comes of it is not measured any more")
+    sentences = (
+        "No further fault begins",
+        "The one in hand ends by itself, and what comes of it is not measured any more",
+    )
     return Asking(
         title=f"End the game day of {view.name}",
         crumbs=crumbs_of(view),
         pin=command.game,
-        sentences=told if asked.fact is not None else (capital(asked.sentence),),
+        sentences=sentences if asked.fact is not None else (capital(asked.sentence),),
         button="End it" if asked.fact is not None else "",
     )

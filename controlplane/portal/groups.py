@@ -64,10 +64,10 @@ def groups_csv(
 ) -> Response:
     """All groups that match as comma-separated values. 503 while Kafka cannot be asked."""
     view = living(services, name)
-    told = looked(services, view)
-    rows = [group_out(view.name, g) for g in chosen_groups(told.groups, text=q, topic=topic, sort=sort, down=down)]
-    why = f"more groups than one look reads: {told.left_out} not read"
-    cut = csv_rows.Cut(why) if told.left_out else None
+    found = looked(services, view)
+    rows = [group_out(view.name, g) for g in chosen_groups(found.groups, text=q, topic=topic, sort=sort, down=down)]
+    why = f"more groups than one look reads: {found.left_out} not read"
+    cut = csv_rows.Cut(why) if found.left_out else None
     return csv_rows.csv_answer(f"{view.name}-groups{'-cut' if cut else ''}.csv", list(GroupOut.model_fields), rows, cut)
 
 

@@ -42,11 +42,11 @@ def history(
     view = living(services, name)
     without_others = services.cluster.without_others()
     events = [redacted_event(event, without_others) for event in services.store.read_stream(cluster_stream(view.uid))]
-    told = changes_of(events)
+    changes = changes_of(events)
     rolls = rolls_of(events)
     kinds = {"people": ("person", "git"), "kedge": ("kedge",)}.get(whose, ("person", "git", "kedge"))
     generations = generations_out(services, view, events, limit=MOST_GENERATIONS)
-    found = [c for c in told if c.kind in kinds and q.strip().lower() in f"{c.type} {c.who} {c.sentence}".lower()]
+    found = [c for c in changes if c.kind in kinds and q.strip().lower() in f"{c.type} {c.who} {c.sentence}".lower()]
     shown = [c for c in found if not before or c.version < before]
     return page(
         request,
@@ -56,8 +56,8 @@ def history(
         changes=shown[:ON_A_PAGE],
         older=shown[ON_A_PAGE - 1].version if len(shown) > ON_A_PAGE else 0,
         found=len(found),
-        total=len(told),
-        declarations=[c for c in told if c.generation],
+        total=len(changes),
+        declarations=[c for c in changes if c.generation],
         rolls=[(asked, state_of(asked), replaced_in(asked.roll)) for asked in rolls[: -MOST_ROLLS - 1 : -1]],
         all_rolls=len(rolls),
         costs=generations if any(g.bill for g in generations.generations) else None,

@@ -91,12 +91,12 @@ def _done(
     if not found.judged.ok or found.digest != form.digest:
         return _page(request, services, asked.rights, found, has_moved=found.judged.ok, status=422)
     order = RollbackIn(to=form.to, reason=form.reason, plan_digest=form.digest)
-    told = roll_back(services, found, order, asked)
-    if told.request is not None:
-        return _page(request, services, asked.rights, found, opened=told)
+    out = roll_back(services, found, order, asked)
+    if out.request is not None:
+        return _page(request, services, asked.rights, found, opened=out)
     home = f"/clusters/{found.view.name}"
     then = f"{home}/topics/{quote(found.topic, safe='')}/declarations" if found.topic else f"{home}/history"
-    return onwards(request, f"/proposals/{told.proposal}" if told.proposal else then)
+    return onwards(request, f"/proposals/{out.proposal}" if out.proposal else then)
 
 
 def _page(

@@ -17,5 +17,5 @@ def sources(request: Request, services: Services) -> Response:
     """All the caller may see, by name."""
     service = services.fleet.sources
     found = service.statuses(leads=services.operations.leadership.may_act) if service is not None else []
-    told = [source_out(s, services.fleet.forges.get(s.binding.name)) for s in found]
-    return page(request, "sources.html", sources=told, tones=TONES)
+    shown = [source_out(s, services.fleet.forges.get(s.binding.name)) for s in found]
+    return page(request, "sources.html", sources=shown, tones=TONES)

@@ -98,7 +98,7 @@ def _to_api(view: ClusterView, address: str, sentence: str) -> tuple[str, ...]:
 
 def _to_git(view: ClusterView, binding: GitBinding, sentence: str) -> tuple[str, ...]:
     folder = f", folder {binding.path}" if binding.path else ""
-    told = [
+    sentences = [
         f"{capital(sentence)}: {binding.repository}, branch {binding.branch}{folder}. These pages, `kedge apply` and "
         "the API change it no more",
         f"Nothing rolls for the hand-over itself: generation {view.generation} stays in force until a file there "
@@ -109,13 +109,13 @@ def _to_git(view: ClusterView, binding: GitBinding, sentence: str) -> tuple[str,
     ]
     owner = view.document.metadata.owner if view.document else ""
     if binding.team and binding.team != owner:
-        told.append(
+        sentences.append(
             f"Its team is {owner or 'nobody'} and the binding is of {binding.team}: a file that does not say so is "
             "refused, and one that does changes the team"
         )
     if "change" not in binding.verbs:
-        told.append("Commits of this binding may not change clusters: until that is set otherwise, nobody could")
-    return (*told, f"Back again: this page, or `kedge take-over {view.name} --to {API}`")
+        sentences.append("Commits of this binding may not change clusters: until that is set otherwise, nobody could")
+    return (*sentences, f"Back again: this page, or `kedge take-over {view.name} --to {API}`")
 
 
 def _binding(services: PortalServices, source: str) -> GitBinding:

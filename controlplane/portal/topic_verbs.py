@@ -66,8 +66,8 @@ def deletes(request: Request, name: str, topic: str, services: Services, rights:
     )
 
     def done() -> Response:
-        told = carry_out(services, command)
-        return onwards(request, f"/proposals/{told.proposal}" if told.proposal else _then(services, name, topic))
+        out = carry_out(services, command)
+        return onwards(request, f"/proposals/{out.proposal}" if out.proposal else _then(services, name, topic))
 
     return confirmation.asked_and_answered(request, asking, form, done)
 

@@ -49,13 +49,13 @@ class Troubles:
 
     def note(self, task: str, error: Exception) -> None:
         """A turn failed. Logged with its traceback when it is another error than the last one, else as a line."""
-        told, now = f"{type(error).__name__}: {error}", self._clock()
+        sentence, now = f"{type(error).__name__}: {error}", self._clock()
         with self._lock:
             before = self._troubles.get(task)
             since = before.since if before is not None and before.since is not None else now
-            self._troubles[task] = Trouble(task, before.count + 1 if before else 1, told, now, since)
-        if before is None or before.since is None or before.error != told:
-            _log.error("%s failed and goes on: %s", task, told, exc_info=error)
+            self._troubles[task] = Trouble(task, before.count + 1 if before else 1, sentence, now, since)
+        if before is None or before.since is None or before.error != sentence:
+            _log.error("%s failed and goes on: %s", task, sentence, exc_info=error)
 
     def went_well(self, task: str) -> None:
         """A turn was done."""

@@ -78,10 +78,10 @@ def read_bundle(path: Path) -> ReadBundle:
     body = path.read_bytes()
     try:
         with tarfile.open(fileobj=io.BytesIO(body)) as tar:
-            told = _identity_files(tar)
+            identity = _identity_files(tar)
     except (tarfile.TarError, KeyError, EOFError, OSError, UnicodeDecodeError) as error:
         raise BundleRefused(f"it is not an archive of an agent: {error}") from None
-    found, built_for = _VERSION.search(told.get(_INIT, "")), told.get(MARK, "").strip()
+    found, built_for = _VERSION.search(identity.get(_INIT, "")), identity.get(MARK, "").strip()
     if found is None or found.group(1) != named["version"]:
         held = found.group(1) if found is not None else "of no version"
         raise BundleRefused(f"its name says agent {named['version']}, it holds agent {held}")
@@ -92,13 +92,13 @@ def read_bundle(path: Path) -> ReadBundle:
 
 def _identity_files(tar: tarfile.TarFile) -> dict[str, str]:
     """The files that say which agent it is. They are among the first."""
-    told: dict[str, str] = {}
+    files: dict[str, str] = {}
     for member in tar:
         if member.name in (_INIT, MARK) and (source := tar.extractfile(member)) is not None:
-            told[member.name] = source.read().decode()
-        if len(told) == 2:
+            files[member.name] = source.read().decode()
+        if len(files) == 2:
             break
-    return told
+    return files
 
 
 def processor_named(name: str) -> str:

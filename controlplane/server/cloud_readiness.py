@@ -79,8 +79,8 @@ class Examiner:
             found = tuple(self._look(cloud))
         except Exception as error:  # noqa: BLE001 - whoever asked is told, and asks again
             _log.exception("%s could not be examined", cloud)
-            told = f"the look failed: {type(error).__name__}: {error}"
-            found = (Finding(cloud, None, told, "the server's log has more"),)
+            sentence = f"the look failed: {type(error).__name__}: {error}"
+            found = (Finding(cloud, None, sentence, "the server's log has more"),)
         with self._lock:
             self._kept[cloud] = Examination(cloud, False, began_at, self._clock(), found)
 
@@ -120,8 +120,8 @@ def _look(
 ) -> Iterator[Finding]:
     file = settings_file_of(settings, cloud)
     if file is not None and _is_newer(file, started_at):
-        told = f"{file} was written after this server started, which may go by what was there before"
-        yield Finding("settings of this server", None, told, "start the server anew for it to read them")
+        sentence = f"{file} was written after this server started, which may go by what was there before"
+        yield Finding("settings of this server", None, sentence, "start the server anew for it to read them")
     yield from examine(cloud, file, lambda: clouds(cloud), mirrored=mirrored(settings), reach=reach)
 
 

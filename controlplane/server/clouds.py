@@ -103,10 +103,10 @@ def packet_filter_in(
 
 def places_in(clouds: Callable[[str], CloudProvider], settings: Settings) -> PlacesOffered:
     """Every region this installation has an account in, real clouds first: `local` is for trying things."""
-    told = [n for n in names() if (file := settings_file_of(settings, n)) is None or file.exists()]
+    named = [n for n in names() if (file := settings_file_of(settings, n)) is None or file.exists()]
     places: list[PlaceOffer] = []
     problems: list[str] = []
-    for cloud in sorted(told, key=lambda name: (name == "local", name)):
+    for cloud in sorted(named, key=lambda name: (name == "local", name)):
         try:
             provider = clouds(cloud)
             regions = provider.regions() if isinstance(provider, ListsRegions) else ()

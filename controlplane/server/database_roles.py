@@ -265,16 +265,16 @@ def examined(engine: Engine, part: ProcessRights = SERVER) -> tuple[Finding, ...
     if stands is None:
         return ()
     if stands.too_much:
-        told = f"role {stands.role} could change or delete events and audit entries: {', '.join(stands.too_much)}"
+        sentence = f"role {stands.role} could change or delete events and audit entries: {', '.join(stands.too_much)}"
         if part.is_apart:
-            told = _more_than_it_should(stands, part)
-        return (Finding("database", False, told, _WHAT_NEXT),)
-    told = f"role {stands.role} may add events and audit entries, and change none"
+            sentence = _more_than_it_should(stands, part)
+        return (Finding("database", False, sentence, _WHAT_NEXT),)
+    sentence = f"role {stands.role} may add events and audit entries, and change none"
     if part.by_row:
-        told = f"role {stands.role} may add what people ask for, and sees no lease and none of Terraform's states"
+        sentence = f"role {stands.role} may add what people ask for, and sees no lease and none of Terraform's states"
     elif part.nothing_else:
-        told = f"role {stands.role} may read the audit, and nothing else"
-    return (Finding("database", True, told),)
+        sentence = f"role {stands.role} may read the audit, and nothing else"
+    return (Finding("database", True, sentence),)
 
 
 def _in(schema: str, table: str) -> str:

@@ -91,8 +91,8 @@ class Lines(logging.Formatter):
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
         line = super().formatMessage(record)
-        told = " ".join(f"{name}={value}" for name in FIELDS if (value := getattr(record, name, None)) is not None)
-        return f"{line} [{told}]" if told else line
+        fields = " ".join(f"{name}={value}" for name in FIELDS if (value := getattr(record, name, None)) is not None)
+        return f"{line} [{fields}]" if fields else line
 
 
 def _tell_thread(ended: threading.ExceptHookArgs) -> None:

@@ -168,9 +168,9 @@ class Settings(BaseSettings):
 class _ReadSource(PydanticBaseSettingsSource):
     """Values that were read already."""
 
-    def __init__(self, settings_cls: type[BaseSettings], told: dict[str, Any]) -> None:
+    def __init__(self, settings_cls: type[BaseSettings], values: dict[str, Any]) -> None:
         super().__init__(settings_cls)
-        self._all = told
+        self._all = values
 
     def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
         """One of them."""

@@ -25,5 +25,5 @@ def planner_state(settings: Settings, planning: PlanningService) -> str:
 
 def progress_of(progress: Mapping[str, str], view: ClusterView) -> str:
     """What Terraform last said of the cluster's open intents. `progress` by the id of the job."""
-    told = (progress.get(job_id(intent), "") for intent in view.intents.values())
-    return next((text for text in told if text), "")
+    texts = (progress.get(job_id(intent), "") for intent in view.intents.values())
+    return next((text for text in texts if text), "")

@@ -77,9 +77,9 @@ def to_data(document: KafkaClusterDocument) -> Data:
 
 def shortest_data(document: KafkaClusterDocument) -> Data:
     """The same for a file: defaults, and what the preset stands for, are left out, as an absent field means them."""
-    told = document.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-    told["spec"] = as_said(told["spec"], to_data(document)["spec"])
-    return {"apiVersion": document.api_version, "kind": document.kind, **told}
+    data = document.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    data["spec"] = as_said(data["spec"], to_data(document)["spec"])
+    return {"apiVersion": document.api_version, "kind": document.kind, **data}
 
 
 def from_data(data: Mapping[str, Any], *, conversions: Conversions = CONVERSIONS) -> KafkaClusterDocument:

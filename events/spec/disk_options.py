@@ -86,16 +86,16 @@ def first_type(cloud: str) -> str:
 def option_problems(pool: Pool, path: Path, where: Positions) -> Iterator[Problem]:
     """What refuses the type, the figures or the key of a pool's disks."""
     disk, cloud = pool.disk, pool.place.cloud
-    told = [key for key, value in _as_document(disk).items() if value is not None]
-    if not told:
+    named = [key for key, value in _as_document(disk).items() if value is not None]
+    if not named:
         return
-    first = (*path, "disk", told[0])
+    first = (*path, "disk", named[0])
     if disk.kind == "ephemeral":
-        message = f"pool `{pool.name}` has `{told[0]}` for disks of kind `ephemeral`, which come with their machine"
+        message = f"pool `{pool.name}` has `{named[0]}` for disks of kind `ephemeral`, which come with their machine"
         yield where.problem(p.DISK_OPTIONS, first, message, "Leave it away, or write `kind: persistent`.")
     elif cloud not in OFFERED:
-        message = f"pool `{pool.name}` has `{told[0]}`, and the volumes of {cloud} are all of one kind"
-        yield where.problem(p.DISK_OPTIONS, first, message, f"Leave {_listed(told)} away.")
+        message = f"pool `{pool.name}` has `{named[0]}`, and the volumes of {cloud} are all of one kind"
+        yield where.problem(p.DISK_OPTIONS, first, message, f"Leave {_listed(named)} away.")
     else:
         yield from _of_type(pool, path, where)
         yield from _of_key(pool, path, where)

@@ -184,16 +184,16 @@ def _judged_by(version: str) -> str:
 def _replication(kafka: KafkaSection, pools: tuple[Pool, ...], where: Positions) -> Iterator[Problem]:
     """Replication factors and min ISRs as they will be in effect, those of Kedge's defaults included."""
     effective = {**shape_defaults(kafka, pools), **kafka.config}
-    told: set[str] = set()
+    reported: set[str] = set()
     for rf_key, isr_key in REPLICATION_KEYS.items():
         factor, min_isr = as_integer(effective[rf_key]), as_integer(effective[isr_key])
         if factor is None:
             continue  # reported as unreadable
         yield from _factor(rf_key, factor, kafka, pools, where)
         said = rf_key in kafka.config or isr_key in kafka.config
-        if said and min_isr is not None and factor >= 1 and isr_key not in told:
+        if said and min_isr is not None and factor >= 1 and isr_key not in reported:
             found = list(_min_isr((rf_key, factor), (isr_key, min_isr), kafka, where))
-            told.update([isr_key] if found else [])
+            reported.update([isr_key] if found else [])
             yield from found
 
 

@@ -71,9 +71,9 @@ def why_not_yaml(text: str, line: int) -> Recognised | None:
     """What led a parser astray that gave up at that line; None where its own words are the best there are."""
     lines = text.removeprefix("\ufeff").splitlines()
     for number in range(min(line, len(lines)), max(0, line - LINES_LOOKED_BACK), -1):
-        told = _odd_in(lines[number - 1], number)
-        if told is not None:
-            return told
+        odd = _odd_in(lines[number - 1], number)
+        if odd is not None:
+            return odd
     return None
 
 

@@ -58,8 +58,8 @@ class Cooling:
     def sentence(self) -> str:
         if not self.orders:
             return self.why_not
-        told = ", ".join(f.sentence for f in self.forecasts)
-        return f"others lead {len(self.orders)} partitions of broker {self.broker}: {told}"
+        forecasts = ", ".join(f.sentence for f in self.forecasts)
+        return f"others lead {len(self.orders)} partitions of broker {self.broker}: {forecasts}"
 
 
 def cooling(

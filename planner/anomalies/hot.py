@@ -68,8 +68,8 @@ class Heat:
         if self.figure != CPU and self.limit:
             share = f", {self.value / self.limit:.0%} of its network's {human_bytes(self.limit)}/s"
         past = f", its own past {_figure_text(self.figure, self.past)}" if self.past is not None else ""
-        told = _figure_text(self.figure, self.value)
-        return f"{WORDS[self.figure]} {told}{share} (peers {_figure_text(self.figure, self.peers)}{past})"
+        figure = _figure_text(self.figure, self.value)
+        return f"{WORDS[self.figure]} {figure}{share} (peers {_figure_text(self.figure, self.peers)}{past})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +85,8 @@ class HotBroker:
 
     @property
     def sentence(self) -> str:
-        told = "; ".join(heat.sentence for heat in self.heats)
-        return f"broker {self.broker} was hot in {self.minutes} of the last {self.of_minutes} min: {told}"
+        sentences = "; ".join(heat.sentence for heat in self.heats)
+        return f"broker {self.broker} was hot in {self.minutes} of the last {self.of_minutes} min: {sentences}"
 
 
 Limits = Mapping[int, int]

@@ -87,8 +87,8 @@ class SlowBroker:
 
     @property
     def sentence(self) -> str:
-        told = "; ".join(e.sentence for e in self.excesses)
-        return f"broker {self.broker} was slow in {self.windows} of the last {self.of} windows, in ms: {told}"
+        sentences = "; ".join(e.sentence for e in self.excesses)
+        return f"broker {self.broker} was slow in {self.windows} of the last {self.of} windows, in ms: {sentences}"
 
 
 def suspects(recent: Sequence[BrokerWindow], now: datetime, rule: SlowRule | None = None) -> frozenset[int]:

@@ -42,8 +42,8 @@ def judged(seen: GroupsSeen, before: GroupsStatus | None) -> GroupsStatus:
     known = {g.name: g for g in before.groups} if before else {}
     groups = {g.name: _group(g, seen, known.get(g.name)) for g in seen.groups}
     kept = {n: g for n, g in known.items() if n not in groups and g.coordinator in seen.silent}
-    told = tuple(group for _, group in sorted({**kept, **groups}.items()))
-    return GroupsStatus(seen.at, told, seen.silent, seen.left_out)
+    every = tuple(group for _, group in sorted({**kept, **groups}.items()))
+    return GroupsStatus(seen.at, every, seen.silent, seen.left_out)
 
 
 def _group(group: GroupSeen, seen: GroupsSeen, before: GroupStatus | None) -> GroupStatus:

@@ -183,9 +183,9 @@ def _coming_to_dirs(snapshot: KafkaSnapshot) -> dict[tuple[int, str], int]:
     coming: dict[tuple[int, str], int] = {}
     for partition in snapshot.partitions:
         for broker in partition.adding:
-            told = snapshot.log_dirs.get(broker)
-            known = told.dir_of(partition.name) if told else None
-            for seen in (known,) if known else told.dirs if told else ():
+            log_dirs = snapshot.log_dirs.get(broker)
+            known = log_dirs.dir_of(partition.name) if log_dirs else None
+            for seen in (known,) if known else log_dirs.dirs if log_dirs else ():
                 coming[broker, seen.path] = coming.get((broker, seen.path), 0) + partition.size_bytes
     return coming
 

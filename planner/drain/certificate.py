@@ -66,8 +66,8 @@ def _plain(number: float) -> float:
 
 
 def _measure_document(measure: Measure) -> dict[str, float | None]:
-    told = {"value": measure.value, "bound": measure.bound, "ratio": measure.ratio}
-    return {k: round(v, 6) if math.isfinite(v) else None for k, v in told.items()}
+    figures = {"value": measure.value, "bound": measure.bound, "ratio": measure.ratio}
+    return {k: round(v, 6) if math.isfinite(v) else None for k, v in figures.items()}
 
 
 def _measure(document: Mapping[str, Any]) -> Measure:

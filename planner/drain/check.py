@@ -171,7 +171,7 @@ def _disks(plan: DrainPlan, snapshot: KafkaSnapshot, request: DrainRequest) -> I
 def _log_dirs(plan: DrainPlan, snapshot: KafkaSnapshot, request: DrainRequest) -> Iterator[DrainViolation]:
     """As `_disks`, directory by directory. What others are copying to a broker may go to any of its directories."""
     size = {p.name: p.size_bytes for p in snapshot.partitions}
-    dirs = {(b, d.path): d for b, told in snapshot.log_dirs.items() for d in told.dirs}
+    dirs = {(b, d.path): d for b, seen in snapshot.log_dirs.items() for d in seen.dirs}
     planned: Counter[tuple[int, str]] = Counter()
     for move in plan.moves:
         if move.log_dirs and len(move.log_dirs) != len(move.added):
@@ -199,8 +199,8 @@ def _arriving_in_dirs(snapshot: KafkaSnapshot) -> Counter[tuple[int, str]]:
     arriving: Counter[tuple[int, str]] = Counter()
     for seen in snapshot.partitions:
         for broker in seen.adding:
-            told = snapshot.log_dirs[broker].dirs if broker in snapshot.log_dirs else ()
-            holding = [d.path for d in told if seen.name in d.replicas] or [d.path for d in told]
+            log_dirs = snapshot.log_dirs[broker].dirs if broker in snapshot.log_dirs else ()
+            holding = [d.path for d in log_dirs if seen.name in d.replicas] or [d.path for d in log_dirs]
             for path in holding:
                 arriving[broker, path] += seen.size_bytes
     return arriving
@@ -271,9 +271,9 @@ def _certificate(plan: DrainPlan, snapshot: KafkaSnapshot, request: DrainRequest
         "replicas": (said.replicas, sum(len(m.added) for m in plan.moves)),
         "bandwidth_source": (said.bandwidth_source, request.bandwidth.source),
     }
-    for name, (told, fact) in facts.items():
-        if told != fact:
-            yield DrainViolation("certificate", name, f"says {told}, it is {fact}")
+    for name, (claimed, fact) in facts.items():
+        if claimed != fact:
+            yield DrainViolation("certificate", name, f"says {claimed}, it is {fact}")
     least_s = max(_least_seconds(plan), default=0.0)
     if said.measures.makespan_s.value < least_s * (1 - 1e-6) - 1e-3:
         yield DrainViolation(

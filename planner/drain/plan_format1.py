@@ -37,19 +37,19 @@ def _ports(rates: Mapping[str, Any]) -> dict[str, list[int]]:
     return {broker: [_SLOTS, int(rate * _REACHED), int(rate), 0] for broker, rate in rates.items()}
 
 
-def _certificate(told: Mapping[str, Any]) -> Certificate:
+def _certificate(document: Mapping[str, Any]) -> Certificate:
     unmeasured = Measure(0, 0)
     return Certificate(
         measures=Measures(
-            bytes=Measure(told["bytes"], told["bytes_bound"]),
-            makespan_s=Measure(told["eta_s"], told["eta_bound_s"]),
-            disk=Measure(told["disk_max_fraction"], told["disk_max_fraction"]),
+            bytes=Measure(document["bytes"], document["bytes_bound"]),
+            makespan_s=Measure(document["eta_s"], document["eta_bound_s"]),
+            disk=Measure(document["disk_max_fraction"], document["disk_max_fraction"]),
             leaders=unmeasured,
             leader_changes=unmeasured,
             release_s=unmeasured,
         ),
-        replicas=int(told["replicas"]),
+        replicas=int(document["replicas"]),
         source_transfers=0,
-        bandwidth_source=told["bandwidth_source"],
-        assumptions=(*told["assumptions"], "planned by an earlier release: leaders and release not measured"),
+        bandwidth_source=document["bandwidth_source"],
+        assumptions=(*document["assumptions"], "planned by an earlier release: leaders and release not measured"),
     )

@@ -175,7 +175,7 @@ def _capacity(figures: Sequence[Any]) -> Capacity:
 def _dirs_by_replica(cluster: KafkaSnapshot) -> Mapping[TopicPartition, list[int]]:
     """Which directories hold a partition, numbered as in the document."""
     found: dict[TopicPartition, list[int]] = defaultdict(list)
-    for number, seen in enumerate(d for told in cluster.log_dirs.values() for d in told.dirs):
+    for number, seen in enumerate(d for broker in cluster.log_dirs.values() for d in broker.dirs):
         for name in seen.replicas:
             found[name].append(number)
     return found
@@ -197,15 +197,15 @@ def _log_dirs_from(
     for name, numbers in zip(names, dirs, strict=True):
         for number in numbers:
             held[number].add(name)
-    told: dict[int, LogDirsSeen] = {}
+    found: dict[int, LogDirsSeen] = {}
     count = 0
     for broker, figures, paths in entries:
         numbered = list(enumerate(paths, start=count))
         count += len(paths)
         dirs_seen = tuple(_log_dir(entry, frozenset(held[number])) for number, entry in numbered)
         replicas, used, total, usable = figures
-        told[broker] = LogDirsSeen(replicas, used, total, usable, dirs_seen)
-    return told
+        found[broker] = LogDirsSeen(replicas, used, total, usable, dirs_seen)
+    return found
 
 
 def _log_dir(entry: Sequence[Any], replicas: frozenset[TopicPartition]) -> LogDirSeen:

@@ -153,8 +153,8 @@ def _nodes_of(document: KafkaClusterDocument, pool: Pool) -> list[DesiredNode]:
 
 def disk_options(disk: Disk) -> PlannedDisk | None:
     """What a spec says of a disk beside kind, size and number."""
-    told = PlannedDisk(disk.type or "", disk.iops or 0, disk.throughput_mib_per_s or 0, disk.kms_key or "")
-    return told if told != PlannedDisk() else None
+    options = PlannedDisk(disk.type or "", disk.iops or 0, disk.throughput_mib_per_s or 0, disk.kms_key or "")
+    return options if options != PlannedDisk() else None
 
 
 def _read_by(service: str, config: Mapping[str, str]) -> Mapping[str, str]:

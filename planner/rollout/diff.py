@@ -285,15 +285,15 @@ def _disks(one: DesiredNode | Incumbent) -> str:
     return f"{one.disks.count} x {one.disks.gib} GiB"
 
 
-def options_in_words(told: PlannedDisk | None) -> str:
+def options_in_words(options: PlannedDisk | None) -> str:
     """`gp3, 6000 IOPS`, or `as the cloud has it`."""
-    if told is None:
+    if options is None:
         return "as the cloud has it"
     words = [
-        told.type,
-        f"{told.iops} IOPS" if told.iops else "",
-        f"{told.throughput_mib_per_s} MiB/s" if told.throughput_mib_per_s else "",
-        f"key {told.kms_key}" if told.kms_key else "",
+        options.type,
+        f"{options.iops} IOPS" if options.iops else "",
+        f"{options.throughput_mib_per_s} MiB/s" if options.throughput_mib_per_s else "",
+        f"key {options.kms_key}" if options.kms_key else "",
     ]
     return ", ".join(word for word in words if word)
 

@@ -42,11 +42,11 @@ def settings_left(
     settled: set[str] = set()
     restart: set[str] = set()
     waiting: set[str] = set()
-    for told in _distinct(services, wanted):
-        if not has_table(told.version):
-            restart |= {n for n in told.config.keys() | wanted.keys() if told.config.get(n) != wanted.get(n)}
+    for applied in _distinct(services, wanted):
+        if not has_table(applied.version):
+            restart |= {n for n in applied.config.keys() | wanted.keys() if applied.config.get(n) != wanted.get(n)}
             continue
-        for change in setting_changes(told.config, wanted, version=told.version, where_silent=where_silent):
+        for change in setting_changes(applied.config, wanted, version=applied.version, where_silent=where_silent):
             if change.setting_class in (SettingClass.UNKNOWN, *without):
                 waiting.add(change.name)
             elif change.needs_restart:
@@ -62,7 +62,7 @@ def settings_left(
 def _distinct(services: Iterable[AppliedSettings], wanted: Mapping[str, str]) -> list[AppliedSettings]:
     """Services that differ from the spec, one of a kind: most clusters have none, and are asked at every tick."""
     found: list[AppliedSettings] = []
-    for told in services:
-        if told.config != wanted and told not in found:
-            found.append(told)
+    for applied in services:
+        if applied.config != wanted and applied not in found:
+            found.append(applied)
     return found

@@ -251,5 +251,5 @@ def _how(change: NodeChange, *, handed: bool, founded: bool) -> tuple[str, ...]:
 def _title(change: Change, nodes: Sequence[NodeChange]) -> str:
     racks = sorted({n.rack for n in nodes})
     many = Counter(n.service for n in nodes)
-    told = " and ".join(f"{many[s]} {s}{'s' if many[s] > 1 else ''}" for s in sorted(many))
-    return f"{change} {told} in {', '.join(racks)}"
+    counts = " and ".join(f"{many[s]} {s}{'s' if many[s] > 1 else ''}" for s in sorted(many))
+    return f"{change} {counts} in {', '.join(racks)}"

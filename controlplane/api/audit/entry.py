@@ -56,8 +56,8 @@ def kept(entry: Entry, position: int, previous: str) -> Kept:
     """The entry in its place. Times count in microseconds UTC, as databases keep them. An entry without the id of a
     request has the hash that releases before ids gave it.
     """
-    told = asdict(entry) | {"at": entry.at.astimezone(UTC).isoformat(timespec="microseconds"), "position": position}
+    document = asdict(entry) | {"at": entry.at.astimezone(UTC).isoformat(timespec="microseconds"), "position": position}
     if not entry.request:
-        del told["request"]
-    text = json.dumps(told, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+        del document["request"]
+    text = json.dumps(document, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return Kept(position, entry, previous, hashlib.sha256(f"{previous}\n{text}".encode()).hexdigest())

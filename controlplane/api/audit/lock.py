@@ -167,10 +167,10 @@ class SqlTurn:
 
     def _held_text(self, holder: Holder | None) -> str:
         who = "another process" if holder is None else f"another process, of role {holder.role},"
-        told = f"{who} writes the audit to its topic: this one waits, and goes on when that one ends"
+        sentence = f"{who} writes the audit to its topic: this one waits, and goes on when that one ends"
         if self._keeps or holder is None or not holder.is_relay:
-            return told
-        return f"{told}. Where a relay is to do it for good, say `apart = true` in [audit_topic] of this server"
+            return sentence
+        return f"{sentence}. Where a relay is to do it for good, say `apart = true` in [audit_topic] of this server"
 
 
 def turn_of(engine: Engine) -> Turn:

@@ -84,7 +84,7 @@ class KafkaAuditTopic:
 
     def send(self, kept: Kept) -> None:
         """See AuditTopic."""
-        told: list[KafkaError | None] = []
+        errors: list[KafkaError | None] = []
         with self._answered():
             producer = self._made()
             producer.produce(
@@ -92,12 +92,12 @@ class KafkaAuditTopic:
                 json.dumps(document_of(kept), sort_keys=True).encode(),
                 key=str(kept.position).encode(),
                 partition=_PARTITION,
-                on_delivery=lambda error, _message: told.append(error),
+                on_delivery=lambda error, _message: errors.append(error),
             )
             producer.flush(self._timeout_s + 1)
-        if not told or told[0] is not None:
+        if not errors or errors[0] is not None:
             self.close()
-            why = told[0].name() if told and told[0] is not None else "no broker took it in time"
+            why = errors[0].name() if errors and errors[0] is not None else "no broker took it in time"
             raise self._not_sent(f"entry {kept.position}: {why}")
 
     def close(self) -> None:

@@ -90,13 +90,13 @@ class RelayWatch:
         newest = newest_of(self._store)  # after the relay's word: that is never ahead of it
         holder, waiting = relays.holder, relays.waiting
         if holder is None:
-            told = f"no relay is at work, and nothing of the audit goes to {self._where}"
-            return _TopicLook(AuditTopicState.NO_RELAY, told, _START, newest, self._last, waiting)
+            summary = f"no relay is at work, and nothing of the audit goes to {self._where}"
+            return _TopicLook(AuditTopicState.NO_RELAY, summary, _START, newest, self._last, waiting)
         if not holder.is_relay or holder.word is None:
-            told = f"role {holder.role} has the turn to write to {self._where}, and is not a relay"
-            return _TopicLook(AuditTopicState.TURN_TAKEN, told, _WHO, newest, None, waiting)
-        state, told, then = self._of_relay(holder.role, holder.word, newest)
-        return _TopicLook(state, told, then, newest, self._last, {holder.role: 0, **waiting})
+            summary = f"role {holder.role} has the turn to write to {self._where}, and is not a relay"
+            return _TopicLook(AuditTopicState.TURN_TAKEN, summary, _WHO, newest, None, waiting)
+        state, summary, then = self._of_relay(holder.role, holder.word, newest)
+        return _TopicLook(state, summary, then, newest, self._last, {holder.role: 0, **waiting})
 
     def _of_relay(self, role: str, word: RelayWord, newest: int) -> tuple[AuditTopicState, str, str]:
         stands_for = self._stands_for(word.position, newest)
@@ -105,8 +105,8 @@ class RelayWatch:
         if word.problem:
             return AuditTopicState.REPORTED, f"{entries} and says: {word.problem}", _LOG
         if stands_for >= STANDS_AFTER:
-            told = f"{entries} and has not come on for {stands_for.total_seconds():.0f} s"
-            return AuditTopicState.STANDS, told, _LOG
+            summary = f"{entries} and has not come on for {stands_for.total_seconds():.0f} s"
+            return AuditTopicState.STANDS, summary, _LOG
         return AuditTopicState.REACHED, entries, ""
 
     def _stands_for(self, at: int | None, head: int) -> timedelta:

@@ -32,8 +32,8 @@ def notifier_families(notifiers: Iterable[NotifierSeen]) -> Iterator[Metric]:
     )
     delivered = CounterMetricFamily("kedge_notifier_delivered", "Notices it took.", labels=["notifier"])
     dropped = CounterMetricFamily("kedge_notifier_dropped", "Notices that were too many.", labels=["notifier"])
-    for told in notifiers:
-        status, name = told.status, [told.binding.name]
+    for notifier in notifiers:
+        status, name = notifier.status, [notifier.binding.name]
         if status is None:
             continue
         waiting.add_metric(name, float(status.waiting))

@@ -17,7 +17,7 @@ is, and who waits, is known no more.
 """
 
 
-def audit_topic_families(told: TopicStatus | None, now: datetime) -> Iterator[Metric]:
+def audit_topic_families(status: TopicStatus | None, now: datetime) -> Iterator[Metric]:
     """By the server that leads, where `[audit_topic]` is set."""
     newest = GaugeMetricFamily("kedge_audit_topic_newest_entry", "The newest entry of the audit, by its position.")
     last = GaugeMetricFamily("kedge_audit_topic_last_entry", "The last entry the topic is known to have.")
@@ -31,18 +31,18 @@ def audit_topic_families(told: TopicStatus | None, now: datetime) -> Iterator[Me
     waiting = GaugeMetricFamily(
         "kedge_audit_topic_waiting_relays", "Relays that wait for the one at work to end.", labels=["role"]
     )
-    if told is not None:
-        is_young = now - told.at <= YOUNG
-        is_unhealthy = told.state is not AuditTopicState.REACHED
+    if status is not None:
+        is_young = now - status.at <= YOUNG
+        is_unhealthy = status.state is not AuditTopicState.REACHED
         if is_young or is_unhealthy:
             problem.add_metric([], float(is_unhealthy))
-        if told.reached_at is not None:
-            reached.add_metric([], told.reached_at.timestamp())
+        if status.reached_at is not None:
+            reached.add_metric([], status.reached_at.timestamp())
         if is_young:
-            state.add_metric([told.by, told.state], 1.0)
-            for family, position in ((newest, told.newest), (last, told.last)):
+            state.add_metric([status.by, status.state], 1.0)
+            for family, position in ((newest, status.newest), (last, status.last)):
                 if position is not None:
                     family.add_metric([], float(position))
-            for role, count in sorted((told.waiting or {}).items()):
+            for role, count in sorted((status.waiting or {}).items()):
                 waiting.add_metric([role], float(count))
     yield from (newest, last, problem, state, reached, waiting)

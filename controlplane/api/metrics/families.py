@@ -144,10 +144,10 @@ def _of_services(clusters: Iterable[ClusterSnapshot]) -> Iterator[Metric]:
     lines = GaugeMetricFamily("kedge_service_log_lines", "Log lines of the last minute.", labels=[*where, "class"])
     free = GaugeMetricFamily("kedge_log_dir_free_bytes", "Free bytes of a log directory.", labels=[*where, "log_dir"])
     total = GaugeMetricFamily("kedge_log_dir_size_bytes", "Bytes of a log directory.", labels=[*where, "log_dir"])
-    gauges = {n: GaugeMetricFamily(f"kedge_service_{n}", told, labels=where) for n, told in _DIGEST.items()}
+    gauges = {n: GaugeMetricFamily(f"kedge_service_{n}", help_text, labels=where) for n, help_text in _DIGEST.items()}
     totals = {
-        n: CounterMetricFamily(f"kedge_service_{n.removesuffix('_total')}", told, labels=where)
-        for n, told in _DIGEST_TOTALS.items()
+        n: CounterMetricFamily(f"kedge_service_{n.removesuffix('_total')}", help_text, labels=where)
+        for n, help_text in _DIGEST_TOTALS.items()
     }
     for cluster, instance, service in _services(clusters):
         at = [cluster.view.name, instance, service.name]
@@ -176,7 +176,7 @@ def _services(clusters: Iterable[ClusterSnapshot]) -> Iterator[tuple[ClusterSnap
                 yield cluster, key, service
 
 
-def _gauge(name: str, told: str, value: float) -> GaugeMetricFamily:
-    family = GaugeMetricFamily(name, told)
+def _gauge(name: str, help_text: str, value: float) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(name, help_text)
     family.add_metric([], value)
     return family

@@ -26,8 +26,8 @@ def server_snapshot(services: PortalServices) -> ServerSnapshot:
     """Everything as far as the caller may see it. Raises StoreUnavailable."""
     reports: dict[str, dict[str, tuple[Report, datetime]]] = defaultdict(dict)
     for seen in services.cluster.latest.of_kind(AGENT_REPORT):
-        told = (Report.model_validate(dict(seen.value)), seen.observed_at)
-        reports[seen.subject.cluster_uid][seen.subject.name] = told
+        report = (Report.model_validate(dict(seen.value)), seen.observed_at)
+        reports[seen.subject.cluster_uid][seen.subject.name] = report
     names: dict[str, dict[str, str]] = defaultdict(dict)
     for seen in services.cluster.latest.of_kind(DNS_NAME):
         names[seen.subject.cluster_uid][seen.subject.name] = str(seen.value["problem"])

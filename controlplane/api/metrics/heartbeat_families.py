@@ -28,15 +28,15 @@ def heartbeat_families(clusters: Iterable[ClusterSnapshot], now: datetime) -> It
     for cluster in clusters:
         young = ((key, report) for key, (report, at) in sorted(cluster.reports.items()) if now - at <= YOUNG)
         for watcher, report in young:
-            for told in report.heartbeats:
-                at = [cluster.view.name, str(told.broker), watcher]
-                silent.add_metric(at, told.silent_s)
-                beats.add_metric(at, float(told.beats))
+            for heartbeat in report.heartbeats:
+                at = [cluster.view.name, str(heartbeat.broker), watcher]
+                silent.add_metric(at, heartbeat.silent_s)
+                beats.add_metric(at, float(heartbeat.beats))
                 for way, quantile, value in (
-                    ("produce", "0.5", told.produce_p50_s),
-                    ("produce", "0.99", told.produce_p99_s),
-                    ("end_to_end", "0.5", told.end_to_end_p50_s),
-                    ("end_to_end", "0.99", told.end_to_end_p99_s),
+                    ("produce", "0.5", heartbeat.produce_p50_s),
+                    ("produce", "0.99", heartbeat.produce_p99_s),
+                    ("end_to_end", "0.5", heartbeat.end_to_end_p50_s),
+                    ("end_to_end", "0.99", heartbeat.end_to_end_p99_s),
                 ):
                     if value is not None:
                         latency.add_metric([*at, way, quantile], value)

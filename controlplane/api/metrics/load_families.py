@@ -24,9 +24,9 @@ def load_families(load: LoadFigures | None) -> Iterator[Metric]:
     shed = CounterMetricFamily(
         "kedge_requests_shed", "Requests answered with 503 since it began, before anything was done.", labels=["who"]
     )
-    told = load.shed_of
+    refused = load.shed_of
     for who in (AGENTS, PEOPLE):
-        shed.add_metric([who], float(told[who]))
+        shed.add_metric([who], float(refused[who]))
     yield shed
     closed = CounterMetricFamily("kedge_connections_closed", "Connections it closed before their time.", labels=["why"])
     for why, count in sorted(load.closed.items()):
@@ -46,5 +46,5 @@ def load_families(load: LoadFigures | None) -> Iterator[Metric]:
     yield failed
 
 
-def _gauge(name: str, told: str, value: float) -> GaugeMetricFamily:
-    return GaugeMetricFamily(name, told, value=float(value))
+def _gauge(name: str, help_text: str, value: float) -> GaugeMetricFamily:
+    return GaugeMetricFamily(name, help_text, value=float(value))

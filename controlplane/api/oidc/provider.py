@@ -151,13 +151,13 @@ class Provider:
         except (httpx.HTTPError, ssl.SSLError, OSError) as error:
             why = str(error) if isinstance(error, EgressRefused) else type(error).__name__
             raise ProviderAway(f"{self.binding.issuer} does not answer: {why}") from error
-        told = _object(answer)
-        if answer.status_code >= 500 or (told is None and answer.is_success):
+        document = _object(answer)
+        if answer.status_code >= 500 or (document is None and answer.is_success):
             raise ProviderAway(f"{self.binding.issuer} answers {answer.status_code}, which is not understood")
         if not answer.is_success:
-            code = str((told or {}).get("error", answer.status_code))[:60]
+            code = str((document or {}).get("error", answer.status_code))[:60]
             raise SignInFailed(f"the provider refused it ({code})")
-        return told or {}
+        return document or {}
 
     def _client(self) -> httpx.Client:
         verify: ssl.SSLContext | bool = True
@@ -178,7 +178,7 @@ def _object(answer: httpx.Response) -> dict[str, Any] | None:
     if len(answer.content) > _LARGEST_BYTES:
         return None
     try:
-        told = json.loads(answer.content)
+        document = json.loads(answer.content)
     except ValueError:
         return None
-    return told if isinstance(told, dict) else None
+    return document if isinstance(document, dict) else None

@@ -82,10 +82,10 @@ class OidcSignIn:
         if answer.issuer != self.binding.issuer and (answer.issuer or self.provider.discovered().says_issuer):
             raise SignInFailed("the answer is another provider's")
         redirect_uri = base_url + CALLBACK
-        told = self.provider.exchange(answer.code, verifier=_derived(seed, "verifier"), redirect_uri=redirect_uri)
-        access_token = str(told.get("access_token") or "")
+        tokens = self.provider.exchange(answer.code, verifier=_derived(seed, "verifier"), redirect_uri=redirect_uri)
+        access_token = str(tokens.get("access_token") or "")
         claims = claims_of(
-            str(told.get("id_token") or ""),
+            str(tokens.get("id_token") or ""),
             self.provider,
             nonce=_derived(seed, "nonce"),
             now=now,
@@ -138,8 +138,8 @@ class OidcSignIn:
         domain = email.rpartition("@")[2]
         if self.binding.allowed_email_domains and domain not in self.binding.allowed_email_domains:
             raise SignInFailed("people of your email domain are not let in here")
-        told = claims.get(self.binding.groups_claim, [])
-        groups = [told] if isinstance(told, str) else told if isinstance(told, list) else []
+        claimed = claims.get(self.binding.groups_claim, [])
+        groups = [claimed] if isinstance(claimed, str) else claimed if isinstance(claimed, list) else []
         kept = tuple(sorted({g for g in groups if isinstance(g, str) and g}))[:_MOST_GROUPS]
         return OidcPerson(name, str(claims["sub"]), kept, now, now)
 

@@ -90,9 +90,9 @@ def healing_out(view: ClusterView, now: datetime) -> list[anomaly_api.HealingOut
     return found
 
 
-def notifier_out(told: NotifierSeen) -> anomaly_api.NotifierOut:
+def notifier_out(notifier: NotifierSeen) -> anomaly_api.NotifierOut:
     """One notifier; one that has not looked yet has nothing to tell."""
-    binding, status = told.binding, told.status or NotifierStatus(0)
+    binding, status = notifier.binding, notifier.status or NotifierStatus(0)
     return anomaly_api.NotifierOut(
         name=binding.name,
         kind=binding.kind,

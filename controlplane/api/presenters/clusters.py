@@ -51,7 +51,7 @@ def cluster_detail(
     """One cluster with all that is known of it. `agents` by instance key."""
     snapshot = fleet.last_snapshot(view.uid)
     pending = pending_rollout(view, snapshot)
-    told = api.ClusterDetailOut(
+    detail = api.ClusterDetailOut(
         **_short(view, fleet, now, progress),
         source=source or spec_api.SpecSourceOut(),
         faults=[_fault_words(c, now) for c in view.requests.chaos.values()],
@@ -72,7 +72,7 @@ def cluster_detail(
         stream_version=view.version,
         **_metadata(snapshot, now),
     )
-    return told.model_copy(update={"why": why(told)})
+    return detail.model_copy(update={"why": why(detail)})
 
 
 def _fault_words(chaos: ChaosView, now: datetime) -> str:

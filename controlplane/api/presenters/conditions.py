@@ -20,8 +20,8 @@ def status_word(view: ClusterView, now: datetime) -> str:
         return "Deleting"
     if hold_on(view, now) is not None:
         return "Paused"
-    told = (view.conditions.get(kind) for kind in (BLOCKED, TICK_FAILING))
-    if any(condition is not None and condition.status for condition in told):
+    conditions = (view.conditions.get(kind) for kind in (BLOCKED, TICK_FAILING))
+    if any(condition is not None and condition.status for condition in conditions):
         return "Blocked"
     return "Working" if has_work(view) else "Converged"
 

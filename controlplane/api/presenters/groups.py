@@ -42,20 +42,20 @@ def chosen_groups(
 
 
 def groups_out(
-    cluster: str, told: reported.GroupsStatus, *, text: str, topic: str = "", after: str, limit: int
+    cluster: str, groups: reported.GroupsStatus, *, text: str, topic: str = "", after: str, limit: int
 ) -> group_api.GroupsOut:
     """One page, behind the group called `after`."""
-    found = chosen_groups(told.groups, text=text, topic=topic)
+    found = chosen_groups(groups.groups, text=text, topic=topic)
     behind = [g for g in found if g.name > after]
     shown = behind[:limit]
     return group_api.GroupsOut(
         cluster=cluster,
-        read_at=told.at,
+        read_at=groups.at,
         groups=[group_out(cluster, g) for g in shown],
         total=len(found),
         next=shown[-1].name if len(behind) > limit else "",
-        silent=list(told.silent),
-        left_out=told.left_out,
+        silent=list(groups.silent),
+        left_out=groups.left_out,
     )
 
 

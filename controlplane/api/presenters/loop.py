@@ -127,8 +127,8 @@ def _timer_out(of: str, looked: Looked) -> api.TimerOut:
     )
 
 
-def _job_out(told: JobStatus, names: Mapping[ClusterUid, str]) -> api.JobOut:
-    job = told.job
+def _job_out(status: JobStatus, names: Mapping[ClusterUid, str]) -> api.JobOut:
+    job = status.job
     error = ": ".join(part for part in (job.error_class, job.error_message) if part)
     return api.JobOut(
         id=job.intent_id,
@@ -141,7 +141,7 @@ def _job_out(told: JobStatus, names: Mapping[ClusterUid, str]) -> api.JobOut:
         started_at=job.started_at,
         ended_at=job.ended_at,
         heartbeat_at=job.heartbeat_at,
-        progress=told.progress,
+        progress=status.progress,
         error=error,
     )
 

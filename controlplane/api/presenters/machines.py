@@ -61,7 +61,7 @@ def _disk(one: DiskOffer, today: date) -> api.DiskOut:
         bytes_per_s=_figure(one.bytes_per_s, today),
         price_per_gib_month=_price(one.price_per_gib_month, today),
         price_per_month_up_to={
-            gib: told for gib, price in sorted(one.price_per_month_up_to.items()) if (told := _price(price, today))
+            gib: shown for gib, price in sorted(one.price_per_month_up_to.items()) if (shown := _price(price, today))
         },
     )
 

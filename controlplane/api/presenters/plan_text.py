@@ -60,9 +60,9 @@ def change_line(change: FieldChangeOut) -> Text:
     else:
         sign, style, words = "~", "yellow", f"{_value(change.old)} -> {_value(change.new)}"
     meaning = change.effect or CLASS_WORDS.get(change.field_class, "")
-    told = f"{change.field_class}: {meaning}" if meaning else change.field_class
+    effect = f"{change.field_class}: {meaning}" if meaning else change.field_class
     line = styled(f"    {sign} ", style).append_text(styled(f"{change.path}: {words}"))
-    return line.append_text(styled(f"   ({told})", "dim"))
+    return line.append_text(styled(f"   ({effect})", "dim"))
 
 
 def reason_of(step: StepOut) -> str:

@@ -52,10 +52,10 @@ def spec_source_out(view: ClusterView, status_of: Callable[[str], SourceStatus |
     if view.declaration.source is None or not view.declaration.source.is_git:
         return spec_api.SpecSourceOut(since=view.declaration.source.since if view.declaration.source else None)
     origin, status = view.declaration.source.origin, status_of(view.declaration.source.name)
-    told = view.conditions.get(CONDITION)
+    condition = view.conditions.get(CONDITION)
     sync, reason, message, since = SYNCED, SYNCED, "", view.declaration.source.since
-    if told is not None:
-        sync, reason, message, since = _word(told.reason), told.reason, told.message, told.since
+    if condition is not None:
+        sync, reason, message, since = _word(condition.reason), condition.reason, condition.message, condition.since
     elif not origin.path:
         sync, reason, message = UNKNOWN, NOT_POLLED, "its file was not looked for yet"
     if status is None:

@@ -84,9 +84,9 @@ def partitions_out(
     most: int | None = None,
 ) -> topic_api.PartitionsOut:
     """A page of `rows`, which come by number."""
-    told = [topic_api.PartitionOut(**_partition(row)) for row in [row for row in rows if row.number > after][:most]]
+    shown = [topic_api.PartitionOut(**_partition(row)) for row in [row for row in rows if row.number > after][:most]]
     return topic_api.PartitionsOut(
-        cluster=view.name, topic=topic, metadata_age_s=age_s, recorded=recorded, partitions=told, total=len(rows)
+        cluster=view.name, topic=topic, metadata_age_s=age_s, recorded=recorded, partitions=shown, total=len(rows)
     )
 
 

@@ -30,9 +30,9 @@ class EventChange:
 
 def changes_of(events: Iterable[Recorded]) -> list[EventChange]:
     """The newest first."""
-    told = [_change(e) for e in events]
-    told.reverse()
-    return told
+    changes = [_change(e) for e in events]
+    changes.reverse()
+    return changes
 
 
 def _change(event: Recorded) -> EventChange:

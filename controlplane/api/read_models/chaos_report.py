@@ -43,11 +43,11 @@ def fault_statuses(events: Sequence[Recorded]) -> list[FaultStatus]:
     """Every fault of these events of one cluster, in the order they were recorded in; the newest first."""
     starts = [n for n, event in enumerate(events) if event.type == _INJECTED]
     ends = [*starts[1:], len(events)]
-    told = [
+    statuses = [
         _fault_status(events[n], events[n + 1 :], events[n + 1 : end]) for n, end in zip(starts, ends, strict=False)
     ]
-    told.reverse()
-    return told
+    statuses.reverse()
+    return statuses
 
 
 def _fault_status(event: Recorded, later: Sequence[Recorded], until_next: Sequence[Recorded]) -> FaultStatus:

@@ -77,7 +77,11 @@ def _illness(view: ClusterView, snapshot: KafkaSnapshot | None) -> Word | None:
     blocked = view.conditions.get(BLOCKED)
     waits = blocked is not None and blocked.status
     for_a_person = blocked is not None and waits and needs_a_person(blocked.reason, blocked.message)
-    grave = [f"{kind}: {told.message or told.reason}" for kind in GRAVE if (told := _true(view, kind)) is not None]
+    grave = [
+        f"{kind}: {condition.message or condition.reason}"
+        for kind in GRAVE
+        if (condition := _true(view, kind)) is not None
+    ]
     found = (
         f"{counted(offline, 'partition')} {has_or_have(offline)} no leader" if offline else "",
         f"{counted(below, 'partition')} below min ISR" if below else "",
@@ -91,8 +95,8 @@ def _illness(view: ClusterView, snapshot: KafkaSnapshot | None) -> Word | None:
 
 
 def _true(view: ClusterView, kind: str) -> ConditionView | None:
-    told = view.conditions.get(kind)
-    return told if told is not None and told.status else None
+    condition = view.conditions.get(kind)
+    return condition if condition is not None and condition.status else None
 
 
 def _words(blocked: ConditionView | None) -> str:

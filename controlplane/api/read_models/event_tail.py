@@ -216,7 +216,7 @@ async def _stream(tailer: Tailer, listener: _Listener, seen: int | None) -> Asyn
 async def _messages(
     polls: AsyncIterator[Look | None], listener: _Listener, seen: int | None, *, recheck_every_s: float
 ) -> AsyncIterator[str]:
-    told: dict[ClusterUid, Pulse] | None = None
+    sent: dict[ClusterUid, Pulse] | None = None
     looked_at = told_at = time.monotonic()
     async for look in polls:
         if time.monotonic() - looked_at >= recheck_every_s:
@@ -235,13 +235,13 @@ async def _messages(
             continue
         # A thread only where views are looked through: that takes the fold's lock, and as many hops as there are pages.
         pulse = listener.pulse(look) if listener.sees_all else await run_in_threadpool(listener.pulse, look)
-        if told is None and seen is not None and seen < look.head:
+        if sent is None and seen is not None and seen < look.head:
             yield _message("changed", {"position": look.head}, look.head)  # of which clusters, nobody knows any more
-        elif told is not None and pulse != told:
-            yield _message("changed", {"position": look.head, **_news(told, pulse)}, look.head)
-        elif told is None:
+        elif sent is not None and pulse != sent:
+            yield _message("changed", {"position": look.head, **_news(sent, pulse)}, look.head)
+        elif sent is None:
             yield _message("here", {"position": look.head}, look.head)
-        told, seen = pulse, look.head
+        sent, seen = pulse, look.head
 
 
 def _message(name: str, data: dict[str, object], position: int) -> str:

@@ -11,8 +11,8 @@ Said = Callable[[Mapping[str, Any]], str]
 
 def named(keys: list[Any]) -> str:
     """The first three, and how many more there are."""
-    told = ", ".join(str(key) for key in keys[:3])
-    return f"{told} and {len(keys) - 3} more" if len(keys) > 3 else told
+    names = ", ".join(str(key) for key in keys[:3])
+    return f"{names} and {len(keys) - 3} more" if len(keys) > 3 else names
 
 
 def _moved(data: Mapping[str, Any]) -> str:

@@ -50,13 +50,13 @@ def applied_settings_of(instance: InstanceView) -> Mapping[str, str] | None:
 def _row(
     view: ClusterView, name: str, declared: str | None, brokers: list[InstanceView], seen: SettingsSeen
 ) -> Reported:
-    told: dict[str, tuple[int, ...]] = {}
+    applied: dict[str, tuple[int, ...]] = {}
     runs: dict[str, tuple[int, ...]] = {}
     silent: list[int] = []
     words: set[str] = set()
     for broker in brokers:
         wanted = _applied_value(view, broker, name)
-        told[wanted or NONE] = (*told.get(wanted or NONE, ()), broker.service_id)
+        applied[wanted or NONE] = (*applied.get(wanted or NONE, ()), broker.service_id)
         found = seen.brokers.get(broker.service_id)
         if found is None:
             silent.append(broker.service_id)
@@ -66,7 +66,7 @@ def _row(
         runs[value] = (*runs.get(value, ()), broker.service_id)
         words.add(_word(name, wanted, value))
     word = "differs" if "differs" in words else "unknown" if "unknown" in words or not words else "same"
-    return Reported(name, declared, told, runs, tuple(silent), word)
+    return Reported(name, declared, applied, runs, tuple(silent), word)
 
 
 def _applied_value(view: ClusterView, broker: InstanceView, name: str) -> str | None:

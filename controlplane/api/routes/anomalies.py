@@ -50,15 +50,15 @@ def open_anomalies(
     views = sorted(
         (v for v in services.fleet.clusters.views() if not v.deleted and v.name >= cluster), key=lambda v: v.name
     )
-    told: list[anomaly_api.AnomalyOut] = []
+    shown: list[anomaly_api.AnomalyOut] = []
     for view in views:
-        if len(told) > limit:
+        if len(shown) > limit:
             break
         if view.uid in noted and noted[view.uid].open_:
             fold = fold_of(services, view)
             left = behind(fold, f"{OPEN}/{last}" if view.name == cluster else "")
-            told += [anomaly_out(view.name, anomaly) for anomaly in left if not anomaly.is_over]
-    return turn.page(told, lambda anomaly: f"{anomaly.cluster}/{anomaly.id}", limit)
+            shown += [anomaly_out(view.name, anomaly) for anomaly in left if not anomaly.is_over]
+    return turn.page(shown, lambda anomaly: f"{anomaly.cluster}/{anomaly.id}", limit)
 
 
 @router.get("/clusters/{name}/anomalies")
@@ -104,8 +104,8 @@ def list_notifiers(
     services: Services, turn: Turning, after: After = "", limit: Most = MOST_ON_A_PAGE
 ) -> list[anomaly_api.NotifierOut]:
     """Where anomalies are told to by name, and how each does."""
-    left = by_name(services.fleet.notifiers.all(), lambda told: told.binding.name, after=after)
-    return [notifier_out(told) for told in turn.page(left, lambda told: told.binding.name, limit)]
+    left = by_name(services.fleet.notifiers.all(), lambda notifier: notifier.binding.name, after=after)
+    return [notifier_out(notifier) for notifier in turn.page(left, lambda notifier: notifier.binding.name, limit)]
 
 
 @router.post("/notifiers/{name}/test", dependencies=[Keyed])
@@ -132,7 +132,7 @@ def get_anomaly(name: str, anomaly: str, services: Services) -> anomaly_api.Anom
     """One of them, open or over, with what was measured about it from 6 hours before it was found to 2 hours after."""
     view = living(services, name)
     found = anomaly_of(services, view, anomaly)
-    told = measured(services, view, found)
+    out = measured(services, view, found)
     series = [
         anomaly_api.SeriesOut(
             name=s.name,
@@ -140,9 +140,9 @@ def get_anomaly(name: str, anomaly: str, services: Services) -> anomaly_api.Anom
             times=list(s.times),
             lines=[anomaly_api.LineOut(name=n, values=list(values)) for n, values in s.lines.items()],
         )
-        for s in told.series
+        for s in out.series
     ]
-    return anomaly_api.AnomalyDetailOut(anomaly=anomaly_out(view.name, found), series=series, why_none=told.why)
+    return anomaly_api.AnomalyDetailOut(anomaly=anomaly_out(view.name, found), series=series, why_none=out.why)
 
 
 def anomaly_of(services: PortalServices, view: ClusterView, anomaly: str) -> Anomaly:

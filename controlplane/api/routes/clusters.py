@@ -138,8 +138,8 @@ async def get_events(
         page = await run_in_threadpool(page_of, services.store, history, view.uid, after=after, limit=limit, tail=tail)
         left_s = deadline - time.monotonic()
         if page.events or left_s <= 0 or feed.is_closing:
-            told = await run_in_threadpool(_event_outs, services, page.events)
-            return api.EventsOut(events=told, head=page.head)
+            events = await run_in_threadpool(_event_outs, services, page.events)
+            return api.EventsOut(events=events, head=page.head)
         if not await feed.wait(view.uid, page.version, min(left_s, RECHECK_EVERY_S)):
             await _refuse_who_left(request, view)
 

@@ -33,14 +33,14 @@ def get_diff(
     """What was asked for beside what there is, of the cluster and of each node; and what is left to do."""
     view = living(services, name)
     found = field_diff(services, view, ask=ask)
-    told = [_field(f) for f in (found.fields if unchanged else found.differing)]
+    fields = [_field(f) for f in (found.fields if unchanged else found.differing)]
     snapshot, differ = found.snapshot, len(found.differing)
     return DiffOut(
         cluster=view.name,
         metadata_age_s=max(0.0, (services.clock() - snapshot.at).total_seconds()) if snapshot else None,
         differ=differ,
         same=len(found.fields) - differ,
-        fields=turn.page(following(told, lambda f: f.id, after), lambda f: f.id, limit),
+        fields=turn.page(following(fields, lambda f: f.id, after), lambda f: f.id, limit),
         reported=[_reported(r) for r in found.reported],
         reported_unknown=found.unknown,
         pending=[spec_answers.step_out(step) for step in found.steps],

@@ -27,8 +27,8 @@ def games(
 ) -> game_api.GamesOut:
     """The game day in hand, and the reports of the last ten."""
     view = living(services, name)
-    told = [game_out(view, game) for game in games_of(view)]
-    left = following(told, lambda game: game.game, after)
+    shown = [game_out(view, game) for game in games_of(view)]
+    left = following(shown, lambda game: game.game, after)
     return game_api.GamesOut(cluster=name, games=turn.page(left, lambda game: game.game, limit))
 
 

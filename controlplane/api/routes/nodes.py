@@ -112,11 +112,11 @@ def rolls(
     found = rolls_of(services.store.read_stream(cluster_stream(view.uid)))
     pending = pending_rollout(view, services.fleet.clusters.last_snapshot(view.uid))
     said = services.fleet.clusters.said(view.uid)
-    told = rolls_out(found, pending, now=services.clock(), after=after, limit=limit + 1)
+    shown = rolls_out(found, pending, now=services.clock(), after=after, limit=limit + 1)
     return node_api.RollsOut(
         cluster=name,
         sentence=said.sentence if said else "",
-        rolls=turn.page(told, lambda roll: roll.number, limit),
+        rolls=turn.page(shown, lambda roll: roll.number, limit),
         rebalance=rebalance_out(view),
         total=len(found),
     )

@@ -43,9 +43,9 @@ def fleet(
 ) -> FleetOut:
     """The living clusters by name, each with its team, sync and health in a word, and what ails its partitions."""
     rows = rows_like(fleet_rows(services), text=q, health=health)
-    told = by_name(rows, lambda row: row.cluster.name, after=after)
-    told = turn.page(told, lambda row: row.cluster.name, limit)
-    return FleetOut(clusters=[_row(row) for row in told], total=len(rows))
+    found = by_name(rows, lambda row: row.cluster.name, after=after)
+    found = turn.page(found, lambda row: row.cluster.name, limit)
+    return FleetOut(clusters=[_row(row) for row in found], total=len(rows))
 
 
 def _search_out(found: Found, page: list[FoundOut]) -> SearchOut:

@@ -69,11 +69,11 @@ def get_topic(request: Request, name: str, topic: str, services: Services, at: A
     """
     if at:
         past = past_of(services, name, at)
-        told = past_topic_out(past, services.brokers.past_placements.then(past.view.uid, past.moment), topic)
-        if told is None:
+        out = past_topic_out(past, services.brokers.past_placements.then(past.view.uid, past.moment), topic)
+        if out is None:
             title = f"no topic called {topic} of {name} is known at position {past.position}"
             raise ApiError(404, "topic-not-found", title, next_step=f"kedge describe {name} --at {past.position}")
-        return told
+        return out
     view = living(services, name)
     snapshot = topics_seen(services, view.uid)
     row = next((r for r in rows_of(request, services, view.uid, snapshot) if r.name == topic), None)

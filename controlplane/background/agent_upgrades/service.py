@@ -126,12 +126,12 @@ class AgentReleaseService:
         """Clusters by stage and name, with the last report of each agent; those of the whole fleet in one read."""
         reconciler = self.reconciler
         reconciler.fleet.catch_up()
-        told: dict[ClusterUid, list[LatestValue]] = defaultdict(list)
+        reports: dict[ClusterUid, list[LatestValue]] = defaultdict(list)
         for row in reconciler.latest.of_kind(AGENT_REPORT):
-            told[row.subject.cluster_uid].append(row)
+            reports[row.subject.cluster_uid].append(row)
         views = [v for v in reconciler.fleet.views() if v.document is not None and not v.deleted]
         for view in sorted(views, key=lambda v: (stage(v), v.name)):
-            yield view, reports_by_key(told[view.uid])
+            yield view, reports_by_key(reports[view.uid])
 
     def _left_out(self, offered: Set[str]) -> str:
         """VMs whose agents are of another platform, in words for whoever publishes; "" where there are none."""
@@ -141,12 +141,12 @@ class AgentReleaseService:
                 seen = reports.get(instance.key)
                 if seen is not None and (upgrade := seen.report.upgrade) and upgrade.platform not in offered:
                     found[upgrade.platform].append(view.name)
-        told = [
+        missing = [
             f"it has no build for {platform}, so {counted(len(names), 'VM')} of {', '.join(sorted(set(names)))} "
             f"{'keeps its' if len(names) == 1 else 'keep their'} agent"
             for platform, names in sorted(found.items())
         ]
-        return "".join(f"; {one}" for one in told)
+        return "".join(f"; {one}" for one in missing)
 
     def withdraw(self, version: str, *, reason: str, actor: str, command_id: str) -> str:
         """No VM is to run it any more. Idempotent. Raises `CommandRefused`."""

@@ -195,8 +195,8 @@ def _goals(view: ClusterView, kafka: KafkaSnapshot) -> Iterator[AnomalyFinding]:
     found = misplaced(kafka, ground_of(view, kafka), lambda topic: topic_policy(view, topic))
     shared = [d for d in found if d.rule is Rule.ZONES]
     if shared:
-        told = ", ".join(f"{d.name} on {list(d.replicas)}" for d in shared[:_NAMED])
-        reason = f"{len(shared)} partitions have replicas in one zone though another has room: {told}"
+        named = ", ".join(f"{d.name} on {list(d.replicas)}" for d in shared[:_NAMED])
+        reason = f"{len(shared)} partitions have replicas in one zone though another has room: {named}"
         yield AnomalyFinding(Kind.GOAL_VIOLATION, ZONES, reason)
     policy = view.document.spec.balance if view.document else None
     receivers = [i.service_id for i in view.receivers()]

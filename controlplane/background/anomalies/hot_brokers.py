@@ -46,14 +46,14 @@ def coolings_of(
     """By node, what others could lead of it. Of one that was helped since its last hot window nothing is known yet, and
     no second batch follows on old figures."""
     moved_at = view.topics.handed_over_at
-    told = [one for one in hot if moved_at is None or one.at - moved_at >= SETTLES]
-    if not told or kafka is None:
+    settled = [one for one in hot if moved_at is None or one.at - moved_at >= SETTLES]
+    if not settled or kafka is None:
         return {}
     if is_shared(view):
         why = "others run a part of the cluster, so no list is changed"
         return {
             i.node: Cooling(i.service_id, why_not=why)
-            for one in told
+            for one in settled
             for i in view.brokers()
             if i.service_id == one.broker
         }
@@ -62,7 +62,7 @@ def coolings_of(
     loads = windows.loads(view.uid, now)
     takers = nodes.keys() - demoted - {one.broker for one in hot}
     found = {}
-    for one in told:
+    for one in settled:
         figures = {w.broker: w.figures for w in recent if w.end == one.at}
         if one.broker in nodes:
             found[nodes[one.broker]] = cooling(kafka, one, figures, loads, bandwidths(view), takers, rule=rule)

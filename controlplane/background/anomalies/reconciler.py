@@ -205,9 +205,9 @@ class AnomalyReconciler:
         if not advice:
             return
         healing = (a.subject for a in fold.open_.values() if a.kind is Kind.HOT_BROKER and a.state is State.HEALING)
-        told = [advice[node] for node in sorted(healing) if node in advice]
-        if told:
-            keep_hot(self._latest, uid, next((one for one in told if one.lists), told[0]))
+        advised = [advice[node] for node in sorted(healing) if node in advice]
+        if advised:
+            keep_hot(self._latest, uid, next((one for one in advised if one.lists), advised[0]))
 
     def _disks(
         self, view: ClusterView, fold: AnomalyFold, is_unhealthy: bool, now: datetime
@@ -307,8 +307,8 @@ def steering(view: ClusterView, fold: AnomalyFold, now: datetime) -> Iterator[Co
 
 def odd_rates(fold: AnomalyFold) -> Mapping[str, str]:
     """By topic, why its rate was found odd, of what is open."""
-    told = ((topic_of_rate(a.subject), a.reason) for a in fold.open_.values() if a.kind is Kind.TOPIC_ANOMALY)
-    return {topic: reason for topic, reason in told if topic is not None}
+    open_rates = ((topic_of_rate(a.subject), a.reason) for a in fold.open_.values() if a.kind is Kind.TOPIC_ANOMALY)
+    return {topic: reason for topic, reason in open_rates if topic is not None}
 
 
 def held_down(view: ClusterView, fold: AnomalyFold) -> Mapping[str, datetime]:

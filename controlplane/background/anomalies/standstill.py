@@ -14,10 +14,10 @@ def stands_still(view: ClusterView, now: datetime) -> str:
     """What the work in hand waits for, and for how long; "" while it goes on, or nothing is in hand."""
     if view.history.progressed_at is None or now - view.history.progressed_at < STILL or _is_on_its_way(view):
         return ""
-    told = (
+    reasons = (
         view.conditions.get(name) for name in ("Paused", "TickFailing", "Blocked", "WaitsForWindow", "WaitsForStage")
     )
-    why = next((c.message.partition(". Next: ")[0] for c in told if c is not None and c.status), "")
+    why = next((c.message.partition(". Next: ")[0] for c in reasons if c is not None and c.status), "")
     minutes = (now - view.history.progressed_at).total_seconds() / 60
     return f"nothing has gone on for {minutes:.0f} min{f': {why}' if why else ''}"
 

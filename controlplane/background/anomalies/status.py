@@ -80,8 +80,12 @@ class Stance:
         if finding.kind is Kind.GOAL_VIOLATION and finding.subject == ZONES and corrects(view):
             return "" if why_not(view, finding.kind, self.now) else _MOVED_APART
         if finding.kind is Kind.MAINTENANCE_EVENT:
-            told = view.conditions.get(MAINTENANCE)
-            begun = told is not None and told.reason != "Waiting" and why_not(view, finding.kind, self.now) == ""
+            maintenance = view.conditions.get(MAINTENANCE)
+            begun = (
+                maintenance is not None
+                and maintenance.reason != "Waiting"
+                and why_not(view, finding.kind, self.now) == ""
+            )
             return "each VM with a date gets its successor before it" if begun else ""
         return ""
 
@@ -161,8 +165,8 @@ _LEFT: Mapping[Kind, str] = {
 def grace_of(view: ClusterView, kind: Kind) -> timedelta:
     """How long an anomaly of the kind is given to pass by itself: as the spec says, else the default."""
     spec = view.document.spec.healing if view.document else None
-    told = spec.grace.get(kind.value) if spec else None
-    return GRACE[kind] if told is None else timedelta(seconds=told)
+    own = spec.grace.get(kind.value) if spec else None
+    return GRACE[kind] if own is None else timedelta(seconds=own)
 
 
 def own_doing(view: ClusterView, finding: AnomalyFinding, now: datetime) -> str:

@@ -81,8 +81,8 @@ class LakeWindows:
         if rates.age_s is None or rates.age_s > OLDEST_S:
             _log.info("%s: %s", cluster, rates.reason)
             return {}
-        told = rates.by_partition.items()
-        return {TopicPartition(*name): Load(rate.write_bytes_per_s, rate.read_bytes_per_s) for name, rate in told}
+        partitions = rates.by_partition.items()
+        return {TopicPartition(*name): Load(rate.write_bytes_per_s, rate.read_bytes_per_s) for name, rate in partitions}
 
     def figures(self, cluster: str, since: datetime, now: datetime) -> Sequence[BrokerWindow]:
         """See Windows."""

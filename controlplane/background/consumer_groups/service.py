@@ -64,9 +64,9 @@ class GroupService:
             return self._look(view, known, asked_at=noted.asked_at if noted else None)
 
     def _look(self, view: ClusterView, known: GroupsStatus | None, *, asked_at: datetime | None) -> GroupsStatus:
-        told = judged(self._kafka(view).groups(), known)
-        keep_groups(self._latest, view.uid, told, asked_at)
-        return told
+        status = judged(self._kafka(view).groups(), known)
+        keep_groups(self._latest, view.uid, status, asked_at)
+        return status
 
     def _note_asked(self, uid: ClusterUid, known: GroupsStatus, now: datetime) -> None:
         noted = kept_note(self._latest, uid)

@@ -68,8 +68,8 @@ class NameReconciler:
             return
         if known is not None and known[0] == wanted and (view.deleted or self.clock() - known[1] < READ_AGAIN):
             return
-        told = {name: self._settle(view, name, addresses) for name, addresses in wanted.items()}
-        if all(is_settled for is_settled in told.values()):
+        settled = {name: self._settle(view, name, addresses) for name, addresses in wanted.items()}
+        if all(is_settled for is_settled in settled.values()):
             self._at_rest[view.uid] = (wanted, self.clock())
         else:
             self._at_rest.pop(view.uid, None)

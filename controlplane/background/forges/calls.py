@@ -97,10 +97,10 @@ class ForgeCalls:
         except (KeyError, TypeError, ValueError, binascii.Error):
             raise self.unreadable(what) from None
 
-    def request(self, told: Any, branch: str, *, number: str, url: str, what: str) -> f.PullRequest:
+    def request(self, document: Any, branch: str, *, number: str, url: str, what: str) -> f.PullRequest:
         """A pull request by the names the forge has for its number and its address. Raises ForgeFault."""
         try:
-            return f.PullRequest(int(told[number]), str(told[url]), branch)
+            return f.PullRequest(int(document[number]), str(document[url]), branch)
         except (KeyError, TypeError, ValueError):
             raise self.unreadable(what) from None
 
@@ -130,9 +130,9 @@ class ForgeCalls:
         return f.ForgeFault(reason, what=what, where=self._where, why=why, wait_s=wait_s)
 
 
-def listed(told: Any) -> list[dict[str, Any]]:
+def listed(document: Any) -> list[dict[str, Any]]:
     """The objects of a JSON list; nothing where it is none."""
-    return [one for one in told if isinstance(one, dict)] if isinstance(told, list) else []
+    return [one for one in document if isinstance(one, dict)] if isinstance(document, list) else []
 
 
 class _TooMuch(Exception):
@@ -152,13 +152,13 @@ def _bounded(response: httpx.Response) -> bytes:
 def _said(text: bytes) -> str:
     """What it says of the refusal, on one line: GitHub `message` (and `errors`), GitLab `message` or `error`."""
     try:
-        told = json.loads(text)
+        document = json.loads(text)
     except ValueError:
         return ""
-    if not isinstance(told, dict):
+    if not isinstance(document, dict):
         return ""
-    message = told.get("message") or told.get("error") or ""
-    errors = [e.get("message") for e in told.get("errors") or () if isinstance(e, dict) and e.get("message")]
+    message = document.get("message") or document.get("error") or ""
+    errors = [e.get("message") for e in document.get("errors") or () if isinstance(e, dict) and e.get("message")]
     words = [message if isinstance(message, str) else json.dumps(message), *errors]
     return shorten(" ".join(" ".join(str(word) for word in words if word).split()), 300)
 

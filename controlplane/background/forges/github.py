@@ -30,10 +30,10 @@ class GitHub:
     def status(self, commit: str, context: str) -> CommitStatus | None:
         """See Forge. The newest is the first; contexts differ by more than case."""
         what = f"reading the statuses of {commit[:7]}"
-        told = self._calls.ask(
+        answer = self._calls.ask(
             "GET", f"{self._base}/commits/{commit}/statuses", what=what, query={"per_page": "100"}
         ).data
-        for one in listed(told):
+        for one in listed(answer):
             if str(one.get("context", "")).lower() == context.lower() and one.get("state") in _STATES:
                 description, url = one.get("description") or "", one.get("target_url") or ""
                 return CommitStatus(_STATES[one["state"]], description, context, url)
@@ -49,10 +49,10 @@ class GitHub:
     def comments(self, commit: str) -> list[str]:
         """See Forge."""
         what = f"reading the comments of {commit[:7]}"
-        told = self._calls.ask(
+        answer = self._calls.ask(
             "GET", f"{self._base}/commits/{commit}/comments", what=what, query={"per_page": "100"}
         ).data
-        return [str(one.get("body") or "") for one in listed(told)]
+        return [str(one.get("body") or "") for one in listed(answer)]
 
     def comment(self, commit: str, text: str) -> None:
         """See Forge."""
@@ -104,20 +104,20 @@ class GitHub:
             self._part(f"/git/ref/heads/{quote(change.branch)}", what, "object", "sha")
 
     def _part(self, path: str, what: str, *steps: str) -> str:
-        told = self._calls.ask("GET", f"{self._base}{path}", what=what).data
+        answer = self._calls.ask("GET", f"{self._base}{path}", what=what).data
         try:
             for step in steps:
-                told = told[step]
+                answer = answer[step]
         except (KeyError, TypeError):
             raise self._calls.unreadable(what) from None
-        return str(told)
+        return str(answer)
 
     def _made(self, path: str, body: dict[str, Any], what: str) -> str:
-        told = self._calls.ask("POST", f"{self._base}{path}", what=what, body=body).data
+        answer = self._calls.ask("POST", f"{self._base}{path}", what=what, body=body).data
         try:
-            return str(told["sha"])
+            return str(answer["sha"])
         except (KeyError, TypeError):
             raise self._calls.unreadable(what) from None
 
-    def _request(self, told: Any, change: FileChange, what: str) -> PullRequest:
-        return self._calls.request(told, change.branch, number="number", url="html_url", what=what)
+    def _request(self, answer: Any, change: FileChange, what: str) -> PullRequest:
+        return self._calls.request(answer, change.branch, number="number", url="html_url", what=what)

@@ -36,8 +36,10 @@ class GitLab:
         """See Forge. Ids grow, so the newest is the one with the highest."""
         what = f"reading the statuses of {commit[:7]}"
         query = {"name": context, "ref": self._branch, "per_page": "100"}
-        told = self._calls.ask("GET", f"{self._base}/repository/commits/{commit}/statuses", what=what, query=query).data
-        found = [one for one in listed(told) if one.get("name") == context and isinstance(one.get("id"), int)]
+        answer = self._calls.ask(
+            "GET", f"{self._base}/repository/commits/{commit}/statuses", what=what, query=query
+        ).data
+        found = [one for one in listed(answer) if one.get("name") == context and isinstance(one.get("id"), int)]
         if not found:
             return None
         newest = max(found, key=lambda one: int(one["id"]))
@@ -56,8 +58,10 @@ class GitLab:
     def comments(self, commit: str) -> list[str]:
         """See Forge."""
         what, query = f"reading the comments of {commit[:7]}", {"per_page": "100"}
-        told = self._calls.ask("GET", f"{self._base}/repository/commits/{commit}/comments", what=what, query=query).data
-        return [str(one.get("note") or "") for one in listed(told)]
+        answer = self._calls.ask(
+            "GET", f"{self._base}/repository/commits/{commit}/comments", what=what, query=query
+        ).data
+        return [str(one.get("note") or "") for one in listed(answer)]
 
     def comment(self, commit: str, text: str) -> None:
         """See Forge."""
@@ -83,8 +87,8 @@ class GitLab:
             "remove_source_branch": True,
         }
         what = f"opening a merge request from {change.branch}"
-        told = self._calls.ask("POST", f"{self._base}/merge_requests", what=what, body=body).data
-        return self._request(told, change, what)
+        answer = self._calls.ask("POST", f"{self._base}/merge_requests", what=what, body=body).data
+        return self._request(answer, change, what)
 
     def close(self) -> None:
         """See Forge."""
@@ -117,5 +121,5 @@ class GitLab:
         }
         self._calls.ask("POST", f"{self._base}/repository/commits", what=what, body=body)
 
-    def _request(self, told: Any, change: FileChange, what: str) -> PullRequest:
-        return self._calls.request(told, change.branch, number="iid", url="web_url", what=what)
+    def _request(self, answer: Any, change: FileChange, what: str) -> PullRequest:
+        return self._calls.request(answer, change.branch, number="iid", url="web_url", what=what)

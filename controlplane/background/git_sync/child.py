@@ -65,14 +65,14 @@ class Child:
 
         Raises SourceFault at a limit, Stopped.
         """
-        with tempfile.TemporaryFile() as told, tempfile.TemporaryFile() as errors, tempfile.TemporaryFile() as asked:
+        with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors, tempfile.TemporaryFile() as asked:
             asked.write(given)
             asked.seek(0)
             try:
                 process = subprocess.Popen(
                     [program or self._program, *arguments],
                     stdin=asked,
-                    stdout=told,
+                    stdout=output,
                     stderr=errors,
                     env=dict(environ),
                     cwd="/",
@@ -82,26 +82,26 @@ class Child:
                 message = f"`{self._program}` cannot be run: {error.strerror}"
                 raise SourceFault("GitMissing", message, "Install git 2.30 or later where the server runs.") from error
             try:
-                code = self._watch(process, (told, errors), arguments)
+                code = self._watch(process, (output, errors), arguments)
             finally:
                 _end(process)
-            return GitAnswer(code, _text(told), _text(errors).decode("utf-8", "replace"))
+            return GitAnswer(code, _text(output), _text(errors).decode("utf-8", "replace"))
 
-    def _watch(self, process: subprocess.Popen[bytes], told: Sequence[IO[bytes]], arguments: Sequence[str]) -> int:
+    def _watch(self, process: subprocess.Popen[bytes], outputs: Sequence[IO[bytes]], arguments: Sequence[str]) -> int:
         until_s = self._monotonic_s() + self._limits.seconds
         while True:
             try:
                 return process.wait(_LOOK_EVERY_S)
             except subprocess.TimeoutExpired:
-                self._refuse_excess(told, until_s, arguments)
+                self._refuse_excess(outputs, until_s, arguments)
 
-    def _refuse_excess(self, told: Sequence[IO[bytes]], until_s: float, arguments: Sequence[str]) -> None:
+    def _refuse_excess(self, outputs: Sequence[IO[bytes]], until_s: float, arguments: Sequence[str]) -> None:
         if self._stop.is_set():
             raise Stopped
         if self._monotonic_s() > until_s:
             message = f"git was not done after {self._limits.seconds:g} s ({_verb(arguments)})"
             raise SourceFault("TimedOut", message, "Is the repository reachable and not too large? It is tried again.")
-        if sum(os.fstat(file.fileno()).st_size for file in told) > self._limits.output_bytes:
+        if sum(os.fstat(file.fileno()).st_size for file in outputs) > self._limits.output_bytes:
             raise SourceFault("TooLarge", f"git wrote more than {self._limits.output_bytes} bytes", _SMALLER)
         if bytes_in(self._folder) > self._limits.clone_bytes:
             raise SourceFault("TooLarge", f"the clone grew over {self._limits.clone_bytes} bytes", _SMALLER)
@@ -129,8 +129,8 @@ def refusal(answer: GitAnswer, *, secrets: Sequence[str] = ()) -> str:
     for secret in secrets:
         errors = errors.replace(secret, "***")
     lines = [line.strip() for line in errors.splitlines()]
-    told = next((line for line in lines if line.startswith(("fatal:", "error:"))), "")
-    return shorten(told, 300) or exit_reason(errors, most=300).words or f"git ended with code {answer.code}"
+    line_ = next((line for line in lines if line.startswith(("fatal:", "error:"))), "")
+    return shorten(line_, 300) or exit_reason(errors, most=300).words or f"git ended with code {answer.code}"
 
 
 def _verb(arguments: Sequence[str]) -> str:

@@ -82,8 +82,8 @@ class Clone:
     def entries(self, commit: str) -> list[TreeEntry]:
         """Regular files, links and submodules; folders are walked."""
         where = ["--", f"{self._binding.path}/"] if self._binding.path else []
-        told = self._local("ls-tree", "-r", "-z", "-l", "--full-tree", commit, *where)
-        found = [_entry(line) for line in told.output.split(b"\0") if line]
+        listing = self._local("ls-tree", "-r", "-z", "-l", "--full-tree", commit, *where)
+        found = [_entry(line) for line in listing.output.split(b"\0") if line]
         if len(found) > self._limits.files:
             message = f"{len(found)} files lie under `{self._binding.path or '.'}`, {self._limits.files} are read"
             raise SourceFault("TooLarge", message, "Name the folder of the specs in the binding's `path`.")
@@ -96,15 +96,15 @@ class Clone:
         wanted = sorted(set(blobs))
         if not wanted:
             return {}
-        told = self._local("cat-file", "--batch", given="".join(f"{blob}\n" for blob in wanted).encode()).output
+        output = self._local("cat-file", "--batch", given="".join(f"{blob}\n" for blob in wanted).encode()).output
         found, at = {}, 0
         for blob in wanted:
-            end = told.index(b"\n", at)
-            head = told[at:end].split()
+            end = output.index(b"\n", at)
+            head = output[at:end].split()
             if len(head) != 3 or head[1] != b"blob":
                 raise SourceFault("CloneBroken", f"the clone lacks the file {blob[:12]}", self._anew())
             size = int(head[2])
-            found[blob] = told[end + 1 : end + 1 + size]
+            found[blob] = output[end + 1 : end + 1 + size]
             at = end + 1 + size + 1
         return found
 
@@ -115,11 +115,11 @@ class Clone:
         if not asked:
             return {}
         given = "".join(f"{commit}:{path}\n" for path in asked).encode()
-        told = self._local("cat-file", "--batch-check", "--follow-symlinks", given=given).output
+        output = self._local("cat-file", "--batch-check", "--follow-symlinks", given=given).output
         found, at = {}, 0
         for path in asked:
-            end = told.index(b"\n", at)
-            word, _, size = told[at:end].partition(b" ")
+            end = output.index(b"\n", at)
+            word, _, size = output[at:end].partition(b" ")
             at = end + 1
             if word in _NO_END:
                 at += int(size) + 1  # that many bytes of where it leads follow
@@ -157,10 +157,10 @@ class Clone:
 
     def _listed(self) -> str:
         ref = f"refs/heads/{self._binding.branch}"
-        told = self._remote("ls-remote", "--quiet", "--", self._binding.repository, ref).output.decode(
+        listing = self._remote("ls-remote", "--quiet", "--", self._binding.repository, ref).output.decode(
             "ascii", "replace"
         )
-        commits = [line.split("\t")[0] for line in told.splitlines() if line.endswith(f"\t{ref}")]
+        commits = [line.split("\t")[0] for line in listing.splitlines() if line.endswith(f"\t{ref}")]
         if not commits or not _COMMIT.fullmatch(commits[0]):
             message = f"there is no branch `{self._binding.branch}` (or the repository is empty)"
             raise SourceFault("BranchMissing", message, _BRANCH)
@@ -181,8 +181,8 @@ class Clone:
         )
 
     def _known(self) -> str | None:
-        told = self._run("rev-parse", "--verify", "--quiet", f"{_TIP}^{{commit}}")
-        return told.output.decode("ascii").strip() or None
+        answer = self._run("rev-parse", "--verify", "--quiet", f"{_TIP}^{{commit}}")
+        return answer.output.decode("ascii").strip() or None
 
     def _descends(self, since: str | None) -> bool:
         """Deepens until the commit turns up, the history is complete, or it was looked for far enough."""
@@ -206,8 +206,8 @@ class Clone:
         return self._local("rev-parse", "--is-shallow-repository").output.strip() == b"true"
 
     def _author(self, commit: str) -> str:
-        told = self._local("log", "-1", "--no-mailmap", "--encoding=UTF-8", "--format=%an <%ae>", commit).output
-        return shorten(told.decode("utf-8", "replace").strip(), 120)
+        output = self._local("log", "-1", "--no-mailmap", "--encoding=UTF-8", "--format=%an <%ae>", commit).output
+        return shorten(output.decode("utf-8", "replace").strip(), 120)
 
     def _signature(self, commit: str) -> Signature:
         """Whether a key of the binding's list stands behind the author. Nothing that is wrong with it stops a look."""
@@ -232,10 +232,10 @@ class Clone:
         except (OSError, ValueError) as error:
             return Signature(why_not=f"signers_file {file} makes no sense: {error}")
         checked = ("-c", "gpg.ssh.program=ssh-keygen", "-c", f"gpg.ssh.allowedSignersFile={file}")
-        told = self._run(*checked, "log", "-1", "--no-mailmap", "--format=%G?%x00%GF%x00%ae", commit)
-        grade, _, rest = told.output.decode("utf-8", "replace").strip().partition("\0")
-        if told.code != 0 or grade in ("", "E", "N"):
-            return Signature(why_not=f"git cannot check its signature: {refusal(told)}")
+        answer = self._run(*checked, "log", "-1", "--no-mailmap", "--format=%G?%x00%GF%x00%ae", commit)
+        grade, _, rest = answer.output.decode("utf-8", "replace").strip().partition("\0")
+        if answer.code != 0 or grade in ("", "E", "N"):
+            return Signature(why_not=f"git cannot check its signature: {refusal(answer)}")
         fingerprint, _, address = rest.partition("\0")
         return judged(grade, fingerprint, address, signers, now=self._clock())
 

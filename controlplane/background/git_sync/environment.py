@@ -68,8 +68,8 @@ def base_environment(home: Path) -> dict[str, str]:
 def fetch_environment(binding: GitBinding, home: Path, egress: Egress) -> tuple[dict[str, str], Secrets]:
     """For commands that ask the repository: its one protocol, with its credentials. Raises SourceFault."""
     secrets = _secrets(binding)
-    told = {**secrets.settings, **_pinned(binding, egress)}
-    environ = {**base_environment(home), **_as_variables(told), "GIT_ALLOW_PROTOCOL": binding.transport}
+    values = {**secrets.settings, **_pinned(binding, egress)}
+    environ = {**base_environment(home), **_as_variables(values), "GIT_ALLOW_PROTOCOL": binding.transport}
     if binding.transport == "ssh":
         environ["GIT_SSH_COMMAND"] = _ssh(binding, egress)
         environ["GIT_SSH_VARIANT"] = "ssh"

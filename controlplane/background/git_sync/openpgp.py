@@ -63,7 +63,7 @@ def pgp_signature(
         return judged_pgp(child.run(log, asked), listed)
 
 
-def keys_in(told: str) -> tuple[PgpKey, ...]:
+def keys_in(output: str) -> tuple[PgpKey, ...]:
     """The keys of `gpg --with-colons --list-keys` (GnuPG's doc/DETAILS): `pub`, then its `fpr`, then each `uid`."""
     found: list[PgpKey] = []
     over, fingerprint, addresses = "", "", list[str]()
@@ -72,7 +72,7 @@ def keys_in(told: str) -> tuple[PgpKey, ...]:
         if fingerprint:
             found.append(PgpKey(fingerprint, tuple(dict.fromkeys(addresses)), over))
 
-    for line in told.splitlines():
+    for line in output.splitlines():
         fields = line.split(":")
         if fields[0] == "pub":
             close()
@@ -86,12 +86,12 @@ def keys_in(told: str) -> tuple[PgpKey, ...]:
     return tuple(found)
 
 
-def judged_pgp(told: GitAnswer, listed: Sequence[PgpKey]) -> Signature:
+def judged_pgp(answer: GitAnswer, listed: Sequence[PgpKey]) -> Signature:
     """What git's letter (`%G?`) comes to, with the primary key's fingerprint and the author's address."""
-    grade, _, rest = told.output.decode("utf-8", "replace").strip().partition("\0")
+    grade, _, rest = answer.output.decode("utf-8", "replace").strip().partition("\0")
     primary, _, address = rest.partition("\0")
-    if told.code != 0 or grade in ("", "N"):
-        return Signature(why_not=f"git cannot check its signature: {refusal(told)}")
+    if answer.code != 0 or grade in ("", "N"):
+        return Signature(why_not=f"git cannot check its signature: {refusal(answer)}")
     key = next((key for key in listed if key.fingerprint == primary), None)
     if grade == "B":
         return Signature(why_not=BAD)

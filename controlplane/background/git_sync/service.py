@@ -69,10 +69,10 @@ class SourceService:
 
     def _recorded(self, status: SourceStatus) -> SourceStatus:
         applied = read_source_fold(self.store, SourceFold(status.binding.name)).applied
-        told = SourceStatus(status.binding, reason=HELD_BY_LEADER, message="another server leads and polls")
+        recorded = SourceStatus(status.binding, reason=HELD_BY_LEADER, message="another server leads and polls")
         if applied is None:
-            return told
+            return recorded
         signature = Signature(applied.signed_by)
         return replace(
-            told, applied=applied.commit, author=applied.author, signature=signature, clusters=applied.clusters
+            recorded, applied=applied.commit, author=applied.author, signature=signature, clusters=applied.clusters
         )

@@ -98,12 +98,12 @@ def _signer(line: str, number: int) -> Signer | None:
     key = fields[2:] if options else fields[1:]
     if len(key) < 2 or not key[0].startswith(_KEY_TYPES):
         raise ValueError(f"line {number} is no `ADDRESS [OPTIONS] KEYTYPE KEY`")
-    told = {found[1].lower(): found[2] for found in _OPTION.finditer(options)}
-    if "cert-authority" in told:
+    options_ = {found[1].lower(): found[2] for found in _OPTION.finditer(options)}
+    if "cert-authority" in options_:
         return None
     try:
         blob = base64.b64decode(key[1], validate=True)
-        after, before = _moment(told.get("valid-after")), _moment(told.get("valid-before"))
+        after, before = _moment(options_.get("valid-after")), _moment(options_.get("valid-before"))
     except (binascii.Error, ValueError) as error:
         raise ValueError(f"line {number}: {error}") from error
     fingerprint = base64.b64encode(hashlib.sha256(blob).digest()).decode().rstrip("=")

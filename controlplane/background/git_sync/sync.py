@@ -357,7 +357,7 @@ class SourceSync:
 
     def _tell_clusters(self, reports: Mapping[str, tuple[str, str]]) -> None:
         views = {view.name: view for view in self._ours()}
-        told = False
+        any_noted = False
         for name, (reason, message) in reports.items():
             view = views[name]
             if view.requests.tombstone or not is_news(view, reason, message):
@@ -372,8 +372,8 @@ class SourceSync:
                 condition_reason=reason,
                 message=message,
             )
-            told |= self._parts.commands.handle(command).changed
-        if told:
+            any_noted |= self._parts.commands.handle(command).changed
+        if any_noted:
             self._parts.fleet.catch_up()
 
     def _ask_a_person(self, tip: Tip) -> None:
@@ -385,8 +385,8 @@ class SourceSync:
             rewritten = facts.SourceRewritten(before, tip.commit, message)
             self._fold = record(self._parts.store, self._fold, rewritten, actor=self._source)
         self._parts.fleet.catch_up()
-        told = f"{message}. {_LAST_GOOD} Next: {then}"
-        self._tell_clusters({view.name: (HISTORY_REWRITTEN, told) for view in self._ours()})
+        sentence = f"{message}. {_LAST_GOOD} Next: {then}"
+        self._tell_clusters({view.name: (HISTORY_REWRITTEN, sentence) for view in self._ours()})
         self._put(
             OUT_OF_SYNC, HISTORY_REWRITTEN, message, then, tip=tip.commit, author=tip.author, signature=tip.signature
         )

@@ -60,17 +60,17 @@ def in_time(lines: Iterable[LogLine]) -> list[LogLine]:
 
 def _line(raw: bytes, appended_at: datetime) -> LogLine | None:
     try:
-        told = json.loads(raw)
-        at = datetime.fromisoformat(told["at"]) if told["at"] else appended_at
+        document = json.loads(raw)
+        at = datetime.fromisoformat(document["at"]) if document["at"] else appended_at
         return LogLine(
-            node=str(told["node"]),
-            generation=int(told["generation"]),
-            service=str(told["service"]),
+            node=str(document["node"]),
+            generation=int(document["generation"]),
+            service=str(document["service"]),
             at=at,
-            level=str(told["level"]),
-            error=str(told["error"]),
-            text=str(told["text"]),
-            left_out=int(told.get("left_out", 0)),
+            level=str(document["level"]),
+            error=str(document["error"]),
+            text=str(document["text"]),
+            left_out=int(document.get("left_out", 0)),
         )
     except (ValueError, KeyError, TypeError):
         return None

@@ -62,11 +62,11 @@ class NoticeSpreader:
             self._spread(self._notices_in(page, this_round), position)
         this_round.close()
 
-    def _spread(self, told: Sequence[WaitingNotice], upto: int) -> None:
+    def _spread(self, notices: Sequence[WaitingNotice], upto: int) -> None:
         for binding in self._bindings:
             if self._read[binding.name] >= upto:
                 continue
-            mine = [w for w in told if binding.wants(w.notice)]
+            mine = [w for w in notices if binding.wants(w.notice)]
             self._outbox.keep(binding.name, upto, mine)
             self._read[binding.name] = upto
             if mine and binding.name in self._rings:

@@ -43,28 +43,28 @@ def packed(text: bytes) -> bytes:
 def unpacked(topic: str, data: bytes) -> tuple[PartitionSeen, ...] | None:
     """The partitions, sizes unknown; None where the bytes are broken, or another release wrote them."""
     try:
-        told = json.loads(_whole(data))
-        if told["form"] != _FORM:
+        document = json.loads(_whole(data))
+        if document["form"] != _FORM:
             return None
-        return tuple(_partition(topic, *row) for row in told["partitions"])
+        return tuple(_partition(topic, *row) for row in document["partitions"])
     except (zlib.error, ValueError, KeyError, TypeError):
         return None  # the next look writes it anew
 
 
 def packed_sizes(snapshot: KafkaSnapshot) -> str:
     """Bytes of one copy of each partition as far as they are known, as text: base64 of compressed JSON."""
-    told = {
+    document = {
         topic: {str(p.name.partition): known for p in parts if (known := snapshot.bytes_of(p)) is not None}
         for topic, parts in snapshot.by_topic.items()
     }
-    return base64.b64encode(packed(json.dumps(told, separators=(",", ":")).encode())).decode()
+    return base64.b64encode(packed(json.dumps(document, separators=(",", ":")).encode())).decode()
 
 
 def unpacked_sizes(text: str) -> Mapping[TopicPartition, int]:
     """The sizes of those that are known; none where the text is broken."""
     try:
-        told = json.loads(_whole(base64.b64decode(text, validate=True)))
-        return {TopicPartition(t, int(n)): int(size) for t, sizes in told.items() for n, size in sizes.items()}
+        document = json.loads(_whole(base64.b64decode(text, validate=True)))
+        return {TopicPartition(t, int(n)): int(size) for t, sizes in document.items() for n, size in sizes.items()}
     except (zlib.error, ValueError, AttributeError, TypeError):
         return {}
 

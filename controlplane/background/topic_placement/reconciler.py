@@ -75,9 +75,9 @@ class PlacementReconciler:
         known = self._known[uid] = self._recorded(uid, snapshot, known)
         if known.sized_at == snapshot.at:
             yield LatestValue(Subject(SIZES, uid, _SUBJECT), {"sizes": packed_sizes(snapshot)}, "kafka", snapshot.at)
-        told = {"written_at": known.written_at.isoformat(), "sized_at": known.sized_at.isoformat()}
+        times = {"written_at": known.written_at.isoformat(), "sized_at": known.sized_at.isoformat()}
         yield LatestValue(
-            Subject(READINGS, uid, _SUBJECT), {"cluster_id": snapshot.cluster_id, **told}, "kafka", snapshot.at
+            Subject(READINGS, uid, _SUBJECT), {"cluster_id": snapshot.cluster_id, **times}, "kafka", snapshot.at
         )
 
     def _recorded(self, uid: ClusterUid, snapshot: KafkaSnapshot, known: _Recorded | None) -> _Recorded:

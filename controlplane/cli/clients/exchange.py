@@ -76,13 +76,13 @@ class Exchange:
     ) -> _T:
         """All pages of a list as one answer: those of a bare list, or those of the field `of`; else as the first."""
         first, following = self._page(path, reply, params, timeout_s)
-        told: Any = first
-        items = [*getattr(told, of)] if of else [*told]
+        whole: Any = first
+        items = [*getattr(whole, of)] if of else [*whole]
         while following is not None:
             page: Any
             page, following = self._page(path, reply, following, timeout_s)
             items += getattr(page, of) if of else page
-        return cast("_T", told.model_copy(update={of: items}) if of else items)
+        return cast("_T", whole.model_copy(update={of: items}) if of else items)
 
     def _page(
         self, path: str, reply: type[_T], params: Mapping[str, str] | None, timeout_s: float

@@ -20,12 +20,12 @@ def certificate_line(plan: ReportedPlan) -> str:
     return f"drain plan by {plan.engine}, {plan.moves} moves, value / bound: {'; '.join(parts)}"
 
 
-def _beside_bound(measured: Mapping[str, Any], name: str, told: Callable[[float | None], str]) -> str:
+def _beside_bound(measured: Mapping[str, Any], name: str, shown: Callable[[float | None], str]) -> str:
     measure = measured.get(name)
     if not isinstance(measure, Mapping):
         return "not measured"
     ratio = measure.get("ratio")
-    return f"{told(measure['value'])} / {told(measure['bound'])} ({'-' if ratio is None else f'{ratio:.3f}'})"
+    return f"{shown(measure['value'])} / {shown(measure['bound'])} ({'-' if ratio is None else f'{ratio:.3f}'})"
 
 
 def _bytes(amount: float | None) -> str:

@@ -95,8 +95,8 @@ class House:
 
     def welcome(self) -> str:
         """Where the portal is and how to sign in, as the server told it at its first start; "" if it did not."""
-        told = self.log.read_text(errors="replace").splitlines()
-        return "\n".join(line for line in told if line.startswith("The portal is at "))
+        lines = self.log.read_text(errors="replace").splitlines()
+        return "\n".join(line for line in lines if line.startswith("The portal is at "))
 
     def _reason(self) -> str:
         """Why the server ended, where its log is one that says so: the end of a log rarely does."""

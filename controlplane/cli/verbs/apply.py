@@ -97,7 +97,7 @@ def apply(
     if now:
         _begin_at_once(session, answer, message)
     if wait:
-        wait_for(session, _targets(answer), timeout_s=timeout_s, told=output is Format.TEXT)
+        wait_for(session, _targets(answer), timeout_s=timeout_s, is_text=output is Format.TEXT)
         return
     for recorded in answer.applied:
         if recorded.changed:
@@ -123,12 +123,14 @@ def _begin_at_once(session: Session, answer: spec_api.ApplyOut, message: str) ->
     """What is recorded stays so where nothing waits for a window: that is no failure."""
     for recorded in answer.applied:
         try:
-            told = session.client.command(recorded.cluster, "roll-now", command_api.ReasonIn(reason=message)).sentence
+            sentence = session.client.command(
+                recorded.cluster, "roll-now", command_api.ReasonIn(reason=message)
+            ).sentence
         except Refused as refused:
             if refused.code not in ("no-window", "nothing-left"):
                 raise
-            told = refused.what
-        session.tell(told)
+            sentence = refused.what
+        session.tell(sentence)
 
 
 def _declaration(plan_path: str, file: str) -> tuple[SpecFile, SavedPlan | None]:
@@ -194,8 +196,8 @@ def _refuse_moved(before: spec_api.PlansOut, now: spec_api.PlansOut, file: str) 
     reasons = []
     for plan in before.plans:
         fresh = current.get(plan.cluster)
-        told = moved(plan, fresh) if fresh else ["it is not planned any more"]
-        reasons += [f"{plan.cluster}: {reason}" for reason in told]
+        changes = moved(plan, fresh) if fresh else ["it is not planned any more"]
+        reasons += [f"{plan.cluster}: {reason}" for reason in changes]
     reasons += [f"topics: {reason}" for reason in moved_topics(before.topics, now.topics)]
     if not reasons and before.digest != now.digest:
         reasons = [f"what is in force is not what it was ({before.digest} -> {now.digest})"]

@@ -85,16 +85,16 @@ def _by_server(session: Session, cloud: str) -> "list[Finding]":
     for one in (*answer.database, *answer.server):
         if one.well is False:
             session.tell(f"warning: {one.what}: {one.told}  -> {one.what_next}", "yellow")
-    (told,) = answer.items
-    while told.asking:
+    (examination,) = answer.items
+    while examination.asking:
         if session.around.monotonic() >= until:
             why = f"it has asked for {_LONGEST_S:.0f} s"
             raise CliError(f"the server does not know yet how {cloud} is", why=why, next_step="ask again later")
         session.around.sleep(_PAUSE_S)
-        (told,) = session.client.doctor(cloud).items
-    if told.ended_at is not None:
-        session.tell(f"asked by the server at {told.ended_at:%Y-%m-%d %H:%M:%S} UTC", "dim")
-    return [Finding(f.what, f.well, f.told, f.what_next) for f in told.findings]
+        (examination,) = session.client.doctor(cloud).items
+    if examination.ended_at is not None:
+        session.tell(f"asked by the server at {examination.ended_at:%Y-%m-%d %H:%M:%S} UTC", "dim")
+    return [Finding(f.what, f.well, f.told, f.what_next) for f in examination.findings]
 
 
 def _line(word: str, finding: "Finding") -> str:

@@ -90,8 +90,8 @@ def publish(
     if file:
         order = image_in_file(file)
     else:
-        told: dict[str, Any] = {"kafka": kafka, "images": images_of(image or ()), "security": security}
-        order = checked({**told, "reason": reason, "notes": notes}, "the options")
+        document: dict[str, Any] = {"kafka": kafka, "images": images_of(image or ()), "security": security}
+        order = checked({**document, "reason": reason, "notes": notes}, "the options")
     session.show(session.client.publish_image(order).sentence)
 
 

@@ -25,7 +25,10 @@ def loop(context: typer.Context, everything: Everything = False, output: Output 
       kedge loop -o json | jq '.poisoned[] | {cluster, error, since}'
     """
     session = session_of(context)
-    told = session.client.loop()
+    status = session.client.loop()
     show_or_write(
-        session, output, document("Loop", told), *loop_lines(told, now=session.around.utc_now(), everything=everything)
+        session,
+        output,
+        document("Loop", status),
+        *loop_lines(status, now=session.around.utc_now(), everything=everything),
     )

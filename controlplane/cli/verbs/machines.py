@@ -75,17 +75,17 @@ def list_machines(
 
     session = session_of(context)
     if home is None and names_server(session.around.environ):
-        told = session.client.machines(cloud, region)
+        answer = session.client.machines(cloud, region)
     else:
-        told = _in_home(session, home or home_of(session.around.environ, session.around.cwd), cloud, region)
+        answer = _in_home(session, home or home_of(session.around.environ, session.around.cwd), cloud, region)
     if output is not MachinesFormat.TABLE:
-        write_document(session, output, document("MachineList", told))
+        write_document(session, output, document("MachineList", answer))
     else:
-        for number, one in enumerate(told.items):
+        for number, one in enumerate(answer.items):
             session.show(*([""] if number else []), *machines_lines(one))
-    if told.problem:
-        session.tell(f"no price is known: {told.problem}", "yellow")
-    for one in told.items:
+    if answer.problem:
+        session.tell(f"no price is known: {answer.problem}", "yellow")
+    for one in answer.items:
         _warn(session, one)
 
 

@@ -56,7 +56,7 @@ def wait(
     session = session_of(context)
     timeout_s = seconds_of(timeout, option="--timeout")
     target = Target(cluster, _goal(session, cluster, goal, generation))
-    wait_for(session, [target], timeout_s=timeout_s, told=output is Format.TEXT, output=output)
+    wait_for(session, [target], timeout_s=timeout_s, is_text=output is Format.TEXT, output=output)
 
 
 def _goal(session: Session, name: str, text: str, generation: int | None) -> Goal:

@@ -45,10 +45,10 @@ def _started(view: ClusterView, e: facts.MigrationServiceStarted, at: datetime) 
             continue
         is_first = one.phase is Phase.LAUNCHED and one.service_id not in migration.knows
         instances[key] = one if is_first else replace(one, start=replace(one.start, count=one.start.count + 1))
-    told = {**migration.knows, **dict.fromkeys(e.ids, knows)}
+    sent = {**migration.knows, **dict.fromkeys(e.ids, knows)}
     after = replace(
         migration,
-        knows=frozen(told),
+        knows=frozen(sent),
         last=e.ids,
         since=at,
         has_no_way_back=migration.has_no_way_back or e.ends_way_back,
@@ -60,15 +60,15 @@ def _started(view: ClusterView, e: facts.MigrationServiceStarted, at: datetime) 
 
 
 def _krafts_since(view: ClusterView, migration: MigrationView, at: datetime) -> datetime | None:
-    told = {migration.last_sent("broker", i.service_id) for i in view.brokers()}
-    return (migration.krafts_since or at) if told == {Knows.QUORUM} else None
+    sent = {migration.last_sent("broker", i.service_id) for i in view.brokers()}
+    return (migration.krafts_since or at) if sent == {Knows.QUORUM} else None
 
 
 def _stopped(view: ClusterView, e: facts.MigrationServiceStopped, at: datetime) -> ClusterView:
     migration = in_hand(view)
-    told = frozen({**migration.knows, **dict.fromkeys(e.ids, Knows.STOPPED)})
+    sent = frozen({**migration.knows, **dict.fromkeys(e.ids, Knows.STOPPED)})
     gone = migration.has_stopped_controllers or e.service == "controller"
-    after = replace(migration, knows=told, last=e.ids, since=at, krafts_since=None, has_stopped_controllers=gone)
+    after = replace(migration, knows=sent, last=e.ids, since=at, krafts_since=None, has_stopped_controllers=gone)
     return replace(view, quorum=replace(view.quorum, migration=after))
 
 

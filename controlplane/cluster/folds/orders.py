@@ -79,8 +79,8 @@ def _ended(view: ClusterView, names: Iterable[str]) -> ClusterView:
 
 
 def _of_service(view: ClusterView, service: str, ids: Iterable[int]) -> list[str]:
-    told = set(ids)
-    there = (i for i in view.alive() if i.planned.service == service and i.service_id in told)
+    ordered = set(ids)
+    there = (i for i in view.alive() if i.planned.service == service and i.service_id in ordered)
     return [i.key for i in there]
 
 

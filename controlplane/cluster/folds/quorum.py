@@ -64,14 +64,14 @@ def with_lists(before: ClusterView, after: ClusterView) -> ClusterView:
     if not after.quorum.voters or (after.instances is before.instances and before.quorum.voters):
         return after
     voters, coming = frozenset(after.quorum.voters), frozenset(successor.key for successor in successors_to_tell(after))
-    told = {
+    listed = {
         k: replace(
             i, start=replace(i.start, listed=voters | own_member(i), successors=coming, protocol=after.quorum.protocol)
         )
         for k, i in after.instances.items()
         if _starts(before.instances.get(k), i)
     }
-    return replace(after, instances=frozen({**after.instances, **told})) if told else after
+    return replace(after, instances=frozen({**after.instances, **listed})) if listed else after
 
 
 def _starts(old: InstanceView | None, new: InstanceView) -> bool:

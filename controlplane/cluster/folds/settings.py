@@ -118,9 +118,11 @@ def restart(view: ClusterView, e: facts.RestartRequested, at: datetime) -> Clust
     instance = named_service(view, e.key, e.service)
     before = Before(instance.start.config, instance.start.settings, instance.start.heap_mib)
     config = None if instance.start.config is None else with_values(instance.start.config, e.config)
-    told = with_values(instance.settings, e.told) if e.told else instance.start.settings
+    settings = with_values(instance.settings, e.told) if e.told else instance.start.settings
     heap = e.heap_mib or instance.start.heap_mib
-    new = replace(instance, start=replace(instance.start, count=e.start, config=config, settings=told, heap_mib=heap))
+    new = replace(
+        instance, start=replace(instance.start, count=e.start, config=config, settings=settings, heap_mib=heap)
+    )
     is_new = bool(e.config or e.told or e.heap_mib)
     in_hand = RestartView(e.key, e.generation, at, e.canary, before, new_settings=is_new, service=e.service)
     return _with_service(_with(view, in_hand), e.key, new)

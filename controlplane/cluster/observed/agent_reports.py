@@ -54,7 +54,7 @@ SILENT_AFTER_S = 30.0
 
 def keep_report(latest: LatestStore, cluster_uid: ClusterUid, key: str, report: Report, at: datetime) -> bool:
     """Keeps it under the key of its instance. Whether it was news. Raises StoreUnavailable."""
-    told = LatestValue(
+    row = LatestValue(
         subject=Subject(AGENT_REPORT, cluster_uid, key),
         value=report.model_dump(mode="json"),
         source="agent",
@@ -68,7 +68,7 @@ def keep_report(latest: LatestStore, cluster_uid: ClusterUid, key: str, report: 
     if count:
         mark = Subject(AGENT_FINDINGS, cluster_uid, key)
         latest.put(LatestValue(mark, {"findings": count}, source="agent", observed_at=at))
-    return latest.put(told)
+    return latest.put(row)
 
 
 def reports_of(latest: LatestStore, uid: ClusterUid) -> dict[str, ReportSeen]:

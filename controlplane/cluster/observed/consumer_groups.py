@@ -58,23 +58,27 @@ _NOTED: TypeAdapter[GroupsNoted] = TypeAdapter(GroupsNoted)
 _NAMED = 5
 
 
-def noted_of(told: GroupsStatus, asked_at: datetime | None) -> GroupsNoted:
+def noted_of(status: GroupsStatus, asked_at: datetime | None) -> GroupsNoted:
     """The same in short."""
-    return GroupsNoted(told.at, asked_at, tuple(_noted(g) for g in told.groups), told.silent, told.left_out)
+    return GroupsNoted(status.at, asked_at, tuple(_noted(g) for g in status.groups), status.silent, status.left_out)
 
 
-def keep_groups(latest: LatestStore, uid: ClusterUid, told: GroupsStatus, asked_at: datetime | None) -> None:
+def keep_groups(latest: LatestStore, uid: ClusterUid, status: GroupsStatus, asked_at: datetime | None) -> None:
     """Keeps a look. Raises StoreUnavailable."""
     before = kept_lags(latest, uid)
     lags = {
-        g.name: with_point(before.get(g.name, ()), LagPoint(told.at, g.lag)) for g in told.groups if g.lag is not None
+        g.name: with_point(before.get(g.name, ()), LagPoint(status.at, g.lag))
+        for g in status.groups
+        if g.lag is not None
     }
     rows = {
-        GROUPS: _STATUS.dump_python(told, mode="json"),
-        GROUPS_NOTED: _NOTED.dump_python(noted_of(told, asked_at), mode="json"),
+        GROUPS: _STATUS.dump_python(status, mode="json"),
+        GROUPS_NOTED: _NOTED.dump_python(noted_of(status, asked_at), mode="json"),
         LAGS: {name: [[int(p.at.timestamp()), p.lag] for p in points] for name, points in lags.items()},
     }
-    latest.put_all([LatestValue(Subject(kind, uid, _SUBJECT), value, "kafka", told.at) for kind, value in rows.items()])
+    latest.put_all(
+        [LatestValue(Subject(kind, uid, _SUBJECT), value, "kafka", status.at) for kind, value in rows.items()]
+    )
 
 
 def kept_groups(latest: LatestStore, uid: ClusterUid) -> GroupsStatus | None:
@@ -93,8 +97,8 @@ def kept_lags(latest: LatestStore, uid: ClusterUid) -> Mapping[str, Sequence[Lag
         return {}
 
 
-def _point(told: Sequence[int]) -> LagPoint:
-    seconds, lag = told
+def _point(pair: Sequence[int]) -> LagPoint:
+    seconds, lag = pair
     return LagPoint(datetime.fromtimestamp(seconds, UTC), lag)
 
 

@@ -19,10 +19,10 @@ def with_volume_sizes(snapshot: KafkaSnapshot, view: ClusterView, reports: Mappi
 
     A broker whose agent has not told of all its volumes keeps Kafka's figures; one Kafka says nothing of stays unknown.
     """
-    told = {i.service_id: r for i in view.brokers() if (r := _of_volumes(i, reports.get(i.key))) is not None}
-    if not told:
+    sizes = {i.service_id: r for i in view.brokers() if (r := _of_volumes(i, reports.get(i.key))) is not None}
+    if not sizes:
         return snapshot
-    both = {b: _smaller(seen, told[b]) if b in told else seen for b, seen in snapshot.log_dirs.items()}
+    both = {b: _smaller(seen, sizes[b]) if b in sizes else seen for b, seen in snapshot.log_dirs.items()}
     is_same = all(both[b] is seen for b, seen in snapshot.log_dirs.items())  # as where a volume is a disk of its own
     return snapshot if is_same else replace(snapshot, log_dirs=both)
 
@@ -41,25 +41,25 @@ def _of_volumes(instance: InstanceView, seen: ReportSeen | None) -> Mapping[str,
     return {d.name: (d.total_bytes, d.free_bytes) for d in service.log_dirs}
 
 
-def _smaller(seen: LogDirsSeen, told: Mapping[str, tuple[int, int]]) -> LogDirsSeen:
+def _smaller(seen: LogDirsSeen, sizes: Mapping[str, tuple[int, int]]) -> LogDirsSeen:
     if seen.total_bytes <= 0:
         return seen
-    total = min(seen.total_bytes, sum(total for total, _ in told.values()))
-    usable = min(seen.usable_bytes, sum(free for _, free in told.values()))
-    dirs = _smaller_each(seen.dirs, told)
+    total = min(seen.total_bytes, sum(total for total, _ in sizes.values()))
+    usable = min(seen.usable_bytes, sum(free for _, free in sizes.values()))
+    dirs = _smaller_each(seen.dirs, sizes)
     if (total, usable, dirs) == (seen.total_bytes, seen.usable_bytes, seen.dirs):
         return seen
     return replace(seen, total_bytes=total, usable_bytes=usable, dirs=dirs)
 
 
-def _smaller_each(dirs: tuple[LogDirSeen, ...], told: Mapping[str, tuple[int, int]]) -> tuple[LogDirSeen, ...]:
+def _smaller_each(dirs: tuple[LogDirSeen, ...], sizes: Mapping[str, tuple[int, int]]) -> tuple[LogDirSeen, ...]:
     """Each directory with its volume; none where it is not clear which one that is."""
     pairs = []
     for seen in dirs:
-        name = next(iter(told)) if len(dirs) == len(told) == 1 else directory_in(seen.path, told)
+        name = next(iter(sizes)) if len(dirs) == len(sizes) == 1 else directory_in(seen.path, sizes)
         if not name:
             return ()
-        pairs.append((seen, told[name]))
+        pairs.append((seen, sizes[name]))
     return tuple(
         seen
         if total >= seen.total_bytes and free >= seen.usable_bytes

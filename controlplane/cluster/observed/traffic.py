@@ -179,9 +179,9 @@ def _written(samples: tuple[_TrafficLook, ...]) -> dict[TopicPartition, float]:
     grown, seconds = np.zeros(len(names), dtype=np.int64), np.zeros(len(names))
     for before, after in pairwise(samples):
         (led_before, old), (leads, new) = before.of(names), after.of(names)
-        told = (led_before == leads) & (old >= 0) & (new >= old)
-        grown += np.where(told, new - old, 0)
-        seconds += np.where(told, (after.at - before.at).total_seconds(), 0.0)
+        is_known = (led_before == leads) & (old >= 0) & (new >= old)
+        grown += np.where(is_known, new - old, 0)
+        seconds += np.where(is_known, (after.at - before.at).total_seconds(), 0.0)
     known = np.flatnonzero(seconds > 0)
     rates = (grown[known] / seconds[known]).tolist()
     return {names[n]: rate for n, rate in zip(known.tolist(), rates, strict=True)}

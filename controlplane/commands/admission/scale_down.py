@@ -64,11 +64,11 @@ def _room_on_new_disks(
             return Gate(False, f"{wanted}, and {brokers} brokers would be left to hold them")
     moved = sum(p.size_bytes * len(set(p.target) & set(removed)) for p in hosted)
     words = holdings(hosted, moved)
-    told = {b: seen for b in staying if (seen := kafka.log_dirs.get(b)) and seen.total_bytes > 0}
-    if len(told) < len(staying):
+    sized = {b: seen for b in staying if (seen := kafka.log_dirs.get(b)) and seen.total_bytes > 0}
+    if len(sized) < len(staying):
         return Gate(True, f"{words}; not every other broker has told how full its disk is")
     free = sum(int(size * DISK_LIMIT_FRACTION) for size in made)
-    for broker, disk in told.items():
+    for broker, disk in sized.items():
         total, used = disk.total_bytes, disk.total_bytes - disk.usable_bytes
         if broker in smaller:
             total, used = smaller[broker], disk.used_bytes

@@ -149,16 +149,16 @@ def _takers(view: ClusterView, chosen: Sequence[int], leaving: set[int]) -> list
 
 def asked_for(view: ClusterView, key: str) -> str:
     """What a person asked for this instance and is not done, in words; "" where nobody asked for anything."""
-    told = []
+    parts = []
     if key in view.requests.to_replace:
-        told.append(f"to be replaced, {view.requests.to_replace[key].reason}")
+        parts.append(f"to be replaced, {view.requests.to_replace[key].reason}")
     if key in view.requests.evacuations:
         kept = view.requests.evacuations[key]
-        told.append(f"{'kept empty' if kept.empty_at else 'to be empty'}, {kept.reason}")
+        parts.append(f"{'kept empty' if kept.empty_at else 'to be empty'}, {kept.reason}")
     left = view.requests.rolling_restart.left if view.requests.rolling_restart is not None else ()
     if view.requests.rolling_restart is not None and any(vm_of(k) == key for k in left):
-        told.append(f"to be started anew, {view.requests.rolling_restart.reason}")
-    return "; ".join(told)
+        parts.append(f"to be started anew, {view.requests.rolling_restart.reason}")
+    return "; ".join(parts)
 
 
 def _pace(view: ClusterView) -> str:

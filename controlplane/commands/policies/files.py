@@ -67,11 +67,11 @@ def parse(texts: Mapping[str, str]) -> tuple[Policy, ...]:
             try:
                 policy = Policy.model_validate(document.value, by_alias=True, by_name=False)
             except ValidationError as error:
-                for told in error.errors(include_url=False, include_context=False, include_input=False):
-                    path = tuple(step for step in told["loc"])
+                for problem in error.errors(include_url=False, include_context=False, include_input=False):
+                    path = tuple(step for step in problem["loc"])
                     place = document.positions.at(path)
                     steps = ".".join(shorten(str(step)) for step in path) or POLICY_KIND
-                    message = told["msg"].removeprefix("Value error, ")
+                    message = problem["msg"].removeprefix("Value error, ")
                     problems.append(f"{file}:{place.line}:{place.column}: {steps}: {message}")
                 continue
             if policy.name in found:
@@ -113,8 +113,10 @@ def _fault(policy: Policy, test: PolicyTest, price_list: PriceList) -> str:
             verdict = _judged((policy,), spec, before, price_list, rolling=test.rolling, have=have)
     except ValueError as error:
         return str(error)
-    told = [f"{'.'.join(map(str, r.path))}: {r.message}" for r in verdict.refusals] + [r.what for r in verdict.reasons]
-    said = "; ".join(told) or "nothing"
+    problems = [f"{'.'.join(map(str, r.path))}: {r.message}" for r in verdict.refusals] + [
+        r.what for r in verdict.reasons
+    ]
+    said = "; ".join(problems) or "nothing"
     if verdict.word != test.expect:
         return f"expected {test.expect}, but it is {verdict.word}: {said}"
     if test.says and test.says not in said:

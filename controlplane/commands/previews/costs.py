@@ -168,16 +168,16 @@ def plan_cost(
 
 def generation_costs(documents: Mapping[int, KafkaClusterDocument], price_list: PriceList) -> list[GenerationCost]:
     """Of declarations by their generation, the newest first; all by the prices of one book."""
-    told: list[GenerationCost] = []
+    costs: list[GenerationCost] = []
     before: tuple[int, Bill] | None = None
     for generation, document in sorted(documents.items()):
         bill, (number, old) = monthly_bill(document, price_list), before or (None, None)
         if _is_sold(document, price_list):
-            told.append(GenerationCost(generation, bill, number, _difference(old, bill) if old is not None else None))
+            costs.append(GenerationCost(generation, bill, number, _difference(old, bill) if old is not None else None))
         else:
-            told.append(GenerationCost(generation, None, number))
+            costs.append(GenerationCost(generation, None, number))
         before = generation, bill
-    return told[::-1]
+    return costs[::-1]
 
 
 def old_sources(bills: Iterable[Bill | None], today: date) -> tuple[str, ...]:
@@ -310,8 +310,8 @@ def _disks(pool: Pool, market: offers.Offers, where: str) -> Iterator[CostPart]:
         what = f"{pool.name}: {pool.size} x root disk {root.type}{size} ({where})"
         yield CostPart(what, Decimal(pool.size), root.monthly, ROOT_DISKS, pool.size)
     number = pool.size * disk.count
-    told = f"{disks_in_words(disk)} {disk.kind}{f' {disk.type}' if disk.type else ''}"
-    what = f"{pool.name}: {pool.size} x {told} ({where})"
+    described = f"{disks_in_words(disk)} {disk.kind}{f' {disk.type}' if disk.type else ''}"
+    what = f"{pool.name}: {pool.size} x {described} ({where})"
     yield CostPart(what, Decimal(number), _disk_month(pool, market), DATA_DISKS, number)
     if disk.iops or disk.throughput_mib_per_s:
         yield CostPart(

@@ -158,10 +158,10 @@ def _goal_row(goal: GoalReport) -> list[str]:
     return [name, _range(goal.before), _range(goal.after), _range(goal.band), out, goal.why or "met"]
 
 
-def _range(told: Range) -> str:
-    if math.isnan(told.least):
+def _range(range_: Range) -> str:
+    if math.isnan(range_.least):
         return "-"
-    return f"{_side(told.least)} .. {_side(told.most)}"
+    return f"{_side(range_.least)} .. {_side(range_.most)}"
 
 
 def _side(figure: float) -> str:

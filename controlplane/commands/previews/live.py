@@ -48,8 +48,8 @@ def _left(view: ClusterView) -> dict[str, str]:
     if document is None or is_shared(view):
         return {}
     there = [i for i in view.in_phase(Phase.LAUNCHED, Phase.JOINED) if not i.lost]
-    told = [AppliedSettings(i.start.config, i.planned.kafka_version) for i in there if i.start.config is not None]
-    return dict(settings_left(told, document.spec.kafka.config, where_silent=where_silent(view, document)).live)
+    applied = [AppliedSettings(i.start.config, i.planned.kafka_version) for i in there if i.start.config is not None]
+    return dict(settings_left(applied, document.spec.kafka.config, where_silent=where_silent(view, document)).live)
 
 
 def _phase(name: str, why: str, how: tuple[str, ...], seconds: float) -> steps.RolloutPhase:

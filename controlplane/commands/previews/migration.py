@@ -45,7 +45,7 @@ def migration_warnings(view: ClusterView, document: KafkaClusterDocument) -> lis
 
 def _forward(view: ClusterView, document: KafkaClusterDocument) -> Iterable[RolloutPhase]:
     brokers, wanted = _brokers(view), [n for n in desired_nodes(document) if n.service == "controller"]
-    told = {b.key: knows(view, b) for b in brokers}
+    sent = {b.key: knows(view, b) for b in brokers}
     there = {i.node for i in view.beside_quorum()}
     made = [n for n in wanted if n.node not in there]
     yield RolloutPhase(f"create {len(made)} controllers", len(made) > 1, tuple(map(_created, made)))
@@ -53,10 +53,10 @@ def _forward(view: ClusterView, document: KafkaClusterDocument) -> Iterable[Roll
     why = "told of the ensemble and of one another, they wait; brokers are as they were"
     title = f"start {len(started)} controllers beside the ensemble"
     yield RolloutPhase(title, True, tuple(_restart(n, why, ("start", "elect a leader")) for n in started))
-    bridged = [b for b in brokers if told[b.key] in (Knows.ENSEMBLE, Knows.STOPPED)]
+    bridged = [b for b in brokers if sent[b.key] in (Knows.ENSEMBLE, Knows.STOPPED)]
     why = "told of both; after the last one the quorum takes the metadata over, and writes it to ZooKeeper, too"
     yield _restart_phase(bridged, ", one at a time, told of both", why)
-    moved = [b for b in brokers if told[b.key] is not Knows.QUORUM]
+    moved = [b for b in brokers if sent[b.key] is not Knows.QUORUM]
     why = "told of the quorum alone: it is a KRaft broker with the same id and disks"
     yield _restart_phase(moved, " once more, one at a time, told of the quorum alone", why)
     released = _controllers(view, wanted, Knows.STOPPED, Knows.BOTH)
@@ -77,10 +77,10 @@ def _forward(view: ClusterView, document: KafkaClusterDocument) -> Iterable[Roll
 
 def _back(view: ClusterView) -> Iterable[RolloutPhase]:
     brokers = _brokers(view)
-    told = {b.key: knows(view, b) for b in brokers}
-    krafts = [b for b in brokers if told[b.key] is Knows.QUORUM]
+    sent = {b.key: knows(view, b) for b in brokers}
+    krafts = [b for b in brokers if sent[b.key] is Knows.QUORUM]
     yield _restart_phase(krafts, ", one at a time, told of both again", "told of both again")
-    back = [b for b in brokers if told[b.key] is not Knows.ENSEMBLE]
+    back = [b for b in brokers if sent[b.key] is not Knows.ENSEMBLE]
     why = "told of the ensemble alone; where the quorum leads the first one stops before it does, and leads after it"
     yield _restart_phase(back, ", one at a time, told of the ensemble alone", why)
     there = sorted((i for i in view.beside_quorum()), key=lambda i: i.node)
@@ -97,10 +97,10 @@ def _brokers(view: ClusterView) -> list[InstanceView]:
     return [newest[b] for b in sorted(newest)]
 
 
-def _controllers(view: ClusterView, wanted: Sequence[DesiredNode], *told: Knows) -> list[DesiredNode]:
+def _controllers(view: ClusterView, wanted: Sequence[DesiredNode], *sent: Knows) -> list[DesiredNode]:
     """Those that were told no more than that; one that is still to be made was told nothing."""
     there = {i.node: knows(view, i) for i in view.beside_quorum()} if view.quorum.migration is not None else {}
-    return [n for n in wanted if there.get(n.node, Knows.STOPPED) in told]
+    return [n for n in wanted if there.get(n.node, Knows.STOPPED) in sent]
 
 
 def _created(node: DesiredNode) -> RolloutStep:
@@ -111,8 +111,8 @@ def _created(node: DesiredNode) -> RolloutStep:
 def _restart(
     node: DesiredNode | PlannedInstance, reason: str, how: tuple[str, ...] = _RESTARTED, waits_s: float = 0.0
 ) -> RolloutStep:
-    told = f"{node.node}: {reason}"
-    return RolloutStep(Change.RESTART, node.node, node.rack, node.service, told, how, 0, RESTART_S + waits_s)
+    title = f"{node.node}: {reason}"
+    return RolloutStep(Change.RESTART, node.node, node.rack, node.service, title, how, 0, RESTART_S + waits_s)
 
 
 def _removed(instance: InstanceView, reason: str) -> RolloutStep:

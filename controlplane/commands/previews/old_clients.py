@@ -19,8 +19,8 @@ def old_client_warnings(view: ClusterView, wanted: KafkaClusterDocument, reports
     before = {i.planned.kafka_version for i in view.brokers()} - {wanted.spec.kafka.version}
     if not before:
         return ()
-    told = {(r.node, r.generation): r for r in reports}
-    brokers = {i.key: told.get((i.node, i.planned.generation)) for i in view.brokers()}
+    by_vm = {(r.node, r.generation): r for r in reports}
+    brokers = {i.key: by_vm.get((i.node, i.planned.generation)) for i in view.brokers()}
     found = _by_client({key: _clients(report) for key, report in brokers.items() if report is not None})
     target = wanted.spec.kafka.version
     refused = min(map(_major, before)) < _major(target)
@@ -40,11 +40,11 @@ def _clients(report: Report) -> tuple[OldClientReport, ...]:
     return tuple(client for service in report.services for client in service.old_clients)
 
 
-def _by_client(told: Mapping[str, tuple[OldClientReport, ...]]) -> dict[str, str]:
+def _by_client(by_broker: Mapping[str, tuple[OldClientReport, ...]]) -> dict[str, str]:
     """`librdkafka 0.11.6` -> `Fetch v2, ListOffsets v0 (seen by brokers-a-0.g1)`, by name."""
     requests: dict[str, set[str]] = {}
     brokers: dict[str, set[str]] = {}
-    for key, clients in told.items():
+    for key, clients in by_broker.items():
         for client in clients:
             name = f"{client.software or 'unknown'} {client.software_version or 'unknown'}"
             if name == "unknown unknown":

@@ -129,7 +129,7 @@ def preview(
     changes = differences(view.document, document) if view.document else ()
     wanted = replace(view, document=document)
     nodes = pending_changes(wanted)
-    told = [*warnings, *_warnings(wanted, nodes), *static_quorum_warnings(view, document, snapshot)]
+    warned = [*warnings, *_warnings(wanted, nodes), *static_quorum_warnings(view, document, snapshot)]
     in_zookeeper_mode = document.spec.kafka.mode == "zookeeper"
     protocol = _protocol(view, document) if in_zookeeper_mode else ""
     raises_levels = exists and not in_zookeeper_mode and document.spec.external is None
@@ -138,7 +138,7 @@ def preview(
         assumptions=_assumptions(wanted, document, snapshot),
         finalise=_finalises(view, document, nodes) if raises_levels else "",
         protocol=protocol,
-        warnings=[*told, NO_FORMAT_ROLL] if protocol else told,
+        warnings=[*warned, NO_FORMAT_ROLL] if protocol else warned,
     )
     if is_planned(view, document):
         phases = (*rollout.phases, *migration_phases(view, document))
@@ -325,13 +325,13 @@ def _unknown_volumes(document: KafkaClusterDocument) -> Iterator[str]:
 
 def _labels(document: KafkaClusterDocument) -> Iterator[str]:
     """A warning for each set of racks that nothing keeps apart."""
-    told: dict[tuple[str, tuple[str, ...]], str] = {}
+    shared: dict[tuple[str, tuple[str, ...]], str] = {}
     for pool in document.spec.pools:
         racks = {zone: racks_of(pool.place.cloud, zone) for zone in pool.place.zones}
         labels = {zone: one.apart for zone, one in racks.items() if one is not None and one.kind is RackKind.LABEL}
         if len(labels) > 1:
-            told[pool.place.cloud, tuple(sorted(labels))] = next(iter(labels.values()))
-    for (cloud, zones), apart in sorted(told.items()):
+            shared[pool.place.cloud, tuple(sorted(labels))] = next(iter(labels.values()))
+    for (cloud, zones), apart in sorted(shared.items()):
         yield f"racks {', '.join(zones)} of {cloud} are labels, all copies of a partition may fail together: {apart}"
 
 

@@ -28,9 +28,9 @@ def quorum_warnings(view: ClusterView, nodes: Sequence[NodeChange]) -> Iterator[
     target = _level(view.document.spec.kafka.metadata_version or view.document.spec.kafka.version)
     vetoes = [i for i in remembered(view) if i.node not in coming and _level(i.planned.kafka_version) < target]
     if vetoes and any(c.change is Change.REPLACE for c in nodes):
-        told = ", ".join(f"{i.service_id} ({i.node}, Kafka {i.planned.kafka_version})" for i in vetoes)
+        named = ", ".join(f"{i.service_id} ({i.node}, Kafka {i.planned.kafka_version})" for i in vetoes)
         yield (
-            f"controllers that left stay registered: {told}. The roll cannot be finalised before they are back: apply "
+            f"controllers that left stay registered: {named}. The roll cannot be finalised before they are back: apply "
             f"it with {size_to_bring_back(view)} controllers"
         )
 

@@ -57,7 +57,7 @@ def refuse_moved_topics(view: ClusterView, command: DeclareTopics) -> None:
 
 def topic_changes(before: TopicDeclaration, after: TopicDeclaration) -> list[str]:
     """What differs, field by field: `partitions 3 -> 6`."""
-    told = [
+    changes = [
         f"{words} {old} -> {new}"
         for words, old, new in (
             ("partitions", before.partitions, after.partitions),
@@ -73,14 +73,14 @@ def topic_changes(before: TopicDeclaration, after: TopicDeclaration) -> list[str
         if old != new
     ]
     if dict(before.labels) != dict(after.labels):
-        told.append(f"labels {_pairs(before.labels)} -> {_pairs(after.labels)}")
+        changes.append(f"labels {_pairs(before.labels)} -> {_pairs(after.labels)}")
     old_config, new_config = before.config or {}, after.config or {}
-    told += [
+    changes += [
         f"{key} {old_config.get(key, 'unset')} -> {new_config.get(key, 'unset')}"
         for key in sorted({*old_config, *new_config})
         if old_config.get(key) != new_config.get(key)
     ]
-    return told
+    return changes
 
 
 def _rate(per_s: int | None) -> str:

@@ -16,8 +16,8 @@ def demotions_condition(situation: Situation) -> facts.ConditionChanged:
     slow = {k: d for k, d in situation.view.requests.demotions.items() if not d.ended}
     if not slow:
         return facts.ConditionChanged(DEMOTED, False, "Free", "")
-    told = "; ".join(_sentence(key, d) for key, d in sorted(slow.items())[:_NAMED])
-    message = f"{told}. Next: kedge anomalies {situation.view.name}"
+    sentences = "; ".join(_sentence(key, d) for key, d in sorted(slow.items())[:_NAMED])
+    message = f"{sentences}. Next: kedge anomalies {situation.view.name}"
     return facts.ConditionChanged(DEMOTED, True, "SlowBroker", message)
 
 

@@ -66,7 +66,7 @@ def condition_changes(situation: Situation, decision: Decision) -> tuple[facts.C
     """The conditions this decision changes. A new number in a message is no change."""
     of_decision = (converged(situation.view), _blocked(situation, decision))
     its_turn = (window_condition(situation, decision), stage_condition(situation, decision))
-    wanted = (*of_decision, *its_turn, *(told(situation) for told in _CONDITIONS))
+    wanted = (*of_decision, *its_turn, *(condition(situation) for condition in _CONDITIONS))
     return tuple(c for c in wanted if c is not None and _differs(situation.view, c))
 
 
@@ -85,10 +85,15 @@ def _blocked(situation: Situation, decision: Decision) -> facts.ConditionChanged
 
 def _asked_spec_came(situation: Situation, reason: str) -> facts.ConditionChanged | None:
     """What asked for another spec is over once there is one that something else is waited for."""
-    view, told = situation.view, situation.view.conditions.get(BLOCKED)
-    if told is None or not told.status or told.reason != WaitReason.CONFIGURATION_REFUSED or reason == told.reason:
+    view, blocked = situation.view, situation.view.conditions.get(BLOCKED)
+    if (
+        blocked is None
+        or not blocked.status
+        or blocked.reason != WaitReason.CONFIGURATION_REFUSED
+        or reason == blocked.reason
+    ):
         return None
-    if view.declaration.declared_at is None or told.since > view.declaration.declared_at:
+    if view.declaration.declared_at is None or blocked.since > view.declaration.declared_at:
         return None
     return facts.ConditionChanged(BLOCKED, False, "Free", "")
 
@@ -96,8 +101,8 @@ def _asked_spec_came(situation: Situation, reason: str) -> facts.ConditionChange
 def _waits_since(situation: Situation) -> datetime | None:
     """Since the last progress, or since the window opened, or the earlier stages were through: until then it was right
     to do nothing."""
-    progressed, told = situation.view.history.progressed_at, situation.view.conditions
-    turns = [told[waits] for waits in (WAITS, STAGE_WAITS) if waits in told]
+    progressed, conditions = situation.view.history.progressed_at, situation.view.conditions
+    turns = [conditions[waits] for waits in (WAITS, STAGE_WAITS) if waits in conditions]
     if progressed is None:
         return None
     return max([progressed, *(situation.now if turn.status else turn.since for turn in turns)])

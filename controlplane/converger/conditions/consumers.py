@@ -23,11 +23,11 @@ def consumers_stuck(situation: Situation) -> facts.ConditionChanged | None:
     if not troubled:
         # Groups of a broker that was silent were not judged.
         return None if noted.silent else facts.ConditionChanged(CONSUMERS_STUCK, False, "Free", "")
-    told = "; ".join(_sentence(group) for group in troubled[:_NAMED])
+    sentences = "; ".join(_sentence(group) for group in troubled[:_NAMED])
     more = f"; and {len(troubled) - _NAMED} groups more" if len(troubled) > _NAMED else ""
     reasons = {"Stuck" if group.stuck else "Unread" for group in troubled}
     reason = reasons.pop() if len(reasons) == 1 else "Several"
-    message = f"{told}{more}. Next: kedge groups {situation.view.name}"
+    message = f"{sentences}{more}. Next: kedge groups {situation.view.name}"
     return facts.ConditionChanged(CONSUMERS_STUCK, True, reason, message)
 
 

@@ -10,8 +10,8 @@ CONVERGED = "Converged"
 def converged(view: ClusterView, *, fails: bool | None = None) -> facts.ConditionChanged:
     """Not true where ticks fail (`fails`; as it is recorded, where that is not given), or the history cannot be read:
     nobody compares the cluster with its spec then."""
-    told = view.conditions.get(TICK_FAILING)
-    if told is not None and told.status if fails is None else fails:
+    failing = view.conditions.get(TICK_FAILING)
+    if failing is not None and failing.status if fails is None else fails:
         return facts.ConditionChanged(CONVERGED, False, TICK_FAILING, f"generation {view.generation}: not known")
     if view.history.unreadable:
         return facts.ConditionChanged(CONVERGED, False, "HistoryUnreadable", f"generation {view.generation}: not known")
@@ -22,6 +22,6 @@ def converged(view: ClusterView, *, fails: bool | None = None) -> facts.Conditio
 
 def with_converged(view: ClusterView, ticks: facts.ConditionChanged) -> tuple[facts.ConditionChanged, ...]:
     """A change of `TickFailing`, and of `Converged` where that follows from it."""
-    told, wanted = view.conditions.get(CONVERGED), converged(view, fails=ticks.status)
-    is_same = told is not None and (told.status, told.reason) == (wanted.status, wanted.reason)
+    known, wanted = view.conditions.get(CONVERGED), converged(view, fails=ticks.status)
+    is_same = known is not None and (known.status, known.reason) == (wanted.status, wanted.reason)
     return (ticks,) if is_same else (ticks, wanted)

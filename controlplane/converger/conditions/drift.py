@@ -40,9 +40,9 @@ def network_drift_condition(situation: Situation) -> facts.ConditionChanged | No
     if not drifted:
         is_known = not audits or any(noted.at is not None for noted in audits.values())
         return facts.ConditionChanged(NETWORK_DRIFT, False, "Free", "") if is_known else None
-    told = "; ".join(f"network {place.network} in {place}: {_named(drifts)}" for place, drifts in drifted.items())
+    named = "; ".join(f"network {place.network} in {place}: {_named(drifts)}" for place, drifts in drifted.items())
     message = (
-        f"changed by hand in the cloud: {told}. Kedge leaves it as it is; a run on that network is refused while a "
+        f"changed by hand in the cloud: {named}. Kedge leaves it as it is; a run on that network is refused while a "
         "value differs. Put values back by hand; what is gone is made again by `kedge networks repair "
         f"{next(iter(drifted)).network}`. Next: kedge drift {situation.view.name} --now"
     )

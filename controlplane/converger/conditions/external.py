@@ -17,13 +17,13 @@ def external_empty(situation: Situation) -> facts.ConditionChanged | None:
         return facts.ConditionChanged(EXTERNAL_EMPTY, False, "Free", "")
     voting = sorted(view.quorum.voters.keys() & set(empty))
     alone = sorted(set(empty) - set(voting))
-    told = []
+    parts = []
     if alone:
-        told.append(
+        parts.append(
             f"{named(alone)} {'hold' if len(alone) > 1 else 'holds'} no replica any more. Next: stop "
             f"{'them' if len(alone) > 1 else 'it'} yourself; Kedge stops nothing of others, and forgets the "
             "registration a minute later"
         )
     if voting:
-        told.append(f"{named(voting)} is empty and votes in the quorum, too: leave it running")
-    return facts.ConditionChanged(EXTERNAL_EMPTY, True, "StopThem" if alone else "Votes", "; ".join(told))
+        parts.append(f"{named(voting)} is empty and votes in the quorum, too: leave it running")
+    return facts.ConditionChanged(EXTERNAL_EMPTY, True, "StopThem" if alone else "Votes", "; ".join(parts))

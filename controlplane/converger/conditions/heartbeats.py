@@ -31,9 +31,9 @@ def heartbeats_silent(situation: Situation) -> facts.ConditionChanged:
     found = sorted(silences(situation), key=lambda s: -s.for_s)
     if not found:
         return facts.ConditionChanged(HEARTBEATS_SILENT, False, "Free", "")
-    told = "; ".join(_words(s) for s in found[:_NAMED])
+    sentences = "; ".join(_words(s) for s in found[:_NAMED])
     more = f"; and {len(found) - _NAMED} brokers more" if len(found) > _NAMED else ""
-    message = f"{told}{more}. Next: kedge describe {situation.view.name}"
+    message = f"{sentences}{more}. Next: kedge describe {situation.view.name}"
     reason = "Silent" if len(found) < _serving(situation) else "AllSilent"
     return facts.ConditionChanged(HEARTBEATS_SILENT, True, reason, message)
 
@@ -48,13 +48,13 @@ def silences(situation: Situation) -> Iterator[Silence]:
     for key, seen in situation.seen.reports.items():
         if not seen.is_young(situation.now):
             continue
-        for told in seen.report.heartbeats:
-            broker = serving.get(told.broker)
-            if broker is None or told.silent_s < SILENT_AFTER_S or not _has_partition(situation, told.broker):
+        for report in seen.report.heartbeats:
+            broker = serving.get(report.broker)
+            if broker is None or report.silent_s < SILENT_AFTER_S or not _has_partition(situation, report.broker):
                 continue
-            for_s = min(told.silent_s, _serves_s(situation, broker))
+            for_s = min(report.silent_s, _serves_s(situation, broker))
             if for_s >= SILENT_AFTER_S:
-                yield Silence(broker, key, for_s, told)
+                yield Silence(broker, key, for_s, report)
 
 
 def _is_serving(situation: Situation, broker: InstanceView) -> bool:

@@ -24,11 +24,11 @@ def at_min_isr(situation: Situation) -> facts.ConditionChanged | None:
     if not old:
         return facts.ConditionChanged(AT_MIN_ISR, False, "Free", "")
     minutes = (situation.now - min(since[p.name] for p in old)).total_seconds() / 60
-    told = ", ".join(_words(p) for p in old[:_NAMED])
+    named = ", ".join(_words(p) for p in old[:_NAMED])
     more = f" and {len(old) - _NAMED} more" if len(old) > _NAMED else ""
     missing = Counter(r for p in old for r in p.target if r not in p.isr).most_common(1)[0]
     message = (
-        f"{len(old)} partitions have no replica in sync to spare, for {minutes:.0f} min: {told}{more}. With one less "
+        f"{len(old)} partitions have no replica in sync to spare, for {minutes:.0f} min: {named}{more}. With one less "
         f"they refuse writes of acks=all. Broker {missing[0]} is missing in {missing[1]} of them. "
         f"Next: kedge describe {situation.view.name}"
     )

@@ -14,10 +14,10 @@ def listing_refused(situation: Situation) -> facts.ConditionChanged:
     refused = situation.seen.refused
     if not refused:
         return facts.ConditionChanged(LISTING_REFUSED, False, "Free", "")
-    told = situation.view.conditions.get(LISTING_REFUSED)
-    named = {name for p in places_of(situation.view) if told and (name := str(p)) in told.message}
-    if told is not None and told.status and named == refused.keys():
-        message = told.message  # the cloud's words may have a number of the request in them: no change
+    known = situation.view.conditions.get(LISTING_REFUSED)
+    named = {name for p in places_of(situation.view) if known and (name := str(p)) in known.message}
+    if known is not None and known.status and named == refused.keys():
+        message = known.message  # the cloud's words may have a number of the request in them: no change
     else:
         words = (f"{place} does not permit Kedge to list what is there: {refused[place]}" for place in sorted(refused))
         message = f"{'; '.join(words)}. {NotPermitted.what_next}"

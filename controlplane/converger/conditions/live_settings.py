@@ -16,7 +16,7 @@ def settings_adopted(situation: Situation) -> facts.ConditionChanged | None:
         return None
     if not seen.kept:
         return facts.ConditionChanged(ADOPTED, False, "Free", "")
-    told = "; ".join(f"broker {d.broker} has {d.name}={d.value}, not {d.wanted}" for d in seen.kept[:NAMED])
+    sentences = "; ".join(f"broker {d.broker} has {d.name}={d.value}, not {d.wanted}" for d in seen.kept[:NAMED])
     more = f" and {len(seen.kept) - NAMED} more" if len(seen.kept) > NAMED else ""
-    message = f"{told}{more}: left, since kafka.adopt names it. Write the value into the spec, or end the adoption"
+    message = f"{sentences}{more}: left, since kafka.adopt names it. Write the value into the spec, or end the adoption"
     return facts.ConditionChanged(ADOPTED, True, "OtherValue", message)

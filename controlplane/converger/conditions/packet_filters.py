@@ -71,11 +71,11 @@ def behind(view: ClusterView, wanted: Mapping[str, str], reports: Mapping[str, R
         instance, seen = view.instances[key], reports.get(key)
         if seen is None or instance.lost or instance.phase is not Phase.JOINED:
             continue
-        told = seen.report.packet_filter
-        if told is None:
+        packet_filter = seen.report.packet_filter
+        if packet_filter is None:
             found[key] = f"its agent ({seen.report.agent_version}) loads none, it has the rules of its birth"
-        elif told.loaded != hashlib.sha256(rules.encode()).hexdigest():
-            found[key] = told.problem or "it has not loaded those of now"
+        elif packet_filter.loaded != hashlib.sha256(rules.encode()).hexdigest():
+            found[key] = packet_filter.problem or "it has not loaded those of now"
     return found
 
 

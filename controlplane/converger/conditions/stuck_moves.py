@@ -20,10 +20,10 @@ def reassignment_hung(situation: Situation) -> facts.ConditionChanged | None:
     if not found.moves:
         return facts.ConditionChanged(REASSIGNMENT_HUNG, False, "Free", "")
     first = found.moves[0]
-    told = "; ".join(h.sentence for h in found.moves[:_NAMED])
+    sentences = "; ".join(h.sentence for h in found.moves[:_NAMED])
     more = f"; and {len(found.moves) - _NAMED} more" if len(found.moves) > _NAMED else ""
     then = f". {found.refusal}" if found.refusal else ""
-    message = f"{told}{more}{then}. Next: kedge moves {situation.view.name}"
+    message = f"{sentences}{more}{then}. Next: kedge moves {situation.view.name}"
     return facts.ConditionChanged(REASSIGNMENT_HUNG, True, str(first.diagnosis), message)
 
 

@@ -67,8 +67,8 @@ def tick_failing(view: ClusterView, failed: TickFailures, now: datetime) -> fact
     """The condition after a failure: None where people need not be told yet, or were told of this kind already."""
     if view.deleted or failed.count < IN_A_ROW or now - failed.since < REPORTED_AFTER:
         return None
-    told = view.conditions.get(TICK_FAILING)
-    if told is not None and told.status and (told.reason == failed.reason or failed.alike < IN_A_ROW):
+    known = view.conditions.get(TICK_FAILING)
+    if known is not None and known.status and (known.reason == failed.reason or failed.alike < IN_A_ROW):
         return None
     since = f"since {failed.since:%Y-%m-%d %H:%M:%S} UTC"
     message = (
@@ -80,8 +80,8 @@ def tick_failing(view: ClusterView, failed: TickFailures, now: datetime) -> fact
 
 def tick_works(view: ClusterView) -> facts.ConditionChanged | None:
     """The condition after a tick that succeeded: None where it did not stand."""
-    told = view.conditions.get(TICK_FAILING)
-    return facts.ConditionChanged(TICK_FAILING, False, "Free", "") if told is not None and told.status else None
+    known = view.conditions.get(TICK_FAILING)
+    return facts.ConditionChanged(TICK_FAILING, False, "Free", "") if known is not None and known.status else None
 
 
 def _next(view: ClusterView, failed: TickFailures) -> str:

@@ -13,9 +13,9 @@ def topics_degraded(view: ClusterView) -> facts.ConditionChanged:
     troubles = [trouble for _, trouble in sorted(view.topics.troubles.items())]
     if not troubles:
         return facts.ConditionChanged(TOPICS_DEGRADED, False, "Free", "")
-    told = "; ".join(f"{t.name}: {t.reason}: {t.message}" for t in troubles[:_NAMED])
+    sentences = "; ".join(f"{t.name}: {t.reason}: {t.message}" for t in troubles[:_NAMED])
     more = f"; and {len(troubles) - _NAMED} more" if len(troubles) > _NAMED else ""
     reasons = {t.reason for t in troubles}
     reason = reasons.pop() if len(reasons) == 1 else "Several"
-    message = f"{told}{more}. Next: kedge topics {view.name}"
+    message = f"{sentences}{more}. Next: kedge topics {view.name}"
     return facts.ConditionChanged(TOPICS_DEGRADED, True, reason, message)

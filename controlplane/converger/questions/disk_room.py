@@ -80,9 +80,9 @@ def _arriving_in_dirs(kafka: KafkaSnapshot) -> Counter[tuple[int, str]]:
     for partition in kafka.moving():
         there = partition.arrived_bytes or (0,) * len(partition.adding)
         for broker, arrived in zip(partition.adding, there, strict=True):
-            told = kafka.log_dirs.get(broker)
-            held = told.dir_of(partition.name) if told else None
-            for seen in (held,) if held else told.dirs if told else ():
+            log_dirs = kafka.log_dirs.get(broker)
+            held = log_dirs.dir_of(partition.name) if log_dirs else None
+            for seen in (held,) if held else log_dirs.dirs if log_dirs else ():
                 arriving[broker, seen.path] += max(0, partition.size_bytes - arrived)
     return arriving
 

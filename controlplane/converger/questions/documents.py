@@ -77,10 +77,10 @@ def _agent(view: ClusterView, key: str) -> AgentOrder | None:
 
 def _service(view: ClusterView, instance: InstanceView, founding: facts.QuorumFounded) -> ServiceDocument:
     planned = instance.planned
-    told = quorum_status(view, instance)
+    quorum = quorum_status(view, instance)
     # A server goes on beside a broker that did not join: it stops once it has no vote.
     serving = instance.phase in SERVING or (instance.hosted and instance.phase is Phase.FAILED)
-    running = serving and instance.bound and not is_doomed(view) and not told.stays_stopped
+    running = serving and instance.bound and not is_doomed(view) and not quorum.stays_stopped
     return ServiceDocument(
         name=_NAMES[planned.service],
         state="running" if running else "stopped",
@@ -102,14 +102,16 @@ def _service(view: ClusterView, instance: InstanceView, founding: facts.QuorumFo
             )
             for v in planned.volumes
         ),
-        voters=tuple(Voter(id=v.id, address=v.address, port=v.port, directory_id=v.directory_id) for v in told.voters),
-        founder=told.founder,
-        metadata_level=told.metadata_level,
+        voters=tuple(
+            Voter(id=v.id, address=v.address, port=v.port, directory_id=v.directory_id) for v in quorum.voters
+        ),
+        founder=quorum.founder,
+        metadata_level=quorum.metadata_level,
         settings=dict(instance.settings),
         heap_mib=instance.heap_mib,
         jvm=instance.jvm,
-        ensemble=tuple(EnsembleMember(id=v.id, address=v.address, port=v.port) for v in told.ensemble),
-        protocol_version=told.protocol,
+        ensemble=tuple(EnsembleMember(id=v.id, address=v.address, port=v.port) for v in quorum.ensemble),
+        protocol_version=quorum.protocol,
         gives_volumes=not running and _hands_over(view, instance),
     )
 
@@ -121,8 +123,8 @@ def _beside(view: ClusterView, instance: InstanceView, founding: facts.QuorumFou
     member = member_of(replace(instance, member=replace(instance.member, gone=False)))
     if member is None:
         return ()
-    told = _service(view, member, founding)
-    return (told.model_copy(update={"state": "stopped"}) if instance.member.gone else told,)
+    service = _service(view, member, founding)
+    return (service.model_copy(update={"state": "stopped"}) if instance.member.gone else service,)
 
 
 def _hands_over(view: ClusterView, instance: InstanceView) -> bool:

@@ -62,14 +62,14 @@ def _disks_take(
     kafka: KafkaSnapshot, hosted: Collection[PartitionSeen], leaving: Collection[int], staying: Collection[int]
 ) -> Gate:
     moved = sum(p.size_bytes * len(set(p.target) & set(leaving)) for p in hosted)
-    told = {b: seen for b in staying if (seen := kafka.log_dirs.get(b)) and seen.total_bytes > 0}
+    sized = {b: seen for b in staying if (seen := kafka.log_dirs.get(b)) and seen.total_bytes > 0}
     # Who has not told is left out of both sides: without all the figures no number refuses anybody.
-    if len(told) < len(set(staying)):
+    if len(sized) < len(set(staying)):
         return Gate(True, f"{holdings(hosted, moved)}; not every other broker has told how full its disk is")
     free = sum(
-        max(0, int(d.total_bytes * DISK_LIMIT_FRACTION) - (d.total_bytes - d.usable_bytes)) for d in told.values()
+        max(0, int(d.total_bytes * DISK_LIMIT_FRACTION) - (d.total_bytes - d.usable_bytes)) for d in sized.values()
     )
-    receivers = counted(len(told), "other broker")
+    receivers = counted(len(sized), "other broker")
     room = f"{receivers} can receive {human_bytes(free)} more up to {DISK_LIMIT_FRACTION:.0%} of their disks"
     return Gate(moved <= free, f"{holdings(hosted, moved)}; {room}")
 

@@ -67,7 +67,7 @@ def may_go_away(situation: Situation, kafka: KafkaSnapshot, instance: InstanceVi
     away = brokers_away(situation, kafka)
     if is_unproved(situation, kafka, instance) and not says_it_is_down(situation, instance):
         # It may well serve again: nobody else may be away beside it, and that it may be away itself excuses nothing.
-        away = {broker: told for broker, told in away.items() if broker != instance.service_id}
+        away = {broker: reason for broker, reason in away.items() if broker != instance.service_id}
     if instance.service_id in away or _is_unhealthy(situation, instance):
         return Gate(True, f"{instance.key} is away or ill itself")
     most = most_away(situation.view)
@@ -101,9 +101,9 @@ def brokers_away(situation: Situation, kafka: KafkaSnapshot) -> Mapping[int, Awa
             found.pop(instance.service_id, None)
     taken_back = preemptions(situation)
     for instance in situation.view.brokers():
-        told = _away(situation, kafka, instance, taken_back) if instance.phase in _SERVING else None
-        if told is not None:
-            why, since = told
+        reason = _away(situation, kafka, instance, taken_back) if instance.phase in _SERVING else None
+        if reason is not None:
+            why, since = reason
             found[instance.service_id] = Away(instance.service_id, _name(instance), why, since)
     return found
 

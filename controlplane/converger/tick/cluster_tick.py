@@ -154,10 +154,12 @@ class ClusterTick:
         events = new_events(stream, view.version, decision.events)
         return self.ports.store.append(stream, events, expected_version=view.version, origin=origin)
 
-    def _record_ticks(self, uid: ids.ClusterUid, told: Callable[[ClusterView], facts.ConditionChanged | None]) -> int:
+    def _record_ticks(
+        self, uid: ids.ClusterUid, condition: Callable[[ClusterView], facts.ConditionChanged | None]
+    ) -> int:
         """Records that ticks fail, or do not any more, where `told` says so. Returns how many events that took."""
         view = self.fold.of(uid)
-        changed = told(view) if view is not None else None
+        changed = condition(view) if view is not None else None
         if view is None or changed is None:
             return 0
         return self._record(view, Decision("", with_converged(view, changed)))[1]

@@ -47,13 +47,13 @@ def keep_console(
 ) -> None:
     """Reads it and keeps the end, or why there is none. Whatever the cloud says, the tick goes on."""
     try:
-        told = read(view, instance) if instance.cloud_id else None
+        text = read(view, instance) if instance.cloud_id else None
         why = (
-            "" if told else "the cloud keeps no console, or tells it nobody" if told is None else "nothing was written"
+            "" if text else "the cloud keeps no console, or tells it nobody" if text is None else "nothing was written"
         )
     except ProviderError as error:
-        told, why = None, f"it could not be read: {error}"
-    value = {"key": instance.key, "text": tail(without_secrets(told or "", boot_data)), "why": why}
+        text, why = None, f"it could not be read: {error}"
+    value = {"key": instance.key, "text": tail(without_secrets(text or "", boot_data)), "why": why}
     latest.put(
         LatestValue(Subject(CONSOLE, ClusterUid(view.uid), instance.node), value, source="cloud", observed_at=at)
     )
@@ -68,8 +68,8 @@ def without_secrets(text: str, boot_data: str) -> str:
 
 def _secrets_in(boot_data: str) -> list[str]:
     try:
-        told = json.loads(boot_data)
+        document = json.loads(boot_data)
     except ValueError:
         return []
-    token = told.get("token") if isinstance(told, dict) else None
+    token = document.get("token") if isinstance(document, dict) else None
     return [token] if isinstance(token, str) and token else []

@@ -120,16 +120,16 @@ class ListedInventory:
         self, places: Sequence[Place], max_age: timedelta, newer_than: datetime | None
     ) -> tuple[list[_Indexed], dict[str, ProviderError]]:
         """What each place says, and why others do not. Raises `ProviderError` where none says anything."""
-        told: list[_Indexed] = []
+        indexed: list[_Indexed] = []
         silent: dict[str, ProviderError] = {}
         for place in places:
             try:
-                told.append(self._indexed(place, self._after(place, max_age, newer_than)))
+                indexed.append(self._indexed(place, self._after(place, max_age, newer_than)))
             except ProviderError as error:
                 self._note_refusal(place, error, silent)
                 if len(silent) == len(places):
                     raise _of_all(silent) from error
-        return told, silent
+        return indexed, silent
 
     def _note_refusal(self, place: Place, error: ProviderError, silent: dict[str, ProviderError]) -> None:
         silent[str(place)] = error

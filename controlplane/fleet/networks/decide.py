@@ -180,14 +180,14 @@ def server_will_be_let_in(
 def server_to_let_in(place: Place, ports: FirewallPorts, servers: Collection[str] | None, *, vms_filter: bool) -> str:
     """What a plan says of the way of Kedge's own server to brokers in a network of somebody else. `vms_filter`: its VMs
     let in who is declared in the settings, beside whatever it does itself."""
-    told, who = ports_in_words(ports.of_server), f"this server ({', '.join(sorted(servers or ()))})"
+    opened, who = ports_in_words(ports.of_server), f"this server ({', '.join(sorted(servers or ()))})"
     if servers is None:
         who = "this server, which does not know where it dials from (`clouds.server_addresses` of the settings says so)"
     beside = (
         " VMs there filter packets too, and let in `clouds.server_addresses` of the settings." if vms_filter else ""
     )
     return (
-        f"network {place.network} in {place} is yours, Kedge opens no port in it: let in {who} at TCP {told}, or its "
+        f"network {place.network} in {place} is yours, Kedge opens no port in it: let in {who} at TCP {opened}, or its "
         f"brokers are not seen.{beside} Once they run `kedge doctor --cloud {place.cloud}` tries"
     )
 
@@ -199,9 +199,9 @@ def access_will_change(
     or the network is made with them. `vms_filter`: its VMs let them in, not a firewall of the cloud."""
     if network is None or network.state is NetworkState.REMOVING or not (opened or closed):
         return ""
-    told = [f"lets in {', '.join(sorted(opened))}"] if opened else []
-    told += [f"lets in {', '.join(sorted(closed))} no more (connections that stand go on)"] if closed else []
-    words = f"network {network.name} in {network.place} {' and '.join(told)}; no VM is replaced"
+    changes = [f"lets in {', '.join(sorted(opened))}"] if opened else []
+    changes += [f"lets in {', '.join(sorted(closed))} no more (connections that stand go on)"] if closed else []
+    words = f"network {network.name} in {network.place} {' and '.join(changes)}; no VM is replaced"
     if vms_filter:
         words += (
             ". Its VMs filter packets themselves: those that stand follow by their agents, within a minute, and the "
@@ -216,9 +216,9 @@ def in_words(network: NetworkView) -> str:
     if work is None:
         return str(network.state)
     doing = {NetworkRunKind.GROW: "zones are being added", NetworkRunKind.ACCESS: "the firewall is being changed"}
-    told = doing.get(work.kind, str(network.state))
+    words = doing.get(work.kind, str(network.state))
     first = work.message.partition("\n")[0]
-    return f"{told}; try {work.tries} failed: {work.error}: {first}" if work.tries else told
+    return f"{words}; try {work.tries} failed: {work.error}: {first}" if work.tries else words
 
 
 def ports_in_words(ports: tuple[int, ...]) -> str:

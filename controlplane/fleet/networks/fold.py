@@ -208,8 +208,8 @@ def _removed(n: NetworkView, e: facts.NetworkRemoved, r: envelope.Recorded) -> N
 def _failed(n: NetworkView, e: facts.NetworkRunFailed, r: envelope.Recorded) -> NetworkView:
     if n.work is None:
         raise LookupError(f"network {n.id} had nothing in hand")
-    told = {"error": e.error, "message": e.message, "retryable": e.retryable, "failed_at": r.recorded_at}
-    return replace(n, work=replace(n.work, tries=n.work.tries + 1, **told))  # type: ignore[arg-type]
+    failure = {"error": e.error, "message": e.message, "retryable": e.retryable, "failed_at": r.recorded_at}
+    return replace(n, work=replace(n.work, tries=n.work.tries + 1, **failure))  # type: ignore[arg-type]
 
 
 _RULES: Mapping[type, Callable[[NetworkView, Any, envelope.Recorded], NetworkView]] = {

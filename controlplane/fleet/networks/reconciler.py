@@ -104,9 +104,9 @@ class NetworkReconciler:
         with self._lock:
             known, problems = self._view, self._problems
         ours, ports = (p for p in declared_places(view) if self.is_ours(p)), _ports(view)
-        told = (waits_for(known, p, _zones(view, p), ports, problems) for p in ours)
+        waits = (waits_for(known, p, _zones(view, p), ports, problems) for p in ours)
         beside = (shut_out(known, p, _unmet(view, p, others), problems) for p, others in self._beside(view).items())
-        return tuple(one for one in (*told, *beside) if one is not None)
+        return tuple(one for one in (*waits, *beside) if one is not None)
 
     def planned(self, view: ClusterView, fleet: Sequence[ClusterView] = ()) -> tuple[str, ...]:
         """What is to be done about networks for the document of `view`, for a plan: before its first VM, and of who is
@@ -289,8 +289,8 @@ class NetworkReconciler:
         if work.kind is NetworkRunKind.GROW:
             return run
         access = work.access
-        told = {"clients": access.clients, "ports": access.ports, "peers": access.peers, "servers": access.servers}
-        return replace(run, **told)  # type: ignore[arg-type]  # by name
+        wanted = {"clients": access.clients, "ports": access.ports, "peers": access.peers, "servers": access.servers}
+        return replace(run, **wanted)  # type: ignore[arg-type]  # by name
 
 
 def network_events(version: int, events: Iterable[object]) -> list[envelope.NewEvent]:

@@ -18,8 +18,8 @@ class BrokerCalls(AdminCalls):
         with self._call() as (connection, deadline):
             live = connection.refresh_nodes(deadline)
             topics = configs.read_topic_configs(connection, None, self._topics(connection, deadline), deadline)
-            told = configs.read_applied(connection, live, topics, deadline)
-            changes = throttle.reconcile(told.throttles, plan, live=told.brokers)
+            applied = configs.read_applied(connection, live, topics, deadline)
+            changes = throttle.reconcile(applied.throttles, plan, live=applied.brokers)
             configs.apply_changes(connection, changes, deadline)
             return len(changes)
 

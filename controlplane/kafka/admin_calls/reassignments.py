@@ -65,9 +65,9 @@ class ReassignmentCalls(AdminCalls):
             node = self._controller(connection, deadline)
             answer = connection.ask(request, what=what, deadline=deadline, node=node)
             self._check(answer, what)
-            told = {TopicPartition(t.name, p.partition_index): p for t in answer.responses for p in t.partitions}
-            refused = {p: "Kafka did not answer for this partition" for p in targets if p not in told}
-            for name, p in told.items():
+            results = {TopicPartition(t.name, p.partition_index): p for t in answer.responses for p in t.partitions}
+            refused = {p: "Kafka did not answer for this partition" for p in targets if p not in results}
+            for name, p in results.items():
                 if p.error_code not in (0, harmless):
                     refused[name] = f"{p.error_message or 'no words'} ({for_code(p.error_code).__name__})"
             return refused

@@ -11,16 +11,16 @@ class ZooKeeperUnavailable(ZooKeeperFault):
     """Nobody answered in time, or the answer was "not now". Retry later; a change may or may not have been taken."""
 
     def __init__(self, *, what: str, where: str, why: str, next_step: str = "") -> None:
-        told = next_step or LOOK_AGAIN
-        super().__init__(what=what, where=where, why=why, next_step=told)
+        what_next = next_step or LOOK_AGAIN
+        super().__init__(what=what, where=where, why=why, next_step=what_next)
 
 
 class ZooKeeperRefused(ZooKeeperFault):
     """ZooKeeper understood and said no. Repeating the same request will not help."""
 
     def __init__(self, *, what: str, where: str, why: str, next_step: str = "") -> None:
-        told = next_step or ASK_DIFFERENTLY
-        super().__init__(what=what, where=where, why=why, next_step=told)
+        what_next = next_step or ASK_DIFFERENTLY
+        super().__init__(what=what, where=where, why=why, next_step=what_next)
 
 
 class StaleConfig(ZooKeeperRefused):

@@ -14,16 +14,16 @@ def health_of(member: ZooKeeperMember, *, timeout_s: float) -> MemberHealth:
         answer = _ask(member, b"srvr", timeout_s)
     except OSError as error:
         return MemberHealth(member.id, problem=f"{member.endpoint} does not answer: {error}")
-    told = dict(line.split(": ", 1) for line in answer.splitlines() if ": " in line)
-    return _health(member, told) or MemberHealth(
+    lines = dict(line.split(": ", 1) for line in answer.splitlines() if ": " in line)
+    return _health(member, lines) or MemberHealth(
         member.id, problem=f'{member.endpoint} says "{answer.strip() or "nothing"}"'
     )
 
 
-def _health(member: ZooKeeperMember, told: Mapping[str, str]) -> MemberHealth | None:
+def _health(member: ZooKeeperMember, lines: Mapping[str, str]) -> MemberHealth | None:
     """None where it is not what a server says."""
     try:
-        return MemberHealth(member.id, mode=told["Mode"], zxid=int(told.get("Zxid", "0"), 16))
+        return MemberHealth(member.id, mode=lines["Mode"], zxid=int(lines.get("Zxid", "0"), 16))
     except (KeyError, ValueError):
         return None
 

@@ -69,9 +69,9 @@ class KazooRegistry:
             brokers = {}
             for name in _children(client, _BROKERS):
                 with suppress(NoNodeError):  # gone between the two
-                    told, stat = client.get(f"{_BROKERS}/{name}")
+                    content, stat = client.get(f"{_BROKERS}/{name}")
                     with sessions.readable(f"{_BROKERS}/{name}"):
-                        brokers[int(name)] = _broker(int(name), json.loads(told), stat.ephemeralOwner)
+                        brokers[int(name)] = _broker(int(name), json.loads(content), stat.ephemeralOwner)
             controller, migration = _json(client, _CONTROLLER), _json(client, _MIGRATION)
             return registry.RegistrySeen(
                 at=at,
@@ -90,9 +90,9 @@ class KazooRegistry:
             client.sync("/")
             topics = _each(client, {t: f"{_TOPICS}/{t}" for t in _children(client, _TOPICS)})
             names: list[TopicPartition] = []
-            for topic, told in topics.items():
+            for topic, replicas in topics.items():
                 with sessions.readable(f"{_TOPICS}/{topic}"):
-                    names += [TopicPartition(topic, int(p)) for p in told["partitions"]]
+                    names += [TopicPartition(topic, int(p)) for p in replicas["partitions"]]
             paths = {n: f"{_TOPICS}/{n.topic}/partitions/{n.partition}/state" for n in names}
             found = {}
             for name, state in _each(client, paths).items():
@@ -123,11 +123,11 @@ class KazooRegistry:
             client.sync("/")
             try:
                 reign, reign_stat = client.get(_EPOCH)
-                told, stat = client.get(_CONTROLLER)
+                content, stat = client.get(_CONTROLLER)
             except NoNodeError:
                 return False  # nobody reigns: an election is under way
             with sessions.readable(_CONTROLLER):
-                named = int(str(json.loads(told).get("brokerid", -1)))
+                named = int(str(json.loads(content).get("brokerid", -1)))
                 int(reign)
             if (named, int(reign)) != (broker, epoch) or not stat.ephemeralOwner:
                 return False
@@ -149,20 +149,20 @@ class KazooRegistry:
         what = "deleting what the quorum left in ZooKeeper"
         with sessions.session(self._endpoints(), self._password, what=what, where=self._cluster) as client:
             with suppress(NoNodeError):
-                told, stat = client.get(_CONTROLLER)
+                content, stat = client.get(_CONTROLLER)
                 with sessions.readable(_CONTROLLER):
-                    is_left = not stat.ephemeralOwner and json.loads(told).get("kraftControllerEpoch", -1) >= 0
+                    is_left = not stat.ephemeralOwner and json.loads(content).get("kraftControllerEpoch", -1) >= 0
                 if is_left:
                     client.delete(_CONTROLLER, version=stat.version)
             with suppress(NoNodeError):
                 client.delete(_MIGRATION)
 
 
-def _broker(broker: int, told: Mapping[str, object], owner: int) -> registry.RegisteredBroker:
-    endpoints = told.get("endpoints")
+def _broker(broker: int, document: Mapping[str, object], owner: int) -> registry.RegisteredBroker:
+    endpoints = document.get("endpoints")
     first = str(endpoints[0]) if isinstance(endpoints, list) and endpoints else ""
     host, _, port = first.rpartition("://")[2].rpartition(":")
-    return registry.RegisteredBroker(broker, host, int(port or -1), str(told.get("rack") or ""), owner)
+    return registry.RegisteredBroker(broker, host, int(port or -1), str(document.get("rack") or ""), owner)
 
 
 def _each(client: KazooClient, paths: Mapping[_Key, str]) -> dict[_Key, Any]:
@@ -198,6 +198,6 @@ def _json(client: KazooClient, path: str) -> Mapping[str, object]:
     return found if isinstance(found, dict) else {}
 
 
-def _number(path: str, told: object) -> int:
+def _number(path: str, value: object) -> int:
     with sessions.readable(path):
-        return int(str(told))
+        return int(str(value))

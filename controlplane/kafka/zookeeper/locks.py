@@ -154,13 +154,13 @@ class KazooLocks:
     @staticmethod
     def _session_id(client: KazooClient) -> int:
         """0 between two sessions."""
-        told = client.client_id
-        return int(told[0]) if told else 0
+        session = client.client_id
+        return int(session[0]) if session else 0
 
 
 def _held_by(content: bytes) -> HeldBy:
     try:
-        told = json.loads(content)
-        return HeldBy(str(told["holder"]), str(told["why"]))
+        document = json.loads(content)
+        return HeldBy(str(document["holder"]), str(document["why"]))
     except (ValueError, KeyError, TypeError):
         return HeldBy("somebody who is not Kedge", content.decode("utf-8", errors="replace")[:200])

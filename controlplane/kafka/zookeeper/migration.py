@@ -178,10 +178,10 @@ def _forward(seen: MigrationSeen) -> Step:
 
 
 def _provision(seen: MigrationSeen, absent: list[int]) -> Step:
-    told = [i for i, k in seen.brokers.items() if k.has_quorum]
-    if told and not _running(seen.controllers):
+    sent = [i for i, k in seen.brokers.items() if k.has_quorum]
+    if sent and not _running(seen.controllers):
         return MigrationBlocked(
-            f"brokers {named(told)} know of the quorum and no controller runs: go back to ZooKeeper first, then begin "
+            f"brokers {named(sent)} know of the quorum and no controller runs: go back to ZooKeeper first, then begin "
             "anew"
         )
     why = "they wait beside the ensemble; brokers are as they were"
@@ -281,11 +281,11 @@ def _cut(seen: MigrationSeen) -> Step:
 
 def _unbridge(seen: MigrationSeen) -> Step:
     """A broker leads, or will: none is the quorum's any more."""
-    told = [i for i, k in seen.brokers.items() if k is not Knows.ENSEMBLE]
-    told.sort(key=lambda i: (seen.brokers[i] is not Knows.STOPPED, i))
-    if told:
-        why = f"broker {told[0]} is ZooKeeper's alone again; {len(told)} are left"
-        return StartServices("broker", (told[0],), Knows.ENSEMBLE, why)
+    sent = [i for i, k in seen.brokers.items() if k is not Knows.ENSEMBLE]
+    sent.sort(key=lambda i: (seen.brokers[i] is not Knows.STOPPED, i))
+    if sent:
+        why = f"broker {sent[0]} is ZooKeeper's alone again; {len(sent)} are left"
+        return StartServices("broker", (sent[0],), Knows.ENSEMBLE, why)
     running = _running(seen.controllers)
     if running:
         return Stop("controller", running, "no broker knows of them any more")

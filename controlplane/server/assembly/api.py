@@ -204,5 +204,5 @@ def _operations(ground: Ground, loop: Loop, rooms: Rooms, service: LoopService) 
 
 def _hosts(home: Home, host: str, port: int) -> frozenset[str]:
     """What is answered to over plain HTTP: its own address, and the one VMs were told, served by who leads."""
-    told = urlsplit(home.agent_url() or "")
-    return auth.loopback_hosts(host, port) | ({told.netloc} if told.scheme == "http" else set())
+    address = urlsplit(home.agent_url() or "")
+    return auth.loopback_hosts(host, port) | ({address.netloc} if address.scheme == "http" else set())

@@ -69,7 +69,7 @@ def rebuild_cluster(found: FoundCluster, spec: DeclaredSpec, *, now: datetime) -
     if refusals:
         return _refused(found, spec, refusals)
     try:
-        recorded, told = _facts(found, spec)
+        recorded, remarks = _facts(found, spec)
     except TooLittleKnown as unknown:
         return _refused(found, spec, [RebuildFinding(Weight.REFUSES, found.name, str(unknown), unknown.next_step)])
     view = _folded(found.uid, recorded, now)
@@ -77,11 +77,11 @@ def rebuild_cluster(found: FoundCluster, spec: DeclaredSpec, *, now: datetime) -
         why = RebuildFinding(
             Weight.REFUSES, found.name, f"what was found does not fit together: {view.history.unreadable}"
         )
-        return _refused(found, spec, [why, *told])
+        return _refused(found, spec, [why, *remarks])
     if _is_reached(found, view):
         recorded = tuple(replace(f, reached=True) if isinstance(f, facts.ClusterAdopted) else f for f in recorded)
         view = _folded(found.uid, recorded, now)
-    findings = (*told, *remarks_on_release(found, view))
+    findings = (*remarks, *remarks_on_release(found, view))
     return RebuiltCluster(found.uid, spec.name, spec.file, recorded, view, findings)
 
 
@@ -119,9 +119,9 @@ def _facts(found: FoundCluster, spec: DeclaredSpec) -> tuple[tuple[object, ...],
     ]
     level = finalised_level(found)
     finalised = (facts.FeatureFinalised(METADATA, level),) if level else ()
-    told = (*remarks_on_vms(placed), *remarks_on_kafka(found, ids.by_key))
+    remarks = (*remarks_on_vms(placed), *remarks_on_kafka(found, ids.by_key))
     declared = facts.ClusterDeclared(found.uid, spec.name, 1, to_data(spec.document), f"{spec.file}: rebuilt")
-    return (declared, adopted, founded, *instances, *finalised), told
+    return (declared, adopted, founded, *instances, *finalised), remarks
 
 
 def _wanted(found: FoundCluster, spec: DeclaredSpec) -> tuple[DesiredNode, ...]:
@@ -168,14 +168,14 @@ def _adopted(
 
 
 def _founding(found: FoundCluster, placed: Mapping[str, PlacedInstance]) -> facts.QuorumFounded:
-    told = next((vm.service for vm in found.vms if vm.service), None)
+    service = next((vm.service for vm in found.vms if vm.service), None)
     nodes = {p.planned.service_id: p.planned for p in placed.values() if p.planned.service == "controller"}
-    if told is not None:
+    if service is not None:
         voters = tuple(
             facts.FoundingVoter(nodes[v.id].node if v.id in nodes else "", v.id, v.address, v.port, v.directory_id)
-            for v in told.voters
+            for v in service.voters
         )
-        return facts.QuorumFounded(told.cluster_id, told.metadata_level, voters)
+        return facts.QuorumFounded(service.cluster_id, service.metadata_level, voters)
     if found.kafka is None:
         raise TooLittleKnown(
             "no agent's document can be read, and Kafka does not answer: no quorum is known", _LOOK_AGAIN

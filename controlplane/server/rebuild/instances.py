@@ -208,9 +208,9 @@ def _pool(vm: FoundVm, desired: DesiredNode | None) -> str:
 
 def _keys_of_node(found: FoundCluster, vm: FoundVm) -> list[str]:
     """Volumes of the node, the newest first: those that are listed, and those an agent was told of."""
-    told = {d.volume for v in found.vms if v.seen.node == vm.seen.node and v.service for d in v.service.log_dirs}
+    volumes = {d.volume for v in found.vms if v.seen.node == vm.seen.node and v.service for d in v.service.log_dirs}
     keys = {k for k in {*found.volumes, *vm.seen.volumes} if k.rpartition(".v")[0].rpartition(".")[0] == vm.seen.node}
-    return sorted(keys | told, key=_version, reverse=True)
+    return sorted(keys | volumes, key=_version, reverse=True)
 
 
 def _elders(found: FoundCluster, vm: FoundVm) -> list[FoundVm]:

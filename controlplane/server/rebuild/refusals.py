@@ -40,10 +40,10 @@ def identity_refusals(found: FoundCluster) -> list[RebuildFinding]:
         _refusal(key, "two VMs say they are this one", "Find out which serves; shut the other one down.")
         for key in twice
     ]
-    told = {vm.service.cluster_id for vm in found.vms if vm.service}
-    told |= {found.kafka.cluster_id} if found.kafka else set()
-    if len(told) > 1:
-        message = f"agents and Kafka name different Kafka clusters: {', '.join(sorted(told))}"
+    ids = {vm.service.cluster_id for vm in found.vms if vm.service}
+    ids |= {found.kafka.cluster_id} if found.kafka else set()
+    if len(ids) > 1:
+        message = f"agents and Kafka name different Kafka clusters: {', '.join(sorted(ids))}"
         refusals.append(_refusal(found.name, message, "Look at what listens at the brokers' addresses."))
     owners: dict[int, set[str]] = {}
     for vm in found.vms:

@@ -36,7 +36,7 @@ def remarks_on_kafka(found: FoundCluster, by_key: Mapping[str, int]) -> list[Reb
     if found.kafka is None:
         message = f"Kafka could not be asked: {found.kafka_missing or 'no broker has an address'}"
         return [RebuildFinding(Weight.ASSUMED, found.name, f"{message}; agents' documents alone say who serves")]
-    told = [
+    remarks = [
         RebuildFinding(
             Weight.DIFFERS, f"broker {b}", "Kafka knows it, no VM runs it", "Its replicas have to be moved by hand."
         )
@@ -45,21 +45,21 @@ def remarks_on_kafka(found: FoundCluster, by_key: Mapping[str, int]) -> list[Reb
     moving = found.kafka.moving()
     if moving:
         message = f"{len(moving)} partitions are being moved; they are let finish"
-        told.append(RebuildFinding(Weight.NOTED, found.name, message))
-    return told
+        remarks.append(RebuildFinding(Weight.NOTED, found.name, message))
+    return remarks
 
 
 def remarks_on_release(found: FoundCluster, view: ClusterView) -> list[RebuildFinding]:
     """What the converger would have to do, and which agents would be told something new, once it is resumed."""
-    told = [
+    remarks = [
         RebuildFinding(Weight.DIFFERS, c.node, f"{c.reason}: {_WORDS[c.change]} once it is resumed")
         for c in pending_changes(view)
         if c.change is not Change.KEEP
     ]
     on_their_way = [i for i in view.alive() if i.phase is not Phase.JOINED]
-    told += [RebuildFinding(Weight.NOTED, i.key, f"taken up where it stands: {i.phase}") for i in on_their_way]
+    remarks += [RebuildFinding(Weight.NOTED, i.key, f"taken up where it stands: {i.phase}") for i in on_their_way]
     attached = {v.key for i in view.alive() for v in i.planned.volumes}
-    told += [
+    remarks += [
         RebuildFinding(Weight.NOTED, key, "a volume no VM of this cluster needs: left alone")
         for key in sorted(set(found.volumes) - attached)
     ]
@@ -68,10 +68,10 @@ def remarks_on_release(found: FoundCluster, view: ClusterView) -> list[RebuildFi
         if vm.service is not None and after is not None and vm.document is not None:
             changed = _changes(vm.service.model_dump(), after.services[0].model_dump() if after.services else {})
             if changed:
-                told.append(
+                remarks.append(
                     RebuildFinding(Weight.DIFFERS, vm.key, f"its agent is told something new: {', '.join(changed)}")
                 )
-    return told
+    return remarks
 
 
 def _changes(before: Mapping[str, object], after: Mapping[str, object]) -> list[str]:

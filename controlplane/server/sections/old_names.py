@@ -64,26 +64,26 @@ class NamedTwice(ValueError):
     """A setting stands there by its old and by its new name. What now: give up; a person removes the old one."""
 
 
-def in_sections(told: Mapping[str, Any]) -> dict[str, Any]:
+def in_sections(given: Mapping[str, Any]) -> dict[str, Any]:
     """The same with every flat name in its section. Raises NamedTwice."""
-    found = {name: value for name, value in told.items() if name not in NEW_NAMES}
-    for old in told.keys() & NEW_NAMES.keys():
+    found = {name: value for name, value in given.items() if name not in NEW_NAMES}
+    for old in given.keys() & NEW_NAMES.keys():
         section, new = NEW_NAMES[old]
         there = dict(found.get(section) or {})
         if new in there:
             raise NamedTwice(f"{old} and {section}.{new} are one setting, and both are set: remove {old}")
-        found[section] = {**there, new: told[old]}
+        found[section] = {**there, new: given[old]}
     return found
 
 
 def old_variables() -> dict[str, Any]:
     """What the environment says by flat names, in sections. Raises ValueError for a list that is none in JSON."""
-    told: dict[str, Any] = {}
+    given: dict[str, Any] = {}
     for old in NEW_NAMES:
         text = os.environ.get(f"{PREFIX}{old.upper()}")
         if text is not None:
-            told[old] = json.loads(text) if old in _LISTS else text
-    return in_sections(told)
+            given[old] = json.loads(text) if old in _LISTS else text
+    return in_sections(given)
 
 
 def variable_of(section: str, key: str) -> str:
@@ -91,12 +91,12 @@ def variable_of(section: str, key: str) -> str:
     return f"{PREFIX}{section.upper()}__{key.upper()}"
 
 
-def old_names_among(told: Mapping[str, Any]) -> list[str]:
+def old_names_among(given: Mapping[str, Any]) -> list[str]:
     """Sentences for the log: the flat names in use, of a file and of the environment, each with the new one."""
     found = [
         f"the setting `{old}` is called `{section}.{new}` by now: a line `{new} = ...` under `[{section}]`"
         for old, (section, new) in NEW_NAMES.items()
-        if old in told
+        if old in given
     ]
     found += [
         f"the variable {PREFIX}{old.upper()} is called {variable_of(section, new)} by now"

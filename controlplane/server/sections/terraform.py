@@ -26,8 +26,8 @@ class TerraformSection(Section):
 
     @field_validator("mirror")
     @classmethod
-    def _a_mirror(cls, told: str) -> str:
-        return ProviderMirror.of(told).place if told else ""
+    def _a_mirror(cls, value: str) -> str:
+        return ProviderMirror.of(value).place if value else ""
 
     @property
     def provider_mirror(self) -> ProviderMirror | None:

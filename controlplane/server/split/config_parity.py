@@ -28,10 +28,10 @@ def files_alike(settings: Settings) -> dict[str, str]:
     clouds = [file for cloud in names() if (file := settings_file_of(settings, cloud)) is not None]
     policies = sorted((home / "policies").glob("*.y*ml"))
     found = [file for file in (*clouds, home / "catalog.yaml", *policies) if file.is_file()]
-    told = {str(file.relative_to(home)): _sha256(file.read_bytes()) for file in found}
+    digests = {str(file.relative_to(home)): _sha256(file.read_bytes()) for file in found}
     for name, where in _SETTINGS.items():
-        told[f"setting {name}"] = _sha256(repr(attrgetter(where)(settings)).encode())
-    return told
+        digests[f"setting {name}"] = _sha256(repr(attrgetter(where)(settings)).encode())
+    return digests
 
 
 def differing(mine: Mapping[str, str], theirs: Mapping[str, str]) -> list[str]:

@@ -232,6 +232,6 @@ def _loop_finding(subscriber: LoopSubscriber, files: Callable[[], dict[str, str]
         return Finding("the loop", False, notice, "start it, or look why it cannot reach the database")
     others: Sequence[str] = differing(files(), last_message.files)
     if others:
-        told = f"this portal's home and the loop's do not say the same in {', '.join(others)}: changes are refused"
-        return Finding("the loop", False, told, "copy them from one home to the other")
+        sentence = f"this portal's home and the loop's do not say the same in {', '.join(others)}: changes are refused"
+        return Finding("the loop", False, sentence, "copy them from one home to the other")
     return Finding("the loop", True, f"{last_message.server} leads with epoch {last_message.epoch} and is heard")

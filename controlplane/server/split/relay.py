@@ -116,31 +116,31 @@ class RelayDuty:
 
     def look(self) -> bool:
         """Writes what there is. Whether there may be more at once."""
-        before, short, told = self._position, "", ""
+        before, short, problem = self._position, "", ""
         try:
             self._relay.poll()
         except AuditNotSent as error:
-            short, told = f"not sent: {error.why}", str(error)
+            short, problem = f"not sent: {error.why}", str(error)
         except AuditTopicForeign as error:
-            short, told = "its topic is of another audit", str(error)
+            short, problem = "its topic is of another audit", str(error)
         except AuditTurnTaken as error:
-            short, told = "waits", str(error)
+            short, problem = "waits", str(error)
         except EventsError as error:
-            short, told = "the database did not answer", str(error)
+            short, problem = "the database did not answer", str(error)
         except Exception as error:  # noqa: BLE001 - one look that is poisoned must not end the others
-            short, told = f"failed: {type(error).__name__}", f"the look failed: {type(error).__name__}"
+            short, problem = f"failed: {type(error).__name__}", f"the look failed: {type(error).__name__}"
             _log.exception("the look failed")
         self._position = self._relay.reached
-        self._log_change(told)
+        self._log_change(problem)
         self._tell(RelayWord(self._position, short))
-        return not told and self._position is not None and self._position - (before or 0) >= PAGE
+        return not problem and self._position is not None and self._position - (before or 0) >= PAGE
 
-    def _log_change(self, told: str) -> None:
-        if told and told != self._problem:
-            _log.warning("%s", told)
-        elif self._problem and not told:
+    def _log_change(self, problem: str) -> None:
+        if problem and problem != self._problem:
+            _log.warning("%s", problem)
+        elif self._problem and not problem:
             _log.info("the audit reaches its topic again")
-        self._problem = told
+        self._problem = problem
 
 
 @contextmanager

@@ -41,8 +41,8 @@ class Running:
             return False
         only = [after for word, after in zip(self.words, self.words[1:], strict=False) if word == "--only"]
         only += [word.removeprefix("--only=") for word in self.words if word.startswith("--only=")]
-        told = self.environ.get("KEDGE_PROCESS__ONLY", self.environ.get("KEDGE_ONLY", ""))
-        return (only or [told])[-1] != "relay"
+        part = self.environ.get("KEDGE_PROCESS__ONLY", self.environ.get("KEDGE_ONLY", ""))
+        return (only or [part])[-1] != "relay"
 
 
 def running() -> Iterator[Running]:

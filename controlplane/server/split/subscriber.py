@@ -145,10 +145,10 @@ class ReceivedStatus(SourceStatuses):
 
     def _heard(self, known: SourceStatus) -> SourceStatus:
         last_message = self._subscriber.last_message
-        told = last_message.sources.get(known.binding.name) if last_message is not None else None
-        if told is None:
+        report = last_message.sources.get(known.binding.name) if last_message is not None else None
+        if report is None:
             return replace(known, message=self._subscriber.notice() or "the loop has no binding of this name")
-        return SourceStatus(known.binding, **{name: getattr(told, name) for name in told.__dataclass_fields__})
+        return SourceStatus(known.binding, **{name: getattr(report, name) for name in report.__dataclass_fields__})
 
 
 class AskedExaminations:

@@ -156,8 +156,8 @@ def _is(key: StateKey) -> Any:
 
 
 def _columns(key: StateKey, version: StateVersion) -> dict[str, Any]:
-    told = {name: getattr(version, name) for name in StateVersion.__slots__}
-    return {"cluster_uid": key.cluster_uid, "place": key.place, **told}
+    values = {name: getattr(version, name) for name in StateVersion.__slots__}
+    return {"cluster_uid": key.cluster_uid, "place": key.place, **values}
 
 
 def _version(row: Row[Any]) -> StateVersion:

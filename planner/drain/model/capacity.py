@@ -121,7 +121,7 @@ def resolve(brokers: Iterable[int], sources: Sequence[FigureSource]) -> Resolved
     ids = sorted(set(brokers))
     found: dict[int, dict[Figure, float]] = {broker: {} for broker in ids}
     origins: dict[int, dict[Figure, FigureOrigin]] = {broker: {} for broker in ids}
-    told: dict[str, dict[Figure, list[int]]] = {}
+    values: dict[str, dict[Figure, list[int]]] = {}
     for broker in ids:
         for figure in FIGURES:
             answers = ((s.origin, a) for s in sources if (a := s.figure(broker, figure)) is not None)
@@ -132,11 +132,11 @@ def resolve(brokers: Iterable[int], sources: Sequence[FigureSource]) -> Resolved
             if first[0] is FigureOrigin.MEASURED and figure in HARDWARE:
                 words = _differing(found[broker][figure], words, next(answers, None))
             if words:
-                told.setdefault(words, {}).setdefault(figure, []).append(broker)
+                values.setdefault(words, {}).setdefault(figure, []).append(broker)
     return Resolved(
         by_broker={broker: _capacity(figures) for broker, figures in found.items()},
         missing={b: lacks for b in ids if (lacks := tuple(f for f in NEEDED if f not in found[b]))},
-        assumptions=tuple(_assumptions(told, ids)),
+        assumptions=tuple(_assumptions(values, ids)),
         origins=origins,
     )
 
@@ -144,8 +144,8 @@ def resolve(brokers: Iterable[int], sources: Sequence[FigureSource]) -> Resolved
 def _differing(measured: float, words: str, other: tuple[FigureOrigin, tuple[float, str]] | None) -> str:
     if other is None or abs(measured - other[1][0]) <= DIFFERS * other[1][0]:
         return words
-    told = f"measured {human_bytes(measured)}/s, where the {other[0]} says {human_bytes(other[1][0])}/s"
-    return f"{words}; {told}" if words else told
+    difference = f"measured {human_bytes(measured)}/s, where the {other[0]} says {human_bytes(other[1][0])}/s"
+    return f"{words}; {difference}" if words else difference
 
 
 def missing_lines(missing: Mapping[int, tuple[Figure, ...]]) -> tuple[str, ...]:
@@ -214,9 +214,9 @@ def _capacity(figures: Mapping[Figure, float]) -> Capacity:
     return Capacity(disk_bytes=None if disk is None else int(disk), **rates)
 
 
-def _assumptions(told: Mapping[str, Mapping[Figure, list[int]]], ids: Sequence[int]) -> Iterator[str]:
+def _assumptions(values: Mapping[str, Mapping[Figure, list[int]]], ids: Sequence[int]) -> Iterator[str]:
     """One line per origin and set of brokers, so that both directions of a bandwidth share theirs."""
-    for words, figures in told.items():
+    for words, figures in values.items():
         by_brokers: dict[tuple[int, ...], list[Figure]] = {}
         for figure, brokers in figures.items():
             by_brokers.setdefault(tuple(brokers), []).append(figure)

@@ -53,8 +53,8 @@ def known_of(hardware: Hardware | None, row: int) -> dict[str, float]:
     """What is known of one broker, by name."""
     if hardware is None:
         return {}
-    told = {name: float(getattr(hardware, name)[row]) for name in FIGURES}
-    return {name: value for name, value in told.items() if value == value}
+    figures = {name: float(getattr(hardware, name)[row]) for name in FIGURES}
+    return {name: value for name, value in figures.items() if value == value}
 
 
 def _column(values: Iterable[Any]) -> Floats:

@@ -41,13 +41,13 @@ def log_dirs_of(file: StateFile, ids: Int32s, replicas: Int32s) -> LogDirs | Non
     alone = _only_dirs(np.array([row for row, _ in rows], dtype=np.int32), ids.size)
     located = np.where((located == NOWHERE) & (replicas != NO_BROKER), alone[replicas], located).astype(np.int32)
     held = _bytes_located(located, np.array([p["size_bytes"] for p in file["partitions"]], dtype=np.int64), len(rows))
-    told = np.array([e.get("used_bytes", 0) for _, e in rows], dtype=np.int64)
+    used = np.array([e.get("used_bytes", 0) for _, e in rows], dtype=np.int64)
     return LogDirs(
         broker=np.array([row for row, _ in rows], dtype=np.int32),
         path=tuple(e["path"] for _, e in rows),
         disk_bytes=np.array([e["disk_bytes"] for _, e in rows], dtype=np.int64),
         # A log may be told shorter than its longest replica: that much has to fit.
-        used_bytes=np.maximum(told, held),
+        used_bytes=np.maximum(used, held),
         located=located,
     )
 

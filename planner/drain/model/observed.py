@@ -69,13 +69,13 @@ def measured_disks(snapshot: KafkaSnapshot) -> FigureSource:
     A broker that did not answer, or is older than 3.3 and tells no totals (KIP-827), is not in it. One whose disk is
     full is.
     """
-    told = {
+    sizes = {
         broker: seen.used_bytes + seen.usable_bytes
         for broker, seen in snapshot.log_dirs.items()
         if seen.total_bytes > 0 and seen.used_bytes + seen.usable_bytes > 0
     }
     return FigureSource(
-        origin=FigureOrigin.MEASURED, by_broker={b: Capacity(disk_bytes=size) for b, size in told.items()}
+        origin=FigureOrigin.MEASURED, by_broker={b: Capacity(disk_bytes=size) for b, size in sizes.items()}
     )
 
 
@@ -133,8 +133,8 @@ def _broker(
         state = "dead"
     elif broker in policy.outgoing:
         state = "outgoing"
-    told = {str(name): capacity.of(name) for name in FIGURES} if capacity else {}
-    known = {name: value for name, value in told.items() if value is not None}
+    figures = {str(name): capacity.of(name) for name in FIGURES} if capacity else {}
+    known = {name: value for name, value in figures.items() if value is not None}
     return {"id": broker, "rack": rack, "state": state, **known}
 
 

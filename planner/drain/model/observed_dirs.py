@@ -39,7 +39,7 @@ def log_dir_entries(snapshot: KafkaSnapshot, broker: int, dirs: tuple[LogDirSeen
 
 
 def dirs_by_replica(dirs: Mapping[int, tuple[LogDirSeen, ...]]) -> DirsByReplica:
-    return {broker: {name: d.path for d in told for name in d.replicas} for broker, told in dirs.items()}
+    return {broker: {name: d.path for d in seen for name in d.replicas} for broker, seen in dirs.items()}
 
 
 def replica_paths(dirs_of: DirsByReplica, name: TopicPartition, replicas: list[int]) -> list[str | None]:

@@ -57,12 +57,12 @@ def _cause(state: ClusterState, to: int, entries: Sequence[Unplaced], left: Floa
     holds = sum(to in entry.kept for entry in entries)
     beside = sum(to not in entry.kept and not entry.legal[to] and entry.spare == 0 for entry in entries)
     full = sum(bool(entry.legal[to]) and left[to] < entry.size for entry in entries)
-    told = [
+    causes = [
         f"{broker} holds {_some(holds, count)} already" if holds else "",
         f"{broker} is in rack {rack}, which has a replica of {_some(beside, count)} already" if beside else "",
         f"{broker} has no room for {_some(full, count)} below the limit of {state.disk_limit:.0%}" if full else "",
     ]
-    return ", ".join(part for part in told if part) or f"{broker} takes another copy of them"
+    return ", ".join(part for part in causes if part) or f"{broker} takes another copy of them"
 
 
 def _some(count: int, of: int) -> str:

@@ -78,13 +78,13 @@ def refusal_from(document: Mapping[str, Any], part: Schedule | None = None) -> U
     """The inverse of `refusal_document`; raises KeyError or TypeError."""
     reasons = tuple(
         Obstacle(
-            kind=told["kind"],
-            message=told["message"],
-            stuck=np.array(told["stuck"], dtype=np.int32),
-            next_step=told["next_step"],
-            widen=tuple((int(source), tuple(others)) for source, others in told["widen"]),
+            kind=reason["kind"],
+            message=reason["message"],
+            stuck=np.array(reason["stuck"], dtype=np.int32),
+            next_step=reason["next_step"],
+            widen=tuple((int(source), tuple(others)) for source, others in reason["widen"]),
         )
-        for told in document["reasons"]
+        for reason in document["reasons"]
     )
     return Unsolvable(reasons, int(document["movable"]), part)
 

@@ -18,7 +18,7 @@ def needs_repair(state: ClusterState, rows: Int64s) -> tuple[Obstacle, ...]:
     living, in_sync = _living(state, rows), state.partitions.in_sync[rows]
     readable, has_copy = (living & in_sync).any(axis=1), living.any(axis=1)
     kinds = ((~readable & ~has_copy, _lost), (~readable & has_copy, _headless), (readable, _late))
-    return tuple(told(state, rows[which].astype(np.int32)) for which, told in kinds if which.any())
+    return tuple(build(state, rows[which].astype(np.int32)) for which, build in kinds if which.any())
 
 
 def _lost(state: ClusterState, rows: Int32s) -> Obstacle:

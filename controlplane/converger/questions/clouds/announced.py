@@ -29,11 +29,11 @@ def judged(situation: Situation) -> tuple[Announced | None, tuple[LeftAlone, ...
 
 def preemptions(situation: Situation) -> Mapping[str, MaintenanceNotice]:
     """By key, what VMs were told alone, as their agents say. Of a VM that is gone it is history."""
-    told = {key: seen.report.preemption for key, seen in situation.seen.reports.items() if seen.report.preemption}
+    reported = {key: seen.report.preemption for key, seen in situation.seen.reports.items() if seen.report.preemption}
     return {
         instance.key: MaintenanceNotice(NoticeKind.STOP, notice.deadline, words=f"the VM was told: {notice.words}")
-        for instance in (situation.view.alive() if told else ())
-        if (notice := told.get(instance.key)) is not None and not instance.lost
+        for instance in (situation.view.alive() if reported else ())
+        if (notice := reported.get(instance.key)) is not None and not instance.lost
     }
 
 
@@ -61,10 +61,10 @@ def _announced(situation: Situation) -> Iterator[Announced]:
             continue
         if (notice := notices.get(instance.key)) is None:
             continue
-        told = instance.key in taken_back
-        at = notice.not_before or (_SOME_DAY if told else None)
+        is_preempted = instance.key in taken_back
+        at = notice.not_before or (_SOME_DAY if is_preempted else None)
         if at is not None:
-            is_certain = told and notice.not_before is not None
+            is_certain = is_preempted and notice.not_before is not None
             yield Announced(instance.node, instance.key, at, notice.sentence, is_certain)
 
 

@@ -134,7 +134,7 @@ def _made(
 
 
 def _volume(view: ClusterView, instance: InstanceView, volume: PlannedVolume) -> VolumeResource:
-    told = volume.options or PlannedDisk()
+    options = volume.options or PlannedDisk()
     return VolumeResource(
         instance.node,
         volume.dir,
@@ -142,10 +142,10 @@ def _volume(view: ClusterView, instance: InstanceView, volume: PlannedVolume) ->
         instance.planned.rack,
         volume.kind,
         size_of(view, volume),
-        type=told.type,
-        iops=told.iops,
-        throughput_mib_per_s=told.throughput_mib_per_s,
-        kms_key=told.kms_key,
+        type=options.type,
+        iops=options.iops,
+        throughput_mib_per_s=options.throughput_mib_per_s,
+        kms_key=options.kms_key,
         cost_tags=instance.planned.cost_tags or {},
     )
 

@@ -102,9 +102,11 @@ def broker_away(situation: Situation) -> facts.ConditionChanged | None:
     if not broken:
         return facts.ConditionChanged(BROKER_AWAY, False, "Free", "")
     reasons = {_REASONS[one.manner] for one in broken}
-    told = "; ".join(f"{one.words}: {_what_is_done(situation, kafka, one, broken)}" for one in broken[:_NAMED])
+    sentences = "; ".join(f"{one.words}: {_what_is_done(situation, kafka, one, broken)}" for one in broken[:_NAMED])
     more = f"; and {len(broken) - _NAMED} more" if len(broken) > _NAMED else ""
-    return facts.ConditionChanged(BROKER_AWAY, True, reasons.pop() if len(reasons) == 1 else "Several", f"{told}{more}")
+    return facts.ConditionChanged(
+        BROKER_AWAY, True, reasons.pop() if len(reasons) == 1 else "Several", f"{sentences}{more}"
+    )
 
 
 def _misregistered(situation: Situation) -> Iterator[Ailment]:

@@ -15,10 +15,10 @@ from planner.cure_table import RESTART_FAILED
 
 def evidence_of(situation: Situation, service: InstanceView) -> Evidence:
     """By young reports alone: what an older one said of progress is not known any more."""
-    told = _report(situation, service)
+    report = _report(situation, service)
     hosted, thinned = _taken_away(situation, service)
     return Evidence(
-        progress=_progress(told),
+        progress=_progress(report),
         log_end=_log_end(situation, service),
         unheard=frozenset(_unheard(situation, service)),
         hosted=hosted,
@@ -29,10 +29,10 @@ def evidence_of(situation: Situation, service: InstanceView) -> Evidence:
 def start_progress(situation: Situation, service: InstanceView) -> str:
     """How a service that is to be back comes on, in words: with its logs, its metadata or its replicas. "" where it
     does not, or nobody knows. Whoever gives it up meanwhile has it begin anew."""
-    told = _report(situation, service)
-    if told is None or not told.progress:
+    report = _report(situation, service)
+    if report is None or not report.progress:
         return ""
-    known = Evidence(progress=_progress(told), log_end=_log_end(situation, service))
+    known = Evidence(progress=_progress(report), log_end=_log_end(situation, service))
     return recovery_words(RESTART_FAILED, known)
 
 
@@ -43,10 +43,10 @@ def _report(situation: Situation, service: InstanceView) -> ServiceReport | None
     return seen.service(service.planned.service)
 
 
-def _progress(told: ServiceReport | None) -> Mapping[str, ServiceProgress]:
+def _progress(report: ServiceReport | None) -> Mapping[str, ServiceProgress]:
     return {
         one.name: ServiceProgress(one.over_s, one.advanced, one.left, one.closer, one.position)
-        for one in (told.progress if told is not None else ())
+        for one in (report.progress if report is not None else ())
     }
 
 
@@ -54,12 +54,12 @@ def _log_end(situation: Situation, service: InstanceView) -> float | None:
     """How far the metadata log goes, by whoever else has most of it: controllers, and brokers that follow."""
     ends = []
     for other in _others(situation, service):
-        told = _report(situation, other)
-        if told is None:
+        report = _report(situation, other)
+        if report is None:
             continue
-        if "quorum_log_end" in told.metrics:
-            ends.append(told.metrics["quorum_log_end"])
-        metadata = _progress(told).get("metadata")
+        if "quorum_log_end" in report.metrics:
+            ends.append(report.metrics["quorum_log_end"])
+        metadata = _progress(report).get("metadata")
         if metadata is not None and metadata.position is not None:
             ends.append(metadata.position + (metadata.left or 0.0))
     return max(ends, default=None)

@@ -79,8 +79,8 @@ def _ailments(situation: Situation) -> Iterator[Ailment]:
         if not seen.is_young(situation.now):
             continue
         for service in services_on(instance):
-            told = seen.service(service.planned.service)
-            for found in _to_be_cured(service, told) if told is not None else ():
+            report = seen.service(service.planned.service)
+            for found in _to_be_cured(service, report) if report is not None else ():
                 yield Ailment(instance.node, instance.key, found.name, found.since, found.message, service.beside)
 
 
@@ -93,9 +93,9 @@ def _peers(view: ClusterView) -> dict[str, frozenset[str]]:
     return {s.service_key: frozenset(alike[s.planned.service]) for s in there}
 
 
-def _to_be_cured(service: InstanceView, told: ServiceReport) -> Iterable[FindingReport]:
+def _to_be_cured(service: InstanceView, report: ServiceReport) -> Iterable[FindingReport]:
     """All of a service that runs. Of a broker that does not, what its agent looked at to find out why: that nothing is
     where its data was. What a voter has lost is the quorum's affair (`voters.volume_step`)."""
-    if told.state == "running":
-        return told.findings
-    return [f for f in told.findings if service.is_broker and f.name.partition(":")[0] == DIRECTORY_LOST]
+    if report.state == "running":
+        return report.findings
+    return [f for f in report.findings if service.is_broker and f.name.partition(":")[0] == DIRECTORY_LOST]

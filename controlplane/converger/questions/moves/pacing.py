@@ -88,13 +88,13 @@ def paced(
     raised_out, raised_in = _raised(situation.view, batch)
     due_out = {b: _at_least(judge_out(b, p, out, set_out), raised_out.get(b, 0)) for b, p in given.items()}
     due_in = {b: _at_least(judge_in(b, p, into, set_in), raised_in.get(b, 0)) for b, p in taken.items()}
-    told = [*_rate_lines("out of", due_out), *_rate_lines("into", due_in)]
+    lines = [*_rate_lines("out of", due_out), *_rate_lines("into", due_in)]
     throttle = ThrottlePlan(
         leader_bytes_per_s={b: d.quota_bytes_per_s for b, d in due_out.items()},
         follower_bytes_per_s={b: d.quota_bytes_per_s for b, d in due_in.items()},
         topics=throttle_for(((m.name, m.before, m.after) for m in (*running, *starting)), bytes_per_s=0).topics,
     )
-    return Pace(throttle, _sentence(told))
+    return Pace(throttle, _sentence(lines))
 
 
 def _left_by_volumes(
@@ -202,6 +202,6 @@ def _change(found: Due) -> str:
     return f"{human_bytes(found.before_bytes_per_s)}/s -> {human_bytes(found.quota_bytes_per_s)}/s: {found.why}"
 
 
-def _sentence(told: Sequence[str]) -> str:
-    more = f"; and {len(told) - _NAMED} more" if len(told) > _NAMED else ""
-    return "; ".join(told[:_NAMED]) + more
+def _sentence(lines: Sequence[str]) -> str:
+    more = f"; and {len(lines) - _NAMED} more" if len(lines) > _NAMED else ""
+    return "; ".join(lines[:_NAMED]) + more

@@ -46,8 +46,8 @@ def look(situation: Situation, migration: MigrationView) -> MigrationSeen | None
 
 def unproved(situation: Situation, migration: MigrationView) -> tuple[InstanceView, ...]:
     """Services that were told to stop, and that nobody has proved to have done so."""
-    told = (i for i in situation.view.alive() if migration.knows.get(i.service_id) is Knows.STOPPED)
-    return tuple(i for i in told if i.planned.service != "zookeeper" and not _has_stopped(situation, i))
+    stopped = (i for i in situation.view.alive() if migration.knows.get(i.service_id) is Knows.STOPPED)
+    return tuple(i for i in stopped if i.planned.service != "zookeeper" and not _has_stopped(situation, i))
 
 
 def _nothing_asked(now: datetime) -> RegistrySeen:
@@ -58,9 +58,9 @@ def _nothing_asked(now: datetime) -> RegistrySeen:
 def _last_sent(situation: Situation, migration: MigrationView, service: str) -> Mapping[int, Knows]:
     found: dict[int, Knows] = {}
     for one in _of(situation, service):
-        told = migration.last_sent(service, one.service_id)
-        runs_on = told is Knows.STOPPED and one.service_id in migration.knows and not _has_stopped(situation, one)
-        found[one.service_id] = Knows.BOTH if runs_on else told
+        sent = migration.last_sent(service, one.service_id)
+        runs_on = sent is Knows.STOPPED and one.service_id in migration.knows and not _has_stopped(situation, one)
+        found[one.service_id] = Knows.BOTH if runs_on else sent
     if service == "controller":
         for voter in migration.voters:  # its VM is gone, and nobody runs it instead yet
             found.setdefault(voter.id, migration.last_sent(service, voter.id))
@@ -111,7 +111,7 @@ def _unsettled(
         there.add(one.service_id)
         if controllers[one.service_id] is not Knows.STOPPED and not controller_serves(situation, one):
             late.add(one.service_id)
-    late |= {c for c, told in controllers.items() if told is not Knows.STOPPED and c not in there}
+    late |= {c for c, sent in controllers.items() if sent is not Knows.STOPPED and c not in there}
     if _is_cut(brokers, controllers):
         # Nobody leads, so nobody can be asked; all were in sync when the first of them was stopped.
         return frozenset(late)

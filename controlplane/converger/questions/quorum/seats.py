@@ -193,8 +193,8 @@ def knowing_too_few(
     serving = (i for i in there if i.phase in (Phase.JOINED, Phase.DRAINING) or i.service_id in filled)
     # A server that has lost its directory is none that its broker could count on.
     elsewhere = (i for i in serving if (own := member_of(i)) is None or own.service_id in leaving or view.is_broken(i))
-    told = (i for i in elsewhere if i.start.listed is not None and not listed_enough(i.start.listed, left))
-    return tuple(sorted(told, key=lambda i: i.key))
+    short = (i for i in elsewhere if i.start.listed is not None and not listed_enough(i.start.listed, left))
+    return tuple(sorted(short, key=lambda i: i.key))
 
 
 @once

@@ -65,8 +65,8 @@ def digest_made_with(
     """A disk that is taken over has the size it has: what the spec says of it is grown later."""
     if volumes[0].size_gib == want.disks.gib:
         return want.digest if config is None else want.digest_with(config)
-    told = config if config is not None or view.document is None else view.document.spec.kafka.config
-    return want.digest_with(told or {}, volumes[0].size_gib)
+    made_with = config if config is not None or view.document is None else view.document.spec.kafka.config
+    return want.digest_with(made_with or {}, volumes[0].size_gib)
 
 
 def _next_version(view: ClusterView, want: DesiredNode, past: Sequence[InstanceView]) -> int:

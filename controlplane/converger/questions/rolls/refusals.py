@@ -21,5 +21,5 @@ def refused_settings(situation: Situation) -> frozenset[str]:
     )
     if serving is None:
         return frozenset()
-    told = [c for key in refused_arrivals(situation) if (c := view.instances[key].start.config) is not None]
-    return frozenset(n for c in told for n in c.keys() | serving.keys() if c.get(n) != serving.get(n))
+    refused = [c for key in refused_arrivals(situation) if (c := view.instances[key].start.config) is not None]
+    return frozenset(n for c in refused for n in c.keys() | serving.keys() if c.get(n) != serving.get(n))

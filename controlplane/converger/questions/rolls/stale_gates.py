@@ -42,5 +42,5 @@ def _has_gone(view: ClusterView, instance: InstanceView, asked_at: datetime, las
 
 def _changed(seen: ReportSeen, service: InstanceView, asked_at: datetime, orders: Container[str]) -> bool:
     """Whether its process ended or began since."""
-    told = seen.service(service.planned.service)
-    return told is not None and service.service_key not in orders and seen.since(told) > asked_at
+    report = seen.service(service.planned.service)
+    return report is not None and service.service_key not in orders and seen.since(report) > asked_at

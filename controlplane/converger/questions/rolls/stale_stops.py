@@ -73,9 +73,9 @@ def _unheard_on(view: ClusterView, key: str, seen: ReportSeen | None) -> Iterato
         return
     for service in services_on(instance):
         asked_at = view.settings.orders.get(service.service_key)
-        told = seen.service(service.planned.service)
-        if asked_at is None or told is None or told.state not in _RUNS:
+        report = seen.service(service.planned.service)
+        if asked_at is None or report is None or report.state not in _RUNS:
             continue
         stops = service.phase is Phase.FENCING or has_stop_order(view, service)
-        if stops or told.start_id != start_id(service):
+        if stops or report.start_id != start_id(service):
             yield service, asked_at

@@ -87,9 +87,11 @@ def others_are_whole(
     if whole.open and gone is not None:
         return Gate(False, f"the VM of {gone.key} is gone, whether Kafka has noticed or not")
     against = ((i.key, why_not_serving(situation, kafka, i)) for i in others)
-    told = next(((key, why) for key, why in against if why), None)
-    if whole.open and told is not None:
-        return Gate(False, f"{told[0]} does not serve by its agent ({told[1]}), whether Kafka has noticed or not")
+    against_it = next(((key, why) for key, why in against if why), None)
+    if whole.open and against_it is not None:
+        return Gate(
+            False, f"{against_it[0]} does not serve by its agent ({against_it[1]}), whether Kafka has noticed or not"
+        )
     return whole
 
 

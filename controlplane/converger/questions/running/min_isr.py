@@ -43,8 +43,8 @@ def rise_gate(
     if short:
         first = short[0]
         moving = ", being moved" if first.is_moving else ""
-        told = f"{first.name} among them (ISR {list(first.isr)} of {list(first.replicas)}{moving})"
-        return Gate(False, f"{len(short)} partitions have too few replicas in sync for it, {told}")
+        example = f"{first.name} among them (ISR {list(first.isr)} of {list(first.replicas)}{moving})"
+        return Gate(False, f"{len(short)} partitions have too few replicas in sync for it, {example}")
     return fall_gate(rising)
 
 
@@ -74,9 +74,9 @@ def stop_in_progress(view: ClusterView, kafka: KafkaSnapshot) -> str:
     """Who of ours may be about to stop, in words; "" where nobody is. Until it hears it serves, and is counted on."""
     if view.settings.restarts:
         return f"{min(view.settings.restarts)} is being started anew"
-    told = next((n for n, at in sorted(view.settings.orders.items()) if kafka.at - at <= ON_ITS_WAY), "")
-    if told:
-        return f"{told} was told to stop or to start anew, and may yet obey"
+    ordered = next((n for n, at in sorted(view.settings.orders.items()) if kafka.at - at <= ON_ITS_WAY), "")
+    if ordered:
+        return f"{ordered} was told to stop or to start anew, and may yet obey"
     stopping = next((i.key for i in view.in_phase(Phase.FENCING)), "")
     return f"{stopping} is being stopped" if stopping else ""
 
@@ -87,9 +87,9 @@ def _in_sync(partition: PartitionSeen, away: Collection[int]) -> int:
 
 def _in_hand(view: ClusterView, kafka: KafkaSnapshot) -> str:
     """What of ours may take a replica out of its ISR, or counts on min ISR as it is; "" where nothing does."""
-    told = stop_in_progress(view, kafka)
-    if told:
-        return told
+    stopping = stop_in_progress(view, kafka)
+    if stopping:
+        return stopping
     if not is_between_steps(view) or any(len(there) > 1 for there in view.nodes().values()):
         return "VMs are being made, emptied, handed over or mended"
     if view.quorum.migration is not None:

@@ -133,14 +133,14 @@ def _left(view: ClusterView) -> SettingsLeft:
     if change is None and all_configs_sent(view):
         return SettingsLeft()
     there = [i for i in view.in_phase(Phase.LAUNCHED, Phase.JOINED) if i.start.config is not None and not i.lost]
-    told = [AppliedSettings(i.start.config, i.planned.kafka_version) for i in there if i.start.config is not None]
+    applied = [AppliedSettings(i.start.config, i.planned.kafka_version) for i in there if i.start.config is not None]
     if change is not None:
         # What an outdated change has set may be half there: it counts as told, so that its values are put back.
-        told += [AppliedSettings(with_values(t.config, change.config), t.version) for t in told]
-    if all(t.config == wanted for t in told):
+        applied += [AppliedSettings(with_values(t.config, change.config), t.version) for t in applied]
+    if all(t.config == wanted for t in applied):
         return SettingsLeft()
     without = frozenset({SettingClass.GUARDED}) if rolls(view) else frozenset[SettingClass]()
-    return settings_left(told, wanted, where_silent=where_silent(view, document), without=without)
+    return settings_left(applied, wanted, where_silent=where_silent(view, document), without=without)
 
 
 def _is_at_rest(view: ClusterView) -> bool:

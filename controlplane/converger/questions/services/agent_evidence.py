@@ -68,8 +68,8 @@ def session_s(situation: Situation) -> float:
     """For how long Kafka may call a broker alive that is gone."""
     document, old = situation.view.document, situation.view.in_zookeeper_mode
     name = "zookeeper.session.timeout.ms" if old else "broker.session.timeout.ms"
-    told = document.spec.kafka.config.get(name) if document is not None else None
-    return float(told) / 1000 if told is not None else ZOOKEEPER_SESSION_S if old else SESSION_S
+    configured = document.spec.kafka.config.get(name) if document is not None else None
+    return float(configured) / 1000 if configured is not None else ZOOKEEPER_SESSION_S if old else SESSION_S
 
 
 def _is_heard(situation: Situation, instance: InstanceView) -> bool:

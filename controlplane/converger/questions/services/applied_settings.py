@@ -35,8 +35,8 @@ def needs_restart(view: ClusterView, instance: InstanceView) -> tuple[str, ...]:
         return ()
     if instance.planned.service == "zookeeper":
         return ()
-    told = AppliedSettings(config, instance.planned.kafka_version)
-    return settings_left([told], document.spec.kafka.config, where_silent=where_silent(view, document)).restart
+    applied = AppliedSettings(config, instance.planned.kafka_version)
+    return settings_left([applied], document.spec.kafka.config, where_silent=where_silent(view, document)).restart
 
 
 def config_to_make(

@@ -65,10 +65,10 @@ def registration_wrong(situation: Situation) -> facts.ConditionChanged | None:
         return facts.ConditionChanged(REGISTRATION_WRONG, False, "Free", "")
     faults = {a.fault for a in wrong}
     reason = wrong[0].fault if len(faults) == 1 else "Several"
-    told = "; ".join(f"{a.key} runs, and {a.words}" for a in wrong[:_NAMED])
+    sentences = "; ".join(f"{a.key} runs, and {a.words}" for a in wrong[:_NAMED])
     more = f"; and {len(wrong) - _NAMED} more" if len(wrong) > _NAMED else ""
     broker = situation.view.instances[wrong[0].key].service_id
-    message = f"{told}{more}. Next: kedge restart {situation.view.name} --broker {broker}"
+    message = f"{sentences}{more}. Next: kedge restart {situation.view.name} --broker {broker}"
     return facts.ConditionChanged(REGISTRATION_WRONG, True, reason, message)
 
 

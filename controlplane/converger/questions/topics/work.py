@@ -233,15 +233,15 @@ class _Look:
 
     def _differences(self, topic: TopicView) -> str:
         parts, wanted = self._parts[topic.name], topic.declared
-        told = []
+        differences = []
         if len(parts) != wanted.partitions:
-            told.append(f"{len(parts)} partitions, not {wanted.partitions}")
+            differences.append(f"{len(parts)} partitions, not {wanted.partitions}")
         replicas = sorted({len(p.target) for p in parts})
         if replicas != [wanted.replicas]:
-            told.append(f"{' to '.join(map(str, replicas))} replicas, not {wanted.replicas}")
+            differences.append(f"{' to '.join(map(str, replicas))} replicas, not {wanted.replicas}")
         keys = sorted(self._config_changes(topic))
-        told += [f"other values of {', '.join(keys)}"] if keys else []
-        return "; ".join(told) or "its configuration is not known yet"
+        differences += [f"other values of {', '.join(keys)}"] if keys else []
+        return "; ".join(differences) or "its configuration is not known yet"
 
     def _replicate(self, topic: TopicView, differing: list[PartitionSeen]) -> None:
         """The next moves of its partitions, each one replica more or less than now when it shrinks."""

@@ -39,8 +39,8 @@ def substitution_step(situation: Situation, intent: IntentView) -> Decision | No
     }
     if not machines:
         return None
-    told = ", ".join(f"{key} as {machine}" for key, machine in machines.items())
-    return record(f"no capacity: making {told}", facts.MachineSubstituted(intent.id, machines, intent.error))
+    named = ", ".join(f"{key} as {machine}" for key, machine in machines.items())
+    return record(f"no capacity: making {named}", facts.MachineSubstituted(intent.id, machines, intent.error))
 
 
 def may_be_unlisted_s(situation: Situation, intent: IntentView) -> float:

@@ -42,9 +42,9 @@ def intent_step(situation: Situation) -> Decision | None:
     oldest: dict[str, IntentView] = {}
     for intent in sorted(situation.view.intents.values(), key=lambda i: (i.requested_at, i.id)):
         oldest.setdefault(str(place_of_intent(situation.view, intent)), intent)
-    told = [_follow(situation, intent) for intent in oldest.values()]
-    told.sort(key=lambda decision: (decision.wait is not None, not decision.effects))
-    return told[0] if told else None
+    followed = [_follow(situation, intent) for intent in oldest.values()]
+    followed.sort(key=lambda decision: (decision.wait is not None, not decision.effects))
+    return followed[0] if followed else None
 
 
 def _follow(situation: Situation, intent: IntentView) -> Decision:
@@ -186,8 +186,8 @@ def _ran_at(intent: IntentView, job: JobSeen) -> datetime:
 
 def _made(job: JobSeen) -> Mapping[str, str]:
     """Instance key -> cloud id, as far as the run's own state tells."""
-    told = job.result.get("instances")
-    return {str(k): str(v) for k, v in told.items()} if isinstance(told, Mapping) else {}
+    machines = job.result.get("instances")
+    return {str(k): str(v) for k, v in machines.items()} if isinstance(machines, Mapping) else {}
 
 
 def _running(inventory: InventorySeen, key: str, intent: str, made: str) -> CloudInstance | None:

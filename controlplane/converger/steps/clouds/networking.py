@@ -19,8 +19,8 @@ def network_step(situation: Situation) -> Decision | None:
     lacking = next((network for network in missing if network.lacks_permission), None)
     if lacking is None:
         return wait(WaitReason.NETWORK_MISSING, sentence, next_command=missing[0].next_command, patience_s=60.0)
-    told = f"{sentence}. {NotPermitted.what_next}{_next_try(situation, lacking)}"
-    return wait(WaitReason.PERMISSION_MISSING, told, next_command=lacking.next_command, patience_s=0)
+    message = f"{sentence}. {NotPermitted.what_next}{_next_try(situation, lacking)}"
+    return wait(WaitReason.PERMISSION_MISSING, message, next_command=lacking.next_command, patience_s=0)
 
 
 def _next_try(situation: Situation, network: NetworkAwaited) -> str:

@@ -29,15 +29,15 @@ SOON = timedelta(minutes=30)
 def noticed_first(situation: Situation) -> Decision | None:
     """Asks for its successor, then makes it, then has it filled. None where no VM goes so soon, or a person holds the
     cluster."""
-    told = _soon(situation, announced_dates(situation))
-    if not told or hold_on(situation.view, situation.now) is not None:
+    soon = _soon(situation, announced_dates(situation))
+    if not soon or hold_on(situation.view, situation.now) is not None:
         return None
     chosen, _ = judged(situation)
-    if chosen is not None and chosen.key in told:
+    if chosen is not None and chosen.key in soon:
         return maintenance_step(situation)
-    nodes = frozenset(situation.view.instances[key].node for key in _without_successor(situation.view, told))
+    nodes = frozenset(situation.view.instances[key].node for key in _without_successor(situation.view, soon))
     made = made_beside(situation, nodes) if nodes and not situation.view.intents else None
-    return made if made is not None and made.wait is None else drain_beside(situation, told)
+    return made if made is not None and made.wait is None else drain_beside(situation, soon)
 
 
 def _soon(situation: Situation, dates: Mapping[str, datetime]) -> frozenset[str]:

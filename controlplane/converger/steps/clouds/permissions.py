@@ -31,9 +31,9 @@ def permission_step(situation: Situation, intent: IntentView, what: str) -> Deci
     left_s = refused_pause_s(intent.refusals) - situation.seconds_since(intent.failed_at)
     if left_s <= 0 or _may_have_changed(situation, intent, place):
         return None
-    told = intent.error.partition(": ")[2]
+    message = intent.error.partition(": ")[2]
     sentence = (
-        f"Terraform: {what} may not be done in {place}: {told}. {NotPermitted.what_next} Next try in "
+        f"Terraform: {what} may not be done in {place}: {message}. {NotPermitted.what_next} Next try in "
         f"{max(1.0, left_s / 60):.0f} min"
     )
     return wait(WaitReason.PERMISSION_MISSING, sentence, next_command=_resume(situation), patience_s=0)

@@ -32,8 +32,10 @@ def unmounting_step(situation: Situation, intent: IntentView, what: str) -> Deci
     holders = [i for k in intent.keys if _holds_disks(i := situation.view.instances[k], inventory)]
     mounted = {i.key: held for i in holders if (held := _mounted(situation, i))}
     if mounted and left_s > 0:
-        told = "; ".join(f"{', '.join(held)} on {key}" for key, held in mounted.items())
-        return wait(WaitReason.UNMOUNTING, f"{what}: waiting {left_s:.0f} s at most until agents have unmounted {told}")
+        named = "; ".join(f"{', '.join(held)} on {key}" for key, held in mounted.items())
+        return wait(
+            WaitReason.UNMOUNTING, f"{what}: waiting {left_s:.0f} s at most until agents have unmounted {named}"
+        )
     ends_vms = intent.kind != "release" or intent.with_vm
     if not ends_vms or place_of_intent(situation.view, intent).cloud not in situation.seen.clouds.holds_mounted:
         return None

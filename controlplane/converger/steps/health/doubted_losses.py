@@ -60,8 +60,8 @@ def doubt_step(situation: Situation, vanished: Sequence[InstanceView], doubt: Do
             return None
         return record("no loss is in doubt any more", facts.LossesDoubted((), ()))
     if (view.vms.losses.doubted, view.vms.losses.racks) != (doubt.keys, doubt.racks):
-        told = f"{', '.join(doubt.keys)}: said to be gone, and not believed"
-        return record(told, facts.LossesDoubted(doubt.keys, doubt.racks))
+        sentence = f"{', '.join(doubt.keys)}: said to be gone, and not believed"
+        return record(sentence, facts.LossesDoubted(doubt.keys, doubt.racks))
     return _distrust(view, doubt)
 
 

@@ -68,8 +68,8 @@ def _alike(view: ClusterView, filled: Sequence[InstanceView]) -> list[InstanceVi
     """Those that may go to the same brokers at the same pace as the first: one drain is of one kind."""
     first = view.requests.evacuations[filled[0].key]
     wanted = (first.targets, first.throttle_mib_per_s)
-    told = [(i, view.requests.evacuations[i.key]) for i in filled]
-    return [i for i, kept in told if (kept.targets, kept.throttle_mib_per_s) == wanted]
+    requests = [(i, view.requests.evacuations[i.key]) for i in filled]
+    return [i for i, kept in requests if (kept.targets, kept.throttle_mib_per_s) == wanted]
 
 
 def _keys(instances: Sequence[InstanceView]) -> str:

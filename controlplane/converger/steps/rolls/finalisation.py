@@ -101,10 +101,10 @@ def _ask_kafka(view: ClusterView, kafka: KafkaSnapshot, step: FeatureStep) -> De
     if not dead:
         return act(sentence, raising)
     retired = {i.service_id: i.key for i in view.in_phase(Phase.RETIRED) if i.is_broker}
-    told = "; ".join(_dead_words(b, retired.get(b, ""), hosts_nothing(kafka, b)) for b in dead[:3])
+    named = "; ".join(_dead_words(b, retired.get(b, ""), hosts_nothing(kafka, b)) for b in dead[:3])
     more = f" and {len(dead) - 3} more" if len(dead) > 3 else ""
     next_command = f"kafka-cluster.sh unregister --id {dead[0]}, once nobody wants it back and no partition names it"
-    sentence = f"{sentence}: Kafka asks dead brokers, too. {told}{more}"
+    sentence = f"{sentence}: Kafka asks dead brokers, too. {named}{more}"
     return wait(WaitReason.FINALISATION_BLOCKED, sentence, raising, next_command=next_command)
 
 

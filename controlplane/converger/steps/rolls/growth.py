@@ -79,14 +79,14 @@ def _is_waited_for(view: ClusterView, instance: InstanceView) -> bool:
 
 def _small_filesystem(situation: Situation, instance: InstanceView, intent: IntentView) -> str | None:
     report = service_report(situation, instance)
-    told = {d.name: d.total_bytes for d in report.log_dirs} if report else {}
+    sizes = {d.name: d.total_bytes for d in report.log_dirs} if report else {}
     for volume in instance.planned.volumes:
         if volume.key not in intent.volumes:
             continue
         wanted = situation.view.vms.volume_sizes[volume.key]
-        if volume.dir not in told:
+        if volume.dir not in sizes:
             return f"the agent of {instance.key} has not told how large {volume.dir} is"
-        if told[volume.dir] < SMALLEST_FILESYSTEM * wanted * GIB:
-            has = told[volume.dir] / GIB
+        if sizes[volume.dir] < SMALLEST_FILESYSTEM * wanted * GIB:
+            has = sizes[volume.dir] / GIB
             return f"{volume.dir} of {instance.key} has {has:.1f} of {wanted} GiB until its agent has grown it"
     return None

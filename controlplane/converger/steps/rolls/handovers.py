@@ -230,9 +230,9 @@ def stop_for(situation: Situation, old: InstanceView, new: InstanceView) -> Deci
     if room is not None and not room.open:
         return wait(WaitReason.MAX_UNAVAILABLE, f"handover of {old.node}: {room.reason}")
     reason = WaitReason.MIN_ISR_GATE if old.is_broker else WaitReason.QUORUM_GATE
-    told = stale_stops.on_its_way(situation, but=(old.service_key,))
-    if told:
-        return wait(reason, f"handover of {old.node}: {told} was told to stop or to start anew, and may yet obey")
+    ordered = stale_stops.on_its_way(situation, but=(old.service_key,))
+    if ordered:
+        return wait(reason, f"handover of {old.node}: {ordered} was told to stop or to start anew, and may yet obey")
     between = _between_two_vms(situation, old)
     if between is not None:
         return wait(reason, f"handover of {old.node}: {between.key} has stopped, and its disk has not passed on yet")

@@ -13,8 +13,8 @@ def image_step(situation: Situation) -> Decision | None:
     chosen = situation.image.chosen
     if chosen is None:
         return None
-    told = f" ({chosen.security}: {chosen.reason})" if chosen.security else ""
-    return record(f"VMs are made from image {chosen.revision} from here on{told}", chosen)
+    security = f" ({chosen.security}: {chosen.reason})" if chosen.security else ""
+    return record(f"VMs are made from image {chosen.revision} from here on{security}", chosen)
 
 
 def image_left_step(situation: Situation) -> Decision | None:

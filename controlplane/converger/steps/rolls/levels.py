@@ -76,8 +76,8 @@ def _spoken(situation: Situation, version: str) -> Mapping[int, str] | str:
     silent = [str(i.service_id) for i in later if i.service_id in live and i.service_id not in seen.zookeeper.protocols]
     if silent:
         return f"{unknown}: no answer from {', '.join(silent)}"
-    told = {i.service_id: i.start.protocol for i in later if i.start.protocol and i.service_id not in live}
-    return {**told, **seen.zookeeper.protocols}
+    spoken = {i.service_id: i.start.protocol for i in later if i.start.protocol and i.service_id not in live}
+    return {**spoken, **seen.zookeeper.protocols}
 
 
 def _blocked(situation: Situation, sentence: str, how: str) -> Decision:

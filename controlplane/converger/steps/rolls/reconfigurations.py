@@ -36,11 +36,13 @@ def reconfiguration_step(situation: Situation) -> Decision | None:
     if over:
         failed = [facts.JoinFailed(key, why, superseded=True) for key, why in over.items()]
         return record(f"{', '.join(over)} refused its configuration, and is not waited for any more", *failed)
-    told = [event for i in there if (event := _reconfigured(view, i)) is not None]
-    if not told:
+    reconfigured = [event for i in there if (event := _reconfigured(view, i)) is not None]
+    if not reconfigured:
         return None
-    keys = ", ".join(e.key for e in told)
-    return record(f"{keys}: told {told[0].reason}, on the same VM, which refused what it was told before", *told)
+    keys = ", ".join(e.key for e in reconfigured)
+    return record(
+        f"{keys}: told {reconfigured[0].reason}, on the same VM, which refused what it was told before", *reconfigured
+    )
 
 
 _ANOTHER_VM = (Change.REPLACE, Change.REMOVE)
@@ -62,18 +64,18 @@ def _reconfigured(view: ClusterView, instance: InstanceView) -> facts.InstanceRe
     settings: Mapping[str, str] = want.settings
     if any(i.served_at is not None for i in view.instances.values()):
         wanted, settings = config_to_make(view, document), settings_to_make(view, document, want.settings)
-    config, told = _differing(instance.start.config, wanted), _differing(instance.settings, settings)
+    config, values = _differing(instance.start.config, wanted), _differing(instance.settings, settings)
     heap_mib = want.heap_mib if want.heap_mib != instance.heap_mib else 0
-    if not config and not told and not heap_mib:
+    if not config and not values and not heap_mib:
         return None
     heap = [f"heap {instance.heap_mib} -> {heap_mib} MiB"] if heap_mib else []
-    said = ", ".join([*heap, *(f"{n} unset" if v is None else f"{n}={v}" for n, v in (config or told).items())])
-    return facts.InstanceReconfigured(instance.key, instance.start.count + 1, config, told, said, heap_mib)
+    said = ", ".join([*heap, *(f"{n} unset" if v is None else f"{n}={v}" for n, v in (config or values).items())])
+    return facts.InstanceReconfigured(instance.key, instance.start.count + 1, config, values, said, heap_mib)
 
 
 def _wanted(view: ClusterView, instance: InstanceView) -> DesiredNode | None:
     return next((n for n in wanted_nodes(view) if n.node == instance.node), None)
 
 
-def _differing(told: Mapping[str, str], wanted: Mapping[str, str]) -> dict[str, str | None]:
-    return {n: wanted.get(n) for n in sorted(told.keys() | wanted.keys()) if told.get(n) != wanted.get(n)}
+def _differing(known: Mapping[str, str], wanted: Mapping[str, str]) -> dict[str, str | None]:
+    return {n: wanted.get(n) for n in sorted(known.keys() | wanted.keys()) if known.get(n) != wanted.get(n)}

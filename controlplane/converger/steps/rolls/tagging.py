@@ -68,10 +68,10 @@ def tagged_step(intent: IntentView, job: JobSeen | None, what: str) -> Decision 
 
 def tags_left_step(situation: Situation) -> Decision | None:
     """Says which tags are missing, and why: the last rung, so that nothing else waits."""
-    told = [*_unfit(situation), *_failed(situation)]
-    if not told:
+    sentences = [*_unfit(situation), *_failed(situation)]
+    if not sentences:
         return None
-    return wait(WaitReason.COST_TAGS_MISSING, f"cost tags: {'; '.join(told)}", patience_s=0)
+    return wait(WaitReason.COST_TAGS_MISSING, f"cost tags: {'; '.join(sentences)}", patience_s=0)
 
 
 def _differing(situation: Situation) -> Iterator[tuple[InstanceView, CostTagsView, Mapping[str, str]]]:

@@ -182,8 +182,8 @@ def _guard(situation: Situation, seen: SettingsObserved) -> str:
     kafka, wanted = situation.seen.fresh_kafka(situation.now), as_integer(seen.wanted[DEFAULT_MIN_ISR])
     if kafka is None or wanted is None:
         return situation.seen.why_no_kafka
-    told = (as_integer(v.value or "") for b in seen.running.values() if (v := b.get(DEFAULT_MIN_ISR)) is not None)
-    running = {value for value in told if value is not None}
+    values = (as_integer(v.value or "") for b in seen.running.values() if (v := b.get(DEFAULT_MIN_ISR)) is not None)
+    running = {value for value in values if value is not None}
     gate = default_gate(situation.view, kafka, running, wanted, away=brokers_away(situation, kafka))
     return "" if gate.open else gate.reason
 

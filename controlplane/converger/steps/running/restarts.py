@@ -240,8 +240,8 @@ def _restart(situation: Situation, kafka: KafkaSnapshot, order: Sequence[NodeCha
         requests.append(_request(situation, change, beside=[r.key for r in requests]))
     together = f"{', '.join(r.key for r in requests)} together (rack {order[0].rack})"
     whom = first.service_key if len(requests) == 1 else together
-    told = bool(requests[0].told or requests[0].heap_mib)
-    why = f"for {requests[0].reason}" if told else f"({requests[0].reason})"
+    is_new = bool(requests[0].told or requests[0].heap_mib)
+    why = f"for {requests[0].reason}" if is_new else f"({requests[0].reason})"
     alone = f"; no further one with it: {batch.alone}" if batch.alone else ""
     return record(f"restarting {whom} {why}: {safety.gate.reason}{alone}", *requests)
 
@@ -259,7 +259,7 @@ def _request(situation: Situation, change: NodeChange, *, beside: Sequence[str])
     asked = asked or thin_list(view, instance) or old_protocol(view, instance)
     heap = [f"heap {instance.heap_mib} -> {heap_mib} MiB"] if heap_mib else []
     whose = f"ZooKeeper server {instance.service_id}: " if instance.hosted else ""
-    told = ", ".join([*heap, *(f"{n}={wanted[n]}" if n in wanted else f"{n} unset" for n in names)])
+    changes = ", ".join([*heap, *(f"{n}={wanted[n]}" if n in wanted else f"{n} unset" for n in names)])
     return facts.RestartRequested(
         key=instance.key,
         generation=view.generation,
@@ -267,7 +267,7 @@ def _request(situation: Situation, change: NodeChange, *, beside: Sequence[str])
         config={n: wanted.get(n) for n in names},
         told={n: wanted.get(n, silent.get(n)) for n in names},
         canary=canary,
-        reason=f"{whose}{told or asked}{' (the first one, to be watched)' if canary else ''}",
+        reason=f"{whose}{changes or asked}{' (the first one, to be watched)' if canary else ''}",
         heap_mib=heap_mib,
         beside=tuple(beside),
         service=instance.beside,

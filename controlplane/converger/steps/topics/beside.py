@@ -137,9 +137,9 @@ def _words(step: TopicStep) -> str:
 
 def _outcome_text(settled: list[str], news: list[TopicTrouble]) -> str:
     bad = [t for t in news if t.reason]
-    told = [f"{_names(settled)} as declared"] if settled else []
-    told += [f"{bad[0].name}: {bad[0].reason}: {bad[0].message}"] if bad else []
-    return "; ".join(told) or "seen"
+    parts = [f"{_names(settled)} as declared"] if settled else []
+    parts += [f"{bad[0].name}: {bad[0].reason}: {bad[0].message}"] if bad else []
+    return "; ".join(parts) or "seen"
 
 
 def _names(names: list[str]) -> str:

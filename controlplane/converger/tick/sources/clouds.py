@@ -50,13 +50,13 @@ def _handover(cloud: str, traits: CloudTraits, missing: dict[str, str]) -> Hando
 
 def _each(clouds: Iterable[str], ask: Callable[[str], _T], missing: dict[str, str]) -> dict[str, _T]:
     """What each says of itself; one that cannot be told does not start a run either."""
-    told: dict[str, _T] = {}
+    found: dict[str, _T] = {}
     for cloud in clouds:
         try:
-            told[cloud] = ask(cloud)
+            found[cloud] = ask(cloud)
         except ProviderError as error:
             missing["inventory"] = str(error)
-    return told
+    return found
 
 
 def _by_place(view: ClusterView, error: ProviderError) -> Mapping[str, ProviderError]:

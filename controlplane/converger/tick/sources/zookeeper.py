@@ -48,5 +48,5 @@ def _protocols(view: ClusterView, ports: Ports, missing: dict[str, str]) -> Mapp
     except KafkaFault as error:
         missing["protocols"] = str(error)
         return None
-    told = {broker: values[PROTOCOL].value for broker, values in running.items() if PROTOCOL in values}
-    return {broker: value for broker, value in told.items() if value}
+    protocols = {broker: values[PROTOCOL].value for broker, values in running.items() if PROTOCOL in values}
+    return {broker: value for broker, value in protocols.items() if value}

@@ -54,11 +54,11 @@ def ask(address: str, port: int, word: str) -> str:
 
 def server_mode(srvr: str) -> ServerMode:
     """From an answer to `srvr`."""
-    told = dict(line.split(": ", 1) for line in srvr.splitlines() if ": " in line)
+    lines = dict(line.split(": ", 1) for line in srvr.splitlines() if ": " in line)
     zxid = 0
     with contextlib.suppress(ValueError):
-        zxid = int(told.get("Zxid", "0"), 16)
-    return ServerMode(told.get("Mode", ""), zxid)
+        zxid = int(lines.get("Zxid", "0"), 16)
+    return ServerMode(lines.get("Mode", ""), zxid)
 
 
 def probe(address: str, port: int) -> ProbeResult:

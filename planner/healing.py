@@ -1,4 +1,5 @@
-"""Which cure a finding gets: the gentlest that has not failed yet, never more often than an ill fleet can bear. Pure.
+"""Which cure a finding gets: the gentlest that has not failed yet, never more often than an unhealthy fleet can bear.
+Pure.
 
 A restart first, where a fresh process is a cure; a new VM where the restart did not last, or where the disk is what
 failed. A cure that comes again and again is none, and a cluster is not rolled to death on findings: hence the caps.

@@ -61,7 +61,7 @@ def _serve(link: FrameSocket, settings: SparkSettings) -> int:
         session = build_session(settings)
         _warm(session)
     except Exception as error:  # noqa: BLE001 the process ends; the reason must reach the server
-        link.send(Frame("failed", {"job": None, "error": told(error)}))
+        link.send(Frame("failed", {"job": None, "error": error_text(error)}))
         return 1
     link.send(Frame("ready", {"spark": session.version, "master": settings.master}))
     while (frame := link.receive()).kind != "stop":
@@ -78,7 +78,7 @@ def _answered(session: "SparkSession", frame: Frame) -> Frame:
         outcomes = _jobs()[kind_of(frame).name](session, requests_of(frame))
     except Exception as error:  # noqa: BLE001 whatever Spark raises, the server answers in-process
         traceback.print_exc()
-        return Frame("failed", {"job": job, "error": told(error)})
+        return Frame("failed", {"job": job, "error": error_text(error)})
     violations = [list(outcome.violations) for outcome in outcomes]
     answers = tuple(outcome.answer_bytes for outcome in outcomes)
     return Frame("planned", {"job": job, "violations": violations}, answers)
@@ -122,7 +122,7 @@ def die_with(parent: int) -> None:
         os._exit(0)
 
 
-def told(error: Exception) -> str:
+def error_text(error: Exception) -> str:
     if isinstance(error, ModuleNotFoundError) and (extra := extra_missing(error)):
         return f"`{error.name}` is not installed: {how_to_add(extra)}"
     text = str(error).strip() or repr(error)

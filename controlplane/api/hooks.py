@@ -86,7 +86,7 @@ class Hooks:
 
     def _secret(self, name: str) -> bytes | None:
         """None where there is no such binding, or none of its own."""
-        status = self.sources.statuses.of(name) if self.sources is not None else None
+        status = self.sources.polled.of(name) if self.sources is not None else None
         if status is None:
             return None
         try:

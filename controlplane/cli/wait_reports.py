@@ -14,11 +14,11 @@ from controlplane.runtime.quantities import human_seconds
 
 
 def wait_for(
-    session: Session, targets: Sequence[Target], *, timeout_s: float, told: bool, output: Format = Format.TEXT
+    session: Session, targets: Sequence[Target], *, timeout_s: float, is_text: bool, output: Format = Format.TEXT
 ) -> None:
     """Waits with progress on stderr. Raises typer.Exit with the code of the worst end, unless all was reached.
 
-    `timeout_s` 0 waits for ever. `told` writes a line for each target to stdout; with another `output` documents are
+    `timeout_s` 0 waits for ever. `is_text` writes a line for each target to stdout; with another `output` documents are
     written instead.
     """
     around = session.around
@@ -33,19 +33,19 @@ def wait_for(
             session.tell(f"  {_command(target)}")
         raise typer.Exit(exits.INTERRUPTED) from None
     for result in results:
-        _report(session, result, told=told, output=output)
+        _report(session, result, is_text=is_text, output=output)
     worst = max(result.exit_code for result in results)
     if worst:
         raise typer.Exit(worst)
 
 
-def _report(session: Session, result: Result, *, told: bool, output: Format) -> None:
+def _report(session: Session, result: Result, *, is_text: bool, output: Format) -> None:
     after = human_seconds(result.elapsed_s)
     if output is not Format.TEXT:
         write_document(session, output, document("WaitResult", _record(result)))
     match result.outcome:
         case Done(sentence):
-            if told:
+            if is_text:
                 session.show(f"{sentence} (after {after})")
         case Failed(reason, message, next_command):
             session.tell(f"error: waiting does not help {result.target.name}: {reason}", "bold red")

@@ -25,7 +25,7 @@ from spark.metrics.lake import Lake
 from spark.pipeline.sources import MetricSource, from_document
 from spark.pipeline.streams import Query, Streams, checkpoint_of
 from spark.session import SparkSettings, build_session, close_session
-from spark.worker import beat, die_with, stdout_to_stderr, told
+from spark.worker import beat, die_with, error_text, stdout_to_stderr
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -86,7 +86,7 @@ class LakeHousekeeping:
         try:
             self._keep(today)
         except Exception as error:  # noqa: BLE001 tried again tomorrow; the status tells
-            self.error = told(error)
+            self.error = error_text(error)
         else:
             self.at, self.error = self._clock(), ""
 
@@ -96,7 +96,7 @@ def _serve(link: FrameSocket, options: PipelineArguments, over: threading.Event)
         session = build_session(options.session)
         Lake(session, options.lake).prepare()
     except Exception as error:  # noqa: BLE001 the process ends; the reason must reach the server
-        link.send(Frame("failed", {"error": told(error)}))
+        link.send(Frame("failed", {"error": error_text(error)}))
         return 1
     turn = threading.Lock()
     streams = Streams(lambda source: _begun(session, options, source, turn), _now)
@@ -142,7 +142,7 @@ def _tell(link: FrameSocket, streams: Streams, housekeeping: LakeHousekeeping, o
     except FrameBroken:
         os._exit(0)
     except Exception as error:  # noqa: BLE001 Java is gone, most likely: the server starts all of it again
-        link.send(Frame("failed", {"error": told(error)}))
+        link.send(Frame("failed", {"error": error_text(error)}))
         os._exit(1)
 
 

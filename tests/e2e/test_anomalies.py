@@ -20,7 +20,7 @@ import psutil
 import pytest
 from pydantic import SecretStr
 
-from controlplane.background.notifications.notifier import SIGNATURE, signature
+from controlplane.background.notifications.webhook import SIGNATURE, signature
 from planner.anomalies.slow import BrokerWindow, SlowRule
 from spark.metrics.latencies import past_windows
 from tests.e2e.cluster_spec import CONTROLLERS, ClusterSpec

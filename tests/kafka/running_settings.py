@@ -12,11 +12,12 @@ from controlplane.kafka.settings_live import (
     SettingSource,
     read_running,
     refusal_words,
-    refusals,
+    step_refusals,
     validation,
 )
 from controlplane.kafka.throttle import CLUSTER_DEFAULT, ConfigChange
 from events.spec.setting_table import Setting, UpdateMode, settings_of
+from planner.rollout.live_step import LiveStep
 from tests.waiting import until
 
 BROKER = 1000
@@ -40,7 +41,7 @@ class Live:
 
     def refusal(self, name: str, value: str | None) -> str | None:
         """What the first broker says to a default of the cluster."""
-        return refusals(self.connection, {name: value}, (BROKER,), timeout_s=8)[BROKER]
+        return step_refusals(self.connection, LiveStep({name: value}), (BROKER,), timeout_s=8)[BROKER]
 
     def own_refusal(self, name: str, value: str | None) -> str | None:
         """What the broker says to it as a value of its own."""

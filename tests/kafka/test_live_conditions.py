@@ -20,7 +20,7 @@ from controlplane.cluster.observed.moves import MoveWatch
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.conditions.consumers import consumers_stuck
 from controlplane.converger.conditions.placement import misplaced_condition
-from controlplane.converger.conditions.stuck_moves import STRANGERS_MOVES, foreign_told
+from controlplane.converger.conditions.stuck_moves import STRANGERS_MOVES, foreign_moves_condition
 from controlplane.converger.questions.moves.placement_work import placement_of
 from controlplane.converger.situation.situation import Situation
 from controlplane.kafka.admin import AdminGateway
@@ -104,7 +104,7 @@ def test_a_move_of_somebody_else_is_told_after_ten_minutes_and_over_with_the_mov
     def told() -> facts.ConditionChanged | None:
         kafka = gateway.snapshot()
         known = watch.see(view.uid, kafka, leaders_away=False)
-        return foreign_told(a_situation(view, kafka=kafka, pulses=known.pulses, now=kafka.at))
+        return foreign_moves_condition(a_situation(view, kafka=kafka, pulses=known.pulses, now=kafka.at))
 
     assert told() == NO_STRANGERS
     clock.minutes = 9

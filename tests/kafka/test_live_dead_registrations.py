@@ -4,6 +4,7 @@ Controllers and brokers of 4.3.0, born at the level of 4.1. What has died ran 4.
 The view is made; the quorum, its registrations and its answers are real.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -20,7 +21,7 @@ from controlplane.converger.steps.rolls.finalisation import finalisation_step
 from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.dialer import DirectDialer
 from controlplane.kafka.errors import KafkaRefused
-from controlplane.kafka.features import METADATA, blocked_by, metadata_level_of
+from controlplane.kafka.features import METADATA, metadata_level_of
 from events import facts
 from planner.observed import TopicPartition
 from tests.builders import a_document, a_situation, a_view, an_instance, changed_view
@@ -71,7 +72,7 @@ def test_a_broker_that_died_registered_stands_in_the_way_until_no_partition_name
 
     with pytest.raises(KafkaRefused) as refused:
         gateway.update_feature(METADATA, MIDDLE, validate_only=True)
-    assert blocked_by(refused.value).node in (DEAD, STRANGER)
+    assert _vetoing(refused.value) in (DEAD, STRANGER)
     decision = _decided(gateway, _rolled("4.2.0", finalising=(METADATA, MIDDLE)))
     assert decision.effects == (RaiseFeature(METADATA, MIDDLE),), "only Kafka knows what a dead broker supported"
     gone = f"broker {DEAD} (brokers-b-0.g1, retired) is fenced and stays registered: 1 partition on broker {DEAD}"
@@ -91,7 +92,7 @@ def test_a_broker_that_died_registered_stands_in_the_way_until_no_partition_name
 
     with pytest.raises(KafkaRefused) as refused:
         gateway.update_feature(METADATA, MIDDLE, validate_only=True)
-    assert blocked_by(refused.value).node == STRANGER
+    assert _vetoing(refused.value) == STRANGER
     decision = _decided(gateway, _rolled("4.2.0", finalising=(METADATA, MIDDLE)))
     assert f"unregister --id {STRANGER}" in (decision.wait.next_command if decision.wait else "")
     gateway.unregister_broker(STRANGER)
@@ -154,12 +155,18 @@ def _replicas(gateway: AdminGateway) -> set[int]:
     return set() if partition.is_moving else set(partition.replicas)
 
 
+def _vetoing(refused: KafkaRefused) -> int | None:
+    """Who Kafka's words say does not take the level."""
+    found = re.search(r"(?i)\b(?:controller|broker) (\d+) (?:only supports|does not support)", refused.words)
+    return int(found.group(1)) if found else None
+
+
 def _refusal(gateway: AdminGateway) -> int | None:
     """Who Kafka says is in the way of the newest level."""
     try:
         gateway.update_feature(METADATA, NEW, validate_only=True)
     except KafkaRefused as refused:
-        return blocked_by(refused).node
+        return _vetoing(refused)
     return None
 
 

@@ -12,10 +12,11 @@ import pytest
 from controlplane.kafka.deadline import Deadline
 from controlplane.kafka.dialer import DirectDialer
 from controlplane.kafka.errors import KafkaUnavailable
-from controlplane.kafka.settings_live import SettingSource, read_running, refusals
+from controlplane.kafka.settings_live import SettingSource, read_running, step_refusals
 from controlplane.kafka.settings_table import main
 from events.spec.releases import SUPPORTED
 from events.spec.setting_table import settings_of
+from planner.rollout.live_step import LiveStep
 from planner.rollout.setting_change import setting_changes
 from planner.rollout.setting_class import HALF_TO_DOUBLE, live_steps, setting_class
 from tests.kafka.running_settings import BROKER, Live, by_its_mode, left_alone, running_values, tabled, taken_live
@@ -142,14 +143,14 @@ def test_kafka_takes_a_name_it_does_not_know_without_a_word(live: Live) -> None:
 
 def test_a_default_that_one_broker_cannot_take_blocks_every_later_one_there(live: Live) -> None:
     """Why each broker is asked before a default changes, and why only the value tells whether it was taken."""
-    said = refusals(live.connection, {"num.replica.fetchers": "16"}, (BROKER, OTHER), timeout_s=5)
+    said = step_refusals(live.connection, LiveStep({"num.replica.fetchers": "16"}), (BROKER, OTHER), timeout_s=5)
     assert said[OTHER] is None
     assert "double the current value 1" in (said[BROKER] or "")
 
     live.set_by(OTHER, "num.replica.fetchers", "16")
     live.await_value("num.replica.fetchers", "16", SettingSource.CLUSTER_LIVE, broker=OTHER)
     live.await_value("num.replica.fetchers", "1", SettingSource.CLUSTER_LIVE)
-    said = refusals(live.connection, {"message.max.bytes": "2000000"}, (BROKER, OTHER), timeout_s=5)
+    said = step_refusals(live.connection, LiveStep({"message.max.bytes": "2000000"}), (BROKER, OTHER), timeout_s=5)
     assert said[OTHER] is None
     assert "num.replica.fetchers=16" in (said[BROKER] or "")
 

@@ -1,4 +1,5 @@
-"""A fleet of clusters at rest whose agents upgrade themselves as they are told: the real keeper, service and fold."""
+"""A fleet of clusters at rest whose agents upgrade themselves as they are told: the real reconciler, service and
+fold."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

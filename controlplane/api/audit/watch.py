@@ -61,7 +61,7 @@ class RelayWatch:
     @property
     def last_status(self) -> TopicStatus | None:
         """The last poll, None before the first."""
-        return self._queries.told
+        return self._queries.last_status
 
     def note(self) -> str:
         """The same in words, "" where something was in the way."""

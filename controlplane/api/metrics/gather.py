@@ -48,9 +48,7 @@ def server_snapshot(services: PortalServices) -> ServerSnapshot:
             anomalies=anomalies.get(view.uid),
             drift=drift.get(view.uid, {}),
             measured=newest(services.brokers.windows.figures(view.uid, now - FRESH, now), now),
-            source_sync=spec_source_out(
-                view, service.statuses.of_source if service is not None else lambda _: None
-            ).sync,
+            source_sync=spec_source_out(view, service.polled.of_source if service is not None else lambda _: None).sync,
         )
         for view in living
     )

@@ -31,8 +31,8 @@ class FleetRow:
 
 def fleet_rows(services: PortalServices) -> list[FleetRow]:
     """A line for each living cluster, in no order."""
-    unhealthy_uids = unhealthy_clusters(services.cluster.latest.of_kind(AGENT_FINDINGS), services.clock())
-    return [_row(services, v, ails=v.uid in unhealthy_uids) for v in services.fleet.clusters.views() if not v.deleted]
+    sick = unhealthy_clusters(services.cluster.latest.of_kind(AGENT_FINDINGS), services.clock())
+    return [_row(services, v, ails=v.uid in sick) for v in services.fleet.clusters.views() if not v.deleted]
 
 
 def rows_like(rows: Iterable[FleetRow], *, text: str, health: str) -> list[FleetRow]:

@@ -47,7 +47,7 @@ def loop_out(
         beats_ever=status.count,
         beats=[_beat_out(b) for b in status.beats],
         timers=[_timer_out(of, looked) for of, polls in status.timers.items() for looked in polls],
-        jobs=[_job_out(told, names) for told in status.jobs],
+        jobs=[_job_out(status, names) for status in status.jobs],
         poisoned=[*_unreadable(views), *(_poison_out(p, names) for p in status.poisoned)],
         unclaimed=_unclaimed(status, views),
         load=load_out(load),

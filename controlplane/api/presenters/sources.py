@@ -81,7 +81,7 @@ def spec_source_out(view: ClusterView, status_of: Callable[[str], SourceStatus |
 def source_of_cluster(services: PortalServices, view: ClusterView) -> spec_api.SpecSourceOut:
     """The same, by the sources of this server."""
     service = services.fleet.sources
-    return spec_source_out(view, service.board.of_source if service is not None else lambda _: None)
+    return spec_source_out(view, service.polled.of_source if service is not None else lambda _: None)
 
 
 def _word(reason: str) -> str:

@@ -94,7 +94,7 @@ def unhealthy_out(
     view: ClusterView, chosen: Chosen, rows: Sequence[PartitionRow], *, age_s: float | None, recorded: bool
 ) -> topic_api.UnhealthyPartitionsOut:
     """A page of `rows`, of those that were chosen."""
-    told = [
+    shown = [
         topic_api.UnhealthyPartitionOut(id=id_of(row.seen), topic=row.seen.name.topic, **_partition(row))
         for row in rows
     ]
@@ -102,7 +102,7 @@ def unhealthy_out(
         cluster=view.name,
         metadata_age_s=age_s,
         recorded=recorded,
-        partitions=told,
+        partitions=shown,
         total=len(chosen.found),
         no_leader=chosen.by_word[NO_LEADER],
         below_min_isr=chosen.by_word[BELOW],

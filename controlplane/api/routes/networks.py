@@ -73,7 +73,7 @@ def _out(status: NetworkStatus) -> api.NetworkOut:
         region=network.place.region,
         cidr=str(network.cidr),
         state=str(network.state),
-        told=status.told,
+        told=status.sentence,
         zones=sorted(network.zones),
         clients=list(network.access.clients),
         broker_ports=list(network.access.ports.brokers),

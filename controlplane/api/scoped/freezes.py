@@ -33,7 +33,7 @@ class ScopedFreezes:
         if self.rights.may_everywhere(Verb.READ):
             return every
         return FreezeStatus(
-            tuple(self._told(f) for f in every.of_settings if self._shows(f)),
+            tuple(self._redacted(f) for f in every.of_settings if self._shows(f)),
             tuple(self._declared(d) for d in every.declared if self._shows(d.freeze)),
         )
 
@@ -81,7 +81,7 @@ class ScopedFreezes:
         traits += [Traits(labels=freeze.labels)] if freeze.labels else []
         return any(self.rights.may(Verb.READ, t) for t in traits) or any(_holds(freeze, v) for v in self._living())
 
-    def _told(self, freeze: Freeze) -> Freeze:
+    def _redacted(self, freeze: Freeze) -> Freeze:
         named = frozenset(self.without_others(name) for name in freeze.clusters)
         return replace(freeze, clusters=named, reason=self.without_others(freeze.reason))
 

@@ -34,7 +34,7 @@ class ScopedNetworks:
             return self.service.statuses()
         shown = self.readable()
         mine = (replace(s, clusters=tuple(c for c in s.clusters if c in shown)) for s in self.service.statuses())
-        return tuple(replace(s, told=str(s.network.state), error="", audit=None) for s in mine if s.clusters)
+        return tuple(replace(s, sentence=str(s.network.state), error="", audit=None) for s in mine if s.clusters)
 
     def audits_for(self, view: ClusterView) -> Mapping[Place, AuditNoted | None]:
         """See Networks. Who may read a cluster may know what was changed of the network it is in."""

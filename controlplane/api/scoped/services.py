@@ -137,12 +137,12 @@ class ScopedFleet:
         if len(shown) == len(every):
             return shown
         others = _others(every, shown)
-        return [_told(view, others) for view in shown]
+        return [_redacted(view, others) for view in shown]
 
     def view(self, uid: ClusterUid) -> ClusterView | None:
         """See Fleet."""
         view = self.fleet.view(uid)
-        return _told(view, self._others()) if view is not None and self._shows(view) else None
+        return _redacted(view, self._others()) if view is not None and self._shows(view) else None
 
     def said(self, uid: ClusterUid) -> Said | None:
         """See Fleet."""
@@ -287,13 +287,13 @@ class ScopedService(SourceService):
 
     def statuses(self, *, leads: bool = True) -> list[SourceStatus]:
         """See SourceService."""
-        service = SourceService(self.board, self.store, self.ring, reaches_leader=self.reaches_leader)
+        service = SourceService(self.polled, self.store, self.ring, reaches_leader=self.reaches_leader)
         every = service.statuses(leads=leads)
         return [status for status in every if self._may(Verb.READ, status)]
 
     def status(self, name: str) -> SourceStatus:
         """See SourceService."""
-        status = SourceService(self.board, self.store, self.ring).status(name)
+        status = SourceService(self.polled, self.store, self.ring).status(name)
         if not self._may(Verb.READ, status):
             raise SourceNotFound(name)
         return status
@@ -302,7 +302,7 @@ class ScopedService(SourceService):
         """See SourceService. Raises Forbidden."""
         status = self.status(name)
         self.rights.require(Verb.HAND_OVER, Traits(status.binding.team), f"the source {name}")
-        return SourceService(self.board, self.store, self.ring).accept(name, commit, reason=reason, actor=actor)
+        return SourceService(self.polled, self.store, self.ring).accept(name, commit, reason=reason, actor=actor)
 
     def _may(self, verb: Verb, status: SourceStatus) -> bool:
         return self.rights.may(verb, Traits(status.binding.team))
@@ -321,7 +321,7 @@ def _without(text: str, others: re.Pattern[str] | None) -> str:
     return text if others is None else others.sub(ANOTHER, text)
 
 
-def _told(view: ClusterView, others: re.Pattern[str] | None) -> ClusterView:
+def _redacted(view: ClusterView, others: re.Pattern[str] | None) -> ClusterView:
     """The view with the names of others taken out of its conditions."""
     if others is None or not any(others.search(c.message) for c in view.conditions.values()):
         return view
@@ -343,7 +343,7 @@ def _scoped_fleet(fleet: FleetServices, seen: ScopedFleet, rights: Rights) -> Fl
 
 
 def _scoped_sources(service: SourceService | None, rights: Rights) -> SourceService | None:
-    return service and ScopedService(service.board, service.store, service.ring, service.reaches_leader, rights)
+    return service and ScopedService(service.polled, service.store, service.ring, service.reaches_leader, rights)
 
 
 @dataclass(frozen=True, slots=True)

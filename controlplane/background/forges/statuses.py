@@ -39,7 +39,7 @@ class StatusReconciler:
     """Of one binding. `poll` looks at the statuses of sources; it calls the forge only where one is new."""
 
     def __init__(self, forge: Forge, status: Callable[[], SourceStatus | None], *, portal: str, clock: Clock) -> None:
-        self._forge, self._status, self._portal, self._clock = forge, status, portal, clock
+        self._forge, self._source_status, self._portal, self._clock = forge, status, portal, clock
         self._lock = threading.Lock()
         self._said: CommitReport | None = None
         self._attempts = 0
@@ -47,7 +47,7 @@ class StatusReconciler:
 
     def poll(self) -> None:
         """Says it where it is not said yet. What the forge does is never raised: it is told by `told`."""
-        status = self._status()
+        status = self._source_status()
         wanted = None if status is None else self._verdict(status)
         if wanted is None or self._is_said(wanted) or self._is_early():
             return

@@ -25,10 +25,10 @@ class SourceNotFound(LookupError):
 class SourceService:
     """Any server may answer; only the leader polls. `ring` asks it for a look, False where this server cannot.
 
-    `reaches_leader`: `statuses` are the leader's own and `ring` comes to it, though this process leads nothing.
+    `reaches_leader`: `polled` are the leader's own and `ring` comes to it, though this process leads nothing.
     """
 
-    statuses: SourceStatuses
+    polled: SourceStatuses
     store: EventStore
     ring: Callable[[str], bool]
     reaches_leader: bool = False
@@ -36,18 +36,18 @@ class SourceService:
     def statuses(self, *, leads: bool = True) -> list[SourceStatus]:
         """Every source. A server that does not lead knows of them what was recorded, and no more."""
         knows = leads or self.reaches_leader
-        return [status if knows else self._recorded(status) for status in self.statuses.all()]
+        return [status if knows else self._recorded(status) for status in self.polled.all()]
 
     def status(self, name: str) -> SourceStatus:
         """Raises SourceNotFound."""
-        found = self.statuses.of(name)
+        found = self.polled.of(name)
         if found is None:
             raise SourceNotFound(name)
         return found
 
     def refuse_unknown(self, source: str) -> None:
         """Raises SourceNotFound unless it is `api` or the source of a binding."""
-        if source != API and self.statuses.of_source(source) is None:
+        if source != API and self.polled.of_source(source) is None:
             raise SourceNotFound(binding_of(source) or source)
 
     def accept(self, name: str, commit: str, *, reason: str, actor: str) -> str:

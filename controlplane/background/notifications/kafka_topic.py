@@ -31,7 +31,7 @@ class TopicNotifier:
         errors: list[str] = []
         taken = threading.Event()
 
-        def told(error: Any, _message: Any) -> None:
+        def on_delivery(error: Any, _message: Any) -> None:
             if error is not None:
                 errors.append(error.name())
             taken.set()
@@ -41,7 +41,9 @@ class TopicNotifier:
                 producer = self._made()
                 body = json.dumps(notice.document(), sort_keys=True).encode()
                 key = notice.anomaly.encode()
-                producer.produce(self._binding.topic, body, key=key, headers={NOTICE_ID: notice.id}, on_delivery=told)
+                producer.produce(
+                    self._binding.topic, body, key=key, headers={NOTICE_ID: notice.id}, on_delivery=on_delivery
+                )
                 producer.flush(self._timeout_s + 1)
         except (KafkaException, BufferError, NotifierUnusable) as error:
             raise NotDelivered(f"{self._binding.where}: {type(error).__name__}") from None

@@ -164,5 +164,5 @@ def _row(notifier: str, one: WaitingNotice) -> dict[str, object]:
 
 
 def _status(row: Row[tuple[object, ...]], waiting: int) -> NotifierStatus:
-    told = {name: getattr(row, name) for name in ("delivered", "dropped", "error", "failing_since", "told_at")}
-    return NotifierStatus(row.position, waiting, **told)
+    figures = {name: getattr(row, name) for name in ("delivered", "dropped", "error", "failing_since", "told_at")}
+    return NotifierStatus(row.position, waiting, **figures)

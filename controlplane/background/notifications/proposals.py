@@ -36,7 +36,7 @@ def proposal_notices(
         subject=proposal.id,
         state=State.WAITING if waits else State.OVER,
         reason=asks,
-        words=_words(proposal) if waits else _outcome(proposal),
+        words=_words(proposal) if waits else _outcome_text(proposal),
         found_at=proposal.at,
         at=recorded.recorded_at,
         severity=Severity.WARNING,
@@ -50,7 +50,7 @@ def _words(proposal: ProposalView) -> str:
     return f"it needs a second person ({why}) until {until}. Next: kedge proposal show {proposal.id}"
 
 
-def _outcome(proposal: ProposalView) -> str:
+def _outcome_text(proposal: ProposalView) -> str:
     who = _OUTCOME.get(proposal.state)
     note = f": {proposal.note}" if proposal.note else ""
-    return f"{who} {proposal.decided_by}{note}" if who else proposal.told
+    return f"{who} {proposal.decided_by}{note}" if who else proposal.outcome

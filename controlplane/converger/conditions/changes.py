@@ -27,7 +27,7 @@ from controlplane.converger.conditions.packet_filters import FILTER_BEHIND, filt
 from controlplane.converger.conditions.placement import MISPLACED, misplaced_condition
 from controlplane.converger.conditions.single_copies import SINGLE_COPIES, single_copies
 from controlplane.converger.conditions.stages import STAGE_WAITS, stage_condition
-from controlplane.converger.conditions.stuck_moves import elections_fail, foreign_told, reassignment_hung
+from controlplane.converger.conditions.stuck_moves import elections_fail, foreign_moves_condition, reassignment_hung
 from controlplane.converger.conditions.topics import TOPICS_DEGRADED, topics_degraded
 from controlplane.converger.conditions.windows import WAITS, window_condition
 from controlplane.converger.questions.clouds.machine_choices import fallen_back
@@ -121,8 +121,8 @@ def _unhealthy(situation: Situation) -> facts.ConditionChanged:
     left = sorted(health_of(situation).refusals, key=lambda r: not r.gave_up)
     if not left:
         return facts.ConditionChanged(AILING, False, "Free", "")
-    told = "; ".join(f"{r.ailment.whose}: {r.ailment.finding} ({r.ailment.message}): {r.reason}" for r in left[:3])
-    message = f"{told}. Next: kedge describe {situation.view.name}"
+    sentences = "; ".join(f"{r.ailment.whose}: {r.ailment.finding} ({r.ailment.message}): {r.reason}" for r in left[:3])
+    message = f"{sentences}. Next: kedge describe {situation.view.name}"
     braked = situation.allowance.cures.why_none(situation.now)
     question = left[0].question
     reason = "GaveUp" if left[0].gave_up else "FleetBrake" if braked else str(question) if question else "Resting"
@@ -203,7 +203,7 @@ _CONDITIONS: tuple[Callable[[Situation], facts.ConditionChanged | None], ...] = 
     _fallback,
     _unhealthy,
     reassignment_hung,
-    foreign_told,
+    foreign_moves_condition,
     elections_fail,
     _topics,
     maintenance_condition,

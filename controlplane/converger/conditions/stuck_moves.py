@@ -27,7 +27,7 @@ def reassignment_hung(situation: Situation) -> facts.ConditionChanged | None:
     return facts.ConditionChanged(REASSIGNMENT_HUNG, True, str(first.diagnosis), message)
 
 
-def foreign_told(situation: Situation) -> facts.ConditionChanged | None:
+def foreign_moves_condition(situation: Situation) -> facts.ConditionChanged | None:
     """Moves that no plan of Kedge names and nobody has spoken for, once they have run for a while."""
     if situation.seen.fresh_kafka(situation.now) is None:
         return None
@@ -41,13 +41,13 @@ def foreign_told(situation: Situation) -> facts.ConditionChanged | None:
     old = [s for s in stuck_moves.foreign_moves(situation) if not s.asked and s.age >= stuck_moves.FOREIGN_GRACE]
     if not old:
         return facts.ConditionChanged(STRANGERS_MOVES, False, "Free", "")
-    told = ", ".join(
+    named = ", ".join(
         f"{s.partition.name} to {list(s.partition.target)} for {s.age.total_seconds() / 60:.0f} min"
         for s in old[:_NAMED]
     )
     more = f" and {len(old) - _NAMED} more" if len(old) > _NAMED else ""
     message = (
-        f"{len(old)} moves that no plan of Kedge names are waited for: {told}{more}. "
+        f"{len(old)} moves that no plan of Kedge names are waited for: {named}{more}. "
         f"Next: kedge moves {situation.view.name}"
     )
     return facts.ConditionChanged(STRANGERS_MOVES, True, "NobodysPlan", message)

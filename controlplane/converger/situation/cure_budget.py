@@ -1,7 +1,8 @@
 """How many cures the whole fleet begins by itself in a day. Pure.
 
-Caps of a cluster bound what one unhealthy cluster costs. What makes many unhealthy at once is not theirs: an image, a host,
-a network. Then each would still get its own share of restarts and new VMs, all at the same time, and none would help.
+Caps of a cluster bound what one unhealthy cluster costs. What makes many unhealthy at once is not theirs: an image, a
+host, a network. Then each would still get its own share of restarts and new VMs, all at the same time, and none would
+help.
 """
 
 from dataclasses import dataclass, replace

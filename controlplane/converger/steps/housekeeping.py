@@ -28,7 +28,7 @@ def housekeeping_step(situation: Situation) -> Decision | None:
 
 
 def asks_leaders_back(decision: Decision) -> bool:
-    """Whether the decision is an upkeep's election, which is counted. One that makes a source lead comes with moves."""
+    """Whether this is an election of housekeeping, which is counted. One that makes a source lead comes with moves."""
     return any(isinstance(e, ElectPreferred) for e in decision.effects) and len(decision.effects) == 1
 
 

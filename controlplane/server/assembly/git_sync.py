@@ -41,7 +41,7 @@ class Sources:
 
     def ring_all(self) -> None:
         """Whoever begins to lead looks at once."""
-        for status in self.service.statuses.all():
+        for status in self.service.polled.all():
             self.poller.ring(status.binding.name)
 
 

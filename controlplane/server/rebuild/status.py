@@ -47,8 +47,8 @@ def status_of(
 
 def _has_moved(found: FoundCluster, vm: FoundVm, successor: facts.PlannedInstance) -> bool:
     """Whether its id was passed on: nobody is told to run under it before who had it is proved stopped."""
-    told = next((v.service for v in found.vms if v.key == successor.key), None)
-    return successor.relieves == vm.key and told is not None and told.state == "running"
+    service = next((v.service for v in found.vms if v.key == successor.key), None)
+    return successor.relieves == vm.key and service is not None and service.state == "running"
 
 
 def _serves(kafka: KafkaSnapshot | None, planned: facts.PlannedInstance) -> bool:

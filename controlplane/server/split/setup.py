@@ -28,7 +28,7 @@ def teller_of(
             portal.fleet.clusters,
             latest,
             portal.operations.leadership,
-            sources.service.statuses,
+            sources.service.polled,
             portal.operations.examinations,
             sources.poller.ring,
             portal.operations.planner_state,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.questions.running.restart_safety import restart_safety
-from controlplane.converger.questions.services.registrations import is_told_misregistered
+from controlplane.converger.questions.services.registrations import is_marked_misregistered
 from controlplane.converger.questions.unavailability import brokers_away, most_away
 from controlplane.converger.situation.situation import Situation
 from controlplane.kafka.gates import falling_without_all
@@ -63,7 +63,7 @@ def _why_alone(situation: Situation, kafka: KafkaSnapshot, change: NodeChange) -
     if (
         instance.lost
         or instance.service_id not in kafka.live_brokers()
-        or is_told_misregistered(situation, kafka, instance)
+        or is_marked_misregistered(situation, kafka, instance)
     ):
         return f"{instance.key} does not serve as it should"
     gate = restart_safety(situation, kafka, instance)

@@ -14,7 +14,7 @@ from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.rolls import stop_gates
 from controlplane.converger.questions.services.cluster_healthy import out_of_sync
-from controlplane.converger.questions.services.registrations import is_told_misregistered
+from controlplane.converger.questions.services.registrations import is_marked_misregistered
 from controlplane.converger.questions.unavailability import may_go_away
 from controlplane.converger.situation.decision import Wait
 from controlplane.converger.situation.situation import Situation
@@ -72,7 +72,7 @@ def restart_safety(situation: Situation, kafka: KafkaSnapshot, instance: Instanc
 def _broker_gate(situation: Situation, kafka: KafkaSnapshot, instance: InstanceView) -> Gate:
     """One that runs and that Kafka has otherwise than it should is started anew for just that: its own replicas are out
     of sync because of it, and a broker that is not registered has none that serve."""
-    if is_told_misregistered(situation, kafka, instance):
+    if is_marked_misregistered(situation, kafka, instance):
         return stop_gates.unhealthy_broker_gate(situation, kafka, instance)
     return stop_gates.broker_gate(situation, kafka, instance)
 

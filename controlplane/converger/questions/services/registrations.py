@@ -72,10 +72,10 @@ def registration_wrong(situation: Situation) -> facts.ConditionChanged | None:
     return facts.ConditionChanged(REGISTRATION_WRONG, True, reason, message)
 
 
-def is_told_misregistered(situation: Situation, kafka: KafkaSnapshot, instance: InstanceView) -> bool:
+def is_marked_misregistered(situation: Situation, kafka: KafkaSnapshot, instance: InstanceView) -> bool:
     """Whether the condition holds, and this broker runs and is misregistered by this metadata."""
-    told = situation.view.conditions.get(REGISTRATION_WRONG)
-    if told is None or not told.status:
+    condition = situation.view.conditions.get(REGISTRATION_WRONG)
+    if condition is None or not condition.status:
         return False
     wrong = misregistered(situation.view, kafka).get(instance.service_id)
     return wrong is not None and wrong.key == instance.key and is_running(situation, wrong)

@@ -33,10 +33,10 @@ def server_list_restart_step(situation: Situation) -> Decision | None:
     brokers = seats.brokers_to_tell(view)
     if not brokers:
         return None
-    told = _tell(situation, brokers)
-    if told.wait is None or told.effects:
-        return told
-    return replacement_step(replace(situation, repairs_only=True)) or told
+    restarts = _tell(situation, brokers)
+    if restarts.wait is None or restarts.effects:
+        return restarts
+    return replacement_step(replace(situation, repairs_only=True)) or restarts
 
 
 def server_move_step(situation: Situation) -> Decision | None:

@@ -3,8 +3,8 @@
     a finding that lasts -> healing.requested + restart.requested       (the gate of a restart, that one excepted)
                          -> healing.requested + node.replace_requested  (the machine of a roll does the rest)
 
-It begins before anything of a roll does, since an ill service keeps a roll from beginning; never while something is
-in hand. Which cure, and how often, is `planner.healing`'s to say.
+It begins before anything of a roll does, since an unhealthy service keeps a roll from beginning; never while something
+is in hand. Which cure, and how often, is `planner.healing`'s to say.
 """
 
 from controlplane.cluster.cohosted_zookeeper import named_service

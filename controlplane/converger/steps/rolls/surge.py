@@ -54,7 +54,7 @@ def surge(situation: Situation, work: Work) -> Decision:
             made = _with_member(view, made, change.desired, given)
             given.update({made.member.service_id} if made.member else ())
         planned.append(made)
-    if refused := _relief_refused(situation, planned):
+    if refused := _controller_move_refused(situation, planned):
         return refused
     told = [p for p in planned if p.handover or p.service == "controller"]
     ways = {p.key: situation.seen.clouds.handover_on(_place_of_plan(view, p).cloud) for p in told}
@@ -76,7 +76,7 @@ def surge(situation: Situation, work: Work) -> Decision:
     return record(f"creating {keys}: {work.reason}", *_surges(view, planned, work.reason, sizes))
 
 
-def _relief_refused(situation: Situation, planned: Sequence[facts.PlannedInstance]) -> Decision | None:
+def _controller_move_refused(situation: Situation, planned: Sequence[facts.PlannedInstance]) -> Decision | None:
     """Why a controller cannot be moved as things are, before anything is made for it."""
     successor = next((p for p in planned if p.relieves), None)
     if successor is None or not (reason := controller_moves.why_no_controller_move(situation)):

@@ -5,11 +5,12 @@ from dataclasses import replace
 import pytest
 
 from controlplane.cluster.hardware import processors_of, volume_lines, volume_sources, volumes_of
-from controlplane.cluster.view import ClusterView, DrainView
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.drains import DrainView
 from controlplane.converger.tick.act import drain_request
 from events.instance_facts import PlannedDisk, PlannedPlace, PlannedVolume
 from planner.drain.model.capacity import FigureOrigin
-from tests.builders import NOW, a_partition, a_snapshot, a_view
+from tests.builders import NOW, a_partition, a_snapshot, a_view, changed_view
 
 MIB = 2**20
 
@@ -58,7 +59,7 @@ def test_what_the_spec_asks_for_is_the_specs() -> None:
 def test_a_volume_that_grew_does_what_its_size_does_now() -> None:
     view = on("azure", "Standard_D8s_v5", a_volume(gib=128))
     assert volumes_of(view)[1000].bytes_per_s == 100e6
-    grown = replace(view, volume_sizes={"brokers-a-0.data1.v1": 512})
+    grown = changed_view(view, volume_sizes={"brokers-a-0.data1.v1": 512})
     assert volumes_of(grown)[1000].bytes_per_s == 150e6
 
 

@@ -49,7 +49,7 @@ def as_it_was_stored() -> ClusterView:
         for n, one in enumerate(stored, 1)
     ]
     view = fold(empty_view("u"), history)
-    assert not view.unreadable
+    assert not view.history.unreadable
     return view
 
 

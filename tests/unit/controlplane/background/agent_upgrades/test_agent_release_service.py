@@ -1,4 +1,5 @@
-"""Publishing, withdrawing, and what is told of each VM: the real keeper and service over agents that are simulated."""
+"""Publishing, withdrawing, and what is told of each VM: the real reconciler and service over agents that are
+simulated."""
 
 from datetime import timedelta
 
@@ -95,7 +96,7 @@ def test_a_silent_agent_is_waited_for() -> None:
     fleet.publish("0.2.0")
     fleet.step(40)
     assert set(fleet.versions("shop")) == {"0.1.0"}
-    assert "its agent was never heard" in fleet.keeper.asked.waits
+    assert "its agent was never heard" in fleet.reconciler.asked.waits
     fleet.agents[("stage", KEY)].is_silent = False
     fleet.until("0.2.0")
 
@@ -118,7 +119,7 @@ def test_a_paused_cluster_is_asked_for_nothing() -> None:
     fleet.publish("0.2.0")
     fleet.step(5)
     assert fleet.by_uid["shop"].vms.agent_orders == {}
-    assert fleet.keeper.asked.waits == "shop (production) waits: it is paused: lunch"
+    assert fleet.reconciler.asked.waits == "shop (production) waits: it is paused: lunch"
 
 
 def test_a_server_that_does_not_lead_records_nothing() -> None:
@@ -126,13 +127,13 @@ def test_a_server_that_does_not_lead_records_nothing() -> None:
     fleet.publish("0.2.0")
     fleet.leads = False
     fleet.step(3)
-    fleet.keeper.poll()
+    fleet.reconciler.poll()
     assert fleet.by_uid["shop"].vms.agent_orders == {}
 
 
 def test_without_a_release_nothing_is_read() -> None:
     fleet = AgentFleet(shop="production")
-    fleet.keeper.latest = None  # type: ignore[assignment]  # to read it would fail
+    fleet.reconciler.latest = None  # type: ignore[assignment]  # to read it would fail
     fleet.step(3)
     assert fleet.story == []
 
@@ -142,14 +143,14 @@ def test_clusters_that_are_through_are_not_read_again_until_something_changes() 
     fleet.publish("0.2.0")
     fleet.until("0.2.0")
     fleet.step(3)
-    latest, fleet.keeper.latest = fleet.latest, None  # type: ignore[assignment]
-    fleet.keeper.poll()
-    fleet.keeper.latest = latest
+    latest, fleet.reconciler.latest = fleet.latest, None  # type: ignore[assignment]
+    fleet.reconciler.poll()
+    fleet.reconciler.latest = latest
     fleet.append("shop", facts.WindowWaived(1, "anna"))
-    fleet.keeper.latest = None  # type: ignore[assignment]
+    fleet.reconciler.latest = None  # type: ignore[assignment]
     fleet.catch_up()
     with pytest.raises(RoundIncomplete, match="shop: AttributeError"):
-        fleet.keeper.poll()
+        fleet.reconciler.poll()
 
 
 def test_a_fold_that_cannot_be_read_asks_nobody_for_anything() -> None:

@@ -40,7 +40,7 @@ def test_what_waits_for_a_person_is_told_after_two_minutes_with_its_next_step_an
     assert (told.state, told.words) == (State.WAITING, "Next: kedge resume orders")
     scene.fleet.view = with_conditions(Blocked=a_condition("Free", "", status=False))
     (over,) = scene.look(minutes=1).past
-    assert (over.state, over.told) == (State.OVER, True)
+    assert (over.state, over.notified) == (State.OVER, True)
 
 
 def test_what_comes_by_itself_is_told_only_once_nothing_has_gone_on_for_half_an_hour() -> None:

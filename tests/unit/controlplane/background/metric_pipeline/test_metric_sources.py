@@ -14,7 +14,7 @@ from events.ids import ClusterUid
 from spark.metrics.topic import TOPIC
 from spark.pipeline.sources import Sources
 from spark.pipeline.status import PipelineStatus
-from tests.builders import NOW, a_view, an_instance
+from tests.builders import NOW, a_view, an_instance, changed_view
 
 ORDERS = a_view()
 LEDGER = replace(a_view(), uid=ClusterUid("feed"), name="ledger")
@@ -38,7 +38,7 @@ def test_each_cluster_is_read_from_its_own_brokers_and_no_other_may_be_in_its_to
     [
         pytest.param(nobody_serves(ORDERS), id="no broker serves"),
         pytest.param(replace(ORDERS, deleted=True), id="deleted"),
-        pytest.param(replace(ORDERS, unreadable="event 7 is of a later release"), id="its history cannot be read"),
+        pytest.param(changed_view(ORDERS, unreadable="event 7 is of a later release"), id="its history cannot be read"),
         pytest.param(replace(ORDERS, external=ExternalView("kafka-cluster", {})), id="others run a part of it"),
     ],
 )

@@ -23,7 +23,7 @@ class Log:
     """A cache and the stream it folds."""
 
     def __init__(self, *of_settings: Freeze) -> None:
-        self.keeper, self.version = FreezeCache(of_settings), 0
+        self.cache, self.version = FreezeCache(of_settings), 0
 
     def tell(self, fact: object, *, at: datetime = NOW, stream: str = FREEZES) -> bool:
         new = encode(fact, f"e{self.version}")
@@ -36,10 +36,10 @@ class Log:
         told = Recorded(
             self.version, stream, self.version, "e", kind, schema, dict(data), "person:anna", None, None, 1, at
         )
-        return self.keeper.take_in(told)
+        return self.cache.take_in(told)
 
     def left(self, after: timedelta = timedelta()) -> list[str]:
-        return [f.id for f in self.keeper.left(NOW + after)]
+        return [f.id for f in self.cache.left(NOW + after)]
 
 
 def test_a_freeze_holds_until_its_end_and_then_ends_by_itself() -> None:
@@ -54,7 +54,7 @@ def test_a_freeze_holds_until_its_end_and_then_ends_by_itself() -> None:
 def test_it_names_who_declared_it_and_whom_it_holds() -> None:
     log = Log()
     log.tell(declared("freeze-1", labels={"stage": "production"}))
-    (freeze,) = log.keeper.left(NOW)
+    (freeze,) = log.cache.left(NOW)
     assert (freeze.by, freeze.reason) == ("anna", "winter sale")
     assert freeze.names("orders", "", {})
     assert freeze.names("invoices", "payments", {})
@@ -68,7 +68,7 @@ def test_a_thaw_ends_it_and_only_it() -> None:
     log.tell(declared("freeze-2"))
     log.tell(facts.FreezeThawed("freeze-1", "over"))
     assert log.left() == ["freeze-2"]
-    thaw = log.keeper.fold().by_id["freeze-1"].thaw
+    thaw = log.cache.fold().by_id["freeze-1"].thaw
     assert thaw is not None
     assert (thaw.by, thaw.reason) == ("person:anna", "over")
 
@@ -79,8 +79,8 @@ def test_a_thaw_of_what_is_over_or_unknown_changes_nothing() -> None:
     log.tell(facts.FreezeThawed("freeze-9", "over"))
     log.tell(facts.FreezeThawed("freeze-1", "late"), at=NOW + 2 * HOUR)
     assert log.left() == ["freeze-1"]
-    assert log.keeper.fold().by_id["freeze-1"].thaw is None
-    assert log.keeper.fold().version == 3
+    assert log.cache.fold().by_id["freeze-1"].thaw is None
+    assert log.cache.fold().version == 3
 
 
 def test_what_cannot_be_read_holds_the_whole_fleet_for_as_long_as_any_freeze_may_and_can_be_thawed() -> None:
@@ -88,7 +88,7 @@ def test_what_cannot_be_read_holds_the_whole_fleet_for_as_long_as_any_freeze_may
     log.raw("freeze.from_the_future", 1, {})
     log.raw("freeze.declared", 9, {"id": "freeze-2"})
     assert log.left() == ["unreadable-1", "unreadable-2"]
-    first = log.keeper.left(NOW)[0]
+    first = log.cache.left(NOW)[0]
     assert first.names_everything
     assert "freeze.from_the_future) cannot be read by this release" in first.reason
     log.tell(declared("freeze-3"))
@@ -116,6 +116,6 @@ def test_freezes_of_the_settings_stand_beside_those_of_people_until_they_are_ove
 
 def test_while_nothing_begins_or_ends_the_same_answer_is_given_again() -> None:
     log = Log()
-    assert log.keeper.left(NOW) == ()
+    assert log.cache.left(NOW) == ()
     log.tell(declared("freeze-1"))
-    assert log.keeper.left(NOW) is log.keeper.left(NOW + HOUR / 2)
+    assert log.cache.left(NOW) is log.cache.left(NOW + HOUR / 2)

@@ -24,13 +24,13 @@ class Office:
 
     def __init__(self) -> None:
         self.now = NOW
-        self.store, self.keeper = MemoryEventStore(lambda: self.now), FreezeCache()
+        self.store, self.cache = MemoryEventStore(lambda: self.now), FreezeCache()
         views = (a_view(document=a_document()), a_view(uid="gone", name="gone", document=a_document(), deleted=True))
-        self.service = FreezeService(self.store, self.keeper, lambda: views, self.catch_up, lambda: self.now)
+        self.service = FreezeService(self.store, self.cache, lambda: views, self.catch_up, lambda: self.now)
 
     def catch_up(self) -> None:
         for recorded in self.store.read_all(0):
-            self.keeper.take_in(recorded)
+            self.cache.take_in(recorded)
 
     def declare(self, key: str = "a", until: datetime = NOW + HOUR, **more: Any) -> str:
         wanted = WantedFreeze(until, "audit", **(more or {"clusters": ("orders",)}))
@@ -46,7 +46,7 @@ def test_a_freeze_is_recorded_with_who_asked_and_says_what_it_holds() -> None:
     assert said == "freeze-1: orders is frozen until 2026-01-01 13:00 UTC; what has begun is ended, repairs go on"
     (recorded,) = office.store.read_stream(FREEZES)
     assert (recorded.type, recorded.actor) == ("freeze.declared", "person:anna")
-    assert [f.id for f in office.keeper.left(NOW)] == ["freeze-1"]
+    assert [f.id for f in office.cache.left(NOW)] == ["freeze-1"]
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_a_thaw_is_recorded_with_its_reason_and_a_second_one_says_who_was_first(
     assert office.thaw("freeze-1") == (
         "freeze-1 is thawed; what it held goes on, where no other freeze holds it (kedge freezes)"
     )
-    assert office.keeper.left(NOW) == ()
+    assert office.cache.left(NOW) == ()
     assert office.thaw("freeze-1", "t2") == "freeze-1 was thawed already by bob: over"
     assert office.store.head() == 2
 
@@ -146,6 +146,6 @@ def test_of_two_people_at_once_both_freezes_are_recorded() -> None:
             fact = facts.FreezeDeclared("freeze-1", NOW + HOUR, "sale", (), (), {})
             office.store.append(FREEZES, [encode(fact, "other")], expected_version=0, origin=Origin("person:bob"))
 
-    office.service = FreezeService(office.store, office.keeper, office.service.views, somebody_is_first, lambda: NOW)
+    office.service = FreezeService(office.store, office.cache, office.service.views, somebody_is_first, lambda: NOW)
     assert office.declare().startswith("freeze-2:")
-    assert [f.id for f in office.keeper.left(NOW)] == ["freeze-1", "freeze-2"]
+    assert [f.id for f in office.cache.left(NOW)] == ["freeze-1", "freeze-2"]

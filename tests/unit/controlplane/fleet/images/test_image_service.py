@@ -19,16 +19,16 @@ class Office:
     """A service with its store and the clusters it sees."""
 
     def __init__(self, *views: ClusterView) -> None:
-        self.store, self.keeper = MemoryEventStore(), ImageCache()
+        self.store, self.cache = MemoryEventStore(), ImageCache()
         for view in views:
-            self.keeper.note(view)
+            self.cache.note(view)
         self.service = ImageService(
-            self.store, self.keeper, lambda: views, lambda v: f"{v.name} says so", self.catch_up, lambda: NOW
+            self.store, self.cache, lambda: views, lambda v: f"{v.name} says so", self.catch_up, lambda: NOW
         )
 
     def catch_up(self) -> None:
         for recorded in self.store.read_all(0):
-            self.keeper.take_in(recorded)
+            self.cache.take_in(recorded)
 
     def publish(self, fact: facts.ImagePublished, key: str) -> str:
         return self.service.publish(fact, actor="person:anna", command_id=key).name

@@ -16,7 +16,7 @@ from controlplane.converger.tick.report import TickReport
 from controlplane.converger.tick.status import ServerLoop
 from controlplane.server.settings import load_settings
 from controlplane.server.split.config_parity import differing, files_alike
-from controlplane.server.split.message import LOOP, NO_BROKER
+from controlplane.server.split.message import LOOP, NO_CLUSTER
 from controlplane.server.split.publisher import SAID_ANEW, LoopTeller
 from controlplane.server.split.subscriber import (
     SILENT_AFTER,
@@ -56,7 +56,7 @@ class Apart:
         self.progress: dict[str, str] = {}
         self.rung: list[str] = []
         self.examiner = Examiner()
-        self.board = SourceStatuses((BINDING,))
+        self.statuses = SourceStatuses((BINDING,))
         self.files = {"policies/a.yaml": "1"}
         self.jobs = MemoryJobStore()
         self.teller = LoopTeller(
@@ -73,7 +73,7 @@ class Apart:
             fleet=self.loop.converger,
             latest=self.loop.latest,
             leadership=self.loop.lead,
-            board=self.board,
+            statuses=self.statuses,
             examinations=self.examiner,
             ring=lambda name: self.rung.append(name) is None,
             planner=lambda: "spark",
@@ -212,13 +212,13 @@ def test_a_word_of_another_release_is_left_alone(apart: Apart) -> None:
 
 def test_a_source_is_told_with_its_problems_and_looked_at_when_a_portal_asks(apart: Apart) -> None:
     broken = Problem("orders.yaml", 3, 1, "KEDGE-SPEC-001", "no such field", "take it out", "spec.x")
-    apart.board.put(
+    apart.statuses.put(
         SourceStatus(BINDING, state=REFUSED, reason="SpecRefused", problems=(broken,), tip="ab12"), now=apart.now()
     )
     apart.beat()
-    board = ReceivedStatus((BINDING,), apart.subscriber)
-    (found,) = board.all()
-    assert found == apart.board.of("platform") == board.of_source("git:platform")
+    statuses = ReceivedStatus((BINDING,), apart.subscriber)
+    (found,) = statuses.all()
+    assert found == apart.statuses.of("platform") == statuses.of_source("git:platform")
     assert rings(apart.subscriber)("platform")
     apart.beat(seconds=1)
     apart.beat(seconds=1)
@@ -233,7 +233,7 @@ def test_what_was_asked_long_before_a_loop_began_is_not_done_then(apart: Apart) 
     apart.subscriber.ask("source platform")
     apart.beat(minutes=2)
     assert apart.rung == []
-    assert [row.subject.cluster_uid for row in apart.loop.latest.of_kind("portal-asked")] == [NO_BROKER]
+    assert [row.subject.cluster_uid for row in apart.loop.latest.of_kind("portal-asked")] == [NO_CLUSTER]
 
 
 def test_clouds_are_examined_by_the_loop_and_told_by_the_portal(apart: Apart) -> None:

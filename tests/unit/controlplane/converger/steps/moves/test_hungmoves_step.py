@@ -11,7 +11,7 @@ from controlplane.cluster.observed.moves import MoveWatch, TakenBack
 from controlplane.cluster.views.healing import SwitchView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.stuck_moves import DeposedController, StuckMovesView
-from controlplane.converger.conditions.stuck_moves import foreign_told, reassignment_hung
+from controlplane.converger.conditions.stuck_moves import foreign_moves_condition, reassignment_hung
 from controlplane.converger.ladder.decide import decide
 from controlplane.converger.questions.moves.pacing import paced
 from controlplane.converger.questions.moves.stuck_moves import foreign_moves
@@ -249,7 +249,7 @@ def test_moves_of_others_are_never_cured_but_told_after_ten_minutes() -> None:
     young = situation(moving(), drain=False)
     assert stuck_moves_step(young) is None
     assert [s.partition.name for s in foreign_moves(young)] == [MOVE.name]
-    told = foreign_told(young)
+    told = foreign_moves_condition(young)
     assert told is not None
     assert not told.status
     old = a_situation(
@@ -257,7 +257,7 @@ def test_moves_of_others_are_never_cured_but_told_after_ten_minutes() -> None:
         kafka=a_snapshot(moving(), brokers=ALL),
         pulses={MOVE.name: felt(None, moving(), NOW - timedelta(seconds=601))},
     )
-    told = foreign_told(old)
+    told = foreign_moves_condition(old)
     assert told is not None
     assert told.status
     assert "orders-0 to [1010, 1001, 1002] for 10 min" in told.message
@@ -265,7 +265,7 @@ def test_moves_of_others_are_never_cured_but_told_after_ten_minutes() -> None:
 
 def test_an_adopted_move_is_not_told() -> None:
     known = situation(moving(), drain=False, view={"stuck": StuckMovesView(adopted={"orders-0": "asked by anna"})})
-    told = foreign_told(known)
+    told = foreign_moves_condition(known)
     assert told is not None
     assert not told.status
 
@@ -292,7 +292,7 @@ def test_a_cancel_that_kafka_refuses_is_asked_for_less_and_less_and_holds_nothin
     again = stuck_moves_step(situation(moving(), drain=False, view=view, **refused(3, 8)))
     assert again is not None
     assert again.effects == (CancelMoves((MOVE.name,)),)
-    told = foreign_told(situation(moving(), drain=False, view=view, **refused(3, 7)))
+    told = foreign_moves_condition(situation(moving(), drain=False, view=view, **refused(3, 7)))
     assert told is not None
     assert (told.status, told.reason) == (True, "Refused")
     assert "Kafka refused to take moves back: denied" in told.message

@@ -10,6 +10,11 @@ from controlplane.cluster.views.drains import DrainView
 from controlplane.converger.tick.act import drain_request
 from events.instance_facts import PlannedDisk, PlannedPlace, PlannedVolume
 from planner.drain.model.capacity import FigureOrigin
+from planner.drain.plan import DrainPlan
+from planner.drain.request import VolumeLimits
+from planner.drain.solve import solve
+from planner.observed import LogDirsSeen
+from providers.catalog_file import sold_by
 from tests.builders import NOW, a_partition, a_snapshot, a_view, changed_view
 
 MIB = 2**20
@@ -121,3 +126,24 @@ def test_a_drain_is_asked_with_the_volumes_and_who_told_of_them() -> None:
 def test_processors_are_those_of_the_machine() -> None:
     assert processors_of(on("aws", "m7g.2xlarge")) == dict.fromkeys((1000, 1001, 1002), 8)
     assert processors_of(on("aws", "x9.metal")) == {}
+
+
+@pytest.mark.parametrize("cloud", ["aws", "azure"])
+def test_on_no_machine_of_a_catalogue_is_more_promised_than_plain_volumes_do(cloud: str) -> None:
+    """Promised / volume rate was 1.34 on r7g.xlarge, 2.7 on m7g.2xlarge, 5.4 on m7g.4xlarge, 71 on i3en.metal."""
+    kafka = a_snapshot(*(replace(a_partition(f"t-{n}", (1000, 1001, 1002)), size_bytes=10 * MIB) for n in range(9)))
+    narrow = 0
+    for machine in sold_by(cloud).raw["machines"]:
+        view = on(cloud, machine, a_volume())
+        drain = DrainView("d", ("brokers-a-0.g1",), (1000,), {1000: 1003}, (1003,), 1, NOW)
+        fresh = replace(kafka, brokers={**kafka.brokers, 1003: replace(kafka.brokers[1000], id=1003)})
+        fresh = replace(fresh, log_dirs={**fresh.log_dirs, 1003: LogDirsSeen(0, 0, 10**12, 10**12)})
+        asked = drain_request(view, drain, fresh)
+        most = asked.volumes.bytes_per_s[1000]
+        asked = replace(asked, volumes=VolumeLimits({**asked.volumes.bytes_per_s, 1003: most}))
+        plan = solve(asked)
+        assert isinstance(plan, DrainPlan), machine
+        promised = max(port.promised_bytes_per_s for port in (*plan.into.values(), *plan.out.values()))
+        assert promised <= 0.75 * most + 1, machine
+        narrow += promised < 0.75 * asked.bandwidth.bytes_per_s - 1
+    assert narrow, "volumes are slower than the network of some machine"

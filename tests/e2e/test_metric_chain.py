@@ -82,7 +82,14 @@ def _is_served(cluster: LivingCluster, lake: Path) -> None:
     windows = recent_windows(str(lake), 60, now=datetime.now(UTC))[cluster.uid]
     brokers = {i.service_id for i in cluster.detail().instances if not i.node.startswith("controllers")}
     assert {w.broker for w in windows} == brokers
-    assert all("cpu" in w.figures for w in windows[-len(brokers) :])
+    assert {w.broker for w in windows if "cpu" in w.figures} == brokers
+    told = cluster.client.figures(cluster.spec.name)
+    assert {b.broker for b in told.brokers} == brokers
+    newest = told.brokers[0]
+    assert newest.gc_share is not None
+    assert newest.disk_write_bytes_per_s is not None
+    assert newest.produce_total_p99_ms is not None
+    assert any(point.in_bytes_per_s for point in told.traffic)
 
 
 def _is_there_once(lake: Path) -> None:

@@ -102,6 +102,31 @@ def test_the_windows_behind_a_slow_broker_are_drawn_beside_its_peers(portal: Liv
     window.assert_content()
 
 
+def test_the_traffic_of_a_cluster_is_drawn_with_the_steps_of_its_roll(portal: LivingPortal, visit: Visit) -> None:
+    portal.roll(version="4.2.0")
+    now = portal.world.clock()
+    for n in range(6, 180):
+        end = now - timedelta(minutes=n)
+        for broker in (1000, 1001, 1002):
+            rate = (4 + broker - 1000 + n % 7 / 5) * 2.0**20
+            figures = {"cpu": 0.4, "nic_in_bytes_per_s": rate, "nic_out_bytes_per_s": rate * 1.6, "gc_share": 0.004}
+            portal.windows.kept.append(BrokerWindow(broker, end - timedelta(minutes=1), end, None, 1.0, figures))
+    window = visit(portal)
+    page = window.page
+    window.go("/clusters/orders")
+    expect(page.locator("figure[data-chart] canvas")).to_be_visible()
+    for _ in window.in_each_scheme():
+        page.wait_for_function(f"({INKED})() > 500")
+    page.get_by_text("of the roll", exact=False).last.click()
+    expect(page.get_by_text("roll to generation 2 begins")).to_be_visible()
+    assert not window.barriers()
+    window.assert_fits()
+    window.assert_content()
+    window.go("/clusters/orders/brokers/1000")
+    expect(page.get_by_role("region", name="Measured")).to_contain_text("40.0 %")
+    assert not window.barriers()
+
+
 def test_without_a_script_the_figures_are_there(portal: LivingPortal, visit: Visit) -> None:
     readers = portal.world.kafka.consumers
     readers.produce("payments", 0, 50)

@@ -6,6 +6,7 @@ from controlplane.api.schemas import (
     clusters as api,
     commands as command_api,
     drift as drift_api,
+    figures as figure_api,
     logs as log_api,
     queries as look_api,
 )
@@ -62,6 +63,10 @@ class ClusterCalls(ApiCalls):
     def logs(self, name: str, params: Mapping[str, str]) -> log_api.LogsOut:
         """A page of lines of the logs of its VMs; `params` as the route takes them."""
         return self.get_of(name, "logs", log_api.LogsOut, params=dict(params))
+
+    def figures(self, name: str) -> figure_api.FiguresOut:
+        """What its brokers did of late."""
+        return self.get_of(name, "figures", figure_api.FiguresOut)
 
     def dependents(self, name: str, broker: int) -> look_api.DependentsOut:
         """Who depends on a broker."""

@@ -234,7 +234,7 @@ def broker_services(**given: Any) -> BrokerServices:
         "journals": NoJournals(),
         "groups": NoGroups(),
         "group_offsets": NoGroupOffsets(),
-        "kafka_looks": NoKafkaQueries(),
+        "kafka_queries": NoKafkaQueries(),
         "windows": NoWindows(),
         "placements": NoPlacements(),
         "past_placements": NoPastPlacements(),

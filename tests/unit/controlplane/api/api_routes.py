@@ -41,7 +41,16 @@ API_ROUTES: dict[tuple[str, str], tuple[Verb | str, Body]] = {
         ("GET", f"{_CLUSTER}/{what}"): (Verb.READ, None)
         for what in (
             *("endpoints", "console/{node}", "events", "state", "generations", "restart-check", "rolls", "moves"),
-            *("games", "games/{game}", "health", "anomalies", "anomalies/{anomaly}", "groups", "groups/{group:path}"),
+            *(
+                "games",
+                "games/{game}",
+                "health",
+                "anomalies",
+                "anomalies/{anomaly}",
+                "figures",
+                "groups",
+                "groups/{group:path}",
+            ),
             "group",
             *("brokers/{broker}/dependents", "brokers/{broker}/settings", "logs", "drift", "topics", "topics/{topic}"),
             *("topics/{topic}/declarations", "topics/{topic}/logs", "topics/{topic}/partitions"),

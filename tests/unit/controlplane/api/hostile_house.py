@@ -64,7 +64,7 @@ class ToldForge:
     def __init__(self, word: str) -> None:
         self._word = word
 
-    def told(self) -> ForgeStatus:
+    def status(self) -> ForgeStatus:
         """As of now."""
         return ForgeStatus(self._word, self._word, self._word, None, self._word, self._word)
 

@@ -52,6 +52,7 @@ ONE_THING = {
     f"{_CLUSTER}/topics/{{topic}}": _NAMED,
     f"{_CLUSTER}/topics/{{topic}}/settings": "the settings of one topic: Kafka has some forty",
     "/v1/audit/check": "one sentence",
+    f"{_CLUSTER}/figures": "what was measured of its brokers lately, and six hours of its traffic",
     "/v1/doctor": "the checks there are of a cloud",
     "/v1/images/{name}": _NAMED,
     "/v1/loop": "60 beats, 200 jobs and what fails right now",

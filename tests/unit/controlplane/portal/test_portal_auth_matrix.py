@@ -68,6 +68,7 @@ ROUTES = {
     ("POST", "/v1/clusters/{name}/healing"): PERSON,
     ("GET", "/v1/notifiers"): PERSON,
     ("POST", "/v1/notifiers/{name}/test"): PERSON,
+    ("GET", "/v1/clusters/{name}/figures"): PERSON,
     ("GET", "/v1/clusters/{name}/groups"): PERSON,
     ("GET", "/v1/clusters/{name}/brokers/{broker}/dependents"): PERSON,
     ("GET", "/v1/clusters/{name}/logs"): PERSON,

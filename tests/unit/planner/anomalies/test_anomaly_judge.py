@@ -21,7 +21,7 @@ def an_anomaly(state: State = State.HEALING, **changes_: object) -> Anomaly:
         "words": "why",
         "found_at": NOW - timedelta(minutes=20),
         "changed_at": NOW,
-        "told": state in (State.HEALING, State.WAITING),
+        "notified": state in (State.HEALING, State.WAITING),
     }
     return Anomaly(**{**values, **changes_})  # type: ignore[arg-type]
 

@@ -118,7 +118,7 @@ def test_the_traffic_of_a_cluster_is_drawn_with_the_steps_of_its_roll(portal: Li
     for _ in window.in_each_scheme():
         page.wait_for_function(f"({INKED})() > 500")
     page.get_by_text("of the roll", exact=False).last.click()
-    expect(page.get_by_text("roll to generation 2 begins")).to_be_visible()
+    expect(page.get_by_text("roll to generation 1 begins")).to_be_visible()
     assert not window.barriers()
     window.assert_fits()
     window.assert_content()

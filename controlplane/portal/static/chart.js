@@ -47,7 +47,8 @@
       height: HEIGHT,
       padding: [null, 40, null, null],  // half a date, where the last tick has one
       tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), zone),
-      scales: { y: { range: (_, least, most) => [Math.min(0, least), most > 0 ? most * 1.05 : 1] } },
+      scales: { x: { range: (_, least, most) => [least, Math.max(most, ...data.marks)] },
+        y: { range: (_, least, most) => [Math.min(0, least), most > 0 ? most * 1.05 : 1] } },
       axes: [{ ...axis, space: 96, values: times }, { ...axis, size: 64, values: (_, ticks) => ticks.map(short) }],
       series: [{ value: "{YYYY}-{MM}-{DD} {HH}:{mm}:{ss}" }, ...data.lines.map((line, n) => ({ label: line.name, stroke: paint.lines[n % 3], width: 2,
         dash: n ? [5, 4] : undefined, spanGaps: false, points: { show: data.times.length < 40 },

@@ -85,9 +85,9 @@ def traffic_chart(told: FiguresOut) -> Chart | None:
     ins = [None if p.in_bytes_per_s is None else p.in_bytes_per_s / 2**20 for p in told.traffic]
     outs = [None if p.out_bytes_per_s is None else p.out_bytes_per_s / 2**20 for p in told.traffic]
     times, lines = with_gaps([p.at for p in told.traffic], {"in": ins, "out": outs}, MINUTES_GAP)
-    summary = "clients and replication, all brokers"
+    summary = "clients and replication"
     marks = tuple((mark.at, mark.words) for mark in told.marks)
-    return Chart("Traffic", "MiB/s", times, lines, marks=marks, summary=summary)
+    return Chart("All brokers", "MiB/s", times, lines, marks=marks, summary=summary)
 
 
 def with_gaps(

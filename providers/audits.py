@@ -7,7 +7,7 @@ from providers.errors import ProviderError
 from providers.networks import NetworkRun
 
 
-class AuditOvertaken(ProviderError):
+class AuditSuperseded(ProviderError):
     """A run changed the state while the audit read the cloud. What now: retry later."""
 
     retryable = True

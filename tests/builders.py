@@ -9,7 +9,7 @@ from typing import Any
 from agent.wire import Report, ServiceReport
 from controlplane.cluster.lifecycle import SERVING, Phase
 from controlplane.cluster.observed.agent_reports import ReportSeen
-from controlplane.cluster.observed.moves import Known
+from controlplane.cluster.observed.moves import MoveProgress
 from controlplane.cluster.view import ClusterView, ConditionView
 from controlplane.cluster.views.declaration import DeclarationView
 from controlplane.cluster.views.drains import DrainView
@@ -428,7 +428,7 @@ def an_observation(view: ClusterView, **overrides: Any) -> Observation:
         "plans": PlansRead,
         "clouds": CloudsSeen,
         "zookeeper": ZooKeeperSeen,
-        "moves": Known,
+        "moves": MoveProgress,
         "background": BackgroundSeen,
     }
     for name, group in groups.items():

@@ -104,12 +104,15 @@ PATTERNS: Mapping[str, tuple[str, ...]] = {
         *(f"agent/test_{name}_live.py" for name in ("agent_metrics", "broker_findings", "busy_broker", "heartbeats")),
         "agent/test_provoked_findings_live.py",
         *(f"kafka/test_live_{name}.py" for name in ("conditions", "registrations")),
-        *(f"sequences/test_golden_{name}.py" for name in ("consumers", "healing", "heaps", "hung", "placements")),
+        *(
+            f"sequences/test_golden_{name}.py"
+            for name in ("consumers", "healing", "heaps", "placements", "stuck_moves")
+        ),
         "sequences/test_golden_rebalances.py",
         "sequences/test_heartbeat_rolls.py",
         *(f"sim/test_{name}_seeds.py" for name in ("anomaly", "heap", "loss", "placement", "rebalance", "split")),
         "sim/test_agent_death_seeds.py",
-        *(f"sim/test_{name}.py" for name in ("cure_brake", "foresight", "forgiven", "heap_history")),
+        *(f"sim/test_{name}.py" for name in ("cure_brake", "forgiven", "heap_history", "plan_ahead")),
         "spark/test_metric_outliers.py",
         "boot/test_local_network.py",
     ),

@@ -53,6 +53,6 @@ def offer(
     return Offer(document.model_dump_json(), hashlib.sha256(content.encode()).hexdigest()[:32], view.version)
 
 
-def kept_back(view: ClusterView) -> Offer:
+def stale_stop_offer(view: ClusterView) -> Offer:
     """No document, for as long as what it asks for is not found safe again."""
     return Offer("", "", view.version)

@@ -15,7 +15,7 @@ from controlplane.api.schemas import clusters as api
 from controlplane.api.schemas.past import PastOut
 from controlplane.api.services import PortalServices
 from controlplane.cluster.fold import evolve
-from controlplane.cluster.observed.moves import Known
+from controlplane.cluster.observed.moves import MoveProgress
 from controlplane.cluster.observed.replica_lag import Replica
 from controlplane.cluster.observed.traffic import UNKNOWN, Traffic
 from controlplane.cluster.view import ClusterView, empty_view
@@ -67,9 +67,9 @@ class PastFleet:
         """Metadata is not recorded."""
         return None
 
-    def last_moves(self, uid: ClusterUid) -> Known:
+    def last_moves(self, uid: ClusterUid) -> MoveProgress:
         """Nor are moves."""
-        return Known()
+        return MoveProgress()
 
     def traffic(self, uid: ClusterUid) -> Traffic:
         """Nor is traffic."""

@@ -30,7 +30,7 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """What a text was found in. `recorded`: clusters whose topics are from an earlier reading, `unread` those of
     which nobody knows any."""
 
@@ -41,7 +41,7 @@ class Found:
     unread: int
 
 
-def search_all(services: PortalServices, text: str, *, things: int, topics: int) -> Found:
+def search_all(services: PortalServices, text: str, *, things: int, topics: int) -> SearchResult:
     """At most so many of each, clusters first, of clusters the caller may read. Topics are those of the last metadata,
     by this server or by one before it. Raises StoreUnavailable."""
     if services.brokers.topic_names is None:
@@ -49,7 +49,7 @@ def search_all(services: PortalServices, text: str, *, things: int, topics: int)
     views = [v for v in services.fleet.clusters.views() if not v.deleted]
     hits = list(islice(hits_of(views, text.strip()), things + 1)) if text.strip() else []
     searched = services.brokers.topic_names.search(views, text, most=topics)
-    return Found(hits[:things], len(hits) > things, searched.found, searched.recorded, searched.unread)
+    return SearchResult(hits[:things], len(hits) > things, searched.found, searched.recorded, searched.unread)
 
 
 def hits_of(views: Iterable[ClusterView], text: str) -> Iterator[Hit]:

@@ -27,7 +27,7 @@ from controlplane.background.topic_names.index import TopicIndex
 from controlplane.background.topic_placement.history import PastPlacements
 from controlplane.background.topic_placement.snapshot import Placements
 from controlplane.cluster.commands import Command, DeclareCluster, DeclareTopics
-from controlplane.cluster.observed.moves import Known
+from controlplane.cluster.observed.moves import MoveProgress
 from controlplane.cluster.observed.replica_lag import Replica
 from controlplane.cluster.observed.traffic import Traffic
 from controlplane.cluster.view import ClusterView
@@ -76,7 +76,7 @@ class Fleet(Protocol):
 
     def last_snapshot(self, uid: ClusterUid) -> KafkaSnapshot | None: ...
 
-    def last_moves(self, uid: ClusterUid) -> Known: ...
+    def last_moves(self, uid: ClusterUid) -> MoveProgress: ...
 
     def traffic(self, uid: ClusterUid) -> Traffic: ...
 

@@ -25,7 +25,7 @@ from controlplane.cluster.folds import (
     nodes as nodefold,
     offset_resets as resetfold,
     orders as orderfold,
-    postponed_drains as putofffold,
+    postponed_drains as postponed_fold,
     quorum as quorumfold,
     rebalances as balancefold,
     rolls as rollfold,
@@ -62,7 +62,7 @@ def evolve(view: ClusterView, recorded: envelope.Recorded) -> ClusterView:
             raise LookupError(f"no rule for event type {recorded.type}")
         after = quorumfold.with_lists(view, apply(view, event, recorded.recorded_at))
         after = orderfold.dated(view, after, event, recorded.recorded_at)
-        after = putofffold.counted(after, event, recorded.recorded_at)
+        after = postponed_fold.counted(after, event, recorded.recorded_at)
     except (errors.EventsError, IllegalTransition, UnknownApiVersion, LookupError, ValueError) as error:
         reason = f"event {recorded.version} ({recorded.type}): {error}"
         return replace(view, version=recorded.version, history=replace(view.history, unreadable=reason))

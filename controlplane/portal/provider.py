@@ -12,7 +12,7 @@ from controlplane.api.access.caller import Caller
 from controlplane.api.access.oidc_users import ATTEMPT_LIFE
 from controlplane.api.oidc.binding import OidcRefused
 from controlplane.api.oidc.provider import ProviderAway, SignInFailed
-from controlplane.api.oidc.signin import Answer, OidcSignIn
+from controlplane.api.oidc.signin import OidcSignIn, SignInAnswer
 from controlplane.api.problems import ApiError
 from controlplane.api.services import PortalServices, Services
 from controlplane.portal.frame import PAGE_HEADERS
@@ -62,7 +62,7 @@ def callback(
     oidc, now = _provider(services), services.clock()
     cookie, _, wanted = request.cookies.get(_COOKIE, "").partition("/")
     try:
-        person = oidc.finish(Answer(code, state, error, iss), cookie, _base(request), now)
+        person = oidc.finish(SignInAnswer(code, state, error, iss), cookie, _base(request), now)
         given, session = services.access.people.sign_in_oidc(person, now, life=oidc.session_life)
     except (SignInFailed, SignInRefused) as refused:
         rights.trail.judged("sign in", "by the provider", allowed=False)

@@ -75,7 +75,7 @@ def released(
     for entry in running:
         open_.take(entry)
     chosen: list[Move] = []
-    put_off: list[ReleaseEntry] = []
+    postponed: list[ReleaseEntry] = []
     for entry in waiting:
         if len(chosen) >= most:
             break
@@ -85,8 +85,8 @@ def released(
             open_.take(entry)
             chosen.append(entry.move)
         else:
-            put_off.append(entry)
-    for entry in put_off:
+            postponed.append(entry)
+    for entry in postponed:
         if len(chosen) < most and open_.has_slots(entry):
             open_.take(entry)
             chosen.append(entry.move)

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Mapping
 from pathlib import Path
 
-from providers.audits import Audit, AuditFound, AuditOvertaken, CloudAudit
+from providers.audits import Audit, AuditFound, AuditSuperseded, CloudAudit
 from providers.base import CloudProvider
 from providers.errors import TerraformFailed
 from providers.tf.abilities import SharesCalls
@@ -43,7 +43,7 @@ def audit(
 ) -> AuditFound:
     """Look, and change nothing: neither the cloud nor the state. Blocks; call it from a worker thread.
 
-    Raises `AuditOvertaken`, `RunInProgress` (another audit of that state), `RunInterrupted`, whatever typed error the
+    Raises `AuditSuperseded`, `RunInProgress` (another audit of that state), `RunInterrupted`, whatever typed error the
     cloud gave (`RateLimited` where its calls are used up), else `TerraformFailed`.
     """
     place = asked.place
@@ -75,7 +75,7 @@ def audit(
         finally:
             workspace.remove()
     if serial_of(state.read() or b"") != serial_of(body):
-        raise AuditOvertaken(f"{place}: a run changed the state while it was audited")
+        raise AuditSuperseded(f"{place}: a run changed the state while it was audited")
     return AuditFound(found, len(held))
 
 

@@ -14,7 +14,7 @@ from pydantic import SecretBytes
 from controlplane.api.access.oidc_users import MemoryOidcPeople, OidcPerson
 from controlplane.api.oidc.binding import OidcBinding
 from controlplane.api.oidc.provider import KEYS_AT_MOST_EVERY_S, Provider, ProviderAway, SignInFailed
-from controlplane.api.oidc.signin import Answer, OidcSignIn
+from controlplane.api.oidc.signin import OidcSignIn, SignInAnswer
 from events.clock import utc_now
 from tests.oidc_server import CLIENT, SECRET, OidcServer, free_port, sign_in_there, sign_out_there
 
@@ -43,11 +43,11 @@ class Server:
             Provider(binding, monotonic=lambda: self.now_s), MemoryOidcPeople(), SecretBytes(b"server key")
         )
 
-    def answer(self, url: str, login: str) -> Answer:
+    def answer(self, url: str, login: str) -> SignInAnswer:
         with httpx.Client() as browser:
             back = sign_in_there(browser, url, login)
         told = {name: values[0] for name, values in parse_qs(urlsplit(str(back)).query).items()}
-        return Answer(told.get("code", ""), told.get("state", ""), told.get("error", ""), told.get("iss", ""))
+        return SignInAnswer(told.get("code", ""), told.get("state", ""), told.get("error", ""), told.get("iss", ""))
 
     def sign_in(self, login: str, *, now: datetime | None = None) -> OidcPerson:
         url, cookie = self.oidc.begin(US, utc_now())
@@ -141,7 +141,7 @@ def test_the_provider_says_behind_the_browser_whom_it_has_signed_out(monkeypatch
         with provider.running():
             url, cookie = ours.oidc.begin(US, utc_now())
             told = dict(parse_qsl(sign_in_there(browser, url, "ada").query.decode()))
-            person = ours.oidc.finish(Answer(told["code"], told["state"], "", told["iss"]), cookie, US, utc_now())
+            person = ours.oidc.finish(SignInAnswer(told["code"], told["state"], "", told["iss"]), cookie, US, utc_now())
             ours.oidc.people.signed_in(person)
             sign_out_there(browser, ours.oidc.way_out(US))
             assert ours.oidc.signed_out(heard.get(timeout=20), utc_now()) == ["oidc:ada@example.com"]

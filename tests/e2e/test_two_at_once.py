@@ -45,7 +45,7 @@ def test_two_brokers_of_different_racks_lost_at_once_are_made_anew_one_by_one_an
         for key in dead:
             cluster.power_cut(key)
         noticed = [cluster.event("instance.lost", before, where=key).position for key in dead]
-        put_off = cluster.event("drain.abandoned", before)
+        postponed = cluster.event("drain.abandoned", before)
         cluster.declare(replace(cluster.spec, throttle_mib_per_s=64))
         drained = cluster.event("instance.drained", min(noticed), where="two-b-0.g", within_s=FILLED_WITHIN_S)
         settled(cluster, within_s=FILLED_WITHIN_S)
@@ -58,7 +58,7 @@ def test_two_brokers_of_different_racks_lost_at_once_are_made_anew_one_by_one_an
     assert min(gone.values()) > drained.position, "ids are unregistered last, once no partition names them"
     assert seen.named_though_unregistered == [], "a partition named a broker that nobody knew any more"
     print(f"{workload.acknowledged} acknowledged, none lost; {len(thin)} partitions had both; it said:", *seen.said)
-    assert put_off.data["reason"] in {f"broker {broker} died" for broker in dead.values()}, "it says why it stopped"
+    assert postponed.data["reason"] in {f"broker {broker} died" for broker in dead.values()}, "it says why it stopped"
 
 
 def _nobody_was_stopped(history: list[api.EventOut], begin: int, filled: int) -> None:

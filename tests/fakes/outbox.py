@@ -51,7 +51,7 @@ class MemoryOutbox:
                 return ()
             return together([box.waiting[position] for position in oldest], now, gathers)
 
-    def told(self, notifier: str, positions: Sequence[int], now: datetime) -> None:
+    def delivered(self, notifier: str, positions: Sequence[int], now: datetime) -> None:
         """See Outbox."""
         with self._lock:
             box = self._boxes[notifier]

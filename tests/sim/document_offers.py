@@ -9,7 +9,7 @@ from agent.wire import Document
 from controlplane.cluster.observed.agent_reports import last_report
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.questions.documents import document_for
-from controlplane.converger.questions.rolls.stale_stops import is_kept_back, may_be_kept_back
+from controlplane.converger.questions.rolls.stale_stops import has_stale_stop, may_have_stale_stop
 
 if TYPE_CHECKING:
     from tests.sim.world import World
@@ -36,7 +36,7 @@ def document_told(world: "World", uid: str, key: str) -> Document | None:
     view = world.view()
     now = world.clock()
     last = partial(last_report, world.latest, view.uid)
-    if may_be_kept_back(view, key) and is_kept_back(view, key, last, now):
+    if may_have_stale_stop(view, key) and has_stale_stop(view, key, last, now):
         return world.machines.vms[key].document
     known = _ANSWERS.get(world)
     if known is None:

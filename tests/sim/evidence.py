@@ -77,7 +77,7 @@ class Calm:
 
     since_tick: int = 0
     nodes_to_change: int = 0
-    put_off_ticks: int = 0
+    postponed_ticks: int = 0
     """Of those, ticks that ended in a decision that named a time, yet to come, at which it is tried again."""
     quiet_ticks: int = 0
     """Ticks in a row that began at rest, with the world as it was at the tick before."""

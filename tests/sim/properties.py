@@ -44,7 +44,7 @@ BOUND_TICKS = int(LOSS_GRACE_S) + 2 * JOIN_DEADLINE_S + 60
 BOUND_TICKS_A_NODE = 45
 """Measured: about 30 a replaced node, its linger and three Terraform runs among them."""
 
-LONGEST_PUT_OFF_S = 2 * 3600.0
+LONGEST_POSTPONED_S = 2 * 3600.0
 """So long, in all, what is put off until a time that is told counts for nothing: between four cures of a node in a row
 are 70 minutes. A server that always says later is found after that."""
 
@@ -165,11 +165,11 @@ def bounded(world: World) -> Iterator[str]:
     tries of which it tells the end is no time that it may not take."""
     if world.is_converged() or world.is_held():
         return
-    put_off = min(world.calm.put_off_ticks, int(LONGEST_PUT_OFF_S / world.tick_s))
-    ticks = world.ticks - world.calm.since_tick - put_off
+    postponed = min(world.calm.postponed_ticks, int(LONGEST_POSTPONED_S / world.tick_s))
+    ticks = world.ticks - world.calm.since_tick - postponed
     bound = (BOUND_TICKS + BOUND_TICKS_A_NODE * world.calm.nodes_to_change) / world.tick_s
     if ticks > bound:
-        told = f"left alone for {ticks} ticks (and {put_off} of pauses), {bound:.0f} allowed"
+        told = f"left alone for {ticks} ticks (and {postponed} of pauses), {bound:.0f} allowed"
         yield f"{told}, and still: {world.sentence()}"
 
 

@@ -15,7 +15,7 @@ from events.ids import ClusterUid
 from planner.rollout.live_step import LiveStep
 from tests.builders import a_document, changed_view
 from tests.sim.evidence import Violation
-from tests.sim.properties import LONGEST_PUT_OFF_S, PROPERTIES, judge
+from tests.sim.properties import LONGEST_POSTPONED_S, PROPERTIES, judge
 from tests.sim.vms import Vm
 from tests.sim.world import NEIGHBOUR, UID, World
 
@@ -154,9 +154,9 @@ def it_never_gets_there(world: World) -> None:
 
 def it_always_says_later(world: World) -> None:
     """A deadlock that tells, at every tick, that it is tried again in ten minutes."""
-    _never_gets_there_for(world, 2000 + int(LONGEST_PUT_OFF_S))
-    world.calm.put_off_ticks = 2000 + int(LONGEST_PUT_OFF_S)
-    assert world.is_put_off()
+    _never_gets_there_for(world, 2000 + int(LONGEST_POSTPONED_S))
+    world.calm.postponed_ticks = 2000 + int(LONGEST_POSTPONED_S)
+    assert world.is_postponed()
 
 
 def _never_gets_there_for(world: World, ticks: int) -> None:
@@ -252,7 +252,7 @@ def test_a_pause_counts_for_nothing_where_the_server_told_how_long_it_is(told: b
     """Two seeds were called stuck though the next cure was three minutes away."""
     world = _born()
     _never_gets_there_for(world, 2000)
-    world.calm.put_off_ticks = 2000 if told else 0
+    world.calm.postponed_ticks = 2000 if told else 0
     if told:
         world.tick()
     else:

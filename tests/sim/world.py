@@ -179,7 +179,7 @@ class World:
 
     def disturbed(self) -> None:
         """Somebody but the server did something: what it is given to converge counts from now."""
-        self.calm.since_tick, self.calm.put_off_ticks = self.ticks, 0
+        self.calm.since_tick, self.calm.postponed_ticks = self.ticks, 0
         view = self.view()
         self.calm.nodes_to_change = len(pending_changes(view)) + len(view.alive())
 
@@ -328,7 +328,7 @@ class World:
         self.kafka.advance(self.tick_s)
         self.machines.advance(self.tick_s, self._document)
         self.runner.advance()
-        self.calm.put_off_ticks += int(self.is_put_off())
+        self.calm.postponed_ticks += int(self.is_postponed())
         judge(self)
         return events, effects
 
@@ -340,7 +340,7 @@ class World:
             if until(self):
                 return
             self.tick()
-            spent += int(not self.is_put_off())
+            spent += int(not self.is_postponed())
         raise Violation(f"P7: not there after {ticks} ticks: {self.sentence()}\n" + "\n".join(self.story[-40:]))
 
     def converge(self, *, ticks: int = 400) -> None:
@@ -356,7 +356,7 @@ class World:
         vms = self.machines.vms
         return all(i.lost or i.key not in vms or vms[i.key].alive for i in self.view().in_phase(Phase.JOINED))
 
-    def is_put_off(self) -> bool:
+    def is_postponed(self) -> bool:
         """Whether what it waits for is tried again at a time of which it told, and which is yet to come."""
         said = self.converger.said(self.uid)
         return said is not None and said.until is not None and said.until > self.clock()

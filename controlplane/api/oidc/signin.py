@@ -31,7 +31,7 @@ _LONGEST_NAME = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SignInAnswer:
     """What the provider sent the browser back with; empty parts were not there."""
 
     code: str = ""
@@ -67,7 +67,7 @@ class OidcSignIn:
         }
         return _with_query(self.provider.discovered().authorization, asked), f"{seed}.{self._signature(seed)}"
 
-    def finish(self, answer: Answer, cookie: str, base_url: str, now: datetime) -> OidcPerson:
+    def finish(self, answer: SignInAnswer, cookie: str, base_url: str, now: datetime) -> OidcPerson:
         """Who came back. Raises SignInFailed, ProviderAway, OidcRefused, StoreUnavailable."""
         seed = self._seed(cookie, now)
         state = _derived(seed, "state")

@@ -33,7 +33,7 @@ from controlplane.cluster.observed.agent_reports import keep_report, last_report
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.work_in_hand import has_work
-from controlplane.converger.questions.rolls.stale_stops import is_kept_back, may_be_kept_back
+from controlplane.converger.questions.rolls.stale_stops import has_stale_stop, may_have_stale_stop
 from controlplane.kafka.zookeeper.superuser import super_digest, super_password
 from controlplane.storage.agent_credentials import CredentialRefused, Vm
 from controlplane.storage.certificates.agents import identity_uri
@@ -232,8 +232,8 @@ def _offer(services: PortalServices, vm: Vm) -> documents.Offer:
         raise _gone(vm)
     key, now = instance.key, services.clock()
     last = partial(last_report, services.cluster.latest, view.uid)
-    if may_be_kept_back(view, key) and is_kept_back(view, key, last, now):
-        return documents.kept_back(view)
+    if may_have_stale_stop(view, key) and has_stale_stop(view, key, last, now):
+        return documents.stale_stop_offer(view)
     is_server = instance.planned.service == "zookeeper" or instance.planned.member is not None
     secret = services.access.installation.server_key.get_secret_value()
     digest = super_digest(super_password(secret, view.uid)) if is_server else ""

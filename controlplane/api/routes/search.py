@@ -10,7 +10,7 @@ from controlplane.api.presenters.fleet import FleetRow, fleet_rows, rows_like
 from controlplane.api.read_models.cluster_words import Word
 from controlplane.api.schemas import messages as message_api
 from controlplane.api.schemas.search import FleetOut, FleetRowOut, FoundOut, SearchOut, WordOut
-from controlplane.api.search import MOST_THINGS, Found, Hit, search_all
+from controlplane.api.search import MOST_THINGS, Hit, SearchResult, search_all
 from controlplane.api.services import Services
 from controlplane.background.topic_names.store import TopicHit
 
@@ -48,7 +48,7 @@ def fleet(
     return FleetOut(clusters=[_row(row) for row in found], total=len(rows))
 
 
-def _search_out(found: Found, page: list[FoundOut]) -> SearchOut:
+def _search_out(found: SearchResult, page: list[FoundOut]) -> SearchOut:
     return SearchOut(
         found=page,
         things=len(found.things),

@@ -51,7 +51,7 @@ from controlplane.cluster.commands import (
     TakeOverSource,
     WaiveWindow,
 )
-from controlplane.cluster.observed.moves import Known
+from controlplane.cluster.observed.moves import MoveProgress
 from controlplane.cluster.observed.replica_lag import Replica
 from controlplane.cluster.observed.traffic import UNKNOWN, Traffic
 from controlplane.cluster.view import ClusterView, empty_view
@@ -153,9 +153,9 @@ class ScopedFleet:
         """See Fleet."""
         return self.fleet.last_snapshot(uid) if self._may_see(uid) else None
 
-    def last_moves(self, uid: ClusterUid) -> Known:
+    def last_moves(self, uid: ClusterUid) -> MoveProgress:
         """See Fleet."""
-        return self.fleet.last_moves(uid) if self._may_see(uid) else Known()
+        return self.fleet.last_moves(uid) if self._may_see(uid) else MoveProgress()
 
     def traffic(self, uid: ClusterUid) -> Traffic:
         """See Fleet."""

@@ -144,11 +144,11 @@ class NoticeSender:
             try:
                 self._notifier.tell([one.notice for one in waiting])
             except NotDelivered as error:
-                self._put_off(waiting[0], str(error))
+                self._postpone(waiting[0], str(error))
                 return
             self._outbox.delivered(self._name, [one.position for one in waiting], self._clock())
 
-    def _put_off(self, waiting: WaitingNotice, error: str) -> None:
+    def _postpone(self, waiting: WaitingNotice, error: str) -> None:
         now = self._clock()
         pause_s = delay_s(waiting.attempts + 1)
         _log.warning("notifier %s: %s; again in %.0f s", self._name, error, pause_s)

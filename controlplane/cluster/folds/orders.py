@@ -2,7 +2,7 @@
 `controlplane.cluster.fold.evolve`.
 
     found safe -> told within HOLDS_FOR -> obeyed
-                +--> not heard: it is kept back (`converger.lateorders`) until it is found safe again -> order.renewed
+                +--> not heard: kept back (`converger.steps.rolls.stale_orders`) until found safe again -> order.renewed
 
 A document is a state, and states do not age: an agent that was cut off would stop a broker minutes after the gate was
 open, whatever has died since.

@@ -69,7 +69,7 @@ def _batch(view: ClusterView, e: facts.RebalanceBatchStarted, at: datetime) -> C
     return replace(view, moves=replace(view.moves, rebalance=begun, rebalance_spent=spent))
 
 
-def _put_off(view: ClusterView, e: facts.RebalancePutOff, at: datetime) -> ClusterView:
+def _postponed(view: ClusterView, e: facts.RebalancePutOff, at: datetime) -> ClusterView:
     found = _in_hand(view, e.rebalance)
     again = replace(
         found,
@@ -119,7 +119,7 @@ RULES: Rules = {
     facts.RebalancePlanned: _planned,
     facts.RebalancePlanFailed: _plan_failed,
     facts.RebalanceBatchStarted: _batch,
-    facts.RebalancePutOff: _put_off,
+    facts.RebalancePutOff: _postponed,
     facts.RebalanceCancelRequested: _cancelled,
     facts.RebalanceCompleted: _completed,
     facts.RebalanceAbandoned: _abandoned,

@@ -44,7 +44,7 @@ class TakenBack:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class MoveProgress:
     """What is remembered of one cluster. `kept_at` is when that was last written down, `taken_back` (by the move that
     still runs) never is."""
 
@@ -55,7 +55,7 @@ class Known:
     taken_back: Mapping[TopicPartition, TakenBack] = field(default_factory=dict)
 
 
-_NOTHING = Known()
+_NOTHING = MoveProgress()
 
 
 class MoveWatch:
@@ -63,10 +63,10 @@ class MoveWatch:
 
     def __init__(self, latest: LatestStore) -> None:
         self._latest = latest
-        self._known: dict[str, Known] = {}
+        self._known: dict[str, MoveProgress] = {}
         self._has_read = False
 
-    def see(self, uid: ClusterUid, kafka: KafkaSnapshot, *, leaders_away: bool) -> Known:
+    def see(self, uid: ClusterUid, kafka: KafkaSnapshot, *, leaders_away: bool) -> MoveProgress:
         """Takes in a look. Raises StoreUnavailable."""
         known = self.known(uid)
         if known.at == kafka.at:
@@ -74,7 +74,7 @@ class MoveWatch:
         pulses = {p.name: felt(known.pulses.get(p.name), p, kafka.at) for p in kafka.moving()}
         elections = known.elections if leaders_away else NONE_ASKED
         taken_back = {name: tried for name, tried in known.taken_back.items() if name in pulses}
-        seen = Known(kafka.at, pulses, elections, known.kept_at, taken_back)
+        seen = MoveProgress(kafka.at, pulses, elections, known.kept_at, taken_back)
         return self._keep(uid, known, seen)
 
     def asked(self, uid: ClusterUid, at: datetime) -> None:
@@ -96,7 +96,7 @@ class MoveWatch:
         now = {n: TakenBack((before[n].asked if n in before else 0) + 1, at, refused) for n in names}
         self._known[uid] = replace(known, taken_back={**before, **now})
 
-    def known(self, uid: ClusterUid) -> Known:
+    def known(self, uid: ClusterUid) -> MoveProgress:
         """What is remembered, of another server's looks too. Raises StoreUnavailable."""
         if not self._has_read:
             rows = self._latest.of_kind(MOVE_PULSES)
@@ -104,7 +104,7 @@ class MoveWatch:
             self._has_read = True
         return self._known.get(uid, _NOTHING)
 
-    def _keep(self, uid: ClusterUid, before: Known, now: Known) -> Known:
+    def _keep(self, uid: ClusterUid, before: MoveProgress, now: MoveProgress) -> MoveProgress:
         """Remembers it, and writes it down where that is news: no row is written for a cluster at rest."""
         same = before.pulses.keys() == now.pulses.keys() and before.elections == now.elections
         due = now.at is not None and (now.kept_at is None or now.at - now.kept_at >= WRITE_EVERY)
@@ -116,7 +116,7 @@ class MoveWatch:
         return now
 
 
-def _written(known: Known) -> dict[str, Any]:
+def _written(known: MoveProgress) -> dict[str, Any]:
     asked = known.elections
     return {
         "pulses": [
@@ -142,7 +142,7 @@ def _written(known: Known) -> dict[str, Any]:
     }
 
 
-def _read(value: Mapping[str, Any], at: datetime) -> Known:
+def _read(value: Mapping[str, Any], at: datetime) -> MoveProgress:
     pulses = {
         TopicPartition(p["topic"], p["partition"]): MovePulse(
             target=tuple(p["target"]),
@@ -157,7 +157,7 @@ def _read(value: Mapping[str, Any], at: datetime) -> Known:
     }
     asked = value["elections"]
     since, asked_at = _moment(asked["since"]), _moment(asked["asked_at"])
-    return Known(at, pulses, Elections(asked["asked"], since, asked_at, asked.get("refused", "")), at)
+    return MoveProgress(at, pulses, Elections(asked["asked"], since, asked_at, asked.get("refused", "")), at)
 
 
 def _moment(text: str | None) -> datetime | None:

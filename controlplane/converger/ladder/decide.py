@@ -72,7 +72,7 @@ def _ladder(situation: Situation) -> Decision:
         if decision.wait is not None and (made := noticed_first(situation)) is not None:
             return made
         shut = closed or (later if rung.of_spec else None)
-        if shut is None or not rung.is_put_off(decision, view):
+        if shut is None or not rung.is_postponed(decision, view):
             return decision
         return _repair(situation, NEXT[number:]) or shut.decision(decision, situation.now)
     return Decision(f"converged at generation {view.generation}: {len(view.alive())} VMs")
@@ -97,7 +97,7 @@ def _in_hand(situation: Situation, number: int, decision: Decision) -> Decision:
             return begun
     if decision.wait is not None and rung.waits_for_unhealthy(decision.wait.reason):
         first = lost_disk_first(situation) or _restarted_first(situation)
-        return first or _explained(situation, _put_off(situation, decision))
+        return first or _explained(situation, _postponed(situation, decision))
     if rung.waits_for_agents:
         decision = beside_stale_orders(situation, decision)
     return _explained(situation, decision)
@@ -134,7 +134,7 @@ def _has_no_source(situation: Situation, decision: Decision) -> bool:
     return any(kafka.may_have_only_copy(broker) for broker in drain.outgoing)
 
 
-def _put_off(situation: Situation, decision: Decision) -> Decision:
+def _postponed(situation: Situation, decision: Decision) -> Decision:
     """A drain of which nothing can move, or has no plan, as somebody who is down is to get a new VM: that one is made
     first. Of one that waits for a target nothing runs."""
     drain, stands = situation.view.moves.drain, decision.wait is not None and decision.wait.reason.drain_stands

@@ -70,7 +70,7 @@ class Rung:
         """Where its step is, from the folder of the converger."""
         return f"{self.step.__module__.partition('.converger.')[2].replace('.', '/')}.py"
 
-    def is_put_off(self, decision: Decision, view: ClusterView) -> bool:
+    def is_postponed(self, decision: Decision, view: ClusterView) -> bool:
         """Whether that decision of its step begins, or asks the fleet for, what waits while windows are closed."""
         if self.begins is Begins.NOTHING or self.at_once(view):
             return False

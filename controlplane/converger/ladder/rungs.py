@@ -340,7 +340,7 @@ LADDER: tuple[Rung, ...] = (
         replacement_step,
         Phase.NEXT,
         "what to begin next, and whether it may begin",
-        why="what is lost, ill, down or new at any time; what is outdated waits",
+        why="what is lost, unhealthy, down or new at any time; what is outdated waits",
         begins=Begins.BOTH,
         at_once=is_urgent,
         of_spec=True,

@@ -69,7 +69,7 @@ def may_go_away(situation: Situation, kafka: KafkaSnapshot, instance: InstanceVi
         # It may well serve again: nobody else may be away beside it, and that it may be away itself excuses nothing.
         away = {broker: reason for broker, reason in away.items() if broker != instance.service_id}
     if instance.service_id in away or _is_unhealthy(situation, instance):
-        return Gate(True, f"{instance.key} is away or ill itself")
+        return Gate(True, f"{instance.key} is away or unhealthy itself")
     most = most_away(situation.view)
     if len(away) < most:
         return Gate(True, f"{len(away)} brokers are away, {most} may be")

@@ -13,7 +13,7 @@ from controlplane.cluster.observed.consumer_groups import GroupsNoted
 from controlplane.cluster.observed.health import WELL, HealthSeen
 from controlplane.cluster.observed.hot_brokers import HotNoted
 from controlplane.cluster.observed.jobs import JobSeen
-from controlplane.cluster.observed.moves import Known
+from controlplane.cluster.observed.moves import MoveProgress
 from controlplane.cluster.observed.networks import NetworkAwaited
 from controlplane.cluster.observed.traffic import UNKNOWN, Traffic
 from controlplane.cluster.views.running_settings import SettingStage
@@ -197,7 +197,7 @@ class Observation:
     missing: Mapping[str, str] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
     """Places (by name) that do not permit us to list what is there, in the cloud's words."""
-    moves: Known = field(default_factory=Known)
+    moves: MoveProgress = field(default_factory=MoveProgress)
     """How each running move has come on so far, and what was asked for in vain."""
     background: BackgroundSeen = BackgroundSeen()
     networks: tuple[NetworkAwaited, ...] = ()

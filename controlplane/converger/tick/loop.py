@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from controlplane.cluster.observed.moves import Known
+from controlplane.cluster.observed.moves import MoveProgress
 from controlplane.cluster.observed.replica_lag import Replica
 from controlplane.cluster.observed.traffic import Traffic
 from controlplane.cluster.view import ClusterView
@@ -198,7 +198,7 @@ class Converger:
         """Up to which position of the log the views are folded."""
         return self._fold.position
 
-    def last_moves(self, uid: ClusterUid) -> Known:
+    def last_moves(self, uid: ClusterUid) -> MoveProgress:
         """How the moves of the cluster have come on."""
         return self._observer.last_moves(uid)
 

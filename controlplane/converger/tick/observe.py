@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import cache
 
-from controlplane.cluster.observed.moves import Known
+from controlplane.cluster.observed.moves import MoveProgress
 from controlplane.cluster.observed.replica_lag import Replica
 from controlplane.cluster.observed.traffic import UNKNOWN, Traffic
 from controlplane.cluster.view import ClusterView
@@ -96,7 +96,7 @@ class Observer:
         """Partitions of heartbeats are about to be asked for; what is refused is asked for again later."""
         self._brokers.health.heartbeats_asked(uid, self._ports.clock())
 
-    def last_moves(self, uid: ClusterUid) -> Known:
+    def last_moves(self, uid: ClusterUid) -> MoveProgress:
         """How the moves of the cluster have come on, by the last look."""
         return self._brokers.moves.known(uid)
 

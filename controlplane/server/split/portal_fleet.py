@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from controlplane.cluster.observed.moves import Known
+from controlplane.cluster.observed.moves import MoveProgress
 from controlplane.cluster.observed.replica_lag import Replica
 from controlplane.cluster.observed.traffic import Traffic
 from controlplane.cluster.view import ClusterView
@@ -49,7 +49,7 @@ class PortalFleet:
     def last_snapshot(self, uid: ClusterUid) -> KafkaSnapshot | None:
         return self.readings.last_snapshot(uid)
 
-    def last_moves(self, uid: ClusterUid) -> Known:
+    def last_moves(self, uid: ClusterUid) -> MoveProgress:
         return self.readings.last_moves(uid)
 
     def traffic(self, uid: ClusterUid) -> Traffic:

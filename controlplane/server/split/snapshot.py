@@ -79,7 +79,7 @@ class KafkaReadings:
         """Kafka's metadata as it was last read here, however old; None before the first look."""
         return self._snapshots.get(uid)
 
-    def last_moves(self, uid: ClusterUid) -> moves.Known:
+    def last_moves(self, uid: ClusterUid) -> moves.MoveProgress:
         """How the moves of the cluster have come on, those of the loop's looks before ours among them."""
         with self._lock:
             return self._moves.known(uid)

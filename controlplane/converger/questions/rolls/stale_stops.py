@@ -28,12 +28,12 @@ ON_ITS_WAY = timedelta(seconds=45)
 is older than 10 s (`agent.talk`)."""
 
 
-def may_be_kept_back(view: ClusterView, key: str) -> bool:
+def may_have_stale_stop(view: ClusterView, key: str) -> bool:
     """Whether the VM was given an order: a cheap no, before anybody looks up reports."""
     return any(vm_of(name) == key for name in view.settings.orders)
 
 
-def is_kept_back(view: ClusterView, key: str, last: LastReport, now: datetime) -> bool:
+def has_stale_stop(view: ClusterView, key: str, last: LastReport, now: datetime) -> bool:
     """Whether the VM's document is not to be given now."""
     return any(
         now - at > HOLDS_FOR or somebody_has_gone(view, at, last, now, but=key)

@@ -207,7 +207,7 @@ def _next_batch(
         done=[m for m in plan.moves if m.name in done],
     )
     if wrong:
-        return _put_off(rebalance, left, f"the plan does not fit any more: {wrong[0]}")
+        return _postponed(rebalance, left, f"the plan does not fit any more: {wrong[0]}")
     number = min(stretch_of(plan, n) for n, m in enumerate(plan.moves) if m.name not in done)
     batch = [m for m in plan.stretch(number) if m.name not in done]
     size = sum(m.bytes for m in batch)
@@ -242,7 +242,7 @@ def _end(
         return act(f"{_name(rebalance)}: done, clearing the throttles", ClearThrottles())
     if left.changed_by_others:
         first, count = left.changed_by_others[0], len(left.changed_by_others)
-        return _put_off(rebalance, left, f"{count} partitions were moved meanwhile, {first} among them")
+        return _postponed(rebalance, left, f"{count} partitions were moved meanwhile, {first} among them")
     moved = sum(m.bytes for m in left.finished)
     remains = imbalance_percent(kafka, [i.service_id for i in situation.view.receivers()])
     kept = f", {len(left.valid_next)} left where they keep taking writes" if left.valid_next else ""
@@ -252,11 +252,11 @@ def _end(
     return _completed(rebalance, len(left.finished), moved, remains, sentence)
 
 
-def _put_off(rebalance: RebalanceView, left: Residual, why: str) -> Decision:
-    put_off = facts.RebalancePutOff(
+def _postponed(rebalance: RebalanceView, left: Residual, why: str) -> Decision:
+    postponed = facts.RebalancePutOff(
         rebalance.id, why, done_moves=len(left.finished), done_bytes=sum(m.bytes for m in left.finished)
     )
-    return record(f"{_name(rebalance)}: planning again, {why}", put_off)
+    return record(f"{_name(rebalance)}: planning again, {why}", postponed)
 
 
 def _completed(rebalance: RebalanceView, moves: int, size: int, imbalance: float, said: str) -> Decision:

@@ -7,7 +7,7 @@ from controlplane.cluster.external_brokers import external_addresses
 from controlplane.cluster.observed.agent_reports import ReportSeen
 from controlplane.cluster.observed.disks import with_volume_sizes
 from controlplane.cluster.observed.health import WELL, HealthSeen
-from controlplane.cluster.observed.moves import Known, MoveWatch
+from controlplane.cluster.observed.moves import MoveProgress, MoveWatch
 from controlplane.cluster.observed.replica_lag import BehindWatch
 from controlplane.cluster.observed.traffic import UNKNOWN, Traffic, TrafficWatch, sent_by
 from controlplane.cluster.view import ClusterView
@@ -67,10 +67,10 @@ class BrokersReader:
         self._traffic.setdefault(view.uid, TrafficWatch()).see(kafka, sent)
         self.replica_lag.see(view.uid, kafka)
 
-    def moves_of(self, view: ClusterView, kafka: KafkaSnapshot | None) -> Known:
+    def moves_of(self, view: ClusterView, kafka: KafkaSnapshot | None) -> MoveProgress:
         """How running moves have come on."""
         away = bool(displaced_leaders(kafka)) if kafka is not None else False
-        return Known() if kafka is None else self.moves.see(view.uid, kafka, leaders_away=away)
+        return MoveProgress() if kafka is None else self.moves.see(view.uid, kafka, leaders_away=away)
 
     def health_of(
         self, view: ClusterView, kafka: KafkaSnapshot | None, reports: Mapping[str, ReportSeen]

@@ -15,7 +15,7 @@ from controlplane.api.access.sessions import begin_session, key_of
 from controlplane.api.audit.store import AuditFilter
 from controlplane.api.oidc.binding import OidcBinding, OidcRefused
 from controlplane.api.oidc.provider import KEYS_AT_MOST_EVERY_S, Provider, ProviderAway, SignInFailed
-from controlplane.api.oidc.signin import Answer, OidcSignIn
+from controlplane.api.oidc.signin import OidcSignIn, SignInAnswer
 from tests.fakes.oidc_provider import CLIENT, ISSUER, SECRET, FakeOidcProvider
 from tests.unit.controlplane.api.portal_house import House
 
@@ -39,7 +39,7 @@ class Scene:
     def come_back(self, **changed: str) -> OidcPerson:
         url, cookie = self.oidc.begin(US, NOW)
         answer = self.fake.authorize(url)
-        return self.oidc.finish(Answer(**{**answer, **changed}), cookie, US, NOW)
+        return self.oidc.finish(SignInAnswer(**{**answer, **changed}), cookie, US, NOW)
 
 
 @pytest.fixture
@@ -207,7 +207,7 @@ def test_a_rotated_key_is_found(scene: Scene) -> None:
 
 def test_an_answer_counts_once(scene: Scene) -> None:
     url, cookie = scene.oidc.begin(US, NOW)
-    answer = Answer(**scene.fake.authorize(url))
+    answer = SignInAnswer(**scene.fake.authorize(url))
     scene.oidc.finish(answer, cookie, US, NOW)
     with pytest.raises(SignInFailed, match="used before"):
         scene.oidc.finish(answer, cookie, US, NOW)
@@ -216,7 +216,7 @@ def test_an_answer_counts_once(scene: Scene) -> None:
 def test_a_code_that_was_used_is_refused_by_the_provider(scene: Scene) -> None:
     url, cookie = scene.oidc.begin(US, NOW)
     first = scene.fake.authorize(url)
-    scene.oidc.finish(Answer(**first), cookie, US, NOW)
+    scene.oidc.finish(SignInAnswer(**first), cookie, US, NOW)
     with pytest.raises(SignInFailed, match="invalid_grant"):
         scene.come_back(code=first["code"])
 
@@ -235,7 +235,7 @@ def test_an_answer_with_another_state_counts_for_nothing(scene: Scene, changed: 
 
 def test_an_answer_counts_only_in_the_browser_that_began(scene: Scene) -> None:
     url, cookie = scene.oidc.begin(US, NOW)
-    answer = Answer(**scene.fake.authorize(url))
+    answer = SignInAnswer(**scene.fake.authorize(url))
     _, of_another = scene.oidc.begin(US, NOW)
     for wrong in (of_another, "", cookie[:-1] + ("0" if cookie[-1] != "0" else "1"), f"9{cookie}"):
         with pytest.raises(SignInFailed, match="did not begin"):
@@ -245,7 +245,7 @@ def test_an_answer_counts_only_in_the_browser_that_began(scene: Scene) -> None:
 
 def test_a_sign_in_that_took_too_long_is_over(scene: Scene) -> None:
     url, cookie = scene.oidc.begin(US, NOW)
-    answer = Answer(**scene.fake.authorize(url))
+    answer = SignInAnswer(**scene.fake.authorize(url))
     with pytest.raises(SignInFailed, match="too long"):
         scene.oidc.finish(answer, cookie, US, NOW + ATTEMPT_LIFE + timedelta(seconds=1))
 

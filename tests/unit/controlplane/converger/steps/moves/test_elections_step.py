@@ -26,7 +26,7 @@ from tests.builders import (
     a_view,
 )
 from tests.fakes.latest_values import MemoryLatestStore
-from tests.unit.controlplane.converger.steps.moves.hungmoves_scene import (
+from tests.unit.controlplane.converger.steps.moves.stuck_moves_scene import (
     BRAKED,
     LONG_AGO,
     REIGN,

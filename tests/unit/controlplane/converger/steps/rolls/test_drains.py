@@ -290,11 +290,11 @@ def test_with_nothing_stuck_a_drain_to_a_dead_successor_is_put_off() -> None:
     assert [type(e) for e in decision.events] == [facts.DrainAbandoned]
 
 
-@pytest.mark.parametrize(("lost_s", "put_off"), [(299, False), (300, True)])
-def test_a_bystander_that_is_gone_for_good_puts_the_drain_off(lost_s: int, put_off: bool) -> None:
+@pytest.mark.parametrize(("lost_s", "postponed"), [(299, False), (300, True)])
+def test_a_bystander_that_is_gone_for_good_puts_the_drain_off(lost_s: int, postponed: bool) -> None:
     gone = an_instance("brokers-b-0", lost_at=NOW - timedelta(seconds=lost_s))
     decision = drain_decision(*AT_HOME, instances=(gone,))
-    assert ([type(e) for e in decision.events] == [facts.DrainAbandoned]) is put_off
+    assert ([type(e) for e in decision.events] == [facts.DrainAbandoned]) is postponed
 
 
 # --- a target that can take nothing ---------------------------------------------------------------------------------

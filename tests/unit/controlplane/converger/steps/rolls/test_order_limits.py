@@ -16,7 +16,7 @@ from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.rolls.stale_gates import SILENT_AFTER, somebody_has_gone
 from controlplane.converger.questions.rolls.stale_stops import (
     ON_ITS_WAY,
-    is_kept_back,
+    has_stale_stop,
     is_late,
     on_its_way,
     stale_orders,
@@ -76,7 +76,7 @@ def test_of_two_services_on_a_vm_those_that_were_told_are_late(told: tuple[str, 
     assert all(is_late(situation, s) for s in late)
     others = [s for s in _services(view) if s.service_key not in told]
     assert not any(is_late(situation, s) for s in others)
-    assert is_kept_back(view, B1, {B1: seen}.get, NOW)
+    assert has_stale_stop(view, B1, {B1: seen}.get, NOW)
 
 
 def _services(view: ClusterView) -> list[InstanceView]:

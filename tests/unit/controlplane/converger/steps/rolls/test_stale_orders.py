@@ -16,7 +16,7 @@ from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.running_settings import Before, RestartView
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.ladder.decide import decide
-from controlplane.converger.questions.rolls.stale_stops import is_kept_back, may_be_kept_back
+from controlplane.converger.questions.rolls.stale_stops import has_stale_stop, may_have_stale_stop
 from controlplane.converger.situation.decision import wait
 from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.rolls.stale_orders import beside_stale_orders, stale_order_step
@@ -64,16 +64,16 @@ def _seen(view: ClusterView, key: str = A, **seen: Any) -> Situation:
 
 
 def _is_kept_back(view: ClusterView, key: str, seen: ReportSeen | None) -> bool:
-    return is_kept_back(view, key, {key: seen}.get, NOW)
+    return has_stale_stop(view, key, {key: seen}.get, NOW)
 
 
 def test_what_a_serving_service_did_not_hear_within_30_s_is_kept_back() -> None:
     for asked in (_restarting, _stopping):
         view = asked(LATE)
-        assert may_be_kept_back(view, A)
+        assert may_have_stale_stop(view, A)
         assert _is_kept_back(view, A, _as_before(view))
         assert not _is_kept_back(asked(IN_TIME), A, _as_before(view))
-    assert not may_be_kept_back(a_view(), A)
+    assert not may_have_stale_stop(a_view(), A)
 
 
 @pytest.mark.parametrize("state", ["stopped", "failed", "stopping", "waiting"])

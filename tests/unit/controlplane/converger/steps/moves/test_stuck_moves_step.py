@@ -40,7 +40,7 @@ from tests.builders import (
 )
 from tests.fakes.kafka import FakeKafka
 from tests.fakes.latest_values import MemoryLatestStore
-from tests.unit.controlplane.converger.steps.moves.hungmoves_scene import (
+from tests.unit.controlplane.converger.steps.moves.stuck_moves_scene import (
     A_MIGRATION,
     ALL,
     BRAKED,
@@ -83,8 +83,8 @@ def test_what_is_to_be_taken_back_is_cancelled_and_then_its_target_replaced() ->
     assert running.effects == (CancelMoves((MOVE.name,)),)
     over = stuck_moves_step(situation(BACK, view=TAKEN, **DEAD))
     assert over is not None
-    put_off, healing, replacing = over.events
-    assert isinstance(put_off, facts.DrainAbandoned)
+    postponed, healing, replacing = over.events
+    assert isinstance(postponed, facts.DrainAbandoned)
     assert isinstance(healing, facts.HealingRequested)
     assert (healing.key, healing.finding, healing.cure) == (SUCCESSOR.key, "target_dead", "replace")
     assert isinstance(replacing, facts.NodeReplaceRequested)

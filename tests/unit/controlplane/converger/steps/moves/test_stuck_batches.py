@@ -130,9 +130,9 @@ def test_a_move_of_a_rebalance_that_hangs_is_taken_back_and_the_rest_planned_ane
     assert running.effects == (CancelMoves((SPREAD.name,)),)
     over = stuck_moves_step(rebalancing(BACK, moves=known))
     assert over is not None
-    (put_off,) = over.events
-    assert isinstance(put_off, facts.RebalancePutOff)
-    assert put_off.reason.startswith("1 moves hung: orders-0: nothing has come for")
+    (postponed,) = over.events
+    assert isinstance(postponed, facts.RebalancePutOff)
+    assert postponed.reason.startswith("1 moves hung: orders-0: nothing has come for")
     assert (
         stuck_moves_step(rebalancing(BACK, moves=known, rebalance=replace(REBALANCE, planning=PlanningView(tries=3))))
         is None

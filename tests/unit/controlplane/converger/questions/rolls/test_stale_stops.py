@@ -11,7 +11,7 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.observed.agent_reports import ReportSeen
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.running_settings import Before, RestartView
-from controlplane.converger.questions.rolls.stale_stops import is_kept_back
+from controlplane.converger.questions.rolls.stale_stops import has_stale_stop
 from tests.builders import NOW, a_report, a_view, an_instance
 
 A, B = "brokers-a-0.g1", "brokers-b-0.g1"
@@ -38,7 +38,7 @@ def _asked(**other: Any) -> ClusterView:
 def _is_kept_back(view: ClusterView, b: ReportSeen | None) -> bool:
     """With the last word of B."""
     reports = {A: a_report(view.instances[A], start_id=f"{A}-1"), B: b}
-    return is_kept_back(view, A, reports.get, NOW)
+    return has_stale_stop(view, A, reports.get, NOW)
 
 
 def test_an_order_is_given_while_everybody_serves_as_when_it_was_given() -> None:

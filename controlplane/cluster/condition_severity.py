@@ -71,6 +71,7 @@ CONDITIONS: Mapping[str, ConditionRow] = MappingProxyType(
         "Orphans": _WARNING,
         "PacketFilterBehind": _WARNING,
         "Paused": _INFO,
+        "PlannedInProcess": _NOTE,
         "ReassignmentHung": _WARNING,
         "RegistrationWrong": _CRITICAL,
         "SettingsAdopted": _NOTE,

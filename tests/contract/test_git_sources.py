@@ -1,7 +1,6 @@
 """A source as a whole: the real `git`, the real handlers, and a commit that tries everything at once."""
 
 import threading
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ from controlplane.background.git_sync.clone import Clone
 from controlplane.background.git_sync.status import SourceStatuses
 from controlplane.background.git_sync.sync import SourceSync, SyncParts
 from controlplane.runtime.egress import Egress
+from tests.builders import changed_view
 from tests.contract.git_repositories import Upstream, git
 from tests.unit.controlplane.api.portal_house import House
 from tests.unit.controlplane.background.git_sync.git_house import LARGER, named
@@ -115,7 +115,7 @@ def test_nothing_that_happens_to_a_repository_destroys_or_changes_a_cluster(worl
 
     after = house.view()
     kept = {"conditions": {}, "version": 0, "progressed_at": None}
-    assert replace(after, **kept) == replace(before, **kept)  # type: ignore[arg-type]
+    assert changed_view(after, **kept) == changed_view(before, **kept)  # type: ignore[arg-type]
     told = [e.data["reason"] for e in house.store.read_all() if e.type == "condition.changed"]
     assert told == ["NotDeclared", "HistoryRewritten"]
     assert {e.type for e in house.store.read_all()} == {

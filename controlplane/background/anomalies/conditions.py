@@ -5,8 +5,8 @@ from datetime import datetime
 
 from controlplane.background.anomalies.standstill import stands_still
 from controlplane.cluster.condition_severity import Severity, condition_of, row_of, severity_of, subject_of
-from controlplane.cluster.view import ClusterView
-from controlplane.cluster.wait_reasons import NEXT, is_for_a_person
+from controlplane.cluster.view import ClusterView, ConditionView
+from controlplane.cluster.wait_reasons import NEXT, WaitReason, is_for_a_person
 from events.quantities import counted
 from planner.anomalies.judge import AnomalyFinding
 from planner.anomalies.kinds import Kind
@@ -26,11 +26,18 @@ def conditions_that_last(view: ClusterView, now: datetime) -> Iterator[AnomalyFi
         is_good = condition.status == row.good_when_true
         if is_good or row.told_by is not None or severity_of(name, condition.reason) is Severity.INFO:
             continue
-        # What is waited for mostly comes by itself: that is told once nothing has gone on for long.
-        if name == _BLOCKED and not (is_for_a_person(condition.reason, condition.message) or stands_still(view, now)):
+        if name == _BLOCKED and not _needs_somebody(view, condition, now):
             continue
         message = condition.message.partition(NEXT)[0].rstrip(" .") or condition.reason
         yield AnomalyFinding(Kind.CONDITION, subject_of(name, condition.reason), message)
+
+
+def _needs_somebody(view: ClusterView, blocked: ConditionView, now: datetime) -> bool:
+    """What is waited for mostly comes by itself: that is told once nothing has gone on for long. Who paused a cluster
+    knows that it is."""
+    if blocked.reason == WaitReason.PAUSED:
+        return False
+    return is_for_a_person(blocked.reason, blocked.message) or bool(stands_still(view, now))
 
 
 def next_step(view: ClusterView, subject: str) -> str:

@@ -25,6 +25,7 @@ from controlplane.converger.conditions.live_settings import ADOPTED, settings_ad
 from controlplane.converger.conditions.maintenance import maintenance_condition
 from controlplane.converger.conditions.packet_filters import FILTER_BEHIND, filters_condition
 from controlplane.converger.conditions.placement import MISPLACED, misplaced_condition
+from controlplane.converger.conditions.planned_in_process import planned_in_process
 from controlplane.converger.conditions.single_copies import SINGLE_COPIES, single_copies
 from controlplane.converger.conditions.stages import STAGE_WAITS, stage_condition
 from controlplane.converger.conditions.stuck_moves import elections_fail, foreign_moves_condition, reassignment_hung
@@ -223,5 +224,6 @@ _CONDITIONS: tuple[Callable[[Situation], facts.ConditionChanged | None], ...] = 
     misplaced_condition,
     settings_adopted,
     single_copies,
+    planned_in_process,
 )
 """What is told whatever the decision: None, or the condition as it should be."""

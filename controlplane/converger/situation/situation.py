@@ -56,6 +56,8 @@ class Situation:
     """Who of earlier stages goes before it with what it has in hand."""
     cost_tags: tuple[str, ...] = ()
     """Labels, by key, that the server's settings let through to clouds."""
+    why_not_spark: str | None = None
+    """Why the server's last plan was not made on Spark, "" where it was; None on a server that plans without Spark."""
     repairs_only: bool = False
     """Nothing voluntary may begin now: a step that has both names what is left of it, or None."""
     _answers: dict[Any, Any] | None = field(default=None, init=False, repr=False, compare=False)

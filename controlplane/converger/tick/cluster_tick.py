@@ -36,7 +36,7 @@ MAX_DECISIONS = 20
 
 @dataclass(frozen=True, slots=True)
 class ClusterTick:
-    """What ticks of all clusters share. `loss_grace_s`, `cost_tags`: as in `Situation`."""
+    """What ticks of all clusters share. `loss_grace_s`, `cost_tags`, `why_not_spark`: as in `Situation`."""
 
     ports: Ports
     fold: fold_cache.FoldCache
@@ -48,6 +48,7 @@ class ClusterTick:
     order: SpecOrderCache
     loss_grace_s: float
     cost_tags: tuple[str, ...]
+    why_not_spark: Callable[[], str | None]
 
     def run(self, uid: ids.ClusterUid, report: TickReport, *, again: bool) -> Said:
         """Whatever goes wrong is told and backed off from, LostLeadership excepted. `again`: the log is read first."""
@@ -95,7 +96,18 @@ class ClusterTick:
             now, allowance = self.ports.clock(), self.brake.allowance(view)
             image = self.images.offer(view, now)
             freezes, order = self.freezes.left(now), self.order.waits(view, now)
-            situation = Situation(view, seen, now, allowance, self.loss_grace_s, freezes, image, order, self.cost_tags)
+            situation = Situation(
+                view,
+                seen,
+                now,
+                allowance,
+                self.loss_grace_s,
+                freezes,
+                image,
+                order,
+                self.cost_tags,
+                self.why_not_spark(),
+            )
             decision = decide(situation)
             if fleet_brake.is_counted(decision):
                 decision, view, events = self._take(situation)

@@ -74,6 +74,7 @@ class PlanningService:
     def __init__(self, settings: PlanningSettings | None = None, *, supervisor: WorkerSupervisor | None = None) -> None:
         self._settings = settings or PlanningSettings()
         self._supervisor = supervisor or WorkerSupervisor(self._settings.worker)
+        self._note = ""
 
     def __enter__(self) -> "PlanningService":
         return self
@@ -88,6 +89,10 @@ class PlanningService:
 
     def status(self) -> WorkerStatus:
         return self._supervisor.status()
+
+    def why_not_spark(self) -> str | None:
+        """Why the last plan was not made on Spark, "" where it was or none was made; None where no Spark is used."""
+        return self._note if self._settings.use_spark else None
 
     def wait_until_ready(self, timeout_s: float) -> bool:
         """True once Spark can answer, False when the time is over before."""
@@ -129,9 +134,12 @@ class PlanningService:
             required = self._settings.require_spark
             raw = self._insisted(kind, requests) if required else self._supervisor.answers(kind, requests)
         except NotOnSpark as why:
-            return tuple(_in_process(kind, request, str(why)) for request in requests)
+            self._note = str(why)
+            return tuple(_in_process(kind, request, self._note) for request in requests)
         seconds = time.monotonic() - started
-        return tuple(self._judged(kind, request, found, seconds) for request, found in zip(requests, raw, strict=True))
+        judged = [self._judged(kind, request, found, seconds) for request, found in zip(requests, raw, strict=True)]
+        self._note = next((plan.note for plan in judged if plan.note), "")
+        return tuple(judged)
 
     def _insisted(self, kind: PlanKind[Request, Any], requests: Sequence[Request]) -> list[RawAnswer]:
         """Until Spark answers: a job lost with its worker is tried again on the next one."""

@@ -74,6 +74,7 @@ def loop_of(ground: Ground) -> Loop:
         rest_s=settings.loop.rest_s,
         loss_grace_s=settings.loop.loss_grace_s,
         cost_tags=settings.clouds.cost_tags,
+        why_not_spark=hands.planning.why_not_spark,
         wake=hands.bell.ring,
         networks=networks,
         images=images,

@@ -71,6 +71,7 @@ def test_a_history_that_cannot_be_read_is_told_and_ends_no_anomaly_of_another_ki
 @pytest.mark.parametrize(
     ("name", "condition"),
     [
+        ("Blocked", a_condition("Paused", "ada paused it. Next: kedge resume orders")),
         ("WaitsForWindow", a_condition("Window")),
         ("WaitsForStage", a_condition("FleetOrder")),
         ("Synced", a_condition("Synced")),

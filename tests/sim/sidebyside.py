@@ -188,7 +188,7 @@ def foreign_vms_are_told(pair: SideBySide, cloud: str, stray: str) -> None:
     first, second = pair.both
     for me, other in (pair.both, pair.both[::-1]):
         hands = me.machines.hands[cloud]
-        told = hands.cloud.foreign(hands.place)
+        told = hands.cloud.foreign_vms(hands.place)
         there = [i for i in other.machines.clouds[cloud].truth.instances if i.state is not InstanceState.GONE]
         if told != {other.installation_id: len(there)}:
             raise Violation(f"{me.installation_id} sees {told}, and {other.installation_id} has {len(there)} VMs")

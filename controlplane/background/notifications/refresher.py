@@ -1,7 +1,7 @@
 """Sends again what is still so: Alertmanager forgets at a restart, and ends an alert that nobody repeats."""
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from controlplane.background.anomalies.fold import read_anomalies
 from controlplane.background.anomalies.record import ANOMALIES_NOTED, noted_of
@@ -32,10 +32,9 @@ class NoticeRefresher:
         store: EventStore,
         latest: LatestStore,
         clock: Clock,
-        owner_of: Callable[[str], str],
     ) -> None:
         self._binding, self._notifier, self._fleet = binding, notifier, fleet
-        self._store, self._latest, self._clock, self._owner_of = store, latest, clock, owner_of
+        self._store, self._latest, self._clock = store, latest, clock
 
     def poll(self) -> None:
         """What is not taken is sent again at the next poll. Raises StoreUnavailable."""
@@ -53,7 +52,7 @@ class NoticeRefresher:
             known = noted.get(view.uid)
             if view.deleted or known is None or not any(one.state in ALARMS for one in known.open_):
                 continue
+            owner = view.document.metadata.owner if view.document is not None else ""
             for anomaly in read_anomalies(self._store, view.uid).open_.values():
                 if anomaly.state in ALARMS:
-                    owner = self._owner_of(view.name)
                     yield notice_of(anomaly, view.name, owner=owner, event=f"{anomaly.id}-again", at=self._clock())

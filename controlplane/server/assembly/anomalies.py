@@ -96,9 +96,7 @@ def anomalies_of(
         every_s[_sender(binding.name)] = SEND_EVERY_S
         if binding.kind == "alertmanager":
             again = f"{_sender(binding.name)} again"
-            polled[again] = NoticeRefresher(
-                binding, notifiers[binding.name], fleet, store, latest, clock, partial(owner_of, fleet)
-            )
+            polled[again] = NoticeRefresher(binding, notifiers[binding.name], fleet, store, latest, clock)
             every_s[again] = REFRESHED_EVERY.total_seconds()
     poller = Poller(polled, every_s, leadership=leadership, stop=threading.Event())
     rung.append(poller)
@@ -106,8 +104,9 @@ def anomalies_of(
 
 
 def owner_of(fleet: SeenFleet, cluster: str) -> str:
-    """Who owns the cluster of that name by its spec, "" where nobody does or there is none."""
-    documents = (view.document for view in fleet.views() if view.name == cluster)
+    """Who owns the living cluster of that name by its spec, "" where nobody does or there is none: names are given
+    again after a deletion."""
+    documents = (view.document for view in fleet.views() if view.name == cluster and not view.deleted)
     return next((document.metadata.owner for document in documents if document is not None), "")
 
 

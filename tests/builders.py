@@ -1,7 +1,7 @@
 """Small, valid things with overrides, so that a test shows only what it is about."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
@@ -11,17 +11,9 @@ from controlplane.cluster.lifecycle import SERVING, Phase
 from controlplane.cluster.observed.agent_reports import ReportSeen
 from controlplane.cluster.observed.moves import MoveProgress
 from controlplane.cluster.view import ClusterView, ConditionView
-from controlplane.cluster.views.declaration import DeclarationView
 from controlplane.cluster.views.drains import DrainView
-from controlplane.cluster.views.history import HistoryView
 from controlplane.cluster.views.instances import DepartureView, InstanceView, MemberView, StartView
-from controlplane.cluster.views.moves import MovesView
 from controlplane.cluster.views.plans import PlanningView, PlanView, ProgressView
-from controlplane.cluster.views.quorum import QuorumView
-from controlplane.cluster.views.requests import RequestsView
-from controlplane.cluster.views.roll import RollView
-from controlplane.cluster.views.running_settings import SettingsView
-from controlplane.cluster.views.vms import VmsView
 from controlplane.converger.situation.observation import (
     BackgroundSeen,
     CloudsSeen,
@@ -51,6 +43,7 @@ from planner.observed import (
 )
 from planner.rollout.desired import desired_nodes
 from providers.base import CloudInstance, CloudVolume, InstanceState
+from tests.changed_view import changed_view
 
 _SPEC = """
 apiVersion: kedge/v1alpha1
@@ -282,32 +275,6 @@ def a_view(*instances: InstanceView, **overrides: Any) -> ClusterView:
         "progressed_at": BEFORE,
     }
     return changed_view(ClusterView(uid=ClusterUid("c0ffee")), **{**values, **overrides})
-
-
-def changed_view(view: ClusterView, **changes: Any) -> ClusterView:
-    """A copy with other values, those of its groups by the names in `_VIEW_GROUPS`."""
-    for group, names in _VIEW_GROUPS.items():
-        own = {names[name]: changes.pop(name) for name in names.keys() & changes.keys()}
-        if own:
-            changes[group] = replace(getattr(view, group), **own)
-    return replace(view, **changes)
-
-
-def _named(group: type[Any], **renamed: str) -> dict[str, str]:
-    return {f.name: f.name for f in fields(group) if f.name not in renamed.values()} | renamed
-
-
-_VIEW_GROUPS: dict[str, dict[str, str]] = {
-    "declaration": _named(DeclarationView),
-    "history": _named(HistoryView),
-    "moves": _named(MovesView),
-    "quorum": _named(QuorumView, voter_change="change", voter_changes="changes"),
-    "requests": _named(RequestsView),
-    "settings": _named(SettingsView, setting_change="change", setting_changes="changes", setting_refusal="refusal"),
-    "roll": _named(RollView),
-    "vms": _named(VmsView),
-}
-"""Groups of a `ClusterView`: the names by which tests give their fields."""
 
 
 def a_partition(

@@ -10,7 +10,7 @@ from controlplane.background.git_sync.clone import Clone
 from controlplane.background.git_sync.status import SourceStatuses
 from controlplane.background.git_sync.sync import SourceSync, SyncParts
 from controlplane.runtime.egress import Egress
-from tests.builders import changed_view
+from tests.changed_view import changed_view
 from tests.contract.git_repositories import Upstream, git
 from tests.unit.controlplane.api.portal_house import House
 from tests.unit.controlplane.background.git_sync.git_house import LARGER, named

@@ -24,7 +24,8 @@ from controlplane.kafka.errors import KafkaRefused
 from controlplane.kafka.features import METADATA, metadata_level_of
 from events import facts
 from planner.observed import TopicPartition
-from tests.builders import a_document, a_situation, a_view, an_instance, changed_view
+from tests.builders import a_document, a_situation, a_view, an_instance
+from tests.changed_view import changed_view
 from tests.kafka_processes import SOON_FENCED, KafkaProcesses
 from tests.kafka_topics import create_topic
 from tests.waiting import until

@@ -25,7 +25,8 @@ from events.codec import encode
 from events.envelope import Origin, Recorded
 from events.ids import ClusterUid, Epoch, derived_id
 from planner.rollout.windows import Freeze
-from tests.builders import NOW, a_document, a_situation, a_view, changed_view
+from tests.builders import NOW, a_document, a_situation, a_view
+from tests.changed_view import changed_view
 from tests.fakes.event_store import MemoryEventStore
 from tests.fakes.latest_values import MemoryLatestStore
 

@@ -22,7 +22,8 @@ from events.ids import ClusterUid, Epoch, IntentId
 from providers.base import CloudInstance, InstanceState, Listing, Place
 from providers.errors import Offence, ProviderError, UnsafeChange
 from providers.networks import USUAL_PORTS, FirewallPorts, NetworkRun, NetworkRunKind
-from tests.builders import a_document, an_instance, changed_view
+from tests.builders import a_document, an_instance
+from tests.changed_view import changed_view
 from tests.fakes.event_store import MemoryEventStore
 from tests.fakes.jobs import MemoryJobStore
 

@@ -13,7 +13,8 @@ from events import facts
 from events.envelope import Origin
 from events.ids import ClusterUid
 from planner.rollout.live_step import LiveStep
-from tests.builders import a_document, changed_view
+from tests.builders import a_document
+from tests.changed_view import changed_view
 from tests.sim.evidence import Violation
 from tests.sim.properties import LONGEST_POSTPONED_S, PROPERTIES, judge
 from tests.sim.vms import Vm

@@ -10,7 +10,8 @@ from events import facts
 from events.codec import encode
 from events.envelope import Recorded
 from planner.rollout.desired import desired_nodes
-from tests.builders import a_cohosted_document, a_view, an_instance, changed_view
+from tests.builders import a_cohosted_document, a_view, an_instance
+from tests.changed_view import changed_view
 
 NODES = ("brokers-a-0", "brokers-b-0", "brokers-c-0")
 B1, B2 = "brokers-b-0.g1", "brokers-b-0.g2"

@@ -6,7 +6,8 @@ from dataclasses import replace
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.external import ExternalBrokerView, ExternalView
 from events import facts
-from tests.builders import BEFORE, a_view, changed_view
+from tests.builders import BEFORE, a_view
+from tests.changed_view import changed_view
 from tests.external_clusters import CLUSTER_ID
 
 _VOTER = facts.FoundingVoter("external-9", 9, "theirs.example", 9093, "")

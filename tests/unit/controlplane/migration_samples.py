@@ -7,7 +7,8 @@ from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.migration import MigrationView
 from controlplane.kafka.zookeeper.migration import Knows
 from events import facts
-from tests.builders import BEFORE, a_document, a_view, a_zookeeper_document, changed_view
+from tests.builders import BEFORE, a_document, a_view, a_zookeeper_document
+from tests.changed_view import changed_view
 
 CONTROLLER = facts.FoundingVoter("controllers-a-0", 103, "127.64.0.7", 9093, "dir-103")
 ENDED = facts.MigrationEnded("kraft", "the cluster keeps its metadata itself: nobody needs the ensemble")

@@ -26,7 +26,8 @@ from controlplane.cluster.views.running_settings import (
 from controlplane.cluster.views.stuck_moves import StuckMovesView
 from events import anomaly_facts as anomalies, facts, proposal_facts as proposals
 from events.spec.conversion import to_data
-from tests.builders import BEFORE, a_document, a_planned, a_view, an_instance, changed_view
+from tests.builders import BEFORE, a_document, a_planned, a_view, an_instance
+from tests.changed_view import changed_view
 from tests.unit.controlplane.external_samples import EXTERNAL_SAMPLES, external_states
 from tests.unit.controlplane.migration_samples import MIGRATION_SAMPLES, migration_states
 from tests.unit.controlplane.topic_samples import TOPIC_SAMPLES, topic_states

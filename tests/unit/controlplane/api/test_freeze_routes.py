@@ -18,7 +18,7 @@ from controlplane.fleet.freezes.state import FreezeCache
 from controlplane.portal.app import create_app
 from controlplane.storage.streams import FREEZES
 from planner.rollout.windows import Freeze
-from tests.builders import changed_view
+from tests.changed_view import changed_view
 from tests.unit.controlplane.api.portal_house import START, House, broker
 from tests.unit.events.spec_texts import ORDERS
 

@@ -33,7 +33,7 @@ from planner.observed import (
 )
 from planner.rollout.desired import desired_nodes
 from planner.rollout.diff import Change
-from tests.builders import changed_view
+from tests.changed_view import changed_view
 from tests.unit.controlplane.api.portal_house import broker
 from tests.unit.events.spec_texts import ORDERS, document, edited
 

@@ -15,7 +15,8 @@ from events import facts
 from events.codec import encode
 from events.envelope import Recorded
 from events.spec.conversion import to_data
-from tests.builders import NOW, a_document, a_planned, a_situation, a_view, an_instance, changed_view
+from tests.builders import NOW, a_document, a_planned, a_situation, a_view, an_instance
+from tests.changed_view import changed_view
 from tests.sim.stories import whole_life
 from tests.sim.world import UID, World
 

@@ -33,7 +33,8 @@ from providers.errors import PlaceUnknown, QuotaExceeded
 from providers.given_machines import GivenMachine, given_by
 from providers.quota import AccountQuota, Unit, refuse_what_does_not_fit
 from providers.registry import load
-from tests.builders import BEFORE, a_planned, a_view, an_instance, changed_view
+from tests.builders import BEFORE, a_planned, a_view, an_instance
+from tests.changed_view import changed_view
 from tests.fakes.event_store import MemoryEventStore
 from tests.fakes.resources import instance, resources
 

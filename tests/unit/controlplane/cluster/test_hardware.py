@@ -15,7 +15,8 @@ from planner.drain.request import VolumeLimits
 from planner.drain.solve import solve
 from planner.observed import LogDirsSeen
 from providers.catalog_file import sold_by
-from tests.builders import NOW, a_partition, a_snapshot, a_view, changed_view
+from tests.builders import NOW, a_partition, a_snapshot, a_view
+from tests.changed_view import changed_view
 
 MIB = 2**20
 

@@ -40,8 +40,8 @@ from tests.builders import (
     a_situation,
     a_snapshot,
     an_observation as seen_of,
-    changed_view,
 )
+from tests.changed_view import changed_view
 from tests.unit.controlplane.cohosted import B1, NODES, a_host, a_sharing_view, after, voter_of
 
 SERVER = f"{B1}/zookeeper"

@@ -54,8 +54,8 @@ from tests.builders import (
     a_view,
     an_instance,
     an_inventory,
-    changed_view,
 )
+from tests.changed_view import changed_view
 from tests.fakes.cloud import FakeCloud
 
 HERE, THERE = Place("local", "local-1"), Place("local", "local-2")

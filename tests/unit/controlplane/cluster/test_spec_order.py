@@ -17,7 +17,8 @@ from events.envelope import Recorded
 from events.ids import ClusterUid
 from events.spec.conversion import to_data
 from events.spec.model import KafkaClusterDocument
-from tests.builders import NOW, a_document, a_view, an_instance, changed_view
+from tests.builders import NOW, a_document, a_view, an_instance
+from tests.changed_view import changed_view
 
 SOAK_S = 600.0
 

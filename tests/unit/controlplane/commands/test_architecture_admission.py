@@ -17,7 +17,8 @@ from events.spec.problems import Problem
 from providers.base import CloudProvider
 from providers.errors import PlaceUnknown
 from providers.registry import load
-from tests.builders import NOW, changed_view
+from tests.builders import NOW
+from tests.changed_view import changed_view
 
 EXAMPLE = (Path(__file__).parents[4] / "examples" / "aws-orders.yaml").read_text()
 ARM = EXAMPLE.replace("account: production", "account: default")

@@ -9,7 +9,8 @@ from controlplane.commands.admission.spec import admission_problems
 from events.spec.model import KafkaClusterDocument
 from events.spec.positions import NOWHERE
 from planner.observed import FeatureSeen, KafkaSnapshot
-from tests.builders import a_document, a_snapshot, a_view, changed_view
+from tests.builders import a_document, a_snapshot, a_view
+from tests.changed_view import changed_view
 
 FINALISED = {"metadata.version": 29}
 

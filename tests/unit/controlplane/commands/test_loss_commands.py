@@ -14,7 +14,8 @@ from controlplane.commands.deciders.lookups import Lookups
 from controlplane.commands.deciders.losses import loss_confirmed
 from events import facts
 from planner.observed import KafkaSnapshot
-from tests.builders import NOW, a_partition, a_report, a_snapshot, a_view, changed_view
+from tests.builders import NOW, a_partition, a_report, a_snapshot, a_view
+from tests.changed_view import changed_view
 
 KEYS = ("brokers-a-0.g1", "brokers-b-0.g1", "controllers-a-0.g1", "controllers-b-0.g1")
 DOUBTED = changed_view(a_view(), losses=LossesView(KEYS, ("a", "b"), NOW - timedelta(minutes=5)))

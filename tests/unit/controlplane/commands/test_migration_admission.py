@@ -13,7 +13,8 @@ from controlplane.kafka.zookeeper.migration import Knows
 from events.spec.model import KafkaClusterDocument
 from events.spec.positions import Positions
 from planner.rollout.desired import desired_nodes
-from tests.builders import NOW, a_document, a_zookeeper_document, changed_view
+from tests.builders import NOW, a_document, a_zookeeper_document
+from tests.changed_view import changed_view
 from tests.unit.controlplane.migration_samples import CONTROLLER, in_zookeeper_mode, migrating
 
 ZOOKEEPER, KRAFT = a_zookeeper_document(version="3.9.1"), a_document(version="3.9.1")

@@ -20,7 +20,8 @@ from controlplane.commands.deciders.nodes import (
 )
 from events import facts
 from planner.observed import KafkaSnapshot
-from tests.builders import BEFORE, NODES, a_document, a_partition, a_snapshot, a_view, an_instance, changed_view
+from tests.builders import BEFORE, NODES, a_document, a_partition, a_snapshot, a_view, an_instance
+from tests.changed_view import changed_view
 
 A, B = "brokers-a-0.g1", "brokers-b-0.g1"
 

@@ -15,7 +15,8 @@ from controlplane.converger.situation.situation import Situation
 from events import facts
 from events.spec.positions import NOWHERE
 from planner.observed import KafkaSnapshot, LogDirsSeen
-from tests.builders import NODES, a_document, a_partition, a_situation, a_snapshot, a_view, an_instance, changed_view
+from tests.builders import NODES, a_document, a_partition, a_situation, a_snapshot, a_view, an_instance
+from tests.changed_view import changed_view
 
 MIB = 1024**2
 ADDED = ("brokers-a-1", "brokers-b-1", "brokers-c-1")

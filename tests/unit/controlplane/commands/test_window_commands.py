@@ -16,7 +16,8 @@ from events import facts
 from events.codec import encode
 from events.envelope import Recorded
 from events.spec.conversion import to_data
-from tests.builders import NOW, a_document, a_view, changed_view
+from tests.builders import NOW, a_document, a_view
+from tests.changed_view import changed_view
 
 DOCUMENT = a_document(version="4.2.0", windows=", windows: [{start: '02:00', duration: 2h}]")
 PENDING = a_view(generation=2, document=DOCUMENT)

@@ -7,7 +7,8 @@ import pytest
 
 from controlplane.api.read_models.cluster_words import health_word, sync_word
 from controlplane.cluster.view import ChaosView, ClusterView, ConditionView
-from tests.builders import NOW, a_partition, a_snapshot, a_view, changed_view
+from tests.builders import NOW, a_partition, a_snapshot, a_view
+from tests.changed_view import changed_view
 
 WELL = a_snapshot(a_partition())
 

@@ -10,7 +10,8 @@ from controlplane.background.anomalies.evidence import SeenCluster, evidence
 from controlplane.cluster.condition_severity import CONDITIONS, Severity, severity_of_anomaly
 from controlplane.cluster.view import ClusterView, ConditionView
 from planner.anomalies.kinds import Kind, State
-from tests.builders import NOW, a_partition, a_snapshot, a_view, changed_view
+from tests.builders import NOW, a_partition, a_snapshot, a_view
+from tests.changed_view import changed_view
 from tests.unit.controlplane.background.anomalies.test_anomaly_reconciler import Scene
 from tests.unit.docs.test_doc_conditions import condition_types
 

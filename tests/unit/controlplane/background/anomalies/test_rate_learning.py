@@ -15,7 +15,8 @@ from controlplane.storage.latest_values import LatestValue, Subject
 from events.errors import StoreUnavailable
 from events.topic_facts import TopicDeclaration
 from planner.anomalies.learned_rates import HourOfDay, LearnedBand, NotJudged, with_hour
-from tests.builders import BEFORE, NOW, a_drain, a_view, changed_view
+from tests.builders import BEFORE, NOW, a_drain, a_view
+from tests.changed_view import changed_view
 from tests.unit.controlplane.background.anomalies.rated_scene import RatedScene
 
 START = datetime(2026, 3, 16, 9, 50, tzinfo=UTC)

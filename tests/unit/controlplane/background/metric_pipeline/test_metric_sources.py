@@ -14,7 +14,8 @@ from events.ids import ClusterUid
 from spark.metrics.topic import TOPIC
 from spark.pipeline.sources import Sources
 from spark.pipeline.status import PipelineStatus
-from tests.builders import NOW, a_view, an_instance, changed_view
+from tests.builders import NOW, a_view, an_instance
+from tests.changed_view import changed_view
 
 ORDERS = a_view()
 LEDGER = replace(a_view(), uid=ClusterUid("feed"), name="ledger")

@@ -12,7 +12,8 @@ from controlplane.converger.situation.decision import Decision, Wait
 from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.clouds.networking import network_step
 from events import facts
-from tests.builders import BEFORE, a_situation, a_view, changed_view
+from tests.builders import BEFORE, a_situation, a_view
+from tests.changed_view import changed_view
 
 PLACE = "local/default/local-1"
 WORDS = "ec2:DescribeInstances is not allowed: {place}: listing: no (UnauthorizedOperation, request {request})"

@@ -8,7 +8,8 @@ from controlplane.cluster.view import ClusterView, ConditionView
 from controlplane.cluster.views.plans import PlanView
 from controlplane.converger.conditions.planned_in_process import PLANNED_IN_PROCESS, planned_in_process
 from events import facts
-from tests.builders import NOW, a_drain, a_situation, a_view, changed_view
+from tests.builders import NOW, a_drain, a_situation, a_view
+from tests.changed_view import changed_view
 
 AWAY = "the worker is starting"
 

@@ -17,7 +17,8 @@ from controlplane.converger.situation.situation import Allowance
 from controlplane.converger.tick.fleet_brake import FleetBrake
 from controlplane.fleet.spec_order import StageWait
 from events import facts
-from tests.builders import BEFORE, NODES, a_document, a_situation, a_view, an_instance, changed_view
+from tests.builders import BEFORE, NODES, a_document, a_situation, a_view, an_instance
+from tests.changed_view import changed_view
 
 ROLLS = StageWait("kafka.version 4.2.0 waits for stage (staging), which rolls to it", fails=False)
 STUCK = StageWait("kafka.version 4.2.0 waits for stage (staging), which is paused: over lunch", fails=True)

@@ -24,7 +24,8 @@ from controlplane.converger.tick.fleet_brake import FleetBrake
 from events import facts, topic_facts
 from planner.healing import Cure, PastCure
 from planner.rollout.windows import Freeze
-from tests.builders import BEFORE, NODES, NOW, a_document, a_situation, a_view, an_instance, changed_view
+from tests.builders import BEFORE, NODES, NOW, a_document, a_situation, a_view, an_instance
+from tests.changed_view import changed_view
 
 # NOW is Thursday, 2026-01-01 12:00 UTC.
 OPEN = ", windows: [{start: '11:00', duration: 2h}]"

@@ -20,7 +20,8 @@ from events.envelope import NewEvent, Origin
 from events.errors import StoreUnavailable
 from events.ids import ClusterUid
 from providers.errors import CloudUnavailable
-from tests.builders import NOW, a_document, an_inventory, changed_view
+from tests.builders import NOW, a_document, an_inventory
+from tests.changed_view import changed_view
 from tests.unit.controlplane.converger.tick.test_converger_fleet import BAD, GOOD, RESTS, Fleet, _raises, _said
 
 LATER = NOW + timedelta(seconds=31)

@@ -14,7 +14,8 @@ from controlplane.converger.tick.inventory import REFUSAL, SILENCE, ListedInvent
 from events.ids import ClusterUid
 from providers.base import InstanceState, Listing, Place
 from providers.errors import CloudUnavailable, NotPermitted
-from tests.builders import BEFORE, NODES, NOW, a_view, an_instance, changed_view
+from tests.builders import BEFORE, NODES, NOW, a_view, an_instance
+from tests.changed_view import changed_view
 from tests.fakes.cloud import FakeCloud
 
 PLACE = Place("local", "local-1")

@@ -14,7 +14,8 @@ from controlplane.converger.steps.rolls.replacements import replacement_step
 from controlplane.converger.tick.fleet_brake import FleetBrake
 from controlplane.converger.tick.surge_budget import SurgeBudget, accounts_of, surge_vms
 from events import facts
-from tests.builders import BEFORE, NOW, a_document, a_situation, a_view, an_instance, changed_view
+from tests.builders import BEFORE, NOW, a_document, a_situation, a_view, an_instance
+from tests.changed_view import changed_view
 
 NEWER = a_document(version="4.2.0")
 LOST = an_instance("brokers-c-0", lost_at=NOW - timedelta(seconds=301))

@@ -13,7 +13,8 @@ from controlplane.converger.questions.documents import document_for
 from controlplane.converger.tick.cluster_tick import new_events
 from events import facts
 from events.envelope import Recorded
-from tests.builders import BEFORE, NODES, NOW, a_view, an_instance, changed_view
+from tests.builders import BEFORE, NODES, NOW, a_view, an_instance
+from tests.changed_view import changed_view
 
 _A, _SUCCESSOR = "controllers-a-0", "controllers-a-0.g2"
 

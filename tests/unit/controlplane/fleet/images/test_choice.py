@@ -12,7 +12,8 @@ from controlplane.fleet.images.choice import members, offer_for
 from controlplane.fleet.images.offer import NOTHING, ImageOffer
 from events import facts
 from events.ids import ClusterUid
-from tests.builders import BEFORE, NOW, a_document, a_planned, a_view, an_instance, changed_view
+from tests.builders import BEFORE, NOW, a_document, a_planned, a_view, an_instance
+from tests.changed_view import changed_view
 from tests.unit.controlplane.fleet.images.catalogue_of import a_catalogue, flagged, published, withdrawn
 
 PLAIN = a_catalogue(published(1), flagged(2, "high"), flagged(3, "low"), published(4))

@@ -16,7 +16,8 @@ from events.spec.model import KafkaClusterDocument
 from planner.observed import KafkaSnapshot, VoterSeen
 from planner.rollout.desired import desired_nodes
 from providers.base import CloudInstance, CloudVolume, InstanceState, Place
-from tests.builders import NODES, a_document, a_snapshot, a_view, an_instance, changed_view
+from tests.builders import NODES, a_document, a_snapshot, a_view, an_instance
+from tests.changed_view import changed_view
 
 UID = ClusterUid("c0ffee00c0ffee00c0ffee00c0ffee00")
 PLACE = Place("local", "local-1")

@@ -19,7 +19,8 @@ from controlplane.server.rebuild.evidence import FoundCluster, Weight
 from events.ids import kafka_uuid
 from planner.observed import FeatureSeen, KafkaSnapshot
 from providers.base import CloudVolume, InstanceState, Place
-from tests.builders import NODES, NOW, a_document, changed_view
+from tests.builders import NODES, NOW, a_document
+from tests.changed_view import changed_view
 from tests.unit.controlplane.server.rebuild.rebuild_evidence import (
     UID,
     a_kafka,

@@ -23,7 +23,8 @@ from controlplane.converger.situation.observation import InventorySeen
 from controlplane.converger.steps.clouds.intents import intent_step
 from events import facts
 from providers.errors import CloudUnavailable
-from tests.builders import BEFORE, NOW, a_situation, a_view, an_instance, an_inventory, changed_view
+from tests.builders import BEFORE, NOW, a_situation, a_view, an_instance, an_inventory
+from tests.changed_view import changed_view
 
 HOLDER = an_instance("brokers-a-0", 1)
 SUCCESSOR = an_instance("brokers-a-0", 2, Phase.REQUESTED)

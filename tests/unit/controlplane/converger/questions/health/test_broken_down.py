@@ -35,8 +35,8 @@ from tests.builders import (
     a_snapshot,
     a_view,
     an_instance,
-    changed_view,
 )
+from tests.changed_view import changed_view
 
 UNHEALTHY = "brokers-b-0.g1"
 BROKER = 1001

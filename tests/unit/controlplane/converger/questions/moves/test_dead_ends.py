@@ -17,7 +17,8 @@ from controlplane.converger.steps.rolls.succession import drain_lost, superseded
 from events import facts
 from planner.healing import Cure, PastCure
 from planner.observed import PartitionSeen, TopicPartition
-from tests.builders import NOW, a_drain, a_partition, a_situation, a_snapshot, a_view, an_instance, changed_view
+from tests.builders import NOW, a_drain, a_partition, a_situation, a_snapshot, a_view, an_instance
+from tests.changed_view import changed_view
 
 LONG_AGO = NOW - timedelta(seconds=600)
 JUST_NOW = NOW - timedelta(seconds=10)

@@ -14,7 +14,8 @@ from controlplane.converger.ladder.decide import decide
 from controlplane.converger.questions.quorum.stuck_controller import stuck_controller_gate
 from controlplane.converger.situation.situation import Situation
 from events import facts
-from tests.builders import BEFORE, NOW, a_drain, a_report, a_situation, a_view, an_instance, changed_view
+from tests.builders import BEFORE, NOW, a_drain, a_report, a_situation, a_view, an_instance
+from tests.changed_view import changed_view
 
 STUCK, SECOND, THIRD = "controllers-a-0.g1", "controllers-b-0.g1", "controllers-c-0.g1"
 FINDING = FindingReport(name="controller_stuck", since=BEFORE, message="it leads the quorum and has written nothing")

@@ -17,17 +17,8 @@ from controlplane.converger.questions.rolls.plan_ahead import with_arrivals
 from events import facts
 from planner.observed import LogDirSeen, LogDirsSeen
 from planner.rollout.diff import Change
-from tests.builders import (
-    BEFORE,
-    a_document,
-    a_partition,
-    a_report,
-    a_situation,
-    a_snapshot,
-    a_view,
-    an_instance,
-    changed_view,
-)
+from tests.builders import BEFORE, a_document, a_partition, a_report, a_situation, a_snapshot, a_view, an_instance
+from tests.changed_view import changed_view
 from tests.unit.controlplane.two_disks import a_broker, a_view_of_two
 
 GIB = 1024**3

@@ -11,17 +11,8 @@ from controlplane.converger.questions.running.restart_safety import RestartSafet
 from controlplane.converger.questions.services.registrations import REGISTRATION_WRONG
 from controlplane.converger.steps.running.restarts import restart_step
 from planner.observed import KafkaSnapshot, TopicPartition
-from tests.builders import (
-    BEFORE,
-    NODES,
-    a_partition,
-    a_report,
-    a_situation,
-    a_snapshot,
-    a_view,
-    an_instance,
-    changed_view,
-)
+from tests.builders import BEFORE, NODES, a_partition, a_report, a_situation, a_snapshot, a_view, an_instance
+from tests.changed_view import changed_view
 
 A, B, CA = "brokers-a-0.g1", "brokers-b-0.g1", "controllers-a-0.g1"
 ORDERS = a_partition("orders-0")

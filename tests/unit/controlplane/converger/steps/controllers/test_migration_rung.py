@@ -30,8 +30,8 @@ from tests.builders import (
     a_snapshot,
     a_zookeeper_document,
     an_instance,
-    changed_view,
 )
+from tests.changed_view import changed_view
 from tests.unit.controlplane.migration_samples import in_zookeeper_mode, migrating
 
 CONTROLLERS = {103: "controllers-a-0", 104: "controllers-b-0", 105: "controllers-c-0"}

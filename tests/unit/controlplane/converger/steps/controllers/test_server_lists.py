@@ -33,8 +33,8 @@ from tests.builders import (
     a_snapshot,
     a_volume,
     a_zookeeper_document,
-    changed_view,
 )
+from tests.changed_view import changed_view
 from tests.unit.controlplane.cohosted import B1, a_host, a_sharing_view, after, voter_of
 
 DOCUMENT = a_cohosted_document(others=3)

@@ -29,17 +29,8 @@ from events.topic_facts import ReplicationEnded, ReplicationRequested, TopicDecl
 from planner.anomalies.kinds import Kind, State
 from planner.observed import KafkaSnapshot, LogDirsSeen, PartitionSeen
 from planner.pulse import MovePulse
-from tests.builders import (
-    NOW,
-    a_document,
-    a_partition,
-    a_situation,
-    a_snapshot,
-    a_spec,
-    a_view,
-    an_instance,
-    changed_view,
-)
+from tests.builders import NOW, a_document, a_partition, a_situation, a_snapshot, a_spec, a_view, an_instance
+from tests.changed_view import changed_view
 from tests.external_clusters import an_external_spec
 
 CORRECT = "placement: {correct: true}"

@@ -19,7 +19,8 @@ from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.quorum.controller_cure import STANDS, reelection_due
 from events import facts
 from planner.observed import KafkaSnapshot, QuorumSeen, VoterSeen
-from tests.builders import BEFORE, NOW, a_situation, a_snapshot, a_view, an_instance, changed_view
+from tests.builders import BEFORE, NOW, a_situation, a_snapshot, a_view, an_instance
+from tests.changed_view import changed_view
 from tests.unit.controlplane.cohosted import a_sharing_view
 
 LEADER = "controllers-a-0.g1"

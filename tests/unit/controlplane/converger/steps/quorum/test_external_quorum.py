@@ -21,7 +21,8 @@ from controlplane.kafka.features import KRAFT, METADATA
 from events import facts
 from planner.observed import FeatureSeen, KafkaSnapshot, QuorumSeen, VoterSeen
 from planner.rollout.windows import Freeze
-from tests.builders import BEFORE, NOW, a_situation, a_snapshot, a_view, changed_view
+from tests.builders import BEFORE, NOW, a_situation, a_snapshot, a_view
+from tests.changed_view import changed_view
 from tests.external_clusters import CLUSTER_ID, THEIRS, an_external_document
 from tests.fakes.kafka_parts import NO_DIRECTORY
 

@@ -36,8 +36,8 @@ from tests.builders import (
     a_view,
     a_volume,
     an_instance,
-    changed_view,
 )
+from tests.changed_view import changed_view
 from tests.unit.controlplane.cohosted import B1, a_sharing_view
 from tests.unit.controlplane.migration_samples import migrating
 

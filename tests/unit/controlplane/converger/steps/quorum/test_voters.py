@@ -42,8 +42,8 @@ from tests.builders import (
     a_view,
     a_volume,
     an_instance,
-    changed_view,
 )
+from tests.changed_view import changed_view
 
 NEW = an_instance("controllers-a-1", 1, Phase.LAUNCHED)
 NEW_TOO = an_instance("controllers-b-1", 1, Phase.LAUNCHED)

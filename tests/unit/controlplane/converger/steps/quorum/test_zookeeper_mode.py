@@ -16,7 +16,8 @@ from controlplane.converger.steps.quorum.ensemble import ensemble_step
 from controlplane.converger.steps.rolls.finalisation import raise_step
 from events import facts
 from events.spec.positions import NOWHERE
-from tests.builders import NOW, a_situation, a_snapshot, a_view, a_zookeeper_document, changed_view
+from tests.builders import NOW, a_situation, a_snapshot, a_view, a_zookeeper_document
+from tests.changed_view import changed_view
 
 SERVER, BROKER = "controllers-a-0.g1", "brokers-a-0.g1"
 

@@ -19,7 +19,8 @@ from planner.rollout.desired import desired_nodes
 from planner.rollout.diff import Change
 from providers.base import VolumeResource
 from providers.variables import module_variables
-from tests.builders import BEFORE, a_document, a_situation, a_view, a_volume, an_instance, changed_view
+from tests.builders import BEFORE, a_document, a_situation, a_view, a_volume, an_instance
+from tests.changed_view import changed_view
 
 FAST = PlannedDisk("gp3", 6000, 500)
 

@@ -12,16 +12,8 @@ from controlplane.converger.questions.quorum.protocol import brokers_after, goes
 from controlplane.converger.situation.decision import Decision
 from controlplane.converger.steps.rolls.replacements import replacement_step
 from events import facts
-from tests.builders import (
-    BEFORE,
-    NODES,
-    a_situation,
-    a_snapshot,
-    a_view,
-    a_zookeeper_document,
-    an_instance,
-    changed_view,
-)
+from tests.builders import BEFORE, NODES, a_situation, a_snapshot, a_view, a_zookeeper_document, an_instance
+from tests.changed_view import changed_view
 
 SERVERS = tuple(
     an_instance(f"zookeepers-{rack}-0", service="zookeeper", service_id=100 + k, kafka_version="3.9.1")

@@ -28,8 +28,8 @@ from tests.builders import (
     a_snapshot,
     a_view,
     an_instance,
-    changed_view,
 )
+from tests.changed_view import changed_view
 
 A, B = "brokers-a-0.g1", "brokers-b-0.g1"
 HELD = a_partition("orders-0", (1000, 1001))

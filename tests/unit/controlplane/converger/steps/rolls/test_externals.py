@@ -28,7 +28,8 @@ from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.rolls.external_brokers import STOPPED_FOR
 from events import facts
 from planner.observed import FeatureSeen, QuorumSeen, ThrottlesSeen, VoterSeen
-from tests.builders import BEFORE, NODES, NOW, a_partition, a_situation, a_snapshot, a_view, an_instance, changed_view
+from tests.builders import BEFORE, NODES, NOW, a_partition, a_situation, a_snapshot, a_view, an_instance
+from tests.changed_view import changed_view
 from tests.external_clusters import CLUSTER_ID, an_external_document
 
 LONG_AGO = NOW - 2 * STOPPED_FOR

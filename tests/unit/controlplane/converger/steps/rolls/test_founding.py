@@ -29,8 +29,8 @@ from tests.builders import (
     a_view,
     a_volume,
     an_instance,
-    changed_view,
 )
+from tests.changed_view import changed_view
 
 QUORUM = NODES[3:]
 KEY = "controllers-a-0.g1"

@@ -21,7 +21,8 @@ from events.spec.storage_rules import GROWS_IN_PLACE
 from planner.rollout.desired import desired_nodes
 from planner.rollout.diff import BornWith, Change, Incumbent, IncumbentDisks, node_changes
 from providers.base import CloudVolume, RunKind
-from tests.builders import NOW, a_document, a_situation, a_view, changed_view
+from tests.builders import NOW, a_document, a_situation, a_view
+from tests.changed_view import changed_view
 
 GIB = 2**30
 KEY, VOLUME = "brokers-a-0.g1", "brokers-a-0.data.v1"

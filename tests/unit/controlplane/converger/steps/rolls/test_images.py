@@ -22,7 +22,8 @@ from events.ids import ClusterUid
 from planner.rollout.diff import Change
 from providers.base import Place
 from providers.made_from import MadeFrom
-from tests.builders import BEFORE, NOW, a_document, a_planned, a_situation, a_view, an_instance, changed_view
+from tests.builders import BEFORE, NOW, a_document, a_planned, a_situation, a_view, an_instance
+from tests.changed_view import changed_view
 
 R3 = facts.PlannedImage("4.1.1-r3", {"any": "r3"})
 CHOSEN = facts.ImageChosen(

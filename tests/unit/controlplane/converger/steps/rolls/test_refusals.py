@@ -21,7 +21,8 @@ from controlplane.converger.steps.rolls.refusals import refusal_left_step
 from events import facts
 from events.spec.model import KafkaClusterDocument
 from planner.rollout.desired import DesiredNode, desired_nodes
-from tests.builders import BEFORE, NODES, NOW, a_document, a_report, a_situation, a_view, an_instance, changed_view
+from tests.builders import BEFORE, NODES, NOW, a_document, a_report, a_situation, a_view, an_instance
+from tests.changed_view import changed_view
 
 _RULE = "requirement failed: replica.socket.timeout.ms should always be at least replica.fetch.wait.max.ms"
 _LATE = NOW - timedelta(hours=1)

@@ -27,8 +27,8 @@ from tests.builders import (
     a_view,
     a_volume,
     an_instance,
-    changed_view,
 )
+from tests.changed_view import changed_view
 from tests.unit.controlplane.cohosted import after
 
 OLD: Mapping[str, str] = {"num.partitions": "3"}

@@ -13,7 +13,7 @@ class FreezeDeclared:
     """From now on and before `until` (UTC) nothing voluntary begins on the clusters named; none named: on all.
 
     A cluster is named by its name, by its owner (`teams`), or by labels, all of which it has to carry. Who declared
-    it is the actor of the event. It ends by itself.
+    it is the actor of the event. It ends by itself. `silence`: notices of what is not critical wait until it ends.
     """
 
     id: str
@@ -22,6 +22,7 @@ class FreezeDeclared:
     clusters: tuple[str, ...]
     teams: tuple[str, ...]
     labels: Mapping[str, str]
+    silence: bool = False
 
 
 @fact("freeze.thawed", schema=1)

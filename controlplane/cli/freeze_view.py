@@ -19,7 +19,7 @@ def freeze_table(freezes: Sequence[FreezeOut], *, now: datetime) -> Table:
     rows: list[list[Text | str]] = [
         [
             freeze.id or "-",
-            styled(freeze.state, _STYLE[freeze.state]),
+            styled(f"{freeze.state}{', silent' if freeze.silence else ''}", _STYLE[freeze.state]),
             _until(freeze, now),
             freeze.by or "settings",
             _whom(freeze),

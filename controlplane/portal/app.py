@@ -76,6 +76,7 @@ from controlplane.portal import (
     moves,
     new_spec as newspec_pages,
     nodes as node_pages,
+    notifiers,
     past,
     people as people_pages,
     proposals as proposal_pages,
@@ -168,6 +169,7 @@ PAGES = (
     people_pages,
     audit,
     loop_pages,
+    notifiers,
 )
 BESIDE_PAGES = (signing, provider_pages, live, assets)
 

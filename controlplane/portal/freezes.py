@@ -35,6 +35,7 @@ class FreezeForm(BaseModel):
     teams: str = Field(default="", max_length=4000, pattern=_PRINTABLE)
     labels: str = Field(default="", max_length=4000, pattern=_PRINTABLE)
     everything: bool = False
+    silence: bool = False
     key: str = Field(default_factory=lambda: uuid.uuid4().hex, pattern=_KEY)
 
 
@@ -62,6 +63,7 @@ def freeze(
         teams=_named(form.teams),
         labels=tuple(sorted((k, v) for k, _, v in pairs)),
         everything=form.everything,
+        silence=form.silence,
     )
     try:
         services.fleet.freezes.declare(wanted, actor=actor, command_id=asked_id(rights, form.key))

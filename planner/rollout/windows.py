@@ -104,7 +104,8 @@ class Freeze:
     """From `begins` on and before `ends` nothing voluntary begins on the clusters it names; none named: on all.
 
     A cluster is named by its name, by its owner, or by labels, all of which it has to carry. `by` is who declared it,
-    and `id` what it is thawed by; "" both for one of the settings.
+    and `id` what it is thawed by; "" both for one of the settings. `silence`: notices wait meanwhile, but
+    critical ones.
     """
 
     begins: datetime
@@ -115,6 +116,7 @@ class Freeze:
     labels: Mapping[str, str] = field(default_factory=dict)
     by: str = ""
     id: str = ""
+    silence: bool = False
 
     @property
     def names_everything(self) -> bool:

@@ -12,6 +12,7 @@ from controlplane.background.notifications.delivery import NotDelivered
 from controlplane.background.notifications.notice import Notice
 from controlplane.background.notifications.outbox import MOST, Outbox, SqlOutbox, WaitingNotice
 from controlplane.background.notifications.post import NoticeSender, NoticeSpreader
+from controlplane.background.notifications.silences import going_out
 from controlplane.storage.streams import PROPOSALS, anomalies_stream
 from events import facts, proposal_facts
 from events.codec import encode
@@ -35,7 +36,7 @@ def waiting(*positions: int) -> list[WaitingNotice]:
 
 
 def first_of(outbox: Outbox, now: datetime) -> WaitingNotice | None:
-    return next(iter(outbox.due("oncall", now, timedelta(0))), None)
+    return next(iter(outbox.waiting("oncall", now)), None)
 
 
 def test_notices_come_in_order_each_once_and_as_they_were(outbox: Outbox) -> None:
@@ -195,11 +196,13 @@ def test_notices_of_a_cluster_are_gathered_into_one_message_and_those_of_another
     payments = replace(NOTICE, cluster="payments")
     outbox.keep("oncall", 3, [*waiting(1), WaitingNotice(2, payments), *waiting(3)])
     gathers = timedelta(seconds=30)
-    assert outbox.due("oncall", NOW + timedelta(seconds=29), gathers) == ()
-    both = outbox.due("oncall", NOW + gathers, gathers)
+    almost = NOW + timedelta(seconds=29)
+    assert going_out(outbox.waiting("oncall", almost), almost, gathers) == ()
+    both = going_out(outbox.waiting("oncall", NOW + gathers), NOW + gathers, gathers)
     assert [one.position for one in both] == [1, 3]
     outbox.delivered("oncall", [1, 3], NOW)
-    assert [one.position for one in outbox.due("oncall", NOW + gathers, gathers)] == [2]
+    left = going_out(outbox.waiting("oncall", NOW + gathers), NOW + gathers, gathers)
+    assert [one.position for one in left] == [2]
     assert outbox.statuses()["oncall"].delivered == 2
 
 

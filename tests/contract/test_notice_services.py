@@ -162,7 +162,8 @@ def test_a_mail_has_all_notices_and_goes_to_everybody_once(mailbox: tuple[Mailbo
     notifier = notifier_of(NotifierBinding(name="it", kind="smtp", smtp=mail_to(port)), lambda: NOW, Egress())
     notifier.tell([NOTICE, odd])
     notifier.tell([replace(odd, state="over")])
-    (everybody, first), (_, last) = box.mails
+    notifier.tell([replace(NOTICE, severity="info"), replace(odd, state="over"), replace(NOTICE, severity="warning")])
+    (everybody, first), (_, last), (_, mixed) = box.mails
     assert everybody == ["ops@example.com", "ada@example.com"]
     mail = message_from_bytes(first, policy=policy.default)
     assert mail["Subject"] == "[Kedge critical] orders: 2 notices"
@@ -170,6 +171,8 @@ def test_a_mail_has_all_notices_and_goes_to_everybody_once(mailbox: tuple[Mailbo
     body = mail.get_content()
     assert NOTICE.sentence in body
     assert odd.sentence.splitlines() == [line for line in body.splitlines() if line in odd.sentence.splitlines()]
+    worst = message_from_bytes(mixed, policy=policy.default)["Subject"]
+    assert worst == "[Kedge warning] orders: 3 notices", "the worst of what is still so"
     over = message_from_bytes(last, policy=policy.default)
     assert over["Subject"].startswith("[Kedge resolved] orders: disk-failure of brokers-a-0 is over: two lines: ä")
 

@@ -1,11 +1,11 @@
 """Notices in memory."""
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
-from controlplane.background.notifications.outbox import MOST, MOST_AT_ONCE, NotifierStatus, WaitingNotice, together
+from controlplane.background.notifications.outbox import MOST, NotifierStatus, WaitingNotice
 
 
 @dataclass(slots=True)
@@ -40,16 +40,19 @@ class MemoryOutbox:
             dropped = box.status.dropped + len(over)
             box.status = replace(box.status, position=max(upto, box.status.position), dropped=dropped)
 
-    def due(self, notifier: str, now: datetime, gathers: timedelta) -> Sequence[WaitingNotice]:
+    def waiting(self, notifier: str, now: datetime) -> Sequence[WaitingNotice]:
         """See Outbox."""
         with self._lock:
             box = self._boxes.get(notifier)
-            if box is None or not box.waiting:
+            if box is None or any(box.again_at.get(position, now) > now for position in box.waiting):
                 return ()
-            oldest = sorted(box.waiting)[:MOST_AT_ONCE]
-            if box.again_at.get(oldest[0], now) > now:
-                return ()
-            return together([box.waiting[position] for position in oldest], now, gathers)
+            return [box.waiting[position] for position in sorted(box.waiting)]
+
+    def drop(self, notifier: str, positions: Collection[int]) -> None:
+        """See Outbox."""
+        with self._lock:
+            for position in positions:
+                self._boxes[notifier].waiting.pop(position, None)
 
     def delivered(self, notifier: str, positions: Sequence[int], now: datetime) -> None:
         """See Outbox."""

@@ -59,5 +59,6 @@ def _out(freeze: Freeze, **rest: Any) -> api.FreezeOut:
         clusters=sorted(freeze.clusters),
         teams=sorted(freeze.owners),
         labels=dict(freeze.labels),
+        silence=freeze.silence,
         **rest,
     )

@@ -45,6 +45,7 @@ def freeze(body: api.FreezeIn, services: Services, actor: Actor, key: CommandId)
         teams=tuple(body.teams),
         labels=tuple(sorted(body.labels.items())),
         everything=body.everything,
+        silence=body.silence,
     )
     answer = services.fleet.freezes.declare(wanted, actor=actor, command_id=key)
     services.cluster.wake("")

@@ -25,6 +25,7 @@ class FreezeIn(Message):
     teams: list[Name] = Field(default_factory=list, max_length=100)
     labels: dict[Name, Annotated[str, StringConstraints(max_length=200)]] = Field(default_factory=dict, max_length=20)
     everything: bool = False
+    silence: bool = Field(default=False, description="notices wait until it ends, but critical ones")
 
     @field_validator("until")
     @classmethod
@@ -67,6 +68,7 @@ class FreezeOut(Message):
     clusters: list[str]
     teams: list[str]
     labels: dict[str, str]
+    silence: bool = False
     thawed_at: datetime | None = None
     thawed_by: str = ""
     thawed_why: str = ""

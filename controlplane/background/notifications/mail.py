@@ -12,6 +12,7 @@ from pydantic import SecretStr
 from controlplane.background.notifications.binding import NotifierUnusable, SmtpBinding
 from controlplane.background.notifications.delivery import NotDelivered
 from controlplane.background.notifications.notice import Notice
+from controlplane.cluster.condition_severity import Severity
 from controlplane.runtime.egress import Egress, EgressRefused
 
 MOST_SUBJECT = 150
@@ -108,8 +109,7 @@ def mail(binding: SmtpBinding, notices: Sequence[Notice]) -> EmailMessage:
     """The mail. The subject has no line break whatever a message of Kafka's has; the thread is that of the cluster."""
     first = notices[0]
     made = EmailMessage()
-    worst = "critical" if any(n.severity == "critical" and not n.is_over for n in notices) else first.severity
-    word = "resolved" if all(n.is_over for n in notices) else worst
+    word = max((Severity(n.severity) for n in notices if not n.is_over), key=list(Severity).index, default="resolved")
     subject = first.sentence if len(notices) == 1 else f"{first.cluster}: {len(notices)} notices"
     made["Subject"] = " ".join(f"[Kedge {word}] {subject}".split())[:MOST_SUBJECT]
     made["From"], made["To"] = binding.sender, ", ".join(binding.recipients)

@@ -4,9 +4,9 @@ Bounded: beyond `MOST` the oldest go, and are counted. Where a notifier has read
 transaction as what it found there, so a server that dies loses and doubles nothing.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Protocol
 
 from pydantic import TypeAdapter
@@ -20,7 +20,7 @@ MOST = 1000
 """Notices that wait for one notifier."""
 
 MOST_AT_ONCE = 100
-"""Notices that go out as one, and among which those of a cluster are looked for."""
+"""Notices that may go out now, among which those of a cluster are looked for."""
 
 _NOTICE: TypeAdapter[Notice] = TypeAdapter(Notice)
 
@@ -56,9 +56,11 @@ class Outbox(Protocol):
     def keep(self, notifier: str, upto: int, notices: Sequence[WaitingNotice]) -> None:
         """Notes that events up to `upto` were looked at, with the notices they gave. Twice is once."""
 
-    def due(self, notifier: str, now: datetime, gathers: timedelta) -> Sequence[WaitingNotice]:
-        """The oldest that waits and the others of its cluster, in order: what goes out as one. Empty where none waits,
-        the oldest is younger than `gathers`, or it is not yet time to try it again: the order of a cluster is kept."""
+    def waiting(self, notifier: str, now: datetime) -> Sequence[WaitingNotice]:
+        """All that wait, oldest first. Empty where it is not yet time to try the notifier again."""
+
+    def drop(self, notifier: str, positions: Collection[int]) -> None:
+        """Nobody has to hear these any more."""
 
     def delivered(self, notifier: str, positions: Sequence[int], now: datetime) -> None:
         """They got there."""
@@ -102,17 +104,21 @@ class SqlOutbox:
             values = {"position": max(upto, status.position), "dropped": status.dropped + over}
             transaction.execute(update(NOTIFIER_STATE).where(state.name == notifier).values(**values))
 
-    def due(self, notifier: str, now: datetime, gathers: timedelta) -> Sequence[WaitingNotice]:
+    def waiting(self, notifier: str, now: datetime) -> Sequence[WaitingNotice]:
         """See Outbox."""
         box = NOTICE_OUTBOX.c
-        oldest = select(NOTICE_OUTBOX).where(box.notifier == notifier).order_by(box.position).limit(MOST_AT_ONCE)
+        mine = box.notifier == notifier
         with reading(self._engine) as connection:
-            rows = connection.execute(oldest).all()
-        if not rows or (rows[0].again_at is not None and rows[0].again_at > now):
-            return ()
-        return together(
-            [WaitingNotice(r.position, _NOTICE.validate_python(r.notice), r.attempts) for r in rows], now, gathers
-        )
+            if connection.execute(select(box.position).where(mine, box.again_at > now).limit(1)).first() is not None:
+                return ()
+            rows = connection.execute(select(NOTICE_OUTBOX).where(mine).order_by(box.position).limit(MOST)).all()
+        return [WaitingNotice(r.position, _NOTICE.validate_python(r.notice), r.attempts) for r in rows]
+
+    def drop(self, notifier: str, positions: Collection[int]) -> None:
+        """See Outbox."""
+        box = NOTICE_OUTBOX.c
+        with writing(self._engine) as transaction:
+            transaction.execute(delete(NOTICE_OUTBOX).where(box.notifier == notifier, box.position.in_(positions)))
 
     def delivered(self, notifier: str, positions: Sequence[int], now: datetime) -> None:
         """See Outbox."""
@@ -143,14 +149,6 @@ class SqlOutbox:
             waiting = {row.notifier: row.waiting for row in connection.execute(counts)}
             found = connection.execute(select(NOTIFIER_STATE)).all()
         return {row.name: _status(row, waiting.get(row.name, 0)) for row in found}
-
-
-def together(oldest: Sequence[WaitingNotice], now: datetime, gathers: timedelta) -> Sequence[WaitingNotice]:
-    """Of those that wait, oldest first, what goes out as one now: see `Outbox.due`."""
-    first = oldest[0].notice
-    if now - first.at < gathers:
-        return ()
-    return [one for one in oldest if one.notice.cluster == first.cluster]
 
 
 def _count(connection: Connection, notifier: str) -> int:

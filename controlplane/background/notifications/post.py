@@ -13,6 +13,7 @@ from controlplane.background.notifications.delivery import NotDelivered, Notifie
 from controlplane.background.notifications.notice import Notice
 from controlplane.background.notifications.outbox import Outbox, WaitingNotice
 from controlplane.background.notifications.proposals import proposal_notices
+from controlplane.background.notifications.silences import IsSilenced, going_out, never, passed_in_silence
 from controlplane.background.rounds import Round
 from controlplane.cluster.condition_severity import severity_of_anomaly
 from controlplane.fleet.proposals.fold import ProposalsView, evolve
@@ -131,22 +132,37 @@ class NoticeSpreader:
 class NoticeSender:
     """Tells what waits for one notifier, in order; after a failure it is tried again, less and less often."""
 
-    def __init__(self, binding: NotifierBinding, notifier: Notifier, outbox: Outbox, clock: Clock) -> None:
+    def __init__(
+        self,
+        binding: NotifierBinding,
+        notifier: Notifier,
+        outbox: Outbox,
+        clock: Clock,
+        silences: Callable[[], IsSilenced] = lambda: never,
+    ) -> None:
         self._name, self._gathers = binding.name, timedelta(seconds=binding.gathers_s)
-        self._notifier, self._outbox, self._clock = notifier, outbox, clock
+        self._notifier, self._outbox, self._clock, self._silences = notifier, outbox, clock, silences
 
     def poll(self) -> None:
         """Raises StoreUnavailable."""
+        silenced = self._silences()
         for _ in range(IN_A_ROW):
-            waiting = self._outbox.due(self._name, self._clock(), self._gathers)
-            if not waiting:
+            due = going_out(self._waiting(silenced), self._clock(), self._gathers, silenced)
+            if not due:
                 return
             try:
-                self._notifier.tell([one.notice for one in waiting])
+                self._notifier.tell([one.notice for one in due])
             except NotDelivered as error:
-                self._postpone(waiting[0], str(error))
+                self._postpone(due[0], str(error))
                 return
-            self._outbox.delivered(self._name, [one.position for one in waiting], self._clock())
+            self._outbox.delivered(self._name, [one.position for one in due], self._clock())
+
+    def _waiting(self, silenced: IsSilenced) -> Sequence[WaitingNotice]:
+        waiting = self._outbox.waiting(self._name, self._clock())
+        passed = passed_in_silence(waiting, silenced)
+        if passed:
+            self._outbox.drop(self._name, passed)
+        return [one for one in waiting if one.position not in passed]
 
     def _postpone(self, waiting: WaitingNotice, error: str) -> None:
         now = self._clock()

@@ -1,7 +1,7 @@
 """Sends again what is still so: Alertmanager forgets at a restart, and ends an alert that nobody repeats."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from controlplane.background.anomalies.fold import read_anomalies
 from controlplane.background.anomalies.record import ANOMALIES_NOTED, noted_of
@@ -9,6 +9,7 @@ from controlplane.background.notifications.binding import NotifierBinding
 from controlplane.background.notifications.delivery import NotDelivered, Notifier
 from controlplane.background.notifications.notice import Notice
 from controlplane.background.notifications.post import notice_of
+from controlplane.background.notifications.silences import IsSilenced, never
 from controlplane.fleet.ports import SeenFleet
 from controlplane.storage.latest_values import LatestStore
 from events.clock import Clock
@@ -32,9 +33,10 @@ class NoticeRefresher:
         store: EventStore,
         latest: LatestStore,
         clock: Clock,
+        silences: Callable[[], IsSilenced] = lambda: never,
     ) -> None:
         self._binding, self._notifier, self._fleet = binding, notifier, fleet
-        self._store, self._latest, self._clock = store, latest, clock
+        self._store, self._latest, self._clock, self._silences = store, latest, clock, silences
 
     def poll(self) -> None:
         """What is not taken is sent again at the next poll. Raises StoreUnavailable."""
@@ -47,6 +49,7 @@ class NoticeRefresher:
                 return
 
     def _open(self) -> Iterator[Notice]:
+        silenced = self._silences()
         noted = noted_of(self._latest.of_kind(ANOMALIES_NOTED))
         for view in self._fleet.views():
             known = noted.get(view.uid)
@@ -54,5 +57,10 @@ class NoticeRefresher:
                 continue
             owner = view.document.metadata.owner if view.document is not None else ""
             for anomaly in read_anomalies(self._store, view.uid).open_.values():
-                if anomaly.state in ALARMS:
-                    yield notice_of(anomaly, view.name, owner=owner, event=f"{anomaly.id}-again", at=self._clock())
+                if anomaly.state not in ALARMS:
+                    continue
+                now = self._clock()
+                notice = notice_of(anomaly, view.name, owner=owner, event=f"{anomaly.id}-again", at=now)
+                # What was told before the silence began goes on: an alert that is not repeated would be called over.
+                if not (silenced(notice, now) and silenced(notice, anomaly.changed_at)):
+                    yield notice

@@ -14,6 +14,12 @@ Why = Annotated[
     str, typer.Option("--reason", metavar="TEXT", show_default=False, help="Reason, recorded and shown to others.")
 ]
 
+Silence = Annotated[bool, typer.Option("--silence", help="Keep notices back until it ends, but critical ones.")]
+Label = Annotated[
+    list[str] | None,
+    typer.Option("--label", metavar="KEY=VALUE", show_default=False, help="Clusters that carry all of these."),
+]
+
 
 def freeze(
     context: typer.Context,
@@ -36,11 +42,9 @@ def freeze(
         list[str] | None,
         typer.Option("--team", metavar="TEAM", show_default=False, help="Clusters of this owner; may be repeated."),
     ] = None,
-    label: Annotated[
-        list[str] | None,
-        typer.Option("--label", metavar="KEY=VALUE", show_default=False, help="Clusters that carry all of these."),
-    ] = None,
+    label: Label = None,
     everything: Annotated[bool, typer.Option("--all", help="The whole fleet.")] = False,
+    silence: Silence = False,
     output: options.Output = Format.TEXT,
 ) -> None:
     """Hold everything that can wait on clusters until a time.
@@ -50,6 +54,7 @@ def freeze(
     \b
     Examples:
       kedge freeze --cluster orders --until 4h --reason "audit"
+      kedge freeze --cluster orders --until 2h --silence --reason "load test"
       kedge freeze --team payments --label stage=production --until 2d --reason "release"
       kedge freeze --all --until 2026-12-01T06:00:00+01:00 --reason "black friday"
     """
@@ -61,6 +66,7 @@ def freeze(
         "teams": team or [],
         "labels": dict(_pair(text) for text in label or []),
         "everything": everything,
+        "silence": silence,
     }
     named = bool(cluster or team or label)
     if named == everything:

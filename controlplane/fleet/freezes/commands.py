@@ -21,11 +21,13 @@ from planner.rollout.windows import Freeze
 
 MOST = 100
 """Freezes in force at a time: each is held against every cluster at every tick."""
+SILENCED = "; notices wait until then, but critical ones"
 
 
 @dataclass(frozen=True, slots=True)
 class WantedFreeze:
-    """A freeze as somebody asks for it. `everything` says that the whole fleet is meant; else something is named."""
+    """A freeze as somebody asks for it. `everything` says that the whole fleet is meant; else something is named.
+    `silence`: notices of what is not critical wait until it ends."""
 
     until: datetime
     reason: str
@@ -33,6 +35,7 @@ class WantedFreeze:
     teams: tuple[str, ...] = ()
     labels: tuple[tuple[str, str], ...] = ()
     everything: bool = False
+    silence: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +101,18 @@ class FreezeService:
                 )
             name = f"freeze-{fold.version + 1}"
             fact = facts.FreezeDeclared(
-                name, wanted.until, wanted.reason, wanted.clusters, wanted.teams, dict(wanted.labels)
+                name,
+                wanted.until,
+                wanted.reason,
+                wanted.clusters,
+                wanted.teams,
+                dict(wanted.labels),
+                wanted.silence,
             )
             whom = named_in_words(wanted.clusters, wanted.teams, dict(wanted.labels))
             words = (
                 f"{name}: {whom} frozen until {moment_to_minute(wanted.until)}; what has begun is ended, repairs go on"
+                f"{SILENCED if wanted.silence else ''}"
             )
             return fact, FreezeAnswer(name, words)
 

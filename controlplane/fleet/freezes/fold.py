@@ -47,11 +47,15 @@ class DeclaredFreeze:
         """The same as a value for decisions."""
         fact = self.fact
         named = frozenset(fact.clusters), frozenset(fact.teams), dict(fact.labels)
-        return Freeze(AT_ONCE, fact.until, fact.reason, *named, by=person(self.by), id=fact.id)
+        return Freeze(AT_ONCE, fact.until, fact.reason, *named, by=person(self.by), id=fact.id, silence=fact.silence)
 
     def holds(self, now: datetime) -> bool:
         """Whether it is in force."""
         return self.thaw is None and now < self.fact.until
+
+    def held(self, at: datetime) -> bool:
+        """Whether it was, or is, in force at that time."""
+        return self.at <= at < self.ends
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ class FreezeBinding(BaseModel):
     clusters: frozenset[str] = frozenset()
     owners: frozenset[str] = frozenset()
     labels: dict[str, str] = {}
+    silence: bool = False
 
     @model_validator(mode="after")
     def _has_a_duration(self) -> "FreezeBinding":
@@ -36,4 +37,5 @@ class FreezeBinding(BaseModel):
             self.clusters,
             self.owners,
             dict(self.labels),
+            silence=self.silence,
         )

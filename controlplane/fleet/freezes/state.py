@@ -40,6 +40,12 @@ class FreezeCache:
                 self._known = self._look(now)
         return self._known.freezes
 
+    def silencing(self, at: datetime) -> tuple[Freeze, ...]:
+        """Freezes that kept notices back at that time, those that are over by now among them."""
+        of_settings = (f for f in self.of_settings if f.begins <= at < f.ends)
+        declared = (d.freeze for d in self._fold.by_id.values() if d.held(at))
+        return tuple(f for f in (*of_settings, *declared) if f.silence)
+
     def take_in(self, recorded: Recorded) -> bool:
         """Folds an event of the stream; whether it was one, and new."""
         if recorded.stream != FREEZES:

@@ -18,7 +18,9 @@ from controlplane.background.notifications.outbox import SqlOutbox
 from controlplane.background.notifications.post import NoticeSender, NoticeSpreader
 from controlplane.background.notifications.refresher import NoticeRefresher
 from controlplane.background.notifications.service import NotifierService
+from controlplane.background.notifications.silences import silences
 from controlplane.cluster.view import ClusterView
+from controlplane.fleet.freezes.state import FreezeCache
 from controlplane.fleet.ports import SeenFleet
 from controlplane.kafka.gateway import KafkaGateway
 from controlplane.runtime.polling import Leadership, Polled, Poller
@@ -63,10 +65,12 @@ def anomalies_of(
     epoch: Callable[[], int],
     clock: Clock,
     kafka: Callable[[ClusterView], KafkaGateway],
+    freezes: FreezeCache,
 ) -> AnomalyRoom:
     """The room of anomalies."""
     outbox = SqlOutbox(engine)
     notifiers = {binding.name: notifier_of(binding, clock, settings.allow.egress) for binding in settings.notifiers}
+    silencing = partial(silences, freezes, fleet)
     rung: list[Poller] = []
 
     def ring(name: str) -> None:
@@ -92,11 +96,11 @@ def anomalies_of(
         polled[NOTICES] = NoticeSpreader(settings.notifiers, store, outbox, rings, partial(owner_of, fleet))
         every_s[NOTICES] = SPREAD_EVERY_S
     for binding in settings.notifiers:
-        polled[_sender(binding.name)] = NoticeSender(binding, notifiers[binding.name], outbox, clock)
+        polled[_sender(binding.name)] = NoticeSender(binding, notifiers[binding.name], outbox, clock, silencing)
         every_s[_sender(binding.name)] = SEND_EVERY_S
         if binding.kind == "alertmanager":
             again = f"{_sender(binding.name)} again"
-            polled[again] = NoticeRefresher(binding, notifiers[binding.name], fleet, store, latest, clock)
+            polled[again] = NoticeRefresher(binding, notifiers[binding.name], fleet, store, latest, clock, silencing)
             every_s[again] = REFRESHED_EVERY.total_seconds()
     poller = Poller(polled, every_s, leadership=leadership, stop=threading.Event())
     rung.append(poller)

@@ -77,6 +77,7 @@ def _anomalies(
         epoch=ground.candidate.epoch,
         clock=utc_now,
         kafka=groups.gateways.of,
+        freezes=loop.freezes,
     )
 
 

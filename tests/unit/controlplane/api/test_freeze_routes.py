@@ -56,12 +56,14 @@ def of(house: House, role: Role | None, scope: str) -> Freezes:
 
 
 def test_a_freeze_is_declared_listed_and_thawed(house: House) -> None:
-    done = house.client.post("/v1/freezes", json=A_FREEZE)
+    done = house.client.post("/v1/freezes", json={**A_FREEZE, "silence": True})
     assert (done.status_code, done.json()["id"]) == (200, "freeze-1"), done.text
+    assert done.json()["sentence"].endswith("; notices wait until then, but critical ones")
     assert "" in house.woken
     told, of_settings = house.client.get("/v1/freezes").json()["items"]
     assert (told["state"], told["by"], told["until"]) == ("in force", "person:local", "2026-01-02T12:00:00Z")
     assert (told["clusters"], told["everything"], told["source"]) == (["orders"], False, "people")
+    assert (told["silence"], of_settings["silence"]) == (True, False)
     assert (of_settings["source"], of_settings["id"], of_settings["teams"]) == ("settings", "", ["search"])
     thawed = house.client.post("/v1/freezes/freeze-1/thaw", json={"reason": "over"})
     assert thawed.status_code == 200, thawed.text

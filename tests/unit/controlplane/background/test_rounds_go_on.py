@@ -243,7 +243,7 @@ def test_notices_go_out_past_a_cluster_with_an_event_this_release_cannot_read() 
     store.append(anomalies_stream(SOUND), [encode(found, "2")], expected_version=0, origin=Origin("anomalies"))
     with pytest.raises(RoundIncomplete, match="notices: left out of this round: a-odd: UnknownEventType"):
         spreader.poll()
-    (waiting,) = outbox.due("oncall", NOW, timedelta(0))
+    (waiting,) = outbox.waiting("oncall", NOW)
     assert waiting.notice.cluster == "sound"
     spreader.poll()  # the event is behind it: what it would have told is lost, and was told as such
 

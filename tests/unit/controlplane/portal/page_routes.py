@@ -16,6 +16,8 @@ PAGE_ROUTES: dict[tuple[str, str], Verb | str] = {
     ("POST", "/freezes"): KNOWN,
     ("POST", "/freezes/{name}/thaw"): KNOWN,
     ("GET", "/loop"): Verb.ADMINISTER,
+    ("GET", "/notifiers"): Verb.ADMINISTER,
+    ("POST", "/notifiers/{name}/test"): Verb.ADMINISTER,
     ("GET", "/clusters/{name}/past"): Verb.READ,
     ("GET", "/images"): KNOWN,
     ("GET", "/account"): KNOWN,

@@ -28,6 +28,14 @@ def test_a_freeze_by_the_form_holds_and_is_listed_until_it_is_thawed(house: Hous
     assert "thawed" in past
 
 
+def test_a_freeze_that_silences_notices_says_so(house: House) -> None:
+    ada = house.browser("ada", OPERATOR)
+    ada.post("/freezes", data={**FORM, "silence": "true"})
+    (known,) = house.services.fleet.freezes.status().declared
+    assert known.freeze.silence
+    assert "notices silenced, but critical ones" in ada.get("/freezes").text
+
+
 def test_a_form_sent_twice_is_one_freeze(house: House) -> None:
     ada = house.browser("ada", OPERATOR)
     for _ in range(2):

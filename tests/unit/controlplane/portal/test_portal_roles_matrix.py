@@ -112,7 +112,8 @@ def expected(verb: Verb | str, role: Role | None, scope: str, path: str = "") ->
     if verb in (Verb.ADMINISTER, Verb.AUDIT):
         may = role is not None and scope == "*" and verb in ALLOWS[role]
         no_such_person = {404} if "/people/{name}" in path else set()
-        return {200, 303, 422} | no_such_person if may else {403}
+        no_such_notifier = {409} if "/notifiers/{name}" in path else set()
+        return {200, 303, 422} | no_such_person | no_such_notifier if may else {403}
     if Verb.READ not in allowed:
         return {404}
     return {200, 303} if verb in allowed else {403}

@@ -178,7 +178,9 @@ class AgentAdapters:
         pause_s = backoff.doubled_s(settings.times.restart_backoff_s, settings.times.restart_backoff_cap_s, in_a_row)
         said = f": {why.words}" if why.words else ""
         next_start = f"({in_a_row} in a row); next start in {pause_s:g} s"
-        reason = f"{what}{said} {next_start}; see {self._a.layout.logs / name}.log and .out"
+        reason = (
+            f"{what}{said} {next_start}; see {self._a.layout.service_log(name)} and {self._a.layout.logs / name}.out"
+        )
         start_id = record.launch.start_id if record.launch else ""
         self._keep_record(name, record.refused_by(start_id, why.words if why.is_configuration else ""))
         self._watches[name].hold(local.now_s + pause_s, reason)

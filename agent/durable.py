@@ -1,7 +1,9 @@
 """Files that must survive a power cut: whole old content or whole new content, never something between."""
 
 import os
+import stat
 from pathlib import Path
+from typing import IO
 
 
 def write_durably(path: Path, content: bytes, *, mode: int = 0o644) -> None:
@@ -15,6 +17,18 @@ def write_durably(path: Path, content: bytes, *, mode: int = 0o644) -> None:
         os.fsync(file.fileno())
     beside.replace(path)
     sync_directory(path.parent)
+
+
+def open_plain(path: Path) -> IO[bytes]:
+    """Opens for reading what a less trusted user may have put there: a link is refused, and so is what would block.
+
+    Raises OSError.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(f"{path} is no plain file")
+    return os.fdopen(descriptor, "rb")
 
 
 def sync_directory(directory: Path) -> None:

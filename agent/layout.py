@@ -23,6 +23,8 @@ class AgentLayout:
     """Paths below the root, and the two things that others put there: volumes and addresses."""
 
     root: Path
+    services_apart: bool = False
+    """Services run as a user of their own: what they read and write is not among the agent's own files."""
 
     @property
     def state(self) -> Path:
@@ -45,7 +47,15 @@ class AgentLayout:
 
     def service_dir(self, service: str) -> Path:
         """Rendered configuration of one service; rewritten at each start."""
-        return self.state / "services" / service
+        return (self.root if self.services_apart else self.state) / "services" / service
+
+    @property
+    def service_logs(self) -> Path:
+        """Where services write their logs. What they print is beside the agent's, which holds those files open."""
+        return self.logs / "services" if self.services_apart else self.logs
+
+    def service_log(self, service: str) -> Path:
+        return self.service_logs / f"{service}.log"
 
     def mount(self, log_dir: LogDir) -> Path:
         return self.root / "volumes" / log_dir.name

@@ -40,6 +40,7 @@ from agent.preemption.where import DMI, cloud_of
 from agent.records import Records
 from agent.rotation import Rotation
 from agent.secret_log import MaskedLines, known_secrets, mask_tracebacks
+from agent.service_user import NoSuchUser
 from agent.services.kafka import KafkaService
 from agent.services.zookeeper import ZooKeeperService
 from agent.settings import AgentSettings, AgentSettingsRefused
@@ -73,7 +74,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     root = parser.parse_args(argv).root
     try:
         settings = AgentSettings.from_env(root=root, environ=os.environ)
-        layout = AgentLayout(settings.root)
+        layout = AgentLayout(settings.root, services_apart=bool(settings.run_as))
         layout.prepare()
         words = layout.logs / "agent-upgrade.out"
         start, problem = chosen(layout.bundles, words, environ=os.environ)
@@ -93,7 +94,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         boot = layout.boot_data()
         with _only_agent(layout.state):
             run(settings, layout, boot)
-    except (AgentSettingsRefused, BootDataUnreadable, PlainHttpRefused) as error:
+    except (AgentSettingsRefused, BootDataUnreadable, NoSuchUser, PlainHttpRefused) as error:
         _log.error("%s", error)
         print(masked(f"kedge-agent: {error}", known_secrets()), file=sys.stderr)
         return _EXIT_REFUSED

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from agent.durable import write_durably
+from agent.service_user import ServiceUser
 
 _STATE, _START_TICKS = 0, 19  # positions in /proc/<pid>/stat after the command name
 
@@ -106,14 +107,30 @@ class Marks:
 
 
 def spawn(
-    command: Sequence[str], *, marks: Marks, start_id: str, output: Path, env: Mapping[str, str]
+    command: Sequence[str],
+    *,
+    marks: Marks,
+    start_id: str,
+    output: Path,
+    env: Mapping[str, str],
+    user: ServiceUser | None = None,
 ) -> ServiceProcess:
-    """Starts `command` (which carries the marks) in our process group. Output goes to `output`, the old one to `.1`."""
+    """Starts `command` (which carries the marks) in our process group, as `user` where one is given. Output goes to
+    `output`, the old one to `.1`."""
     if output.exists():
         output.replace(output.with_name(output.name + ".1"))
     with output.open("wb") as sink:
         child = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=sink, stderr=subprocess.STDOUT, env=dict(env), cwd=output.parent
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=sink,
+            stderr=subprocess.STDOUT,
+            env=dict(env),
+            cwd=output.parent,
+            user=user.uid if user else None,
+            group=user.gid if user else None,
+            extra_groups=() if user else None,
+            umask=0o027 if user else -1,
         )
     identity = identify(child.pid) or LiveProcess(child.pid, 0)
     write_durably(marks.pid_file, json.dumps(asdict(identity)).encode())

@@ -53,6 +53,8 @@ class AgentSettings:
     own_disks: OwnDisks = "device"
     metadata: Metadata = "found"
     metadata_url: str = ""
+    run_as: str = ""
+    """The user that services run as; empty: the agent's own."""
 
     @classmethod
     def from_env(cls, *, root: Path, environ: Mapping[str, str]) -> "AgentSettings":
@@ -60,7 +62,7 @@ class AgentSettings:
         how disks come to this VM: `KEDGE_AGENT_DISKS` (`given` by others, or as `devices`), `KEDGE_AGENT_FILESYSTEM`
         and `KEDGE_AGENT_OWN_DISKS` (`device`, or `root` where they are a part of the root filesystem). Whose metadata
         service tells that the VM is taken back: `KEDGE_AGENT_METADATA` (`found` by the firmware, a cloud, or `off`), at
-        `KEDGE_AGENT_METADATA_URL` instead of the cloud's own address.
+        `KEDGE_AGENT_METADATA_URL` instead of the cloud's own address. `KEDGE_AGENT_RUN_AS`: the user of its services.
 
         Raises `AgentSettingsRefused` naming the variable, its value and what it should be.
         """
@@ -75,6 +77,7 @@ class AgentSettings:
             own_disks=_one_of(environ, "KEDGE_AGENT_OWN_DISKS", get_args(OwnDisks), "device"),
             metadata=_one_of(environ, "KEDGE_AGENT_METADATA", get_args(Metadata), "found"),
             metadata_url=environ.get("KEDGE_AGENT_METADATA_URL", ""),
+            run_as=environ.get("KEDGE_AGENT_RUN_AS", ""),
         )
         times = {field: _seconds(environ, field) for field in _TIMES if _variable(field) in environ}
         return replace(settings, times=AgentTimes(**times))

@@ -27,6 +27,16 @@ _HEADER = "#cloud-config\n"
 _AGENT_UNIT, _SOFTWARE_UNIT = "kedge-agent.service", "kedge-software.service"
 _READ_ONLY, _PRIVATE = "0644", "0600"
 
+SERVICE_USER = "kedge-kafka"
+"""Whom Kafka runs as (agent/service_user.py)."""
+_USER_ID = 59092
+"""The same on all VMs where it is free, so that a disk that goes from one to another need not be given anew."""
+_USER_OPTIONS = "--system --user-group --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin"
+_MAKE_USER = (
+    f"id {SERVICE_USER} >/dev/null 2>&1 || useradd -u {_USER_ID} {_USER_OPTIONS} {SERVICE_USER} || "
+    f"useradd {_USER_OPTIONS} {SERVICE_USER}"
+)
+
 _SYSCTL_FILE = "/etc/sysctl.d/60-kedge.conf"
 _SYSCTL = {
     # A broker maps two areas for each segment (its index and its time index); the kernel's 65530 end at some 30,000.
@@ -58,6 +68,7 @@ def user_data(
         "write_files": [{"path": p, "permissions": mode, "content": text} for p, (mode, text) in wanted.items()],
         # No `--now` for both at once: the agent's unit waits for the other one, cloud-init for neither.
         "runcmd": [
+            ["sh", "-c", _MAKE_USER],
             ["systemctl", "restart", "systemd-sysctl.service"],
             ["systemctl", "daemon-reload"],
             ["systemctl", "enable", *units],
@@ -134,6 +145,7 @@ def _files(
         "KEDGE_AGENT_DISKS": "devices",
         "KEDGE_AGENT_FILESYSTEM": filesystem,
         "KEDGE_AGENT_OWN_DISKS": own_disks,
+        "KEDGE_AGENT_RUN_AS": SERVICE_USER,
         "KEDGE_JAVA": java,
         "KEDGE_KAFKA_DIR": KAFKA_DIR,
         "PYTHONPATH": f"{AGENT_DIR}/current",

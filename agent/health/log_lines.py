@@ -8,6 +8,8 @@ import re
 from collections import Counter
 from pathlib import Path
 
+from agent.durable import open_plain
+
 MINUTE_S = 60.0
 
 _MOST_BYTES = 4 * 1024 * 1024
@@ -49,7 +51,7 @@ class LogLines:
 
     def _count(self) -> None:
         try:
-            with self._path.open("rb") as log:
+            with open_plain(self._path) as log:
                 about = os.fstat(log.fileno())
                 if self._offset < 0:
                     self._offset = about.st_size
@@ -61,7 +63,7 @@ class LogLines:
                     self._offset = about.st_size - _MOST_BYTES
                 log.seek(self._offset)
                 text = log.read(_MOST_BYTES)
-        except FileNotFoundError:
+        except OSError:  # none yet, or it is no log
             self._offset = max(self._offset, 0)
             return
         whole = text[: text.rfind(b"\n") + 1]  # the rest of a line is read with its end, next time

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from agent.durable import open_plain
+
 _BEGINS_BYTES = 64
 FIRST_BYTES = 1024 * 1024
 """A log that was never read before is begun at most so far before its end."""
@@ -121,7 +123,7 @@ def _opened(path: Path) -> Iterator[list[_OpenFile]]:
         rolled = [p for p in path.parent.glob(f"{path.name}.*") if p.name[len(path.name) + 1 :].isdecimal()]
         for candidate in (*rolled, path):
             try:
-                file = closing.enter_context(candidate.open("rb"))
+                file = closing.enter_context(open_plain(candidate))
             except FileNotFoundError:
                 continue
             about = os.fstat(file.fileno())

@@ -42,7 +42,7 @@ def start_journal(
                 carrier = sending.KafkaCarrier(topic.bootstrap, topic.name)
                 shipping = JournalShipping(
                     origin,
-                    sources_of(layout.logs, lines_per_min=topic.lines_per_min),
+                    sources_of(layout, lines_per_min=topic.lines_per_min),
                     carrier,
                     time.monotonic,
                     places=places_in(kept),
@@ -57,11 +57,12 @@ def start_journal(
     return thread
 
 
-def sources_of(logs: Path, *, lines_per_min: int) -> tuple[LogSource, ...]:
+def sources_of(layout: AgentLayout, *, lines_per_min: int) -> tuple[LogSource, ...]:
     """Every log there may be on a VM: of each service and of the agent, the structured one and what was printed."""
-    services = (*get_args(wire.ServiceName), "agent")
-    names = [(service, f"{service}.{kind}") for service in services for kind in ("log", "out")]
-    return tuple(LogSource(service, logs / name, lines_per_min=lines_per_min) for service, name in names)
+    services = [(name, layout.service_log(name)) for name in get_args(wire.ServiceName)]
+    logs = [*services, ("agent", layout.logs / "agent.log")]
+    printed = [(name, layout.logs / f"{name}.out") for name, _ in logs]
+    return tuple(LogSource(name, path, lines_per_min=lines_per_min) for name, path in sorted([*logs, *printed]))
 
 
 def places_in(path: Path) -> Places:

@@ -1,6 +1,6 @@
 """What every Java service on this VM has: its directory and marks, its process, its log, and a metrics port."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
@@ -13,6 +13,7 @@ from agent.health.vitals import Vitals
 from agent.layout import AgentLayout
 from agent.metrics import Jolokia, JolokiaSilent
 from agent.process import Marks, ServiceProcess, adopt, spawn
+from agent.service_user import service_user
 from agent.services.last_run import LastRun
 from agent.services.launch import JOLOKIA_PORT, KafkaInstallation, service_environment
 from agent.services.properties import log4j2_properties
@@ -31,13 +32,18 @@ class JavaService:
         self._layout = layout
         self._settings = settings
         self._installation = KafkaInstallation(settings.kafka_dir, settings.java)
+        self._user = service_user(settings.run_as) if settings.run_as else None
         self._directory = layout.service_dir(name)
         self._directory.mkdir(parents=True, exist_ok=True)
+        if self._user is not None:
+            self._user.share(self._directory)
+            layout.service_logs.mkdir(exist_ok=True)
+            self._user.give(layout.service_logs)
         self._marks = Marks.of(root=layout.root, service=name, directory=self._directory)
         self._process = adopt(self._marks)
         self._jolokia: tuple[str, Jolokia] | None = None
-        self._log_lines = LogLines(layout.logs / f"{name}.log")
-        self._last_run = LastRun(log=layout.logs / f"{name}.log", output=layout.logs / f"{name}.out")
+        self._log_lines = LogLines(layout.service_log(name))
+        self._last_run = LastRun(log=layout.service_log(name), output=layout.logs / f"{name}.out")
 
     @property
     def process(self) -> ServiceProcess | None:
@@ -71,7 +77,7 @@ class JavaService:
     def _render_surroundings(self) -> None:
         """How it logs, and what its metrics port lets people do."""
         log = log4j2_properties(
-            log_file=self._layout.logs / f"{self._name}.log",
+            log_file=self._layout.service_log(self._name),
             cap_bytes=self._settings.log_cap_bytes,
             files=self._settings.log_files,
         )
@@ -79,11 +85,16 @@ class JavaService:
         write_durably(self._directory / "log4j2.properties", log.encode())
         write_durably(self._directory / "jolokia-access.xml", policy)
 
-    def _launch(self, command: Sequence[str], start_id: str) -> None:
-        """Raises `OSError` when Java cannot be run."""
+    def _launch(self, command: Sequence[str], start_id: str, *, data: Iterable[Path]) -> None:
+        """`data`: directories the service writes to. Raises `OSError` when Java cannot be run."""
         output, env = self._layout.logs / f"{self._name}.out", service_environment()
+        if self._user is not None:
+            for directory in data:
+                self._user.give(directory)
         self._last_run.begins()
-        self._process = spawn(tuple(command), marks=self._marks, start_id=start_id, output=output, env=env)
+        self._process = spawn(
+            tuple(command), marks=self._marks, start_id=start_id, output=output, env=env, user=self._user
+        )
 
     def _metrics_port(self, service: ServiceDocument) -> Jolokia | None:
         if self._installation.jolokia(service.kafka_version) is None:

@@ -43,7 +43,7 @@ class KafkaService(JavaService):
         write_durably(self._directory / "server.properties", server_properties(service, log_dirs=log_dirs).encode())
         marks = self._marks.arguments(service.start_id)
         command = self._installation.kafka_command(service, directory=self._directory, marks=marks)
-        self._launch(command, service.start_id)
+        self._launch(command, service.start_id, data=log_dirs)
 
     def probe(self, service: ServiceDocument) -> ProbeResult:
         return probe(service, self._metrics_port(service))

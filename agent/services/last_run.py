@@ -7,6 +7,8 @@ after the line that Kafka, or ZooKeeper, begins each of its logs with.
 import os
 from pathlib import Path
 
+from agent.durable import open_plain
+
 _MOST_BYTES = 256 * 1024
 """Of the end of a log: a process that ends says so in its last lines, and one that was refused has no others."""
 
@@ -53,7 +55,7 @@ class LastRun:
 def _end_of(path: Path, offset: int) -> bytes:
     """What was written after that many bytes, the end of it where that is long."""
     try:
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             size = os.fstat(file.fileno()).st_size
             file.seek(max(offset, size - _MOST_BYTES) if offset <= size else 0)
             return file.read(_MOST_BYTES)

@@ -38,10 +38,11 @@ class ZooKeeperService(JavaService):
     def start(self, service: ServiceDocument) -> None:
         """Renders the configuration anew and starts the process. Raises `OSError` when Java cannot be run."""
         self._render_surroundings()
-        config = write_configuration(service, self._layout.zookeeper(service.log_dirs[0]))
+        data = self._layout.zookeeper(service.log_dirs[0])
+        config = write_configuration(service, data)
         marks = self._marks.arguments(service.start_id)
         command = self._installation.zookeeper_command(service, directory=self._directory, config=config, marks=marks)
-        self._launch(command, service.start_id)
+        self._launch(command, service.start_id, data=(data,))
 
     def probe(self, service: ServiceDocument) -> probes.ProbeResult:
         return four_letters.probe(service.address, service.port)

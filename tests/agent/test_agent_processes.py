@@ -11,6 +11,7 @@ import pytest
 
 from agent.init import read_pid_file
 from agent.process import LiveProcess, Marks, adopt, identify, is_alive, send_signal, spawn
+from agent.service_user import service_user
 from tests.agent.agent_vm import REPOSITORY
 from tests.waiting import until
 
@@ -55,6 +56,40 @@ def test_a_service_is_found_without_a_good_pid_file(marks: Marks, tmp_path: Path
     finally:
         started.kill()
         until(lambda: not started.is_alive(), timeout_s=5)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root starts a process as somebody else")
+def test_a_service_runs_as_its_user_with_none_of_the_groups_of_the_agent(marks: Marks, tmp_path: Path) -> None:
+    user = service_user("nobody")
+    # Not this Python: it may lie where nobody else can read.
+    marked = ("/bin/sh", "-c", "while :; do sleep 1; done", *marks.arguments("s-1"))
+    started = spawn(marked, marks=marks, start_id="s-1", output=tmp_path / "broker.out", env=os.environ, user=user)
+    try:
+        lines = Path(f"/proc/{started.pid}/status").read_text().splitlines()
+        said = {name: fields.split() for name, _, fields in (line.partition(":") for line in lines)}
+        assert (said["Uid"], said["Gid"], said["Groups"]) == ([str(user.uid)] * 4, [str(user.gid)] * 4, [])
+        assert said["Umask"] == ["0027"]
+        found = adopt(marks)
+        assert found is not None
+        assert found.pid == started.pid
+    finally:
+        started.kill()
+        until(lambda: not started.is_alive(), timeout_s=5)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_a_tree_becomes_its_users_own_with_what_root_wrote_into_it_and_no_link_is_followed(tmp_path: Path) -> None:
+    user, data, elsewhere = service_user("nobody"), tmp_path / "data", tmp_path / "elsewhere"
+    (data / "orders-0").mkdir(parents=True)
+    elsewhere.touch()
+    (data / "orders-0" / "0.log").touch()
+    (data / "out").symlink_to(elsewhere)
+    user.give(data)
+    (data / "orders-0" / "1.log").touch()
+    user.give(data)
+    given = (data, data / "orders-0", data / "orders-0" / "0.log", data / "orders-0" / "1.log", data / "out")
+    assert {(p.lstat().st_uid, p.lstat().st_gid) for p in given} == {(user.uid, user.gid)}
+    assert elsewhere.stat().st_uid == 0
 
 
 def test_the_service_of_another_vm_is_not_adopted(marks: Marks, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from pydantic import SecretStr
 from agent.disks.choice import filesystem_uuid
 from agent.wire import BootData, Document, LogDir, ServiceDocument, Voter
 from controlplane.server.agent_bundle import write_bundle
-from providers.cloud_init import user_data
+from providers.cloud_init import SERVICE_USER, user_data
 from providers.software import Download, Software
 from tests.agent.control_server import ControlServer
 from tests.boot.debian_vm import DebianVm, LoopbackAddress, LoopDisk, Root, ran, unpacked
@@ -154,6 +154,7 @@ def test_a_plain_debian_boots_installs_enrols_makes_its_disk_and_runs_kafka_also
         assert first.kafka_version == VERSION
         assert server.reports[instance][-1].attachments == (DISK.volume,)
         assert ADDRESS in server.reports[instance][-1].addresses
+        _runs_as_its_own_user(vm)
         assert (vm.root / "var/lib/kedge-agent/boot.json").stat().st_mode & 0o777 == 0o600
 
         mirror.close()  # a VM that has its software needs no mirror
@@ -196,6 +197,23 @@ def test_a_plain_debian_boots_installs_enrols_makes_its_disk_and_runs_kafka_also
         other.detach()
         address.release()
         server.close()
+
+
+def _runs_as_its_own_user(vm: DebianVm) -> None:
+    """Kafka is nobody's but `kedge-kafka`'s; the agent, which is root's, has what is its own for itself."""
+    account = next(a.split(":") for a in vm.text("/etc/passwd").splitlines() if a.startswith(f"{SERVICE_USER}:"))
+    uid, gid = int(account[2]), int(account[3])
+    mark = b"-Dkedge.service=/var/lib/kedge-agent/controller"
+    (status,) = [p.parent / "status" for p in Path("/proc").glob("[0-9]*/cmdline") if mark in p.read_bytes()]
+    ids = {
+        name: fields.split() for name, _, fields in (line.partition(":") for line in status.read_text().splitlines())
+    }
+    assert (ids["Uid"], ids["Gid"], ids["Groups"]) == ([str(uid)] * 4, [str(gid)] * 4, [])
+    root = vm.root / "var/lib/kedge-agent"
+    log = root / "logs/services/controller.log"
+    assert (log.stat().st_uid, "kafka" in log.read_text()) == (uid, True)
+    assert (root / "services/controller").stat().st_mode & 0o777 == 0o750
+    assert (root / "agent").stat().st_mode & 0o777 == 0o700
 
 
 def test_a_mirror_with_another_file_than_the_one_that_was_meant_gets_nothing_run(

@@ -16,6 +16,7 @@ from agent.journal.places import FIRST_BYTES, FilePlace
 from agent.journal.shipping import JournalShipping, LogOrigin
 from agent.journal.source import LogSource
 from agent.journal.start import keep_places, places_in, sources_of
+from agent.layout import AgentLayout
 from agent.masking import HIDDEN, masked
 from agent.metrics_spool import Parcel
 from agent.sending import Undelivered
@@ -318,11 +319,14 @@ def test_a_long_log_that_was_never_read_is_begun_near_its_end(vm: Vm) -> None:
     assert all(text.startswith("[2026") for text in vm.kafka.texts if "left out" not in text)
 
 
-def test_a_log_that_cannot_be_read_keeps_nothing_else_back(tmp_path: Path) -> None:
-    (tmp_path / "agent.log").mkdir()
-    (tmp_path / "broker.log").write_text(kafka_line(1))
+@pytest.mark.parametrize("apart", [False, True])
+def test_a_log_that_cannot_be_read_keeps_nothing_else_back(tmp_path: Path, *, apart: bool) -> None:
+    layout = AgentLayout(tmp_path, services_apart=apart)
+    (layout.logs / "agent.log").mkdir(parents=True)
+    layout.service_logs.mkdir(exist_ok=True)
+    layout.service_log("broker").write_text(kafka_line(1))
     kafka, now = Kafka(), [0.0]
-    sources = sources_of(tmp_path, lines_per_min=10)
+    sources = sources_of(layout, lines_per_min=10)
     agent = JournalShipping(ORIGIN, sources, kafka, lambda: now[0], places={}, keep=lambda _: None)
     for _ in range(4):
         now[0] += 1

@@ -90,8 +90,17 @@ def test_kafka_has_descriptors_and_map_areas_and_is_not_swapped_out() -> None:
     """Of a service the agent starts: limits of its unit are handed down to it."""
     told = user_data(BOOT_DATA, kafka_version="4.2.0", software=None)
     assert files(told)["/etc/sysctl.d/60-kedge.conf"] == "vm.max_map_count=262144\nvm.swappiness=1\n"
-    assert cloud_config(told)["runcmd"][0] == ["systemctl", "restart", "systemd-sysctl.service"]
+    assert ["systemctl", "restart", "systemd-sysctl.service"] in cloud_config(told)["runcmd"]
     assert "LimitNOFILE=1048576" in files(told)["/etc/systemd/system/kedge-agent.service"]
+
+
+def test_kafka_has_a_user_of_its_own_that_is_there_before_the_agent_starts() -> None:
+    told = user_data(BOOT_DATA, kafka_version="4.2.0", software=None)
+    assert "KEDGE_AGENT_RUN_AS=kedge-kafka\n" in files(told)["/etc/kedge/agent.env"]
+    make_user, *_, start = cloud_config(told)["runcmd"]
+    assert make_user[:2] == ["sh", "-c"]
+    assert make_user[2].startswith("id kedge-kafka >/dev/null 2>&1 || useradd -u 59092 --system ")
+    assert start[:2] == ["systemctl", "start"]
 
 
 def test_a_plain_image_fetches_the_agent_its_kafka_and_jolokia_by_checksum() -> None:

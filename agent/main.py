@@ -51,7 +51,7 @@ from agent.tools import run_tool
 from agent.trust import PinnedCa
 from agent.upgrades.follower import Follower
 from agent.upgrades.start import become, chosen, disarm
-from agent.wire import BootData, Heartbeats, LogsTopic, PacketFilterReport, ServiceName
+from agent.wire import BootData, Heartbeats, LogsTopic, PacketFilterReport, Report, ServiceName
 
 _log = logging.getLogger("agent")
 
@@ -108,6 +108,12 @@ def run(settings: AgentSettings, layout: AgentLayout, boot: BootData) -> None:
     """Until a signal ends it. Raises `PlainHttpRefused`, and `TalkDied` when nobody would hear the server any more."""
     inbox, outbox, pulses, clock = Inbox(), ReportOutbox(), LatestPulses(), SystemClock()
     follower = Follower(layout.bundles, __version__, clock)
+    serve_metrics_of = _served(settings)
+
+    def publish(report: Report) -> None:
+        outbox.put(report)
+        serve_metrics_of(report)
+
     preemption = _preemption(settings, clock)
     converger = AgentConverger(
         AgentEnvironment(
@@ -117,7 +123,7 @@ def run(settings: AgentSettings, layout: AgentLayout, boot: BootData) -> None:
             records=Records(layout.state),
             services=_services(layout, settings),
             inbox=inbox,
-            publish=outbox.put,
+            publish=publish,
             clock=clock,
             settings=settings,
             volumes=_volumes(settings, layout),
@@ -150,6 +156,17 @@ def run(settings: AgentSettings, layout: AgentLayout, boot: BootData) -> None:
             )
     leaving.set()
     _log.info("the agent leaves; %s", "services are down" if converger.is_down else "services keep running")
+
+
+def _served(settings: AgentSettings) -> Callable[[Report], None]:
+    """What is told every report for Prometheus. The library is loaded by an agent that serves metrics, by no other."""
+    if settings.prometheus is None:
+        return lambda report: None
+    from agent.exposition import Exposition, serve
+
+    exposition, (host, port) = Exposition(), settings.prometheus
+    serve(exposition, host=host, port=port)
+    return exposition.keep
 
 
 def _preemption(settings: AgentSettings, clock: SystemClock) -> PreemptionWatch | None:

@@ -55,6 +55,8 @@ class AgentSettings:
     metadata_url: str = ""
     run_as: str = ""
     """The user that services run as; empty: the agent's own."""
+    prometheus: tuple[str, int] | None = None
+    """Host and port its metrics are served at; None: they are not."""
 
     @classmethod
     def from_env(cls, *, root: Path, environ: Mapping[str, str]) -> "AgentSettings":
@@ -63,6 +65,7 @@ class AgentSettings:
         and `KEDGE_AGENT_OWN_DISKS` (`device`, or `root` where they are a part of the root filesystem). Whose metadata
         service tells that the VM is taken back: `KEDGE_AGENT_METADATA` (`found` by the firmware, a cloud, or `off`), at
         `KEDGE_AGENT_METADATA_URL` instead of the cloud's own address. `KEDGE_AGENT_RUN_AS`: the user of its services.
+        `KEDGE_AGENT_PROMETHEUS`: `HOST:PORT` at which its metrics are served.
 
         Raises `AgentSettingsRefused` naming the variable, its value and what it should be.
         """
@@ -78,6 +81,7 @@ class AgentSettings:
             metadata=_one_of(environ, "KEDGE_AGENT_METADATA", get_args(Metadata), "found"),
             metadata_url=environ.get("KEDGE_AGENT_METADATA_URL", ""),
             run_as=environ.get("KEDGE_AGENT_RUN_AS", ""),
+            prometheus=_endpoint(environ, "KEDGE_AGENT_PROMETHEUS"),
         )
         times = {field: _seconds(environ, field) for field in _TIMES if _variable(field) in environ}
         return replace(settings, times=AgentTimes(**times))
@@ -92,6 +96,17 @@ def _one_of(environ: Mapping[str, str], name: str, known: tuple[_Word, ...], oth
         if word == text:
             return word
     raise AgentSettingsRefused(f"{name}={text!r}: expected one of {', '.join(known)}")
+
+
+def _endpoint(environ: Mapping[str, str], name: str) -> tuple[str, int] | None:
+    """`HOST:PORT`, an IPv6 address in brackets."""
+    text = environ.get(name, "")
+    if not text:
+        return None
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdecimal() or not 0 < int(port) < 65536:
+        raise AgentSettingsRefused(f"{name}={text!r}: expected HOST:PORT, as in 127.0.0.1:9404")
+    return host.removeprefix("[").removesuffix("]"), int(port)
 
 
 def _variable(field: str) -> str:

@@ -29,6 +29,8 @@ _READ_ONLY, _PRIVATE = "0644", "0600"
 
 SERVICE_USER = "kedge-kafka"
 """Whom Kafka runs as (agent/service_user.py)."""
+PROMETHEUS = "127.0.0.1:9404"
+"""Where agents serve their metrics: to what runs on the VM. The port is the one of JMX exporters."""
 _USER_ID = 59092
 """The same on all VMs where it is free, so that a disk that goes from one to another need not be given anew."""
 _USER_OPTIONS = "--system --user-group --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin"
@@ -145,6 +147,7 @@ def _files(
         "KEDGE_AGENT_DISKS": "devices",
         "KEDGE_AGENT_FILESYSTEM": filesystem,
         "KEDGE_AGENT_OWN_DISKS": own_disks,
+        "KEDGE_AGENT_PROMETHEUS": PROMETHEUS,
         "KEDGE_AGENT_RUN_AS": SERVICE_USER,
         "KEDGE_JAVA": java,
         "KEDGE_KAFKA_DIR": KAFKA_DIR,

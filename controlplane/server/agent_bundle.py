@@ -27,7 +27,7 @@ from agent import __version__
 from agent.platforms import MARK
 from controlplane.server.agent_wheels import WheelsMissing, fetch_wheels, lock_file, locked
 
-ROOTS = ("confluent-kafka", "cryptography", "httpx", "nanoarrow", "pydantic")
+ROOTS = ("confluent-kafka", "cryptography", "httpx", "nanoarrow", "prometheus-client", "pydantic")
 """What the agent's modules import; tests/unit/controlplane holds this to the modules themselves."""
 
 

@@ -10,13 +10,14 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
+import httpx
 import pytest
 from pydantic import SecretStr
 
 from agent.disks.choice import filesystem_uuid
 from agent.wire import BootData, Document, LogDir, ServiceDocument, Voter
 from controlplane.server.agent_bundle import write_bundle
-from providers.cloud_init import SERVICE_USER, user_data
+from providers.cloud_init import PROMETHEUS, SERVICE_USER, user_data
 from providers.software import Download, Software
 from tests.agent.control_server import ControlServer
 from tests.boot.debian_vm import DebianVm, LoopbackAddress, LoopDisk, Root, ran, unpacked
@@ -155,6 +156,8 @@ def test_a_plain_debian_boots_installs_enrols_makes_its_disk_and_runs_kafka_also
         assert server.reports[instance][-1].attachments == (DISK.volume,)
         assert ADDRESS in server.reports[instance][-1].addresses
         _runs_as_its_own_user(vm)
+        scraped = httpx.get(f"http://{PROMETHEUS}/metrics", trust_env=False).text
+        assert 'kedge_service_quorum_leader{service="controller"} 100.0' in scraped
         assert (vm.root / "var/lib/kedge-agent/boot.json").stat().st_mode & 0o777 == 0o600
 
         mirror.close()  # a VM that has its software needs no mirror

@@ -97,6 +97,7 @@ def test_kafka_has_descriptors_and_map_areas_and_is_not_swapped_out() -> None:
 def test_kafka_has_a_user_of_its_own_that_is_there_before_the_agent_starts() -> None:
     told = user_data(BOOT_DATA, kafka_version="4.2.0", software=None)
     assert "KEDGE_AGENT_RUN_AS=kedge-kafka\n" in files(told)["/etc/kedge/agent.env"]
+    assert "KEDGE_AGENT_PROMETHEUS=127.0.0.1:9404\n" in files(told)["/etc/kedge/agent.env"]
     make_user, *_, start = cloud_config(told)["runcmd"]
     assert make_user[:2] == ["sh", "-c"]
     assert make_user[2].startswith("id kedge-kafka >/dev/null 2>&1 || useradd -u 59092 --system ")

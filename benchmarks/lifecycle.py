@@ -7,7 +7,8 @@ Rows: `reattach` (a broker with 200 MiB goes to its next VM with its disk: how l
 empty disk: how long the quorum is not full), `disk-growth` (brokers' disks are made larger: nobody restarts, no replica
 leaves an ISR), `bad-setting` (settings brokers do not start with: put back after the first one), `operations` and
 `operations-zookeeper` (30 operations of all kinds, see `benchmarks.operations`: `--scale` is how many of them), and
-`needless` and `needless-zookeeper` (no act of any kind while nothing is wrong: 60 s, 600 s by `--scale 10`).
+`needless` and `needless-zookeeper` (no act of any kind while nothing is wrong: 60 s, 600 s by `--scale 10`), and
+`scale-up` (three brokers become six while clients write, see `benchmarks.scale_up`).
 `--scale` multiplies the data. All rows without `--row`.
 """
 
@@ -22,6 +23,7 @@ from typing import Any
 from benchmarks.healing import LEDGER_MIB, SPEC as AT_REST, ZOOKEEPER as AT_REST_IN_ZOOKEEPER_MODE, rest
 from benchmarks.loaded import LoadedRow, audited, on_a_cluster
 from benchmarks.operations import MIB, SPEC as MIXED_KRAFT, ZOOKEEPER as MIXED_ZOOKEEPER, operations
+from benchmarks.scale_up import SPEC as SCALE_UP, scale_up
 from benchmarks.selection import measured
 from benchmarks.watched import on_a_watched_cluster
 from controlplane.api.schemas import nodes as node_api
@@ -51,6 +53,7 @@ def main(arguments: Sequence[str] = ()) -> dict[str, Any]:
     rows = {name: partial(on_a_cluster, row, spec, DATA_MIB) for name, (row, spec) in ROWS.items()}
     rows |= {name: partial(_operations, spec) for name, spec in MIXED.items()}
     rows |= {name: partial(on_a_watched_cluster, rest, spec, LEDGER_MIB) for name, spec in NEEDLESS.items()}
+    rows["scale-up"] = partial(on_a_cluster, scale_up, SCALE_UP, 0.0)
     return measured("lifecycle", rows, arguments)
 
 

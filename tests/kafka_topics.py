@@ -1,6 +1,6 @@
 """Topics on real brokers for tests: made and filled with a client that is not the code under test."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
@@ -19,11 +19,12 @@ def create_topic(
     rf: int,
     min_isr: int | None = None,
     bytes_per_partition: int = 0,
+    settings: Mapping[str, str] | None = None,
 ) -> None:
     """Create, wait until every partition has a leader, fill with incompressible-enough filler, acks=all."""
     servers: dict[str, str | int | float | bool] = {"bootstrap.servers": ",".join(bootstrap), "log_level": 0}
     admin = AdminClient(servers)
-    config = {} if min_isr is None else {"min.insync.replicas": str(min_isr)}
+    config = dict(settings or {}) | ({} if min_isr is None else {"min.insync.replicas": str(min_isr)})
     admin.create_topics([NewTopic(name, partitions, rf, config=config)])[name].result(20)
 
     def is_led() -> bool:

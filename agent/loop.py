@@ -27,7 +27,7 @@ class AgentConverger:
         self._reporting = reporting.Reporting(around, self._watches)
         self._hands = adapters.AgentAdapters(around, self._watches, tell=self._report)
         self._kept, self._trouble = _kept_document(around.records)
-        self._problem, self._volumes_problem = "", ""
+        self._problem, self._volumes_problem, self._logging_problem = "", "", ""
         self._local: LocalState | None = None
         self._filter: wire.PacketFilterReport | None = None
         self.shutting_down = False
@@ -77,11 +77,25 @@ class AgentConverger:
         local = self._local = self._look()
         steps = plan_steps(self._document, local)
         again_at_once = [self._hands.do(step, local) for step in steps]
+        self._follow()
         self._report()
         if any(again_at_once):
             return 0.0
         busy = any(watch.status is not None and watch.status.state in _BUSY for watch in self._watches.values())
         return self._a.settings.times.busy_tick_s if busy else self._a.settings.times.tick_s
+
+    def _follow(self) -> None:
+        """What of the document counts without a restart."""
+        problems = []
+        for name, watch in self._watches.items():
+            service, wanted = self._a.services[name], watch.wanted
+            if wanted is None or wanted.state != "running" or surroundings.live(service.process) is None:
+                continue
+            try:
+                service.follow(wanted)
+            except OSError as error:
+                problems.append(f"{name}: how it logs cannot be written: {error}")
+        self._logging_problem = "; ".join(problems)
 
     @property
     def _document(self) -> wire.Document | None:
@@ -180,7 +194,8 @@ class AgentConverger:
 
     def _report(self) -> None:
         if self._local is not None:
-            message = "; ".join(text for text in (self._trouble, self._problem, self._volumes_problem) if text)
+            said = (self._trouble, self._problem, self._volumes_problem, self._logging_problem)
+            message = "; ".join(text for text in said if text)
             epoch = self._document.epoch if self._document else 0
             self._reporting.report(self._local, epoch=epoch, message=message, packet_filter=self._filter)
 

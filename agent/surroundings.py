@@ -53,6 +53,9 @@ class Service(Protocol):
     def start(self, service: wire.ServiceDocument) -> None:
         """Raises `OSError`."""
 
+    def follow(self, service: wire.ServiceDocument) -> None:
+        """Lets a running process have what counts without a restart. Raises `OSError`."""
+
     def probe(self, service: wire.ServiceDocument) -> probes.ProbeResult: ...
 
     def usage(self, service: wire.ServiceDocument) -> tuple[wire.LogDirReport, ...]: ...

@@ -93,6 +93,11 @@ class ServiceDocument(Wire):
         description="Java's options beside the heap, which is then taken whole at the start; empty: the agent decides"
         " by the heap. Came later than wire version 1; an older agent ignores it",
     )
+    log_levels: dict[str, str] = Field(
+        default_factory=dict,
+        description="log4j's level by logger; `root` is all others. They count without a restart. Came later than wire"
+        " version 1; an older agent ignores it",
+    )
     ensemble: tuple[EnsembleMember, ...] = Field(
         default=(),
         description="ZooKeeper mode; empty is KRaft. Of a broker: where it finds ZooKeeper. Of a server that is a"

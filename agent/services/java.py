@@ -42,6 +42,8 @@ class JavaService:
         self._marks = Marks.of(root=layout.root, service=name, directory=self._directory)
         self._process = adopt(self._marks)
         self._jolokia: tuple[str, Jolokia] | None = None
+        self._levels: Mapping[str, str] | None = None
+        """Of loggers, as its file has them; None where an agent before this one wrote it."""
         self._log_lines = LogLines(layout.service_log(name))
         self._last_run = LastRun(log=layout.service_log(name), output=layout.logs / f"{name}.out")
 
@@ -74,16 +76,26 @@ class JavaService:
         self._log_lines.look(at_s)
         return self._log_lines.per_minute
 
-    def _render_surroundings(self) -> None:
+    def follow(self, service: ServiceDocument) -> None:
+        """Lets a running process have what counts without a restart: how it logs. Raises `OSError`."""
+        if self._levels != service.log_levels:
+            self._render_logging(service)
+
+    def _render_surroundings(self, service: ServiceDocument) -> None:
         """How it logs, and what its metrics port lets people do."""
+        policy = (resources.files("agent.services") / "jolokia-access.xml").read_bytes()
+        self._render_logging(service)
+        write_durably(self._directory / "jolokia-access.xml", policy)
+
+    def _render_logging(self, service: ServiceDocument) -> None:
         log = log4j2_properties(
             log_file=self._layout.service_log(self._name),
             cap_bytes=self._settings.log_cap_bytes,
             files=self._settings.log_files,
+            levels=service.log_levels,
         )
-        policy = (resources.files("agent.services") / "jolokia-access.xml").read_bytes()
         write_durably(self._directory / "log4j2.properties", log.encode())
-        write_durably(self._directory / "jolokia-access.xml", policy)
+        self._levels = dict(service.log_levels)
 
     def _launch(self, command: Sequence[str], start_id: str, *, data: Iterable[Path]) -> None:
         """`data`: directories the service writes to. Raises `OSError` when Java cannot be run."""

@@ -39,7 +39,7 @@ class KafkaService(JavaService):
         log_dirs = tuple(self._layout.data(log_dir) for log_dir in service.log_dirs)
         if self._name == "broker":  # a controller's is the cluster's own, and a vote
             forget_leader_of_empty_log(log_dirs[0])
-        self._render_surroundings()
+        self._render_surroundings(service)
         write_durably(self._directory / "server.properties", server_properties(service, log_dirs=log_dirs).encode())
         marks = self._marks.arguments(service.start_id)
         command = self._installation.kafka_command(service, directory=self._directory, marks=marks)

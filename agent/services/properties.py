@@ -75,14 +75,22 @@ def ignored_settings(service: ServiceDocument) -> tuple[str, ...]:
     return tuple(sorted(owned & service.settings.keys()))
 
 
-def log4j2_properties(*, log_file: Path, cap_bytes: int, files: int) -> str:
-    """Kafka's own log: one file that is rolled at `cap_bytes`, `files` old ones kept.
+ROOT_LOGGER = "root"
+LEVELS_EVERY_S = 15
+
+
+def log4j2_properties(*, log_file: Path, cap_bytes: int, files: int, levels: Mapping[str, str]) -> str:
+    """Kafka's own log: one file that is rolled at `cap_bytes`, `files` old ones kept. `levels` by logger, `root` for
+    all others. log4j reads the file again when it has changed (`monitorInterval`, in seconds).
 
     Without log4j's shutdown hook, which runs beside Kafka's and takes the log away while Kafka still shuts down.
     """
+    named = sorted((name, level) for name, level in levels.items() if name != ROOT_LOGGER)
+    loggers = "".join(f"logger.{n}.name={name}\nlogger.{n}.level={level}\n" for n, (name, level) in enumerate(named))
     return f"""\
 status=error
 shutdownHook=disable
+monitorInterval={LEVELS_EVERY_S}
 appender.file.type=RollingFile
 appender.file.name=FILE
 appender.file.fileName={log_file}
@@ -94,9 +102,9 @@ appender.file.policies.size.type=SizeBasedTriggeringPolicy
 appender.file.policies.size.size={cap_bytes}
 appender.file.strategy.type=DefaultRolloverStrategy
 appender.file.strategy.max={files}
-rootLogger.level=info
+rootLogger.level={levels.get(ROOT_LOGGER, "INFO")}
 rootLogger.appenderRef.file.ref=FILE
-"""
+{loggers}"""
 
 
 def _owned(service: ServiceDocument, log_dirs: tuple[Path, ...]) -> dict[str, str]:

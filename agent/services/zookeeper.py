@@ -37,7 +37,7 @@ class ZooKeeperService(JavaService):
 
     def start(self, service: ServiceDocument) -> None:
         """Renders the configuration anew and starts the process. Raises `OSError` when Java cannot be run."""
-        self._render_surroundings()
+        self._render_surroundings(service)
         data = self._layout.zookeeper(service.log_dirs[0])
         config = write_configuration(service, data)
         marks = self._marks.arguments(service.start_id)

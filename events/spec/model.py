@@ -25,6 +25,7 @@ BEHAVIOURAL, IDENTITY = FieldClass.BEHAVIOURAL, FieldClass.IDENTITY
 
 ServiceKind = Literal["broker", "controller", "zookeeper"]
 MetadataMode = Literal["kraft", "zookeeper"]
+LogLevel = Literal["FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE"]
 
 
 class Metadata(Part):
@@ -289,6 +290,14 @@ class Pool(Part):
         default=None,
         ge=64,
         le=65536,
+    )
+
+    log_levels: dict[scalars.LoggerName, LogLevel] = classed(
+        DYNAMIC,
+        "Levels of loggers, by name, as in `{kafka.server.ReplicaManager: DEBUG}`; `root` is every other one, `INFO` "
+        "where nothing is said. Services take them within half a minute.",
+        default_factory=dict,
+        max_length=50,
     )
 
     @property

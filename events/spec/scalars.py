@@ -30,6 +30,7 @@ PEER_NAME = r"^[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$"
 KAFKA_UUID = r"^[A-Za-z0-9_-]{22}$"
 CLUSTER_ID = r"^[!-~]([ -~]{0,253}[!-~])?$"
 FOREIGN_LISTENER = r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$"
+LOGGER_NAME = r"^[A-Za-z_][A-Za-z0-9_.$-]{0,199}$"
 PROPERTY_KEY = r"^[^\x00-\x20\x7f=:#!\\]{1,255}$"
 ARCHIVE_URL = r"^(https://[A-Za-z0-9.:\[\]_-]{1,255}/[!-\"$->A-~]{1,1700}|file:///[!-\"$->@-~]{1,1700})$"
 SHA256 = r"^[0-9a-f]{64}$"
@@ -53,6 +54,7 @@ FORM_IN_WORDS = {
     ARCHIVE_URL: "an address that begins with https:// and has a path, without a user, a query or a fragment; on the "
     "local cloud file:/// and a path",
     SHA256: "a SHA-256: 64 hex digits in lower case",
+    LOGGER_NAME: "the name of a logger, as in kafka.server.ReplicaManager, or root",
     PROPERTY_KEY: "a property name: no blanks, no control characters, none of = : # ! \\",
 }
 """The words people read instead of a regular expression."""
@@ -149,6 +151,7 @@ ClusterId = Annotated[str, *_text(CLUSTER_ID, also=("number",))]
 ForeignListener = Annotated[str, *_text(FOREIGN_LISTENER, also=("number",))]
 """Kafka knows listeners by any case (`ListenerName.normalised`)."""
 KafkaUuid = Annotated[str, *_text(KAFKA_UUID)]
+LoggerName = Annotated[str, *_text(LOGGER_NAME)]
 PropertyKey = Annotated[str, *_text(PROPERTY_KEY)]
 ArchiveUrl = Annotated[str, *_text(ARCHIVE_URL)]
 Sha256 = Annotated[str, *_text(SHA256, also=("number",))]

@@ -110,10 +110,17 @@ def _service(view: ClusterView, instance: InstanceView, founding: facts.QuorumFo
         settings=dict(instance.settings),
         heap_mib=instance.heap_mib,
         jvm=instance.jvm,
+        log_levels=_log_levels(view, planned.pool),
         ensemble=tuple(EnsembleMember(id=v.id, address=v.address, port=v.port) for v in quorum.ensemble),
         protocol_version=quorum.protocol,
         gives_volumes=not running and _hands_over(view, instance),
     )
+
+
+def _log_levels(view: ClusterView, pool: str) -> dict[str, str]:
+    """Of the spec in force; who is of no pool of it leaves."""
+    pools = view.document.spec.pools if view.document is not None else ()
+    return next((dict(p.log_levels) for p in pools if p.name == pool), {})
 
 
 def _beside(view: ClusterView, instance: InstanceView, founding: facts.QuorumFounded) -> tuple[ServiceDocument, ...]:

@@ -63,6 +63,8 @@ class FakeKafka:
         self.health = ProbeResult("up")
         self.format_error: Exception | None = None
         self.start_error: OSError | None = None
+        self.follow_error: OSError | None = None
+        self.levels: list[Mapping[str, str]] = []
         self.seen_formatting: list[str] = []
         self.offline_log_dirs = 0
         self.reason = ExitReason("")
@@ -83,6 +85,11 @@ class FakeKafka:
             raise self.start_error
         self.process = FakeProcess(100 + len(self.launches), service.start_id)
         self.launches.append(self.process)
+
+    def follow(self, service: ServiceDocument) -> None:
+        if self.follow_error:
+            raise self.follow_error
+        self.levels.append(dict(service.log_levels))
 
     def probe(self, service: ServiceDocument) -> ProbeResult:
         return self.health

@@ -46,6 +46,21 @@ def test_a_broker_that_does_not_answer_yet_is_starting(vm: Vm) -> None:
     assert (said.state, said.message) == ("starting", "no listener yet")
 
 
+def test_levels_of_loggers_reach_a_process_that_runs_and_what_keeps_them_from_it_is_said(vm: Vm) -> None:
+    vm.serve(document(broker()))
+    vm.settle()
+    assert vm.kafka.levels[-1] == {}
+    vm.serve(document(broker(log_levels={"kafka.log": "DEBUG"}), epoch=8), etag="e2")
+    said = vm.settle()
+    assert (vm.kafka.levels[-1], said.start_id, len(vm.kafka.launches)) == ({"kafka.log": "DEBUG"}, "s-1", 1)
+    vm.kafka.follow_error = OSError("no space left")
+    vm.settle()
+    assert vm.reports[-1].message == "broker: how it logs cannot be written: no space left"
+    vm.kafka.follow_error = None
+    vm.settle()
+    assert vm.reports[-1].message == ""
+
+
 def test_a_process_that_was_up_and_takes_no_connection_any_more_hangs_and_one_that_starts_does_not(vm: Vm) -> None:
     """A process that stands still (SIGSTOP) takes connections until its backlog is full: some 100 s of probes."""
     vm.kafka.health = ProbeResult("down", "no listener yet")

@@ -47,7 +47,15 @@ def test_several_log_directories_are_named_in_order_and_the_metadata_log_stays_i
 
 
 def test_log4j2_properties() -> None:
-    check("log4j2.properties", log4j2_properties(log_file=Path("/vm/logs/broker.log"), cap_bytes=1000, files=2))
+    levels = {"kafka.server.ReplicaManager": "DEBUG", "root": "WARN", "kafka.log": "ERROR"}
+    text = log4j2_properties(log_file=Path("/vm/logs/broker.log"), cap_bytes=1000, files=2, levels=levels)
+    check("log4j2.properties", text)
+
+
+def test_without_levels_everything_is_logged_from_info_on() -> None:
+    text = log4j2_properties(log_file=Path("/vm/logs/broker.log"), cap_bytes=1000, files=2, levels={})
+    assert "rootLogger.level=INFO" in text.splitlines()
+    assert "\nlogger." not in text
 
 
 @pytest.mark.parametrize("service", [broker(), controller()], ids=["broker", "controller"])

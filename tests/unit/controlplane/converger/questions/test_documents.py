@@ -33,6 +33,20 @@ def test_the_phase_says_whether_the_service_runs(phase: Phase, state: str) -> No
     assert [s.state for s in document.services] == ([state] if state else [])
 
 
+def test_levels_of_loggers_are_those_of_its_pool_in_the_spec_in_force() -> None:
+    spec = a_document()
+    pools = [
+        p.model_copy(update={"log_levels": {"root": "WARN"}}) if p.name == "brokers" else p for p in spec.spec.pools
+    ]
+    spec = spec.model_copy(update={"spec": spec.spec.model_copy(update={"pools": tuple(pools)})})
+    told = {}
+    for node, number in (("brokers-a-0", 1), ("controllers-a-0", 1)):
+        document = _of(an_instance(node, number, Phase.JOINED), key=f"{node}.g1", document=spec)
+        assert document is not None
+        told[node] = document.services[0].log_levels
+    assert told == {"brokers-a-0": {"root": "WARN"}, "controllers-a-0": {}}
+
+
 def test_a_retired_an_unknown_and_a_deleted_one_get_no_document() -> None:
     assert _of(an_instance("brokers-a-0", 1, Phase.RETIRED)) is None
     assert _of(key="brokers-z-9.g1") is None

@@ -60,6 +60,10 @@ class AgentLayout:
     def mount(self, log_dir: LogDir) -> Path:
         return self.root / "volumes" / log_dir.name
 
+    def rate_file(self, log_dir: LogDir) -> Path:
+        """What was measured of the volume when it was new."""
+        return self.root / "volumes" / f"{log_dir.name}.rate"
+
     def data(self, log_dir: LogDir) -> Path:
         """Kafka's directory on the volume. One level down: `lost+found` at the top of a filesystem makes Kafka fail."""
         return self.mount(log_dir) / "kafka"

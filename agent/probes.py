@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from agent.disks.measuring import kept_rate
 from agent.layout import AgentLayout
 from agent.metrics import BROKER_STATE, BROKER_STATE_RUNNING, Jolokia, JolokiaSilent
 from agent.wire import LogDir, LogDirReport, ServiceDocument
@@ -54,8 +55,16 @@ def log_dir_reports(service: ServiceDocument, layout: AgentLayout) -> tuple[LogD
         with contextlib.suppress(OSError):
             partitions = _partitions_in(layout.data(log_dir))
             total_bytes, free_bytes = volume_usage(layout, log_dir)
+            rate = kept_rate(layout.rate_file(log_dir), log_dir.volume)
             reports.append(
-                LogDirReport(name=log_dir.name, total_bytes=total_bytes, free_bytes=free_bytes, partitions=partitions)
+                LogDirReport(
+                    name=log_dir.name,
+                    total_bytes=total_bytes,
+                    free_bytes=free_bytes,
+                    partitions=partitions,
+                    write_bytes_per_s=rate.write_bytes_per_s if rate else None,
+                    read_bytes_per_s=rate.read_bytes_per_s if rate else None,
+                )
             )
     return tuple(reports)
 

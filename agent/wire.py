@@ -233,6 +233,12 @@ class LogDirReport(Wire):
     total_bytes: int
     free_bytes: int
     partitions: int
+    write_bytes_per_s: float | None = Field(
+        default=None,
+        description="of the volume, measured when it was new and empty; absent: nobody did. Came later than wire"
+        " version 1, as did the next one",
+    )
+    read_bytes_per_s: float | None = None
 
 
 class FindingReport(Wire):

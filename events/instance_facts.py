@@ -172,13 +172,23 @@ class RunFailed:
     retryable: bool
 
 
+@dataclass(frozen=True, slots=True)
+class MeasuredVolume:
+    """What a volume did when it was new and empty, bytes/s of large requests, one direction at a time."""
+
+    write_bytes_per_s: float
+    read_bytes_per_s: float
+
+
 @fact("instance.joined", schema=1)
 @dataclass(frozen=True, slots=True)
 class InstanceJoined:
-    """The service serves: a broker is unfenced, a controller has caught up with the quorum."""
+    """The service serves: a broker is unfenced, a controller has caught up with the quorum. `measured`: volumes of its
+    that its agent measured, by key."""
 
     key: str
     service_id: int
+    measured: Mapping[str, MeasuredVolume] = field(default_factory=dict)
 
 
 @fact("instance.join_failed", schema=1)

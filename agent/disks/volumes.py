@@ -14,6 +14,7 @@ from typing import Protocol
 from agent.disks.choice import CannotTell, MakeFilesystem, MountDisk, NotThere, choose, filesystem_uuid
 from agent.disks.devices import BlockDevice, block_devices
 from agent.disks.growing import Mounted, grow_filesystem, mounted_at
+from agent.disks.measuring import VolumeRate, keep_rate, measure
 from agent.durable import write_durably
 from agent.layout import AgentLayout
 from agent.settings import Filesystem
@@ -63,6 +64,7 @@ class DiskVolumes:
         is_mounted: Callable[[Path], bool] = os.path.ismount,
         devices: Callable[[Tool], list[BlockDevice]] = block_devices,
         mounted: Callable[[Path], Mounted | None] = mounted_at,
+        measure: Callable[[Path], VolumeRate | None] = measure,
     ) -> None:
         self._layout = layout
         self._filesystem = filesystem
@@ -71,6 +73,7 @@ class DiskVolumes:
         self._is_mounted = is_mounted
         self._devices = devices
         self._mounted = mounted
+        self._measure = measure
         self._filled: dict[str, int] = {}
         """Size in bytes of each volume's disk when its file system was last let grow; nothing before the first time."""
 
@@ -115,6 +118,7 @@ class DiskVolumes:
             case MakeFilesystem(path):
                 self._make(path, filesystem_uuid(cluster_uid, log_dir.volume), log_dir)
                 self._mount(path, log_dir)
+                self._measure_new(log_dir)
             case MountDisk(path):
                 self._mount(path, log_dir)
             case NotThere(reason) | CannotTell(reason):
@@ -141,6 +145,15 @@ class DiskVolumes:
             output_of(self._run, ("mkfs.xfs", "-q", "-m", f"uuid={uuid}", path))
         else:
             output_of(self._run, ("mkfs.ext4", "-q", "-m", "0", "-U", uuid, path))
+
+    def _measure_new(self, log_dir: LogDir) -> None:
+        """Once in its life, before anything is on it. Whoever is not measured is merely unknown."""
+        try:
+            rate = self._measure(self._layout.mount(log_dir))
+            if rate is not None:
+                keep_rate(self._layout.rate_file(log_dir), log_dir.volume, rate)
+        except OSError as error:
+            _log.warning("volume %s was not measured: %s", log_dir.volume, error)
 
     def _mount(self, path: str, log_dir: LogDir) -> None:
         """The key first: it counts only once something is mounted, so there is no moment in between."""

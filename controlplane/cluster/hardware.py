@@ -69,7 +69,9 @@ def volumes_of(view: ClusterView) -> Mapping[int, BrokerVolumes]:
     for instance in view.brokers():
         planned = instance.planned
         now = tuple(replace(v, size_gib=view.vms.volume_sizes.get(v.key, v.size_gib)) for v in planned.volumes)
-        known = least_limit(cloud_of(view, planned), planned.shape, now, view.declaration.machines)
+        limits = [*_limits(cloud_of(view, planned), planned.shape, now, view.declaration.machines)]
+        measured = _measured(view, planned.volumes, limits)
+        known = min([*measured, *limits], key=lambda each: each.bytes_per_s, default=None)
         if known is not None:
             found[instance.service_id] = known
     return found
@@ -144,6 +146,26 @@ def _limits(
         yield BrokerVolumes(total, FigureOrigin.SPEC if asked else said, f"{names}, as {who}{blind}")
     if reached is not None:
         yield BrokerVolumes(reached, said, f"as far as the machine {machine} reaches them, says the catalogue")
+
+
+def _measured(
+    view: ClusterView, volumes: Sequence[PlannedVolume], limits: Sequence[BrokerVolumes]
+) -> Iterator[BrokerVolumes]:
+    """What its agent found when the volumes were new, where it did of all of them: what writing reached, or reading.
+
+    It lowers what is published, or stands where nothing is: a disk that lives on credits is faster at its birth than
+    it is for long.
+    """
+    if any(volume.key in view.vms.volume_sizes for volume in volumes):
+        return  # grown since: many a cloud's larger disks are faster
+    rates = [view.vms.measured_volumes.get(volume.key) for volume in volumes]
+    known = [rate for rate in rates if rate is not None]
+    if not known or len(known) < len(rates):
+        return
+    total = sum(min(rate.write_bytes_per_s, rate.read_bytes_per_s) for rate in known)
+    told = min(limits, key=lambda each: each.bytes_per_s, default=None)
+    differs = f"; {told.words}, would be {human_bytes(told.bytes_per_s)}/s" if told is not None else ""
+    yield BrokerVolumes(total, FigureOrigin.MEASURED, f"as measured when new{differs}")
 
 
 def cloud_of(view: ClusterView, planned: PlannedInstance) -> str:

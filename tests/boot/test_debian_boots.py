@@ -155,6 +155,9 @@ def test_a_plain_debian_boots_installs_enrols_makes_its_disk_and_runs_kafka_also
         assert first.kafka_version == VERSION
         assert server.reports[instance][-1].attachments == (DISK.volume,)
         assert ADDRESS in server.reports[instance][-1].addresses
+        (log_dir,) = first.log_dirs
+        assert log_dir.write_bytes_per_s is not None
+        assert log_dir.read_bytes_per_s is not None
         _runs_as_its_own_user(vm)
         scraped = httpx.get(f"http://{PROMETHEUS}/metrics", trust_env=False).text
         assert 'kedge_service_quorum_leader{service="controller"} 100.0' in scraped
@@ -176,6 +179,7 @@ def test_a_plain_debian_boots_installs_enrols_makes_its_disk_and_runs_kafka_also
             instance, "controller", lambda s: s.metrics.get("quorum_leader") == 100, after=seen, timeout_s=120
         )
         assert again.start_id == first.start_id
+        assert again.log_dirs[0].write_bytes_per_s == log_dir.write_bytes_per_s, "it is measured once in its life"
         reports = server.reports[instance]
         assert reports[-1].boot_id > reports[0].boot_id
         assert len(server.enrolments) == 1

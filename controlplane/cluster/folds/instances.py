@@ -115,6 +115,9 @@ def _substituted(view: ClusterView, e: facts.MachineSubstituted, at: datetime) -
 
 def _joined(view: ClusterView, e: facts.InstanceJoined, at: datetime) -> ClusterView:
     view = move(view, e.key, Phase.JOINED, at, served_at=at)
+    if e.measured:
+        known = frozen({**view.vms.measured_volumes, **e.measured})
+        view = replace(view, vms=replace(view.vms, measured_volumes=known))
     return balancefold.newcomer(replace(view, roll=replace(view.roll, join_failures=0)), e.key)
 
 

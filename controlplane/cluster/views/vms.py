@@ -26,6 +26,8 @@ class VmsView:
     """By node, what was used up before the history that is known."""
     volume_sizes: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     """GiB of the volumes that were asked to grow, by key: their planned size is that of their making."""
+    measured_volumes: Mapping[str, facts.MeasuredVolume] = field(default_factory=lambda: MappingProxyType({}))
+    """By key, of volumes whose agents measured them when they were new."""
     cost_tags: Mapping[str, CostTagsView] = field(default_factory=lambda: MappingProxyType({}))
     """Of VMs that were given others than they were made with, by instance key: see `tags_on`."""
     taggings: int = 0

@@ -1,7 +1,7 @@
 """Which disk is which volume, and when a filesystem is made: on fake tools that answer as util-linux does."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,6 +10,7 @@ import pytest
 from agent.addresses import bound_addresses
 from agent.disks.choice import CannotTell, MakeFilesystem, MountDisk, NotThere, choose, filesystem_uuid
 from agent.disks.devices import BlockDevice, block_devices
+from agent.disks.measuring import VolumeRate
 from agent.disks.volumes import DiskVolumes, GivenVolumes, VolumesSeen
 from agent.layout import AgentLayout
 from agent.settings import AgentSettings, AgentSettingsRefused
@@ -72,13 +73,16 @@ class FakeMachine:
             return ToolResult(2)
         return ToolResult(0, "".join(f"{k}={v}\n" for k, v in {"DEVNAME": path, **found}.items()))
 
-    def volumes(self, root: Path, **more: bool) -> DiskVolumes:
+    def volumes(
+        self, root: Path, measure: Callable[[Path], VolumeRate | None] = lambda _: None, **more: bool
+    ) -> DiskVolumes:
         return DiskVolumes(
             AgentLayout(root),
             run=self.run,
             is_mounted=lambda p: str(p) in self.mounted,
             devices=lambda run: block_devices(run, is_there=lambda _: True),
             own_on_root=more.get("own_on_root", False),
+            measure=measure,
         )
 
 

@@ -88,6 +88,18 @@ def founding_step(situation: Situation) -> Decision | None:
     return record(f"the quorum is founded with {len(voters)} controllers at level {level}", founded)
 
 
+def _measured(situation: Situation, instance: InstanceView) -> dict[str, facts.MeasuredVolume]:
+    """By key, its volumes whose figures are no news of an earlier one."""
+    heard, keys = situation.seen.reports.get(instance.key), {v.dir: v.key for v in instance.planned.volumes}
+    service = next((s for s in heard.report.services if s.name == instance.planned.service), None) if heard else None
+    known = situation.view.vms.measured_volumes
+    return {
+        keys[d.name]: facts.MeasuredVolume(d.write_bytes_per_s, d.read_bytes_per_s)
+        for d in (service.log_dirs if service else ())
+        if d.name in keys and keys[d.name] not in known and d.write_bytes_per_s and d.read_bytes_per_s
+    }
+
+
 def _awaits_sole_founder(situation: Situation) -> bool:
     """A quorum of one waits for its agent: nobody could replace the only voter, should its VM never boot. Of three the
     others are a majority without it."""
@@ -103,7 +115,7 @@ def arrival_step(situation: Situation) -> Decision | None:
         return None
     joined = [i for i in arriving if i.bound and serves(situation, i, newer_than=i.since) and _in(situation, i)]
     if joined:
-        events = [facts.InstanceJoined(i.key, i.service_id) for i in joined]
+        events = [facts.InstanceJoined(i.key, i.service_id, _measured(situation, i)) for i in joined]
         return record(f"{', '.join(i.key for i in joined)} joined", *events)
     late = [i for i in arriving if _is_overdue(situation, i)]
     if late:

@@ -8,7 +8,7 @@ from controlplane.cluster.hardware import processors_of, volume_lines, volume_so
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.drains import DrainView
 from controlplane.converger.tick.act import drain_request
-from events.instance_facts import PlannedDisk, PlannedPlace, PlannedVolume
+from events.instance_facts import MeasuredVolume, PlannedDisk, PlannedPlace, PlannedVolume
 from planner.drain.model.capacity import FigureOrigin
 from planner.drain.plan import DrainPlan
 from planner.drain.request import VolumeLimits
@@ -96,6 +96,39 @@ def test_a_machine_nobody_knows_still_has_the_volumes_that_were_made() -> None:
     known = volumes_of(on("aws", "x9.metal", a_volume()))[1000]
     assert known.bytes_per_s == 125 * MIB
     assert known.words.endswith("what the machine reaches of them is not known")
+
+
+def measured(view: ClusterView, write: float, read: float) -> ClusterView:
+    key = a_volume().key
+    return changed_view(view, measured_volumes={key: MeasuredVolume(write, read)})
+
+
+def test_what_was_measured_lowers_what_is_published_and_says_both() -> None:
+    known = volumes_of(measured(on("aws", "m7g.2xlarge", a_volume()), 80 * MIB, 90 * MIB))[1000]
+    assert (known.bytes_per_s, known.origin) == (80 * MIB, FigureOrigin.MEASURED)
+    assert known.words == "as measured when new; 1 x gp3, as aws publishes, would be 125.0 MiB/s"
+
+
+def test_a_disk_that_is_fast_at_its_birth_counts_as_published() -> None:
+    known = volumes_of(measured(on("aws", "m7g.2xlarge", a_volume()), 400 * MIB, 400 * MIB))[1000]
+    assert (known.bytes_per_s, known.origin) == (125 * MIB, FigureOrigin.CATALOGUE)
+
+
+def test_where_nothing_is_published_what_was_measured_counts() -> None:
+    view = measured(on("nowhere", "m1", a_volume()), 80 * MIB, 70 * MIB)
+    assert {b: v.bytes_per_s for b, v in volumes_of(view).items()} == dict.fromkeys((1000, 1001, 1002), 70 * MIB)
+    (source,) = volume_sources(view)
+    assert (source.origin, source.by_broker_words) == (
+        FigureOrigin.MEASURED, "as measured when new, 25% left to clients"
+    )  # fmt: skip
+
+
+def test_what_is_measured_of_some_volumes_or_before_one_grew_says_nothing() -> None:
+    one, two = a_volume(1), a_volume(2)
+    view = changed_view(on("nowhere", "m1", one, two), measured_volumes={one.key: MeasuredVolume(1e6, 1e6)})
+    assert volumes_of(view) == {}
+    grown = changed_view(measured(on("nowhere", "m1", one), 1e6, 1e6), volume_sizes={one.key: 900})
+    assert volumes_of(grown) == {}
 
 
 def test_migration_gets_what_clients_leave_and_says_of_what() -> None:

@@ -24,6 +24,7 @@ from tests.builders import (
     an_instance,
     an_inventory,
 )
+from tests.changed_view import changed_view
 
 NEW = an_instance("brokers-a-0", 2, Phase.LAUNCHED)
 ALL_BROKERS = (1000, 1001, 1002, NEW.service_id)
@@ -147,6 +148,22 @@ def test_a_founded_quorum_is_founded_for_ever() -> None:
 
 def test_a_broker_that_runs_and_is_unfenced_has_joined() -> None:
     decision = arrival_step(a_situation(a_view(NEW), kafka=a_snapshot(brokers=ALL_BROKERS)))
+    assert decision is not None
+    assert decision.events == (facts.InstanceJoined(NEW.key, NEW.service_id),)
+
+
+def test_what_its_agent_measured_of_its_volumes_is_recorded_once() -> None:
+    (volume,) = NEW.planned.volumes
+    used = {"name": volume.dir, "total_bytes": 10, "free_bytes": 5, "partitions": 0}
+    told = a_report(NEW, log_dirs=[{**used, "write_bytes_per_s": 80e6, "read_bytes_per_s": 90e6}])
+    seen = {"kafka": a_snapshot(brokers=ALL_BROKERS), "reports": {NEW.key: told}}
+    decision = arrival_step(a_situation(a_view(NEW), **seen))
+    assert decision is not None
+    rate = facts.MeasuredVolume(80e6, 90e6)
+    assert decision.events == (facts.InstanceJoined(NEW.key, NEW.service_id, {volume.key: rate}),)
+    # Its next VM has the same disk, which holds data by then: what is known of it stays.
+    known = changed_view(a_view(NEW), measured_volumes={volume.key: rate})
+    decision = arrival_step(a_situation(known, **seen))
     assert decision is not None
     assert decision.events == (facts.InstanceJoined(NEW.key, NEW.service_id),)
 

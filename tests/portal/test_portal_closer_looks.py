@@ -26,6 +26,7 @@ PAGES = (
     "/clusters/orders/history",
     "/clusters/orders/anomalies",
     "/freezes",
+    "/notifiers",
     "/events",
     "/audit",
     "/agents",

@@ -152,8 +152,8 @@ test: test-setup ## all tests, with their time budget at the end
 	@$(BIN)/python -m tests.stages
 
 .PHONY: soak
-soak: test-setup ## the long ones: every crash point, hundreds of seeds; killed, it goes on where it stopped; writes docs/soak.md; LANES=paired: those that need no brokers, beside other work
-	@$(BIN)/python -m tests.soak $(LANES)
+soak: test-setup ## the long ones: every crash point, hundreds of seeds; killed, it goes on where it stopped; writes docs/soak.md; LANES=paired: those that need no brokers, beside other work; STREAMS=2: two of the others at a time
+	@$(BIN)/python -m tests.soak $(LANES) $(if $(STREAMS),--streams $(STREAMS))
 
 .PHONY: mutants
 mutants: $(VENV)/.locked $(KERNELS) $(MUTATION) ## small faults in code that could lose data: do its tests notice? TARGET=NAME for one

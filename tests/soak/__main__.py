@@ -4,25 +4,31 @@
 with brokers); the page is written when all have run. `paired` needs nothing but a processor: it runs behind the others,
 and gives way to whatever else the machine does.
 
-What came of each test is kept in `.cache/soak/COMMIT.jsonl` the moment its call is over; the next run of the same
-commit runs what is not there yet, or failed. In the end `docs/soak.md` and the durations are written.
+`--streams N` runs calls with brokers N at a time, each alone in its own process: what one prints comes when it is over.
+
+What came of each test is kept in `.cache/soak/TREE.jsonl` the moment its call is over; the next run of the same files,
+there or on a machine that the file was copied to, runs what is not there yet, or failed. In the end `docs/soak.md` and
+the durations are written.
 """
 
+import argparse
 import json
+import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from subprocess import PIPE, STDOUT
 from threading import Lock
 
 from tests.behind import Behind
 from tests.environment import kept_bytecode
 from tests.recorder import Result
 from tests.soak import durations as timings
-from tests.soak.commit import tree
+from tests.soak.commit import head, tree
 from tests.soak.lanes import Call, calls
 from tests.soak.page import Figures, page
 from tests.soak.slices import LANES, PAIRED_LANE
@@ -70,21 +76,27 @@ class Job:
     call: Call
 
 
-def main(lanes: Sequence[str]) -> int:
+def main(arguments: Sequence[str]) -> int:
     """Exit status 1 when a test failed twice, a call of pytest broke, or some calls were not to run."""
-    if unknown := set(lanes) - set(LANES):
+    parser = argparse.ArgumentParser(prog="python -m tests.soak", description="Runs soak, or lanes of it.")
+    parser.add_argument("lanes", nargs="*", metavar="LANE", help=", ".join(LANES))
+    parser.add_argument("--streams", type=int, default=1, metavar="N", help="calls with brokers at a time")
+    given = parser.parse_args(arguments)
+    if unknown := set(given.lanes) - set(LANES):
         print(f"no lane {', '.join(sorted(unknown))}; there are: {', '.join(LANES)}")
         return 2
-    commit, known = tree(timings.ROOT), timings.read()
-    kept = Kept.of(timings.ROOT / ".cache" / "soak" / f"{commit}.jsonl")
+    known = timings.read()
+    kept = Kept.of(timings.ROOT / ".cache" / "soak" / f"{tree(timings.ROOT)}.jsonl")
     everything = jobs(known)
-    print(f"soak of {commit[:21]}: {len(everything)} calls; kept in {kept.file}", flush=True)
-    _run([job for job in everything if job.call.lane in (lanes or LANES)], kept)
+    print(f"soak of {head(timings.ROOT)[:12]}: {len(everything)} calls; kept in {kept.file}", flush=True)
+    _run([job for job in everything if job.call.lane in (given.lanes or LANES)], kept, streams=max(1, given.streams))
     missing = [job.name for job in everything if job.name not in {f.name for f in kept.last()}]
     if missing:
         print(f"{len(missing)} calls of other lanes were never run: no page is written")
     else:
-        PAGE.write_text(page(commit, datetime.now(UTC).date(), kept.last(), planned=[j.name for j in everything]))
+        PAGE.write_text(
+            page(head(timings.ROOT), datetime.now(UTC).date(), kept.last(), planned=[j.name for j in everything])
+        )
         timings.write(known.with_results(r for f in kept.last() for r in f.results))
     failed = [test for f in kept.last() for test in f.failed] + [f.name for f in kept.last() if f.broke]
     second = [r.test for f in kept.last() for r in f.second]
@@ -102,20 +114,27 @@ def jobs(known: timings.Durations) -> list[Job]:
     return [Job(f"{name}.{number}", call) for name, each in named for number, call in enumerate(each, 1)]
 
 
-def _run(todo: Sequence[Job], kept: Kept) -> None:
+def _run(todo: Sequence[Job], kept: Kept, *, streams: int) -> None:
     """What needs only a processor behind the rest, as in `make test`."""
-    behind = Behind()
-    with ThreadPoolExecutor(1) as pool:
+    behind, fronts = Behind(), [job for job in todo if job.call.lane != PAIRED_LANE]
+    start: Run = run if streams == 1 else _printed_whole
+    with ThreadPoolExecutor(1) as pool, ThreadPoolExecutor(streams) as front:
         later = [pool.submit(_job, job, kept, behind) for job in todo if job.call.lane == PAIRED_LANE]
+        now = [front.submit(_job, job, kept, start) for job in fronts]
         try:
-            for job in todo:
-                if job.call.lane != PAIRED_LANE:
-                    _job(job, kept, run)
-            for done in later:
+            for done in (*now, *later):
                 done.result()
         except BaseException:
             behind.end()
+            for one in now:
+                one.cancel()
             raise
+
+
+def _printed_whole(command: Sequence[str], environment: Mapping[str, str]) -> int:
+    done = subprocess.run(command, check=False, env=dict(environment), stdout=PIPE, stderr=STDOUT, text=True)
+    print(f"\n== {' '.join(command[-3:])}\n{done.stdout}", flush=True)
+    return done.returncode
 
 
 def _job(job: Job, kept: Kept, start: Run) -> None:

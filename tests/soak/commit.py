@@ -38,14 +38,21 @@ def chosen(count: int, root: Path) -> tuple[int, str]:
     return number % count, why
 
 
+def head(root: Path) -> str:
+    """The commit; "" without git."""
+    return _git(root, "rev-parse", "HEAD")
+
+
 def tree(root: Path) -> str:
-    """The commit, and what was changed since as a sum: results of another tree are not taken over."""
-    head = _git(root, "rev-parse", "HEAD")
-    if not head:
+    """A sum of the files, of what was changed since the commit, too: results of another tree are not taken over. Pages
+    (`*.md`) and what soak writes itself count nothing: no test of soak reads them."""
+    if not head(root):
         raise SystemExit("make soak needs a clone of git: its results are of a commit")
-    others = [f":(exclude){name}" for name in WRITTEN_BY_SOAK]
-    changed = _git(root, "diff", "HEAD", "--", ".", *others) + _git(root, "ls-files", "-o", "--exclude-standard")
-    return head if not changed else f"{head}+{hashlib.sha256(changed.encode()).hexdigest()[:8]}"
+    others = [*(f":(exclude){name}" for name in WRITTEN_BY_SOAK), ":(exclude)*.md"]
+    files = _git(root, "ls-tree", "-r", "HEAD").splitlines()
+    told = [f for f in files if not f.endswith((".md", *WRITTEN_BY_SOAK))]
+    told.append(_git(root, "diff", "HEAD", "--", ".", *others) + _git(root, "ls-files", "-o", "--exclude-standard"))
+    return hashlib.sha256("\n".join(told).encode()).hexdigest()[:16]
 
 
 def _git(root: Path, *arguments: str) -> str:

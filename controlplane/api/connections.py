@@ -180,7 +180,7 @@ class ConnectionTable:
 
 
 class GuardedProtocol(H11Protocol):
-    """uvicorn's, entered in the table, with what it takes to see how it does."""
+    """uvicorn's `asyncio.Protocol`, entered in the table, with what it takes to see how it does."""
 
     of_agents = False
     """Whether nobody but agents comes this way."""
@@ -203,18 +203,15 @@ class GuardedProtocol(H11Protocol):
         return AGENTS if self.scope["path"].startswith(AGENT_PATHS) else PEOPLE
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
-        """See asyncio.Protocol."""
         super().connection_made(transport)
         self._opened_s = self._since_s = self._moved_s = time.monotonic()
         self._table.add(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """See asyncio.Protocol."""
         self._table.remove(self)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """See asyncio.Protocol."""
         now_s, cycle, had_asked = time.monotonic(), self.cycle, self._has_asked
         self._moved_s = now_s
         was_idle = not had_asked or cycle.response_complete

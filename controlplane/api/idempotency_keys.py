@@ -41,7 +41,7 @@ class CallKeys(Protocol):
 
 
 class SqlCallKeys:
-    """Keys as rows: any server of the installation knows them."""
+    """The `CallKeys` as rows: any server of the installation knows them."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -61,12 +61,10 @@ class SqlCallKeys:
             return None if row is None else _call_key(row)
 
     def settle(self, key_id: str, status: int) -> None:
-        """See CallKeys."""
         with writing(self._engine) as transaction:
             transaction.execute(update(CALL_KEY).where(CALL_KEY.c.id == key_id).values(status=status))
 
     def forget(self, key_id: str) -> None:
-        """See CallKeys."""
         with writing(self._engine) as transaction:
             transaction.execute(delete(CALL_KEY).where(CALL_KEY.c.id == key_id))
 

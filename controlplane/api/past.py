@@ -45,18 +45,16 @@ class Past:
 
 @dataclass(frozen=True, slots=True)
 class PastFleet:
-    """A fleet of that one cluster, of which nothing is observed."""
+    """A `Fleet` of that one cluster, of which nothing is observed."""
 
     past: ClusterView
     position: int
     """Of the log, as of which it is so."""
 
     def views(self) -> list[ClusterView]:
-        """See Fleet."""
         return [self.past]
 
     def view(self, uid: ClusterUid) -> ClusterView | None:
-        """See Fleet."""
         return self.past if uid == self.past.uid else None
 
     def said(self, uid: ClusterUid) -> Said | None:

@@ -74,8 +74,8 @@ class KafkaQueries(Protocol):
 
 
 class KafkaQueryService:
-    """Thread-safe. `kafka` is a way to brokers of its own: a long look must not keep a tick waiting. `lake`: where the
-    metric lake is, "" for none."""
+    """`KafkaQueries`, thread-safe. `kafka` is a way to brokers of its own: a long look must not keep a tick waiting.
+    `lake`: where the metric lake is, "" for none."""
 
     def __init__(
         self, kafka: Callable[[ClusterView], KafkaGateway], clock: Clock, *, lake: str = "", read: ReadRates = read_lake
@@ -89,19 +89,15 @@ class KafkaQueryService:
         self._rates: ShortCache[ClusterUid, Rates] = ShortCache(clock, fresh=_LAKE_FRESH, most=16)
 
     def topic_values(self, view: ClusterView, topic: str) -> Mapping[str, ValueSeen] | None:
-        """See KafkaQueries."""
         return self._topics.look((view.uid, topic), lambda _: self._kafka(view).topic_values(topic))
 
     def broker_values(self, view: ClusterView, broker: int) -> Mapping[str, ValueSeen]:
-        """See KafkaQueries."""
         return self._brokers.look((view.uid, broker), lambda _: self._kafka(view).broker_values(broker))
 
     def running(self, view: ClusterView, names: frozenset[str]) -> SettingsSeen:
-        """See KafkaQueries."""
         return self._running.look((view.uid, names), lambda _: self._kafka(view).running_settings(names))
 
     def topic_logs(self, view: ClusterView, topic: str) -> LogsSeen | None:
-        """See KafkaQueries."""
 
         def ask(known: LogsSeen | None) -> LogsSeen | None:
             logs = self._kafka(view).topic_logs(topic)
@@ -110,11 +106,9 @@ class KafkaQueryService:
         return self._logs.look((view.uid, topic), ask)
 
     def snapshot(self, view: ClusterView) -> KafkaSnapshot:
-        """See KafkaQueries."""
         return self._snapshots.look(view.uid, lambda _: self._kafka(view).snapshot())
 
     def lake_rates(self, view: ClusterView) -> "Rates | None":
-        """See KafkaQueries."""
         if not self._lake:
             return None
         rates = self._rates.look(view.uid, lambda _: self._read(self._lake, view.uid, self._clock()))

@@ -35,7 +35,7 @@ def begin_on_thread(look: Callable[[], None]) -> None:
 
 
 class Examiner:
-    """Keeps the last examination of each cloud in memory. Thread-safe.
+    """`Examinations`: keeps the last one of each cloud in memory. Thread-safe.
 
     `in_use` are the clouds told of where nobody names one, `look` examines one and changes nothing.
     """
@@ -55,7 +55,6 @@ class Examiner:
         self._lock = threading.Lock()
 
     def results(self, cloud: str = "") -> Sequence[Examination]:
-        """See Examinations."""
         if cloud and cloud not in names():
             raise CloudUnknown(f"there is no cloud {cloud!r}; there is {', '.join(names())}")
         wanted = [cloud] if cloud else sorted(set(self._in_use()))

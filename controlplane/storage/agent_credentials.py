@@ -100,7 +100,7 @@ class CredentialStore(Protocol):
 
 
 class SqlCredentialStore:
-    """Credentials as rows. All verbs may raise StoreUnavailable."""
+    """A `CredentialStore` of rows. All verbs may raise StoreUnavailable."""
 
     def __init__(self, engine: Engine, clock: Clock = utc_now) -> None:
         self._engine = engine
@@ -122,7 +122,6 @@ class SqlCredentialStore:
         return same_or_refused(known, credential_sha256)
 
     def rotate(self, vm: Vm, *, shown_sha256: str, next_sha256: str) -> Credential:
-        """See CredentialStore."""
         with writing(self._engine) as transaction:
             known = _locked(transaction, vm)
             return _kept(transaction, known, rotation_of(vm, known, shown_sha256, next_sha256))
@@ -140,13 +139,11 @@ class SqlCredentialStore:
         return known if is_credential_of(known, sha256) else None
 
     def get(self, vm: Vm) -> Credential | None:
-        """See CredentialStore."""
         with reading(self._engine) as connection:
             row = connection.execute(select(AGENT_CREDENTIAL).where(_is(vm))).one_or_none()
             return None if row is None else _credential(row)
 
     def of_cluster(self, cluster_uid: ClusterUid) -> Mapping[Vm, Credential]:
-        """See CredentialStore."""
         with reading(self._engine) as connection:
             wanted = select(AGENT_CREDENTIAL).where(AGENT_CREDENTIAL.c.cluster_uid == cluster_uid)
             found = [_credential(row) for row in connection.execute(wanted)]

@@ -59,20 +59,18 @@ class JobStore(Protocol):
 
 
 class JobSteps:
-    """What each verb does to a job, for both stores; they differ in where the job is kept."""
+    """What each verb of a `JobStore` does to a job, for both stores; they differ in where the job is kept."""
 
     def _change(self, intent_id: IntentId, step: Step) -> Job:
         raise NotImplementedError
 
     def start(self, intent_id: IntentId, *, epoch: Epoch, owner: str) -> Job:
-        """See JobStore."""
         return self._change(
             intent_id,
             lambda job, now: move(job, JobState.RUNNING, epoch, owner=owner, started_at=now, heartbeat_at=now),
         )
 
     def heartbeat(self, intent_id: IntentId, *, epoch: Epoch) -> Job:
-        """See JobStore."""
 
         def beat(job: Job, now: datetime) -> Job:
             refuse_stale(job, epoch)
@@ -83,14 +81,12 @@ class JobSteps:
         return self._change(intent_id, beat)
 
     def succeed(self, intent_id: IntentId, *, epoch: Epoch, result: Mapping[str, Any]) -> Job:
-        """See JobStore."""
         return self._change(
             intent_id,
             lambda job, now: move(job, JobState.SUCCEEDED, epoch, ended_at=now, heartbeat_at=now, result=dict(result)),
         )
 
     def fail(self, intent_id: IntentId, *, epoch: Epoch, error_class: str, error_message: str) -> Job:
-        """See JobStore."""
         return self._change(
             intent_id,
             lambda job, now: move(
@@ -106,14 +102,13 @@ class JobSteps:
 
 
 class SqlJobStore(JobSteps):
-    """Jobs as rows. `now` reads the database's clock; tests put theirs in. All verbs may raise StoreUnavailable."""
+    """A `JobStore` of rows. `now` reads the database's clock; tests put theirs in. Verbs may raise StoreUnavailable."""
 
     def __init__(self, engine: Engine, *, now: Callable[[Connection], datetime] = database_time) -> None:
         self._engine = engine
         self._now = now
 
     def create(self, intent_id: IntentId, *, cluster_uid: ClusterUid, kind: str, epoch: Epoch, owner: str) -> Job:
-        """See JobStore."""
         try:
             with writing(self._engine) as transaction:
                 known = _locked(transaction, intent_id)
@@ -131,7 +126,6 @@ class SqlJobStore(JobSteps):
             return known
 
     def forget(self, intent_id: IntentId, *, epoch: Epoch) -> None:
-        """See JobStore."""
         with writing(self._engine) as transaction:
             job = _locked(transaction, intent_id)
             if job is not None:
@@ -139,20 +133,16 @@ class SqlJobStore(JobSteps):
                 transaction.execute(delete(JOB).where(JOB.c.intent_id == intent_id))
 
     def get(self, intent_id: IntentId) -> Job | None:
-        """See JobStore."""
         found = self._select(JOB.c.intent_id == intent_id)
         return found[0] if found else None
 
     def of_cluster(self, cluster_uid: ClusterUid) -> list[Job]:
-        """See JobStore."""
         return self._select(JOB.c.cluster_uid == cluster_uid)
 
     def open_jobs(self) -> list[Job]:
-        """See JobStore."""
         return self._select(JOB.c.state.in_(OPEN_STATES))
 
     def newest(self, limit: int) -> list[Job]:
-        """See JobStore."""
         wanted = select(JOB).order_by(JOB.c.created_at.desc(), JOB.c.intent_id.desc()).limit(limit)
         with reading(self._engine) as connection:
             return [_job(row) for row in connection.execute(wanted)]

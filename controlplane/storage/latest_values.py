@@ -101,7 +101,7 @@ def supersede(kept: KeptObservation | None, new: LatestValue) -> KeptObservation
 
 
 class SqlLatestStore:
-    """Observations as rows. All verbs may raise StoreUnavailable.
+    """A `LatestStore` of rows. All verbs may raise StoreUnavailable.
 
     Two servers that hear of a new subject at the same moment may keep the older report; the next one settles it.
     """
@@ -110,11 +110,9 @@ class SqlLatestStore:
         self._engine = engine
 
     def put(self, observation: LatestValue) -> bool:
-        """See LatestStore."""
         return self.put_all([observation]) == 1
 
     def put_all(self, observations: Sequence[LatestValue]) -> int:
-        """See LatestStore."""
         with writing(self._engine) as transaction:
             subjects = sorted({_key(observation.subject) for observation in observations})
             kept = _locked(transaction, subjects)
@@ -129,18 +127,15 @@ class SqlLatestStore:
             return news
 
     def get(self, subject: Subject) -> LatestValue | None:
-        """See LatestStore."""
         with reading(self._engine) as connection:
             row = connection.execute(select(LATEST).where(_KEY.in_([_key(subject)]))).one_or_none()
             return None if row is None else _kept(row).observation
 
     def of_cluster(self, cluster_uid: ClusterUid, kind: str | None = None) -> list[LatestValue]:
-        """See LatestStore."""
         wanted = select(LATEST).where(LATEST.c.cluster_uid == cluster_uid)
         return self._select(wanted if kind is None else wanted.where(LATEST.c.kind == kind))
 
     def of_kind(self, kind: str) -> list[LatestValue]:
-        """See LatestStore."""
         return self._select(select(LATEST).where(LATEST.c.kind == kind))
 
     def _select(self, wanted: Select[Any]) -> list[LatestValue]:

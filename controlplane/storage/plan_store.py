@@ -28,7 +28,7 @@ class PlanStore(Protocol):
 
 
 class SqlPlanStore:
-    """Plans in a table beside the events. Both verbs may raise StoreUnavailable."""
+    """A `PlanStore`: plans in a table beside the events. Both verbs may raise StoreUnavailable."""
 
     def __init__(self, engine: Engine, clock: Clock = utc_now) -> None:
         self._engine = engine
@@ -50,7 +50,6 @@ class SqlPlanStore:
         return key
 
     def get(self, sha256: str) -> bytes | None:
-        """See PlanStore."""
         with reading(self._engine) as connection:
             body = connection.execute(select(PLAN_BLOB.c.body).where(PLAN_BLOB.c.sha256 == sha256)).scalar_one_or_none()
         return verified(sha256, body)

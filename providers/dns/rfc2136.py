@@ -41,7 +41,7 @@ class TsigKey:
 
 @dataclass(frozen=True, slots=True)
 class UpdatedZone:
-    """A zone on its primary server. Thread-safe: each call has a connection of its own."""
+    """A `DnsZone` on its primary server. Thread-safe: each call has a connection of its own."""
 
     name: str
     server: str
@@ -49,7 +49,6 @@ class UpdatedZone:
     key: TsigKey
 
     def read(self, name: str) -> HeldName:
-        """See `DnsZone`."""
         with self._errors_translated(f"reading {name}"):
             sets = [self._ask(name, kind) for kind in _FAMILIES]
             owner, owner_ttl_s = self._ask(f"{OWNER_LABEL}.{name}", "TXT")
@@ -59,7 +58,6 @@ class UpdatedZone:
         return HeldName(addresses, max(ttl for _, ttl in sets), owner=" ".join(owner), owner_ttl_s=owner_ttl_s)
 
     def replace(self, name: str, before: HeldName, after: HeldName) -> None:
-        """See `DnsZone`."""
         update = dns.update.UpdateMessage(self.name, keyring=self._signature())
         for kind in _FAMILIES:
             _swap(update, f"{name}.", kind, before.of_family(kind), after.of_family(kind), after.ttl_s)

@@ -22,7 +22,7 @@ _CONNECT_S, _READ_S = 2.0, 3.0
 
 @dataclass(slots=True)
 class HostedZone:
-    """A zone by its id in Route 53. Thread-safe. The first call checks that the id is of the zone named."""
+    """A `DnsZone` by its id in Route 53. Thread-safe. The first call checks that the id is of the zone named."""
 
     name: str
     zone_id: str
@@ -45,7 +45,6 @@ class HostedZone:
             )
 
     def read(self, name: str) -> HeldName:
-        """See `DnsZone`."""
         self._prove()
         with self._errors_translated(f"reading {name}"):
             sets = {r["Type"]: r for r in self._sets(name)}
@@ -61,7 +60,6 @@ class HostedZone:
         return HeldName(addresses, ttl_s, owner, owner_ttl_s=int(owners[0]["TTL"]) if owners else 0)
 
     def replace(self, name: str, before: HeldName, after: HeldName) -> None:
-        """See `DnsZone`."""
         self._prove()
         changes = [
             {"Action": action, "ResourceRecordSet": each}

@@ -29,12 +29,11 @@ class ChosenProviders(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ChosenInFiles:
-    """`<directory>/<pins>.hcl`, of one machine."""
+    """`ChosenProviders` in `<directory>/<pins>.hcl`, of one machine."""
 
     directory: Path
 
     def read(self, pins: str) -> bytes | None:
-        """See ChosenProviders."""
         try:
             return self._path(pins).read_bytes()
         except FileNotFoundError:
@@ -59,12 +58,10 @@ class ChosenInFiles:
         return True
 
     def keep_first(self, pins: str, body: bytes) -> None:
-        """See ChosenProviders."""
         if self.read(pins) is None:
             self.keep(pins, body, instead_of=None)
 
     def where(self, pins: str) -> str:
-        """See ChosenProviders."""
         return f"{self._path(pins)}: delete that file"
 
     def _path(self, pins: str) -> Path:

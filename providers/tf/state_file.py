@@ -17,7 +17,7 @@ _STATE = Path(states.STATE_PATH).name
 
 @dataclass(frozen=True, slots=True)
 class LocalStates:
-    """States below a folder of the home. One host: the kernel's lock on a file is what keeps two runs apart."""
+    """A `StateStorage` below a folder of the home. One host: the kernel's lock on a file keeps two runs apart."""
 
     root: Path
     mirror: ProviderMirror | None = None
@@ -28,11 +28,9 @@ class LocalStates:
         return lock_files.ChosenInFiles(self.root.absolute() / "providers")
 
     def of(self, key: states.StateKey) -> "StatePaths":
-        """See StateStorage."""
         return StatePaths(self.root.absolute() / key.cluster_uid / key.place, self.mirror)
 
     def keys(self) -> tuple[states.StateKey, ...]:
-        """See StateStorage."""
         return tuple(
             states.StateKey(p.parent.parent.name, p.parent.name) for p in sorted(self.root.glob(f"*/*/{_STATE}"))
         )
@@ -40,7 +38,7 @@ class LocalStates:
 
 @dataclass(frozen=True, slots=True)
 class StatePaths:
-    """Paths below `<state root>/<cluster uid>/<cloud>.<account>.<region>/`."""
+    """A `TerraformState` in paths below `<state root>/<cluster uid>/<cloud>.<account>.<region>/`."""
 
     directory: Path
     mirror: ProviderMirror | None = None
@@ -52,7 +50,6 @@ class StatePaths:
 
     @property
     def chosen(self) -> lock_files.ChosenInFiles:
-        """See TerraformState."""
         return LocalStates(self.directory.parents[1]).chosen
 
     @property
@@ -70,7 +67,6 @@ class StatePaths:
                 self.path.with_name(f"{_STATE}.backup").unlink(missing_ok=True)
 
     def read(self) -> bytes | None:
-        """See TerraformState."""
         body = _bytes(self.path)
         if not body:
             return None

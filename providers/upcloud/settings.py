@@ -47,7 +47,6 @@ class UpcloudRegion(FilteredRegion):
 
     @property
     def members(self) -> tuple[str, ...]:
-        """See `FilteredRegion`."""
         return (self.network_range,) if self.network_range else ()
 
 

@@ -54,7 +54,7 @@ class OidcPeopleStore(Protocol):
 
 
 class MemoryOidcPeople:
-    """People of one process. Their bindings are in another store of it, and are left there."""
+    """An `OidcPeopleStore` of one process. Bindings are in another store of it, and are left there."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -62,17 +62,14 @@ class MemoryOidcPeople:
         self._taken: dict[str, datetime] = {}
 
     def all(self) -> Sequence[OidcPerson]:
-        """See OidcPeopleStore."""
         with self._lock:
             return [self._people[name] for name in sorted(self._people)]
 
     def get(self, name: str) -> OidcPerson | None:
-        """See OidcPeopleStore."""
         with self._lock:
             return self._people.get(name)
 
     def signed_in(self, person: OidcPerson) -> OidcPerson | None:
-        """See OidcPeopleStore."""
         with self._lock:
             known = self._people.setdefault(person.name, person)
             if known.sub != person.sub:
@@ -81,7 +78,6 @@ class MemoryOidcPeople:
             return self._people[person.name]
 
     def disable(self, name: str, at: datetime | None) -> bool:
-        """See OidcPeopleStore."""
         with self._lock:
             if name not in self._people:
                 return False
@@ -89,12 +85,10 @@ class MemoryOidcPeople:
             return True
 
     def remove(self, name: str) -> bool:
-        """See OidcPeopleStore."""
         with self._lock:
             return self._people.pop(name, None) is not None
 
     def take(self, state_sha256: str, now: datetime) -> bool:
-        """See OidcPeopleStore."""
         with self._lock:
             self._taken = {state: at for state, at in self._taken.items() if at > now - 2 * ATTEMPT_LIFE}
             if state_sha256 in self._taken:
@@ -104,18 +98,16 @@ class MemoryOidcPeople:
 
 
 class SqlOidcPeople:
-    """People as rows. All verbs may raise StoreUnavailable."""
+    """An `OidcPeopleStore` of rows. All verbs may raise StoreUnavailable."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     def all(self) -> Sequence[OidcPerson]:
-        """See OidcPeopleStore."""
         with reading(self._engine) as connection:
             return [_person(row) for row in connection.execute(select(OIDC_PERSON).order_by(OIDC_PERSON.c.name))]
 
     def get(self, name: str) -> OidcPerson | None:
-        """See OidcPeopleStore."""
         with reading(self._engine) as connection:
             row = connection.execute(select(OIDC_PERSON).where(OIDC_PERSON.c.name == name)).one_or_none()
             return None if row is None else _person(row)
@@ -137,19 +129,16 @@ class SqlOidcPeople:
         return None
 
     def disable(self, name: str, at: datetime | None) -> bool:
-        """See OidcPeopleStore."""
         changed = update(OIDC_PERSON).where(OIDC_PERSON.c.name == name).values(disabled_at=at)
         with writing(self._engine) as transaction:
             return transaction.execute(changed).rowcount == 1
 
     def remove(self, name: str) -> bool:
-        """See OidcPeopleStore."""
         with writing(self._engine) as transaction:
             transaction.execute(delete(ROLE_BINDING).where(ROLE_BINDING.c.subject == f"oidc:{name}"))
             return transaction.execute(delete(OIDC_PERSON).where(OIDC_PERSON.c.name == name)).rowcount == 1
 
     def take(self, state_sha256: str, now: datetime) -> bool:
-        """See OidcPeopleStore."""
         try:
             with writing(self._engine) as transaction:
                 transaction.execute(delete(OIDC_ATTEMPT).where(OIDC_ATTEMPT.c.ended_at <= now - 2 * ATTEMPT_LIFE))

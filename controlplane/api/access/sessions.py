@@ -99,52 +99,45 @@ def key_of(cookie: str) -> str:
 
 
 class MemorySessionStore:
-    """Sessions of one process."""
+    """A `SessionStore` of one process."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._sessions: dict[str, BrowserSession] = {}
 
     def put(self, session: BrowserSession) -> None:
-        """See SessionStore."""
         with self._lock:
             self._sessions[session.key] = session
 
     def get(self, key: str) -> BrowserSession | None:
-        """See SessionStore."""
         with self._lock:
             return self._sessions.get(key)
 
     def note(self, key: str, seen_at: datetime) -> None:
-        """See SessionStore."""
         with self._lock:
             if key in self._sessions:
                 self._sessions[key] = replace(self._sessions[key], seen_at=seen_at)
 
     def end(self, key: str) -> None:
-        """See SessionStore."""
         with self._lock:
             self._sessions.pop(key, None)
 
     def end_all_of(self, user: str) -> None:
-        """See SessionStore."""
         with self._lock:
             self._sessions = {key: s for key, s in self._sessions.items() if s.user != user}
 
     def sweep(self, now: datetime) -> None:
-        """See SessionStore."""
         with self._lock:
             self._sessions = {key: s for key, s in self._sessions.items() if not s.is_over(now)}
 
 
 class SqlSessionStore:
-    """Sessions as rows: any server of the installation knows them. All verbs may raise StoreUnavailable."""
+    """A `SessionStore` of rows: any server of the installation knows them. All verbs may raise StoreUnavailable."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     def put(self, session: BrowserSession) -> None:
-        """See SessionStore."""
         values = {
             "key": session.key,
             "user_name": session.user,
@@ -157,28 +150,23 @@ class SqlSessionStore:
             transaction.execute(insert(PORTAL_SESSION).values(values))
 
     def get(self, key: str) -> BrowserSession | None:
-        """See SessionStore."""
         with reading(self._engine) as connection:
             row = connection.execute(select(PORTAL_SESSION).where(PORTAL_SESSION.c.key == key)).one_or_none()
             return None if row is None else _session(row)
 
     def note(self, key: str, seen_at: datetime) -> None:
-        """See SessionStore."""
         with writing(self._engine) as transaction:
             transaction.execute(update(PORTAL_SESSION).where(PORTAL_SESSION.c.key == key).values(seen_at=seen_at))
 
     def end(self, key: str) -> None:
-        """See SessionStore."""
         with writing(self._engine) as transaction:
             transaction.execute(delete(PORTAL_SESSION).where(PORTAL_SESSION.c.key == key))
 
     def end_all_of(self, user: str) -> None:
-        """See SessionStore."""
         with writing(self._engine) as transaction:
             transaction.execute(delete(PORTAL_SESSION).where(PORTAL_SESSION.c.user_name == user))
 
     def sweep(self, now: datetime) -> None:
-        """See SessionStore."""
         table = PORTAL_SESSION.c
         over = (table.seen_at <= now - IDLE) | (table.began_at <= now - LIFE) | (table.ends_at <= now)
         with writing(self._engine) as transaction:

@@ -115,34 +115,29 @@ def _sha256(text: str) -> str:
 
 
 class MemoryTokenStore:
-    """Tokens of one process."""
+    """A `TokenStore` of one process."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._tokens: dict[str, Token] = {}
 
     def put(self, token: Token) -> None:
-        """See TokenStore."""
         with self._lock:
             self._tokens[token.id] = token
 
     def get(self, token_id: str) -> Token | None:
-        """See TokenStore."""
         with self._lock:
             return self._tokens.get(token_id)
 
     def all(self) -> Sequence[Token]:
-        """See TokenStore."""
         with self._lock:
             return sorted(self._tokens.values(), key=lambda t: (-t.made_at.timestamp(), t.id))
 
     def note(self, token_id: str, at: datetime, client: str) -> None:
-        """See TokenStore."""
         with self._lock:
             self._tokens[token_id] = replace(self._tokens[token_id], used_at=at, used_from=client)
 
     def revoke(self, token_id: str, at: datetime) -> bool:
-        """See TokenStore."""
         with self._lock:
             found = self._tokens.get(token_id)
             if found is None or found.revoked_at is not None:
@@ -151,49 +146,42 @@ class MemoryTokenStore:
             return True
 
     def revoke_all_of(self, maker: str, at: datetime) -> None:
-        """See TokenStore."""
         for token in [t for t in self.all() if t.maker == maker]:
             self.revoke(token.id, at)
 
 
 class SqlTokenStore:
-    """Tokens as rows. All verbs may raise StoreUnavailable."""
+    """A `TokenStore` of rows. All verbs may raise StoreUnavailable."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     def put(self, token: Token) -> None:
-        """See TokenStore."""
         values = {column.name: getattr(token, column.name) for column in API_TOKEN.c} | {"role": token.role.value}
         with writing(self._engine) as transaction:
             transaction.execute(insert(API_TOKEN).values(values))
 
     def get(self, token_id: str) -> Token | None:
-        """See TokenStore."""
         with reading(self._engine) as connection:
             row = connection.execute(select(API_TOKEN).where(API_TOKEN.c.id == token_id)).one_or_none()
             return None if row is None else _token(row)
 
     def all(self) -> Sequence[Token]:
-        """See TokenStore."""
         newest_first = select(API_TOKEN).order_by(API_TOKEN.c.made_at.desc(), API_TOKEN.c.id)
         with reading(self._engine) as connection:
             return [_token(row) for row in connection.execute(newest_first)]
 
     def note(self, token_id: str, at: datetime, client: str) -> None:
-        """See TokenStore."""
         noted = update(API_TOKEN).where(API_TOKEN.c.id == token_id).values(used_at=at, used_from=client)
         with writing(self._engine) as transaction:
             transaction.execute(noted)
 
     def revoke(self, token_id: str, at: datetime) -> bool:
-        """See TokenStore."""
         alive = (API_TOKEN.c.id == token_id) & API_TOKEN.c.revoked_at.is_(None)
         with writing(self._engine) as transaction:
             return transaction.execute(update(API_TOKEN).where(alive).values(revoked_at=at)).rowcount == 1
 
     def revoke_all_of(self, maker: str, at: datetime) -> None:
-        """See TokenStore."""
         alive = (API_TOKEN.c.maker == maker) & API_TOKEN.c.revoked_at.is_(None)
         with writing(self._engine) as transaction:
             transaction.execute(update(API_TOKEN).where(alive).values(revoked_at=at))

@@ -70,7 +70,7 @@ class UserStore(Protocol):
 
 
 class MemoryUserStore:
-    """Users of one process."""
+    """A `UserStore` of one process."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -78,22 +78,18 @@ class MemoryUserStore:
         self._bindings: set[Binding] = set()
 
     def all(self) -> Sequence[User]:
-        """See UserStore."""
         with self._lock:
             return [self._users[name] for name in sorted(self._users)]
 
     def get(self, name: str) -> User | None:
-        """See UserStore."""
         with self._lock:
             return self._users.get(name)
 
     def add(self, user: User) -> bool:
-        """See UserStore."""
         with self._lock:
             return self._users.setdefault(user.name, user) is user
 
     def add_first(self, user: User, role: Binding) -> bool:
-        """See UserStore."""
         with self._lock:
             if self._users:
                 return False
@@ -102,7 +98,6 @@ class MemoryUserStore:
             return True
 
     def set_password(self, name: str, password_hash: str, *, must_change: bool) -> bool:
-        """See UserStore."""
         with self._lock:
             if name not in self._users:
                 return False
@@ -110,7 +105,6 @@ class MemoryUserStore:
             return True
 
     def disable(self, name: str, at: datetime | None) -> bool:
-        """See UserStore."""
         with self._lock:
             if name not in self._users:
                 return False
@@ -118,26 +112,22 @@ class MemoryUserStore:
             return True
 
     def remove(self, name: str) -> bool:
-        """See UserStore."""
         with self._lock:
             user = self._users.pop(name, None)
             self._bindings = {b for b in self._bindings if user is None or b.subject != user.subject}
             return user is not None
 
     def bindings(self) -> Sequence[Binding]:
-        """See UserStore."""
         with self._lock:
             return sorted(self._bindings)
 
     def bind(self, binding: Binding) -> bool:
-        """See UserStore."""
         with self._lock:
             is_new = binding not in self._bindings
             self._bindings.add(binding)
             return is_new
 
     def unbind(self, binding: Binding) -> bool:
-        """See UserStore."""
         with self._lock:
             was_there = binding in self._bindings
             self._bindings.discard(binding)
@@ -145,18 +135,16 @@ class MemoryUserStore:
 
 
 class SqlUserStore:
-    """Users as rows. All verbs may raise StoreUnavailable."""
+    """A `UserStore` of rows. All verbs may raise StoreUnavailable."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     def all(self) -> Sequence[User]:
-        """See UserStore."""
         with reading(self._engine) as connection:
             return [_user(row) for row in connection.execute(select(PORTAL_USER).order_by(PORTAL_USER.c.name))]
 
     def get(self, name: str) -> User | None:
-        """See UserStore."""
         with reading(self._engine) as connection:
             row = connection.execute(select(PORTAL_USER).where(PORTAL_USER.c.name == name)).one_or_none()
             return None if row is None else _user(row)
@@ -183,32 +171,27 @@ class SqlUserStore:
             return False
 
     def set_password(self, name: str, password_hash: str, *, must_change: bool) -> bool:
-        """See UserStore."""
         changed = update(PORTAL_USER).where(PORTAL_USER.c.name == name)
         with writing(self._engine) as transaction:
             found = transaction.execute(changed.values(password_hash=password_hash, must_change=must_change))
             return found.rowcount == 1
 
     def disable(self, name: str, at: datetime | None) -> bool:
-        """See UserStore."""
         changed = update(PORTAL_USER).where(PORTAL_USER.c.name == name).values(disabled_at=at)
         with writing(self._engine) as transaction:
             return transaction.execute(changed).rowcount == 1
 
     def remove(self, name: str) -> bool:
-        """See UserStore."""
         with writing(self._engine) as transaction:
             transaction.execute(delete(ROLE_BINDING).where(ROLE_BINDING.c.subject == f"user:{name}"))
             return transaction.execute(delete(PORTAL_USER).where(PORTAL_USER.c.name == name)).rowcount == 1
 
     def bindings(self) -> Sequence[Binding]:
-        """See UserStore."""
         with reading(self._engine) as connection:
             rows = connection.execute(select(ROLE_BINDING))
             return sorted(Binding(row.subject, Role(row.role), row.scope) for row in rows)
 
     def bind(self, binding: Binding) -> bool:
-        """See UserStore."""
         try:
             with writing(self._engine) as transaction:
                 transaction.execute(insert(ROLE_BINDING).values(_parts(binding)))
@@ -217,7 +200,6 @@ class SqlUserStore:
             return False
 
     def unbind(self, binding: Binding) -> bool:
-        """See UserStore."""
         table, parts = ROLE_BINDING.c, _parts(binding)
         same = (table.subject == parts["subject"]) & (table.role == parts["role"]) & (table.scope == parts["scope"])
         with writing(self._engine) as transaction:

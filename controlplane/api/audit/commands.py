@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class AuditedCommands:
-    """A handler whose changes are noted. The poller's own reports of how a source stands are nobody's doing."""
+    """A `CommandHandler` whose changes are noted. The poller's own reports of a source's status are nobody's doing."""
 
     commands: CommandHandler
     store: AuditStore
@@ -26,18 +26,15 @@ class AuditedCommands:
     clock: Clock
 
     def handle(self, command: Command) -> CommandOutcome:
-        """See CommandHandler."""
         outcome = self.commands.handle(command)
         if outcome.changed and not isinstance(command, ReportSync | ReportTopicsGone):
             self._note(command)
         return outcome
 
     def check(self, command: DeclareCluster) -> None:
-        """See CommandHandler."""
         self.commands.check(command)
 
     def current(self, name: str) -> ClusterView:
-        """See CommandHandler."""
         return self.commands.current(name)
 
     def _note(self, command: Command) -> None:

@@ -55,14 +55,12 @@ class Turn(Protocol):
 
 
 class NoOtherWriter:
-    """The turn where one process has the database to itself, as on SQLite: the server that leads."""
+    """The `Turn` where one process has the database to itself, as on SQLite: the server that leads."""
 
     def take(self) -> int:
-        """See Turn."""
         return 0
 
     def is_ours(self) -> bool:
-        """See Turn."""
         return True
 
     def pass_on(self) -> None:
@@ -73,7 +71,7 @@ class NoOtherWriter:
 
 
 class SqlTurn:
-    """The turn on PostgreSQL. A server passes it on after each look, since one that no longer leads looks no more and
+    """The `Turn` on PostgreSQL. A server passes it on after each look, since one that no longer leads looks no more and
     could not give it back; a relay `keeps` it, and another one waits for its end, by a session whose name says so.
     """
 
@@ -84,7 +82,6 @@ class SqlTurn:
         self._number = 0
 
     def take(self) -> int:
-        """See Turn."""
         if self._session is not None and self.is_ours():
             return self._number
         with answering(self._engine):
@@ -114,7 +111,6 @@ class SqlTurn:
         return True
 
     def pass_on(self) -> None:
-        """See Turn."""
         if not self._keeps:
             self.close()
 
@@ -128,7 +124,6 @@ class SqlTurn:
             self._let_go()
 
     def close(self) -> None:
-        """See Turn."""
         waiting, self._waiting = self._waiting, None
         if waiting is not None:
             _forget(waiting)

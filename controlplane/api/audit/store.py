@@ -53,14 +53,13 @@ class AuditStore(Protocol):
 
 
 class SqlAuditStore:
-    """The trail as rows. Who appends does so alone for that moment, so that positions have no gap."""
+    """The trail as rows: an `AuditStore`. Who appends does so alone for that moment, so that positions have no gap."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._is_sqlite = engine.dialect.name == "sqlite"
 
     def append(self, entry: Entry) -> Kept:
-        """See AuditStore."""
         newest = select(AUDIT_ENTRY.c.position, AUDIT_ENTRY.c.sha256).order_by(AUDIT_ENTRY.c.position.desc()).limit(1)
         with writing(self._engine) as transaction:
             if not self._is_sqlite:
@@ -72,7 +71,6 @@ class SqlAuditStore:
         return made
 
     def page(self, wanted: AuditFilter, limit: int) -> Sequence[Kept]:
-        """See AuditStore."""
         position = AUDIT_ENTRY.c.position
         order = position.desc() if wanted.after is None else position
         found = select(AUDIT_ENTRY).where(*_conditions(wanted)).order_by(order)
@@ -80,7 +78,6 @@ class SqlAuditStore:
             return [_kept(row) for row in connection.execute(found.limit(limit))]
 
     def verify(self) -> int:
-        """See AuditStore."""
         last, count = FIRST, 0
         while True:
             page = select(AUDIT_ENTRY).where(AUDIT_ENTRY.c.position > count).order_by(AUDIT_ENTRY.c.position)

@@ -65,14 +65,13 @@ def document_of(kept: Kept) -> dict[str, Any]:
 
 
 class KafkaAuditTopic:
-    """The topic on brokers. One record at a time: what is sent after one that failed would hide the gap."""
+    """An `AuditTopic` on brokers. One record at a time: what is sent after one that failed would hide the gap."""
 
     def __init__(self, binding: AuditTopicBinding, *, timeout_s: float = TIMEOUT_S) -> None:
         self._binding, self._timeout_s = binding, timeout_s
         self._producer: Producer | None = None
 
     def last(self) -> Sent | None:
-        """See AuditTopic."""
         values = {"group.id": "kedge-audit", "enable.auto.commit": False, "enable.partition.eof": True}
         with self._answered():
             consumer = Consumer({**self._config(), **values})
@@ -83,7 +82,6 @@ class KafkaAuditTopic:
             consumer.close()
 
     def send(self, kept: Kept) -> None:
-        """See AuditTopic."""
         errors: list[KafkaError | None] = []
         with self._answered():
             producer = self._made()
@@ -101,7 +99,6 @@ class KafkaAuditTopic:
             raise self._not_sent(f"entry {kept.position}: {why}")
 
     def close(self) -> None:
-        """See AuditTopic."""
         if self._producer is not None:
             self._producer.purge()
             self._producer = None

@@ -20,7 +20,6 @@ class ScopedAgents:
     without_others: Callable[[str], str]
 
     def status(self) -> AgentReleaseStatus:
-        """See Agents."""
         every = self.service.status()
         if self.rights.may_everywhere(Verb.READ):
             return every

@@ -20,7 +20,6 @@ class ScopedImages:
     without_others: Callable[[str], str]
 
     def statuses(self) -> tuple[RevisionStatus, ...]:
-        """See Images."""
         every = self.service.statuses()
         if self.rights.may_everywhere(Verb.READ):
             return every

@@ -21,11 +21,9 @@ class ScopedNetworks:
     readable: Callable[[], frozenset[str]]
 
     def pool(self) -> AddressPool:
-        """See Networks."""
         return self.service.pool()
 
     def planned(self, view: ClusterView) -> tuple[str, ...]:
-        """See Networks."""
         return self.service.planned(view)
 
     def statuses(self) -> tuple[NetworkStatus, ...]:

@@ -125,13 +125,12 @@ def scoped(services: PortalServices, rights: Rights) -> PortalServices:
 
 @dataclass(frozen=True, slots=True)
 class ScopedFleet:
-    """The clusters a caller may read. Names of others are taken out of what is said about those."""
+    """The `Fleet` a caller may read. Names of other clusters are taken out of what is said about those."""
 
     fleet: Fleet
     rights: Rights
 
     def views(self) -> list[ClusterView]:
-        """See Fleet."""
         every = self.fleet.views()
         shown = [view for view in every if self._shows(view)]
         if len(shown) == len(every):
@@ -140,38 +139,30 @@ class ScopedFleet:
         return [_redacted(view, others) for view in shown]
 
     def view(self, uid: ClusterUid) -> ClusterView | None:
-        """See Fleet."""
         view = self.fleet.view(uid)
         return _redacted(view, self._others()) if view is not None and self._shows(view) else None
 
     def said(self, uid: ClusterUid) -> Said | None:
-        """See Fleet."""
         said = self.fleet.said(uid) if self._may_see(uid) else None
         return said and replace(said, sentence=self.without_others(said.sentence))
 
     def last_snapshot(self, uid: ClusterUid) -> KafkaSnapshot | None:
-        """See Fleet."""
         return self.fleet.last_snapshot(uid) if self._may_see(uid) else None
 
     def last_moves(self, uid: ClusterUid) -> MoveProgress:
-        """See Fleet."""
         return self.fleet.last_moves(uid) if self._may_see(uid) else MoveProgress()
 
     def traffic(self, uid: ClusterUid) -> Traffic:
-        """See Fleet."""
         return self.fleet.traffic(uid) if self._may_see(uid) else UNKNOWN
 
     def behind(self, uid: ClusterUid) -> Mapping[Replica, datetime]:
-        """See Fleet."""
         return self.fleet.behind(uid) if self._may_see(uid) else {}
 
     def catch_up(self) -> None:
-        """See Fleet."""
         self.fleet.catch_up()
 
     @property
     def position(self) -> int:
-        """See Fleet."""
         return self.fleet.position
 
     def without_others(self, text: str) -> str:
@@ -196,14 +187,13 @@ class ScopedFleet:
 
 @dataclass(frozen=True, slots=True)
 class NotedCommands:
-    """Commands whose verb, cluster and place in the log the audit tells."""
+    """`Commands`, as `CommandHandler` has them, whose verb, cluster and place in the log the audit tells."""
 
     commands: Commands
     rights: Rights
     head: Callable[[], int]
 
     def handle(self, command: Command) -> CommandOutcome:
-        """See CommandHandler."""
         verb = VERB_OF.get(type(command), Verb.ADMINISTER)
         self.rights.trail.judged(verb, command.name, allowed=True)
         outcome = self.commands.handle(command)
@@ -212,15 +202,12 @@ class NotedCommands:
         return outcome
 
     def check(self, command: DeclareCluster | DeclareTopics, *, beside: KafkaClusterDocument | None = None) -> None:
-        """See CommandHandler."""
         self.commands.check(command, beside=beside)
 
     def current(self, name: str) -> ClusterView:
-        """See CommandHandler."""
         return self.commands.current(name)
 
     def visible(self, name: str) -> ClusterView:
-        """See Commands."""
         return self.commands.visible(name)
 
 
@@ -255,7 +242,6 @@ class ScopedCommands:
         return view
 
     def visible(self, name: str) -> ClusterView:
-        """See Commands."""
         view = self.commands.visible(name)
         return view if self.rights.may_on(Verb.READ, view) else empty_view("")
 
@@ -286,13 +272,11 @@ class ScopedService(SourceService):
     rights: Rights = field(default_factory=lambda: Rights("nobody", ()))
 
     def statuses(self, *, leads: bool = True) -> list[SourceStatus]:
-        """See SourceService."""
         service = SourceService(self.polled, self.store, self.ring, reaches_leader=self.reaches_leader)
         every = service.statuses(leads=leads)
         return [status for status in every if self._may(Verb.READ, status)]
 
     def status(self, name: str) -> SourceStatus:
-        """See SourceService."""
         status = SourceService(self.polled, self.store, self.ring).status(name)
         if not self._may(Verb.READ, status):
             raise SourceNotFound(name)

@@ -40,10 +40,9 @@ class TopicRates(Protocol):
 
 
 class NoRates:
-    """Where no broker is asked."""
+    """`TopicRates` where no broker is asked."""
 
     def of(self, uid: ClusterUid) -> Rates:
-        """See TopicRates."""
         return NO_RATES
 
 
@@ -65,7 +64,7 @@ def learning(view: ClusterView) -> frozenset[str]:
 
 
 class RateWatch:
-    """Polled by the leader alone. `kafka` is a way to brokers that keeps no tick waiting."""
+    """`TopicRates`, polled by the leader alone. `kafka` is a way to brokers that keeps no tick waiting."""
 
     def __init__(
         self, fleet: SeenFleet, kafka: Callable[[ClusterView], TopicGateway], clock: Clock, learning: RateLearning
@@ -76,7 +75,6 @@ class RateWatch:
         self._tried: dict[ClusterUid, datetime] = {}
 
     def of(self, uid: ClusterUid) -> Rates:
-        """See TopicRates."""
         return self._rates.get(uid, NO_RATES)
 
     def poll(self) -> None:

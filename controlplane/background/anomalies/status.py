@@ -40,8 +40,8 @@ HOT_SETTLES = timedelta(minutes=30)
 
 @dataclass(frozen=True, slots=True)
 class Stance:
-    """Tells of one cluster's findings where they stand at `now`. `slow`: how many brokers are slow at once. `coolings`:
-    by node, what others could lead of a hot broker; of one without nothing is known, or nothing yet."""
+    """A `Stands`: tells of one cluster's findings where they stand at `now`. `slow`: how many brokers are slow at once.
+    `coolings`: by node, what others could lead of a hot broker; of one without nothing is known, or nothing yet."""
 
     view: ClusterView
     now: datetime
@@ -49,7 +49,6 @@ class Stance:
     coolings: Mapping[str, Cooling] = field(default_factory=dict)
 
     def of(self, finding: AnomalyFinding, since: datetime) -> FindingStatus:
-        """See `planner.anomalies.judge.Stands`."""
         ours = own_doing(self.view, finding, self.now)
         if ours:
             return FindingStatus(State.SUPPRESSED, ours)

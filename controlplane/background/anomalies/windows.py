@@ -37,46 +37,39 @@ class Windows(Protocol):
 
 
 class NoWindows:
-    """Where there is no metric lake: slow brokers are not looked for."""
+    """`Windows` where there is no metric lake: slow brokers are not looked for."""
 
     def recent(self, now: datetime) -> Mapping[str, Sequence[BrokerWindow]]:
-        """See Windows."""
         return {}
 
     def past(self, cluster: str, brokers: Sequence[int], now: datetime) -> Sequence[BrokerWindow]:
-        """See Windows."""
         return ()
 
     def loads(self, cluster: str, now: datetime) -> Mapping[TopicPartition, Load]:
-        """See Windows."""
         return {}
 
     def figures(self, cluster: str, since: datetime, now: datetime) -> Sequence[BrokerWindow]:
-        """See Windows."""
         return ()
 
 
 class LakeWindows:
-    """Those of the lake at this path or URL, of `width_s` (60 or 300)."""
+    """`Windows` of the lake at this path or URL, of `width_s` (60 or 300)."""
 
     def __init__(self, lake: str, width_s: int) -> None:
         self._lake, self._width_s = lake, width_s
         self._shown: ShortCache[tuple[str, timedelta], Sequence[BrokerWindow]] = ShortCache(utc_now, fresh=SHOWN_ANEW)
 
     def recent(self, now: datetime) -> Mapping[str, Sequence[BrokerWindow]]:
-        """See Windows."""
         from spark.metrics.latencies import recent_windows
 
         return self._read(lambda: recent_windows(self._lake, self._width_s, now=now), {})
 
     def past(self, cluster: str, brokers: Sequence[int], now: datetime) -> Sequence[BrokerWindow]:
-        """See Windows."""
         from spark.metrics.latencies import past_windows
 
         return self._read(lambda: past_windows(self._lake, self._width_s, cluster, brokers, now=now), ())
 
     def loads(self, cluster: str, now: datetime) -> Mapping[TopicPartition, Load]:
-        """See Windows."""
         rates = read_lake(self._lake, cluster, now)
         if rates.age_s is None or rates.age_s > OLDEST_S:
             _log.info("%s: %s", cluster, rates.reason)
@@ -85,7 +78,6 @@ class LakeWindows:
         return {TopicPartition(*name): Load(rate.write_bytes_per_s, rate.read_bytes_per_s) for name, rate in partitions}
 
     def figures(self, cluster: str, since: datetime, now: datetime) -> Sequence[BrokerWindow]:
-        """See Windows."""
         from spark.metrics.latencies import figure_windows
 
         def look(_: Sequence[BrokerWindow] | None) -> Sequence[BrokerWindow]:

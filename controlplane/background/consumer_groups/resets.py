@@ -32,16 +32,14 @@ class GroupOffsets(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class GroupOffsetService:
-    """`kafka` is a way to brokers of its own: nobody who waits for a tick's connection waits for a reset."""
+    """`GroupOffsets`. `kafka` is a way to brokers of its own: who waits for a tick's connection waits for no reset."""
 
     kafka: Callable[[ClusterView], GroupGateway]
 
     def look(self, view: ClusterView, group: str, topics: Collection[str], at: datetime | None) -> OffsetSeen | None:
-        """See GroupOffsets."""
         return self.kafka(view).group_offsets(group, topics, at)
 
     def put(self, view: ClusterView, group: str, offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, str]:
-        """See GroupOffsets."""
         return self.kafka(view).commit_offsets(group, offsets)
 
 

@@ -40,14 +40,12 @@ class GitHub:
         return None
 
     def post_status(self, commit: str, status: CommitStatus) -> None:
-        """See Forge."""
         body = {"state": status.state, "description": status.description, "context": status.context}
         if status.url:
             body["target_url"] = status.url
         self._calls.ask("POST", f"{self._base}/statuses/{commit}", what=f"posting a status to {commit[:7]}", body=body)
 
     def comments(self, commit: str) -> list[str]:
-        """See Forge."""
         what = f"reading the comments of {commit[:7]}"
         answer = self._calls.ask(
             "GET", f"{self._base}/commits/{commit}/comments", what=what, query={"per_page": "100"}
@@ -55,7 +53,6 @@ class GitHub:
         return [str(one.get("body") or "") for one in listed(answer)]
 
     def comment(self, commit: str, text: str) -> None:
-        """See Forge."""
         what = f"commenting {commit[:7]}"
         self._calls.ask("POST", f"{self._base}/commits/{commit}/comments", what=what, body={"body": text})
 
@@ -76,7 +73,6 @@ class GitHub:
         return self._request(self._calls.ask("POST", f"{self._base}/pulls", what=what, body=body).data, change, what)
 
     def close(self) -> None:
-        """See Forge."""
         self._calls.close()
 
     def _open_request(self, change: FileChange) -> PullRequest | None:

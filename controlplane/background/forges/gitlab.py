@@ -56,7 +56,6 @@ class GitLab:
             raise self._calls.unreadable(what)
 
     def comments(self, commit: str) -> list[str]:
-        """See Forge."""
         what, query = f"reading the comments of {commit[:7]}", {"per_page": "100"}
         answer = self._calls.ask(
             "GET", f"{self._base}/repository/commits/{commit}/comments", what=what, query=query
@@ -64,12 +63,10 @@ class GitLab:
         return [str(one.get("note") or "") for one in listed(answer)]
 
     def comment(self, commit: str, text: str) -> None:
-        """See Forge."""
         what = f"commenting {commit[:7]}"
         self._calls.ask("POST", f"{self._base}/repository/commits/{commit}/comments", what=what, body={"note": text})
 
     def read(self, path: str, ref: str) -> str | None:
-        """See Forge."""
         file = quote(path, safe="")
         return self._calls.file(f"{self._base}/repository/files/{file}", ref, what=f"reading {path}")
 
@@ -91,7 +88,6 @@ class GitLab:
         return self._request(answer, change, what)
 
     def close(self) -> None:
-        """See Forge."""
         self._calls.close()
 
     def _open_request(self, change: FileChange) -> PullRequest | None:

@@ -41,13 +41,12 @@ class Journals(Protocol):
 
 
 class KafkaJournals:
-    """By a consumer of its own for each page: no group, nothing committed. Thread-safe; some at a time."""
+    """`Journals` by a consumer of its own for each page: no group, nothing committed. Thread-safe; some at a time."""
 
     def __init__(self) -> None:
         self._places = threading.BoundedSemaphore(_AT_ONCE)
 
     def read(self, view: ClusterView, wanted: LogQuery, *, after: Cursor, limit: int) -> LogPage:
-        """See Journals."""
         bootstrap = bootstrap_of(view)
         if not bootstrap:
             raise KafkaUnavailable(what="reading logs", where=view.name, why="no broker of it has an address yet")

@@ -28,7 +28,6 @@ class PipelineReconciler:
         self._metrics_cluster = metrics_cluster
 
     def poll(self) -> None:
-        """See Polled."""
         if not self._leadership.may_act:
             self._pipeline.want((), "another server leads, and reads")
             return

@@ -28,7 +28,6 @@ class Alertmanager:
         self._post.send(json.dumps(alerts).encode(), path=PATH)
 
     def close(self) -> None:
-        """See Notifier."""
         self._post.close()
 
 

@@ -53,10 +53,9 @@ def _secret_of(binding: NotifierBinding) -> Callable[[], SecretStr]:
 
 
 class LogNotifier:
-    """A line of the server's own log, JSON in it."""
+    """A `Notifier`: a line of the server's own log, JSON in it."""
 
     def tell(self, notices: Sequence[Notice]) -> None:
-        """See Notifier."""
         for notice in notices:
             _log.warning("%s %s", notice.sentence, json.dumps(notice.document(), sort_keys=True))
 

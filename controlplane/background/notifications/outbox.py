@@ -73,13 +73,12 @@ class Outbox(Protocol):
 
 
 class SqlOutbox:
-    """The outbox as rows."""
+    """The `Outbox` as rows."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     def begin(self, notifier: str, position: int) -> NotifierStatus:
-        """See Outbox."""
         with writing(self._engine) as transaction:
             found = transaction.execute(select(NOTIFIER_STATE).where(NOTIFIER_STATE.c.name == notifier)).one_or_none()
             if found is not None:
@@ -89,7 +88,6 @@ class SqlOutbox:
         return NotifierStatus(position)
 
     def keep(self, notifier: str, upto: int, notices: Sequence[WaitingNotice]) -> None:
-        """See Outbox."""
         box, state = NOTICE_OUTBOX.c, NOTIFIER_STATE.c
         with writing(self._engine) as transaction:
             status = transaction.execute(select(NOTIFIER_STATE).where(state.name == notifier).with_for_update()).one()
@@ -105,7 +103,6 @@ class SqlOutbox:
             transaction.execute(update(NOTIFIER_STATE).where(state.name == notifier).values(**values))
 
     def waiting(self, notifier: str, now: datetime) -> Sequence[WaitingNotice]:
-        """See Outbox."""
         box = NOTICE_OUTBOX.c
         mine = box.notifier == notifier
         with reading(self._engine) as connection:
@@ -115,13 +112,11 @@ class SqlOutbox:
         return [WaitingNotice(r.position, _NOTICE.validate_python(r.notice), r.attempts) for r in rows]
 
     def drop(self, notifier: str, positions: Collection[int]) -> None:
-        """See Outbox."""
         box = NOTICE_OUTBOX.c
         with writing(self._engine) as transaction:
             transaction.execute(delete(NOTICE_OUTBOX).where(box.notifier == notifier, box.position.in_(positions)))
 
     def delivered(self, notifier: str, positions: Sequence[int], now: datetime) -> None:
-        """See Outbox."""
         box, state = NOTICE_OUTBOX.c, NOTIFIER_STATE.c
         with writing(self._engine) as transaction:
             gone = delete(NOTICE_OUTBOX).where(box.notifier == notifier, box.position.in_(positions))
@@ -132,7 +127,6 @@ class SqlOutbox:
             transaction.execute(update(NOTIFIER_STATE).where(state.name == notifier).values(**values))
 
     def failed(self, notifier: str, position: int, error: str, *, now: datetime, again_at: datetime) -> None:
-        """See Outbox."""
         box, state = NOTICE_OUTBOX.c, NOTIFIER_STATE.c
         with writing(self._engine) as transaction:
             tried = {"attempts": box.attempts + 1, "again_at": again_at}
@@ -142,7 +136,6 @@ class SqlOutbox:
             transaction.execute(update(NOTIFIER_STATE).where(state.name == notifier).values(**values))
 
     def statuses(self) -> Mapping[str, NotifierStatus]:
-        """See Outbox."""
         box = NOTICE_OUTBOX.c
         with reading(self._engine) as connection:
             counts = select(box.notifier, func.count().label("waiting")).group_by(box.notifier)

@@ -30,7 +30,6 @@ class PagerDuty:
             self._post.send(json.dumps(event(notice, key)).encode())
 
     def close(self) -> None:
-        """See Notifier."""
         self._post.close()
 
 

@@ -34,7 +34,7 @@ class Notifiers(Protocol):
 
 
 class NotifierService:
-    """Those of the settings, by name."""
+    """The `Notifiers` of the settings, by name."""
 
     def __init__(
         self,
@@ -46,12 +46,10 @@ class NotifierService:
         self._bindings, self._notifiers, self._outbox, self._clock = bindings, notifiers, outbox, clock
 
     def all(self) -> Sequence[NotifierSeen]:
-        """See Notifiers."""
         statuses = self._outbox.statuses()
         return [NotifierSeen(b, statuses.get(b.name)) for b in sorted(self._bindings, key=lambda b: b.name)]
 
     def test(self, name: str) -> None:
-        """See Notifiers."""
         notifier = self._notifiers.get(name)
         if notifier is None:
             raise NotifierNotFound(name)

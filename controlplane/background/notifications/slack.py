@@ -22,11 +22,9 @@ class Slack:
         self._post = post
 
     def tell(self, notices: Sequence[Notice]) -> None:
-        """See Notifier."""
         self._post.send(json.dumps(message(notices)).encode())
 
     def close(self) -> None:
-        """See Notifier."""
         self._post.close()
 
 

@@ -31,7 +31,6 @@ class Webhook:
             self._post.send(body, headers={NOTICE_ID: notice.id, **self._signature(body)})
 
     def close(self) -> None:
-        """See Notifier."""
         self._post.close()
 
     def _signature(self, body: bytes) -> dict[str, str]:

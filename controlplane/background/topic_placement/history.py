@@ -31,19 +31,18 @@ class PastPlacements(Protocol):
 
 
 class NoPastPlacements:
-    """Where there is no metric lake."""
+    """`PastPlacements` where there is no metric lake."""
 
     hint = NOT_KEPT
 
     def then(self, uid: ClusterUid, moment: datetime) -> "WindowPlacement":
-        """See PastPlacements."""
         from spark.metrics.placement import WindowPlacement
 
         return WindowPlacement(reason=NOT_KEPT)
 
 
 class LakePlacements:
-    """Those of the metric lake at this path or URL."""
+    """`PastPlacements` of the metric lake at this path or URL."""
 
     hint = IN_LAKE
 
@@ -51,7 +50,6 @@ class LakePlacements:
         self._lake = lake
 
     def then(self, uid: ClusterUid, moment: datetime) -> "WindowPlacement":
-        """See PastPlacements."""
         from deltalake.exceptions import DeltaError
         from pyarrow import ArrowException
 

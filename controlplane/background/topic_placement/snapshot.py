@@ -45,7 +45,7 @@ class _HeldPlacements:
 
 
 class RecordedPlacements:
-    """Thread-safe. A page reads one row, and where rows were written since, those."""
+    """`Placements`, thread-safe. A page reads one row, and where rows were written since, those."""
 
     def __init__(self, store: PlacementStore, latest: LatestStore, clock: Clock) -> None:
         self._store, self._latest, self._clock = store, latest, clock
@@ -53,7 +53,6 @@ class RecordedPlacements:
         self._held: OrderedDict[ClusterUid, _HeldPlacements] = OrderedDict()
 
     def of(self, uid: ClusterUid) -> KafkaSnapshot | None:
-        """See Placements."""
         now = self._clock()
         with self._lock:
             held = self._held.get(uid)

@@ -48,13 +48,12 @@ class PlacementStore(Protocol):
 
 
 class SqlPlacementStore:
-    """Records as rows of `topic_placement`."""
+    """A `PlacementStore`: records as rows of `topic_placement`."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     def keep(self, uid: ClusterUid, changed: Sequence[TopicRecord], gone: Collection[str], at: datetime) -> None:
-        """See PlacementStore."""
         if not changed and not gone:
             return
         named = sorted(gone)
@@ -76,14 +75,12 @@ class SqlPlacementStore:
                 transaction.execute(delete(TOPIC_PLACEMENT).where(TOPIC_PLACEMENT.c.cluster_uid == uid, its, is_older))
 
     def hashes(self, uid: ClusterUid) -> Mapping[str, str]:
-        """See PlacementStore."""
         wanted = select(TOPIC_PLACEMENT.c.topic, TOPIC_PLACEMENT.c.sha256)
         with reading(self._engine) as connection:
             rows = connection.execute(wanted.where(TOPIC_PLACEMENT.c.cluster_uid == uid))
             return {row.topic: row.sha256 for row in rows}
 
     def records(self, uid: ClusterUid, topics: Collection[str] | None = None) -> list[TopicRecord]:
-        """See PlacementStore."""
         its = select(TOPIC_PLACEMENT).where(TOPIC_PLACEMENT.c.cluster_uid == uid)
         named = sorted(topics or ())
         starts = range(0, len(named), _KEYS_PER_QUERY)
@@ -94,13 +91,11 @@ class SqlPlacementStore:
         return sorted(found, key=lambda record: record.topic)  # databases order names by rules of their own
 
     def clusters(self) -> frozenset[ClusterUid]:
-        """See PlacementStore."""
         with reading(self._engine) as connection:
             rows = connection.execute(select(TOPIC_PLACEMENT.c.cluster_uid).distinct())
             return frozenset(ClusterUid(row.cluster_uid) for row in rows)
 
     def drop(self, uid: ClusterUid) -> None:
-        """See PlacementStore."""
         with writing(self._engine) as transaction:
             transaction.execute(delete(TOPIC_PLACEMENT).where(TOPIC_PLACEMENT.c.cluster_uid == uid))
 

@@ -23,14 +23,12 @@ class LivingFleet(Protocol):
 
 
 class NoFleet:
-    """Where there is no other cluster."""
+    """A `Fleet` where there is no other cluster."""
 
     def views(self) -> list[ClusterView]:
-        """See Fleet."""
         return []
 
     def last_snapshot(self, uid: ClusterUid) -> KafkaSnapshot | None:
-        """See Fleet."""
         return None
 
     def catch_up(self) -> None:

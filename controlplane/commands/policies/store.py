@@ -37,20 +37,18 @@ class Policies(Protocol):
 
 
 class NoPolicies:
-    """Of an installation without any."""
+    """`Policies` of an installation without any."""
 
     def current(self) -> PolicySet:
-        """See Policies."""
         return PolicySet()
 
     def prices(self) -> PriceList:
-        """See Policies."""
         return PriceList()
 
 
 @dataclass(slots=True)
 class PolicyStore:
-    """The folder of the home. Safe to ask from many threads; each asks the disk, so a change counts at once."""
+    """`Policies` of the home's folder. Safe to ask from many threads; each asks the disk: a change counts at once."""
 
     folder: Path
     read_prices: Callable[[], PriceList] = PriceList
@@ -59,7 +57,6 @@ class PolicyStore:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def current(self) -> PolicySet:
-        """See Policies."""
         with self._lock:
             try:
                 texts = read_texts(self.folder)

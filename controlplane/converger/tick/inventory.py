@@ -52,7 +52,7 @@ class TaggedVms:
 
 
 class ListedInventory:
-    """Listings of all places, each read again once it is older than `max_age_s`; `rest_age_s` for who is at rest."""
+    """An `Inventory` of listings, each read again once older than `max_age_s`; `rest_age_s` for who is at rest."""
 
     def __init__(self, cloud: Cloud, clock: Clock, *, max_age_s: float = 1.0, rest_age_s: float = 5.0) -> None:
         self._cloud = cloud
@@ -68,7 +68,6 @@ class ListedInventory:
         self._least: dict[Place, timedelta] = {}
 
     def seen(self, view: ClusterView, *, newer_than: datetime | None = None) -> InventorySeen:
-        """See Inventory."""
         max_age = self._max_age if has_work(view) else self._rest_age
         places, silent = self._read(places_of(view), max_age, newer_than)
         instances: dict[str, CloudInstance] = {}
@@ -155,7 +154,6 @@ class ListedInventory:
         return tuple(sorted(found, key=lambda t: (t.place, t.uid)))
 
     def terminate(self, view: ClusterView, cloud_id: str) -> None:
-        """See Inventory."""
         for place in self._holders(view, cloud_id):
             self._cloud(place.cloud).terminate(place, cloud_id)
 

@@ -54,7 +54,7 @@ def _not_built(*_: object) -> Mapping[str, Any]:
 
 
 class ThreadRunner:
-    """Runs jobs on a few threads. `owner` names this server process."""
+    """A `Runner` and `AuditRunner` of jobs on a few threads. `owner` names this server process."""
 
     def __init__(
         self,
@@ -96,7 +96,6 @@ class ThreadRunner:
         self.progress: dict[str, str] = {}
 
     def terraform(self, job_id: str, run: base.TerraformRun, *, epoch: Epoch) -> None:
-        """See Runner."""
         self._submit(
             self._runs,
             job_id,
@@ -115,7 +114,6 @@ class ThreadRunner:
         self._submit(self._runs, job_id, run.key, str(run.kind), epoch, work)
 
     def audit(self, job_id: str, audit: audits.Audit, *, epoch: Epoch) -> None:
-        """See AuditRunner."""
         self._submit(
             self._audits,
             job_id,
@@ -126,13 +124,11 @@ class ThreadRunner:
         )
 
     def planning(self, job_id: str, request: DrainRequest, snapshot: KafkaSnapshot, *, epoch: Epoch) -> None:
-        """See Runner."""
         self._submit(
             self._planners, job_id, request.cluster_uid, "drain-plan", epoch, lambda _: self._plan(request, snapshot)
         )
 
     def balancing(self, job_id: str, request: RebalanceRequest, snapshot: KafkaSnapshot, *, epoch: Epoch) -> None:
-        """See Runner."""
         self._submit(
             self._balancers,
             job_id,

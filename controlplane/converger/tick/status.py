@@ -80,7 +80,7 @@ class Ticked(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerLoop:
-    """Of a whole server. `progress` is what a job that runs here last said, by its id."""
+    """The `LoopService` of a whole server. `progress` is what a job that runs here last said, by its id."""
 
     server: str
     interval_s: float
@@ -94,7 +94,6 @@ class ServerLoop:
     pipeline: Callable[[], PipelineStatus | None] = lambda: None
 
     def status(self) -> LoopStatus:
-        """See LoopService."""
         position = self.ticked.position  # before the head: a lag is never made too small
         return LoopStatus(
             server=self.server,

@@ -57,15 +57,12 @@ class PortalCommands:
         return self.inner.handle(command)
 
     def check(self, command: DeclareCluster | DeclareTopics, *, beside: KafkaClusterDocument | None = None) -> None:
-        """See Commands."""
         self.inner.check(command, beside=beside)
 
     def current(self, name: str) -> ClusterView:
-        """See Commands."""
         return self.inner.current(name)
 
     def visible(self, name: str) -> ClusterView:
-        """See Commands."""
         return self.inner.visible(name)
 
     def refuse_other_files(self) -> None:
@@ -93,7 +90,6 @@ class PortalAgents:
     service: AgentReleaseService
 
     def status(self) -> AgentReleaseStatus:
-        """See Agents."""
         return self.service.status()
 
     def publish(self, version: str, builds: Sequence[Offered], *, notes: str, actor: str, command_id: str) -> str:
@@ -101,11 +97,9 @@ class PortalAgents:
         raise of_the_loop("has no key to sign agents with", "kedge agents publish ...")
 
     def withdraw(self, version: str, *, reason: str, actor: str, command_id: str) -> str:
-        """See Agents."""
         return self.service.withdraw(version, reason=reason, actor=actor, command_id=command_id)
 
     def resume(self, *, reason: str, actor: str, command_id: str) -> str:
-        """See Agents."""
         return self.service.resume(reason=reason, actor=actor, command_id=command_id)
 
 
@@ -116,7 +110,6 @@ class PortalNotifiers:
     service: NotifierService
 
     def all(self) -> Sequence[NotifierSeen]:
-        """See Notifiers."""
         return self.service.all()
 
     def test(self, name: str) -> None:

@@ -47,35 +47,27 @@ class Idle:
     """`Inventory`, `Runner`, `NetworkRunner` and `PlanStore` that do nothing. Raises LostLeadership, all of it."""
 
     def seen(self, view: ClusterView, *, newer_than: datetime | None = None) -> InventorySeen:
-        """See Inventory."""
         raise _nothing()
 
     def terminate(self, view: ClusterView, cloud_id: str) -> None:
-        """See Inventory."""
         raise _nothing()
 
     def terraform(self, job_id: str, run: TerraformRun, *, epoch: Epoch) -> None:
-        """See Runner."""
         raise _nothing()
 
     def planning(self, job_id: str, request: DrainRequest, snapshot: KafkaSnapshot, *, epoch: Epoch) -> None:
-        """See Runner."""
         raise _nothing()
 
     def balancing(self, job_id: str, request: RebalanceRequest, snapshot: KafkaSnapshot, *, epoch: Epoch) -> None:
-        """See Runner."""
         raise _nothing()
 
     def put(self, body: bytes) -> str:
-        """See PlanStore."""
         raise _nothing()
 
     def get(self, sha256: str) -> bytes | None:
-        """See PlanStore."""
         raise _nothing()
 
     def network(self, job_id: str, run: NetworkRun, *, epoch: Epoch) -> None:
-        """See NetworkRunner."""
         raise _nothing()
 
 

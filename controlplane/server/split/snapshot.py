@@ -59,7 +59,6 @@ class KafkaReadings:
         self._moves = moves.MoveWatch(_ReadOnly(latest))
 
     def poll(self) -> None:
-        """See Polled."""
         for view in self._fleet.views():
             if not view.deleted and has_brokers(view) and self._begins(view):
                 self._pool.submit(self._guarded, view)

@@ -108,7 +108,6 @@ class ReceivedLoop:
     jobs: JobStore
 
     def status(self) -> LoopStatus:
-        """See LoopService."""
         last_message = self.subscriber.last_message
         if last_message is None:
             return LoopStatus(head=self.store.head(), jobs=[JobStatus(job) for job in self.jobs.newest(MOST_JOBS)])
@@ -128,18 +127,16 @@ class ReceivedLoop:
 
 
 class ReceivedStatus(SourceStatuses):
-    """The statuses of git sources as the loop told them."""
+    """The `Board` of git sources as the loop told it."""
 
     def __init__(self, bindings: tuple[GitBinding, ...], subscriber: LoopSubscriber) -> None:
         super().__init__(bindings)
         self._subscriber = subscriber
 
     def all(self) -> list[SourceStatus]:
-        """See Board."""
         return [self._heard(status) for status in super().all()]
 
     def of(self, name: str) -> SourceStatus | None:
-        """See Board."""
         known = super().of(name)
         return None if known is None else self._heard(known)
 

@@ -23,12 +23,10 @@ class SqlChosenProviders:
         self._clock = clock
 
     def read(self, pins: str) -> bytes | None:
-        """See ChosenProviders."""
         row = self._row(pins)
         return self._before.read(pins) if row is None else row
 
     def keep(self, pins: str, body: bytes, *, instead_of: bytes | None) -> bool:
-        """See ChosenProviders."""
         values = {"body": body, "sha256": _sha256(body), "chosen_at": self._clock()}
         is_it = TERRAFORM_PROVIDERS.c.pins == pins
         try:
@@ -46,12 +44,10 @@ class SqlChosenProviders:
             return False  # another server chose in this very moment
 
     def keep_first(self, pins: str, body: bytes) -> None:
-        """See ChosenProviders."""
         if self._row(pins) is None:
             self.keep(pins, body, instead_of=None)
 
     def where(self, pins: str) -> str:
-        """See ChosenProviders."""
         file = f", and {self._before.where(pins)} too" if self._before.read(pins) is not None else ""
         return f"the database: delete the row of table terraform_providers with pins = '{pins}'{file}"
 

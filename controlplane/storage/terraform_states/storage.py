@@ -49,7 +49,7 @@ class Leading:
 
 @dataclass(frozen=True, slots=True)
 class ServedStates:
-    """States that the server at `url` (without a slash at its end) serves. `root` holds the folders of its runs."""
+    """A `StateStorage` that the server at `url` (with no slash at its end) serves. `root` holds the folders of runs."""
 
     locks: lock_rows.SqlStateLocks
     versions: SqlStateVersions
@@ -71,16 +71,14 @@ class ServedStates:
         return frozenset({urlsplit(self.url).netloc})
 
     def of(self, key: StateKey) -> "ServedState":
-        """See StateStorage."""
         return ServedState(self, key)
 
     def keys(self) -> tuple[StateKey, ...]:
-        """See StateStorage."""
         return self.versions.keys()
 
 
 class ServedState:
-    """One of them. For one thread, but for the hold that is kept by a thread of its own."""
+    """One `TerraformState` of them. For one thread, but for the hold that is kept by a thread of its own."""
 
     def __init__(self, states: ServedStates, key: StateKey) -> None:
         self._states = states
@@ -93,12 +91,10 @@ class ServedState:
 
     @property
     def chosen(self) -> lock_files.SqlChosenProviders:
-        """See TerraformState."""
         return self._states.chosen
 
     @property
     def mirror(self) -> ProviderMirror | None:
-        """See TerraformState."""
         return self._states.mirror
 
     @contextmanager
@@ -126,11 +122,9 @@ class ServedState:
             self._states.passes.revoke(issued)
 
     def read(self) -> bytes | None:
-        """See TerraformState."""
         return self._states.versions.read(self._key)
 
     def write(self, body: bytes) -> None:
-        """See TerraformState."""
         try:
             self._states.versions.put(self._key, body, hold_id=self._hold_id, lock_id=None)
         except lock_rows.StateNotHeld as lost:
@@ -145,7 +139,6 @@ class ServedState:
         """See TerraformState. Every write is a version of its own already."""
 
     def set_aside(self, name: str) -> bool:
-        """See TerraformState."""
         return self._states.versions.set_aside(self._key, name)
 
     def _take(self, run_id: str, hold_id: str) -> Epoch:

@@ -74,13 +74,13 @@ def end_harm(vm_dir: Path, harm: Harm) -> None:
         _free(_disks(vm_dir))
 
 
-def main(arguments: Sequence[str]) -> int:
+def main(arguments: Sequence[str], *, sleep: Callable[[float], None] = time.sleep) -> int:
     """`end VM_DIR HARM SECONDS OF_WHICH`."""
     verb, vm_dir, harm, seconds, of_which = arguments
     if verb != "end":
         raise SystemExit(f"no verb {verb!r}")
     end = end_of(Path(vm_dir), Harm(harm))
-    time.sleep(float(seconds))
+    sleep(float(seconds))
     with _which(Path(vm_dir), Harm(harm)) as latest:
         if latest is None or latest.read() == of_which:  # None: the VM is gone, and its disks may be there
             end()

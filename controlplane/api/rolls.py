@@ -93,17 +93,13 @@ def _roll_out(
     number: int, asked: AskedRoll, rows: Sequence[NodeRoll], places: Mapping[str, Place], now: datetime
 ) -> node_api.RollOut:
     roll = asked.roll
-    return node_api.RollOut(
+    return node_api.RollOut.like(
+        roll,
         number=number,
-        generation=roll.generation,
         state=state_of(asked),
-        reason=roll.reason,
         asked_by=asked.asked_by,
-        began_at=roll.began_at,
-        ended_at=roll.ended_at,
         done=sum(row.is_done for row in rows),
         replaced=replaced_in(roll),
-        moved_bytes=roll.moved_bytes,
         steps=[_step_out(row, places.get(row.node), now) for row in rows],
     )
 

@@ -62,16 +62,11 @@ def anomalies_out(
 
 def anomaly_out(cluster: str, anomaly: Anomaly) -> anomaly_api.AnomalyOut:
     """One anomaly."""
-    return anomaly_api.AnomalyOut(
-        id=anomaly.id,
+    return anomaly_api.AnomalyOut.like(
+        anomaly,
         cluster=cluster,
         kind=anomaly.kind.value,
-        subject=anomaly.subject,
         state=anomaly.state.value,
-        reason=anomaly.reason,
-        words=anomaly.words,
-        found_at=anomaly.found_at,
-        changed_at=anomaly.changed_at,
         told=anomaly.notified,
         severity=severity_of_anomaly(anomaly.kind, anomaly.subject),
     )
@@ -93,14 +88,8 @@ def healing_out(view: ClusterView, now: datetime) -> list[anomaly_api.HealingOut
 def notifier_out(notifier: NotifierSeen) -> anomaly_api.NotifierOut:
     """One notifier; one that has not looked yet has nothing to tell."""
     binding, status = notifier.binding, notifier.status or NotifierStatus(0)
-    return anomaly_api.NotifierOut(
-        name=binding.name,
-        kind=binding.kind,
-        where=binding.where,
-        kinds=list(binding.kinds),
-        clusters=list(binding.clusters),
-        owners=list(binding.owners),
-        severity=binding.severity,
+    return anomaly_api.NotifierOut.like(
+        binding,
         group_s=binding.gathers_s,
         waiting=status.waiting,
         delivered=status.delivered,

@@ -109,14 +109,7 @@ def _dns_name(seen: LatestValue) -> api.DnsNameOut:
 
 def event_out(recorded: Recorded) -> api.EventOut:
     """One recorded event."""
-    return api.EventOut(
-        position=recorded.position,
-        version=recorded.version,
-        type=recorded.type,
-        at=recorded.recorded_at,
-        actor=recorded.actor,
-        data=dict(recorded.data),
-    )
+    return api.EventOut.like(recorded, at=recorded.recorded_at)
 
 
 def in_utc(at: datetime | None) -> datetime | None:

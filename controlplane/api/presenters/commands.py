@@ -6,13 +6,7 @@ from controlplane.commands.handler import CommandOutcome
 
 def applied_out(outcome: CommandOutcome) -> spec_api.AppliedOut:
     """What came of declaring one cluster."""
-    return spec_api.AppliedOut(
-        cluster=outcome.name,
-        uid=outcome.uid,
-        generation=outcome.generation,
-        changed=outcome.changed,
-        created=outcome.created,
-    )
+    return spec_api.AppliedOut.like(outcome, cluster=outcome.name)
 
 
 def command_out(outcome: CommandOutcome) -> command_api.CommandOut:

@@ -39,15 +39,8 @@ def drain_out(view: ClusterView) -> condition_api.DrainOut | None:
     drain = view.moves.drain
     if drain is None:
         return None
-    return condition_api.DrainOut(
-        keys=list(drain.keys),
-        outgoing=list(drain.outgoing),
-        round=drain.round,
-        engine=drain.plan.engine,
-        moves=drain.plan.moves,
-        bytes=drain.plan.bytes,
-        batch=drain.progress.batch,
-        batches=drain.plan.batches,
+    return condition_api.DrainOut.like(
+        drain.plan, keys=list(drain.keys), outgoing=list(drain.outgoing), round=drain.round, batch=drain.progress.batch
     )
 
 
@@ -56,11 +49,9 @@ def rebalance_out(view: ClusterView) -> condition_api.RebalanceOut | None:
     rebalance = view.moves.rebalance
     if rebalance is None:
         return None
-    return condition_api.RebalanceOut(
-        cause=rebalance.cause,
+    return condition_api.RebalanceOut.like(
+        rebalance,
         onto=list(rebalance.chosen),
-        reason=rebalance.reason,
-        round=rebalance.round,
         engine=rebalance.plan.engine,
         moves=rebalance.plan.moves,
         bytes=rebalance.plan.bytes,
@@ -72,6 +63,5 @@ def rebalance_out(view: ClusterView) -> condition_api.RebalanceOut | None:
         done_moves=rebalance.progress.done_moves,
         done_bytes=rebalance.progress.done_bytes,
         per_day_bytes=rebalance.terms.per_day_bytes,
-        cancelled=rebalance.cancelled,
         failed=rebalance.planning.failed,
     )

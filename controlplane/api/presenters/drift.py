@@ -32,12 +32,9 @@ def asked_out(view: ClusterView, at: datetime, *, is_busy: bool) -> drift_api.Au
 def _audit(place: str, noted: AuditNoted | None) -> drift_api.AuditOut:
     if noted is None:
         return drift_api.AuditOut(place=place, at=None, tried_at=None, resources=0, error="", drifts=[])
-    return drift_api.AuditOut(
+    return drift_api.AuditOut.like(
+        noted,
         place=place,
-        at=noted.at,
-        tried_at=noted.tried_at,
-        resources=noted.resources,
-        error=noted.error,
         drifts=[
             drift_api.DriftedOut(
                 target=d.target,

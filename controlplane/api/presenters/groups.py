@@ -61,17 +61,11 @@ def groups_out(
 
 def group_out(cluster: str, group: reported.GroupStatus) -> group_api.GroupOut:
     """One group in short."""
-    return group_api.GroupOut(
+    return group_api.GroupOut.like(
+        group,
         cluster=cluster,
-        name=group.name,
-        word=group.word,
-        state=group.state,
-        kind=group.kind,
-        coordinator=group.coordinator,
         members=len(group.members),
         partitions=len(group.partitions),
-        lag=group.lag,
-        trend_per_s=group.trend_per_s,
         stuck=len(group.stuck),
         unread=len(group.unread),
     )
@@ -92,14 +86,4 @@ def group_detail(
 
 
 def _partition(p: reported.PartitionStatus) -> group_api.GroupPartitionOut:
-    return group_api.GroupPartitionOut(
-        topic=p.topic,
-        partition=p.partition,
-        state=p.state,
-        since=p.since,
-        member=p.member,
-        committed=p.committed,
-        end=p.end,
-        lag=p.lag,
-        still_since=p.still_since,
-    )
+    return group_api.GroupPartitionOut.like(p)

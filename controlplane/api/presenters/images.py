@@ -26,19 +26,16 @@ def image_out(status: RevisionStatus) -> api.ImageOut:
     images: dict[str, dict[str, str]] = {}
     for image in fact.images:
         images.setdefault(f"{image.cloud}/{image.region}", {})[image.architecture] = image.id
-    return api.ImageOut(
+    return api.ImageOut.like(
+        fact,
         name=revision.name,
         kafka=revision.version,
         number=revision.number,
-        security=fact.security,
-        reason=fact.reason,
-        notes=fact.notes,
         withdrawn=revision.withdrawn,
         published_at=revision.at,
         published_by=revision.by,
         images=images,
         archive=fact.url,
-        sha256=fact.sha256,
         on=_clusters(status.on),
         due=_clusters(status.due),
         left=_clusters(status.left),

@@ -93,18 +93,10 @@ def instance_out(
     service, beside = seen.service(planned.service) if seen else None, _beside(view, instance, seen)
     server = seen.service("zookeeper") if seen and beside else None
     found = [*(service.findings if service else ()), *(server.findings if server else ())]
-    return instance_api.InstanceOut(
+    return instance_api.InstanceOut.like(
+        planned,
         key=instance.key,
         node=instance.node,
-        generation=planned.generation,
-        pool=planned.pool,
-        rack=planned.rack,
-        service=planned.service,
-        service_id=planned.service_id,
-        kafka_version=planned.kafka_version,
-        shape=planned.shape,
-        spot=planned.spot,
-        ipv6=planned.ipv6,
         phase=instance.phase,
         since=instance.since,
         address=view.address_of(instance),

@@ -35,15 +35,11 @@ def loop_out(
 ) -> api.LoopOut:
     """Everything, with clusters by their names."""
     names = {view.uid: view.name for view in views}
-    return api.LoopOut(
-        server=status.server,
+    return api.LoopOut.like(
+        status,
         leader=leadership.may_act,
         epoch=leadership.held_epoch() or 0,
-        interval_s=status.interval_s,
         late=_is_late(status, now),
-        head=status.head,
-        position=status.position,
-        lag=status.lag,
         beats_ever=status.count,
         beats=[_beat_out(b) for b in status.beats],
         timers=[_timer_out(of, looked) for of, polls in status.timers.items() for looked in polls],
@@ -58,18 +54,13 @@ def loop_out(
 def load_out(load: LoadFigures) -> api.LoadOut:
     """What a process has in hand."""
     trouble = load.database
-    return api.LoadOut(
-        agents=load.agents,
+    return api.LoadOut.like(
+        load,
         agents_fit=load.budget.agents,
         nearly_full=load.is_nearly_full,
-        connections=dict(load.connections),
         connections_fit=load.budget.connections,
-        descriptors=load.descriptors,
         descriptors_limit=load.budget.limit,
-        threads=load.threads,
-        threads_busy=load.threads_busy,
         shed=[api.ShedOut(who=who, why=why, count=count) for (who, why), count in sorted(load.shed.items())],
-        closed=dict(load.closed),
         database_problem=trouble.why if trouble is not None else "",
         database_since=trouble.since if trouble is not None else None,
         troubles=[
@@ -101,60 +92,35 @@ def _is_late(status: LoopStatus, now: datetime) -> bool:
 
 
 def _beat_out(beat: Beat) -> api.BeatOut:
-    return api.BeatOut(
-        at=beat.at,
+    return api.BeatOut.like(
+        beat,
         seconds=round(beat.seconds, 4),
-        rung=beat.rung,
-        led=beat.led,
         clusters=beat.report.clusters,
         events=beat.report.events,
         effects=beat.report.effects,
         failures=beat.report.failures,
-        problem=beat.problem,
     )
 
 
 def _timer_out(of: str, looked: Looked) -> api.TimerOut:
-    return api.TimerOut(
-        of=of,
-        name=looked.name,
-        every_s=looked.every_s,
-        last_at=looked.at,
-        seconds=round(looked.seconds, 4),
-        problem=looked.problem,
-        note=looked.note,
-        next_at=looked.next_at,
-    )
+    return api.TimerOut.like(looked, of=of, last_at=looked.at, seconds=round(looked.seconds, 4))
 
 
 def _job_out(status: JobStatus, names: Mapping[ClusterUid, str]) -> api.JobOut:
     job = status.job
     error = ": ".join(part for part in (job.error_class, job.error_message) if part)
-    return api.JobOut(
+    return api.JobOut.like(
+        job,
         id=job.intent_id,
-        kind=job.kind,
         cluster=names.get(job.cluster_uid, job.cluster_uid),
         state=job.state.value,
-        owner=job.owner,
-        epoch=job.epoch,
-        created_at=job.created_at,
-        started_at=job.started_at,
-        ended_at=job.ended_at,
-        heartbeat_at=job.heartbeat_at,
         progress=status.progress,
         error=error,
     )
 
 
 def _poison_out(found: Poisoned, names: Mapping[ClusterUid, str]) -> api.PoisonOut:
-    return api.PoisonOut(
-        cluster=names.get(found.uid, found.uid),
-        uid=found.uid,
-        error=found.error,
-        failures=found.failures,
-        since=found.since,
-        next_at=found.until,
-    )
+    return api.PoisonOut.like(found, cluster=names.get(found.uid, found.uid), next_at=found.until)
 
 
 def _unclaimed(status: LoopStatus, views: Sequence[ClusterView]) -> list[api.UnclaimedOut]:

@@ -92,16 +92,7 @@ def _course_out(preview: MovesPreview) -> move_api.PlannedMovesOut:
         seconds=course.seconds,
         copied_bytes=course.copied_bytes,
         total_moves=course.total_moves,
-        moves=[
-            move_api.PlannedMoveOut(
-                topic=m.topic,
-                partition=m.partition,
-                before=list(m.before),
-                after=list(m.after),
-                copied_bytes=m.copied_bytes,
-            )
-            for m in course.moves
-        ],
+        moves=[move_api.PlannedMoveOut.like(m) for m in course.moves],
         certificate=[list(row) for row in preview.certificate],
         goals=[list(row) for row in preview.goals],
         assumptions=list(preview.assumptions),

@@ -32,16 +32,7 @@ def values_out(cluster: str, values: Mapping[str, ValueSeen], declared: Mapping[
 
 def value_out(name: str, seen: ValueSeen, declared: Mapping[str, str]) -> look_api.ValueOut:
     """One of them."""
-    return look_api.ValueOut(
-        name=name,
-        value=seen.value,
-        origin=seen.origin,
-        secret=seen.is_secret,
-        declared=declared.get(name),
-        behind=seen.behind,
-        behind_origin=seen.behind_origin,
-        behind_name=seen.behind_name,
-    )
+    return look_api.ValueOut.like(seen, name=name, secret=seen.is_secret, declared=declared.get(name))
 
 
 def topic_logs_out(

@@ -16,15 +16,9 @@ from controlplane.cluster.view import ClusterView
 def source_out(status: SourceStatus, link: ForgeLink | None = None) -> source_api.SourceOut:
     """One source, with its forge where it has one."""
     binding = status.binding
-    return source_api.SourceOut(
-        name=binding.name,
+    return source_api.SourceOut.like(
+        binding,
         source=git_source(binding.name),
-        repository=binding.repository,
-        branch=binding.branch,
-        path=binding.path,
-        team=binding.team,
-        verbs=list(binding.verbs),
-        poll_s=binding.poll_s,
         sync=status.state,
         reason=status.reason,
         message=status.message,
@@ -63,19 +57,7 @@ def spec_source_out(view: ClusterView, status_of: Callable[[str], SourceStatus |
     elif not status.is_reached:
         sync, reason, message = OUT_OF_SYNC, status.reason, status.message
         since = status.since or since
-    return spec_api.SpecSourceOut(
-        source=origin.source,
-        repository=origin.repository,
-        branch=origin.branch,
-        path=origin.path,
-        commit=origin.commit,
-        author=origin.author,
-        signed_by=origin.signed_by,
-        sync=sync,
-        reason=reason,
-        message=message,
-        since=since,
-    )
+    return spec_api.SpecSourceOut.like(origin, sync=sync, reason=reason, message=message, since=since)
 
 
 def source_of_cluster(services: PortalServices, view: ClusterView) -> spec_api.SpecSourceOut:

@@ -135,18 +135,9 @@ def state_of(view: ClusterView, name: str) -> TopicState:
 
 def _declared(topic: TopicView) -> topic_api.DeclaredTopicOut:
     declared = topic.declared
-    return topic_api.DeclaredTopicOut(
-        partitions=declared.partitions,
-        replicas=declared.replicas,
+    return topic_api.DeclaredTopicOut.like(
+        declared,
         config=None if declared.config is None else dict(declared.config),
-        tier=declared.tier,
-        owner=declared.owner,
-        deletion_policy=declared.deletion_policy,
-        on_loss=declared.on_loss,
-        labels=dict(declared.labels),
-        rate_min=declared.rate_min,
-        rate_max=declared.rate_max,
-        rate_learn=declared.rate_learn,
         source=topic.source,
         path=topic.path,
         commit=topic.commit,
@@ -170,17 +161,4 @@ def _partition(row: PartitionRow) -> dict[str, Any]:
 
 
 def _observed(row: TopicRow) -> topic_api.ObservedTopicOut:
-    return topic_api.ObservedTopicOut(
-        partitions=row.partitions,
-        replicas=row.replicas,
-        most_replicas=row.most_replicas,
-        min_isr=row.min_isr,
-        under_replicated=row.under_replicated,
-        offline=row.offline,
-        moving=row.moving,
-        preferred_share=row.preferred_share,
-        spread=row.spread,
-        skew=row.skew,
-        size_bytes=row.size_bytes,
-        write_bytes_per_s=row.write_bytes_per_s,
-    )
+    return topic_api.ObservedTopicOut.like(row)

@@ -116,18 +116,7 @@ def check_audit(services: Services, rights: caller.Caller) -> access.AuditCheckO
 
 
 def _token_out(token: tokens.Token, now: datetime) -> access.TokenOut:
-    return access.TokenOut(
-        id=token.id,
-        label=token.label,
-        maker=token.maker,
-        role=token.role.value,
-        scope=token.scope,
-        state=token.state(now),
-        made_at=token.made_at,
-        expires_at=token.expires_at,
-        used_at=token.used_at,
-        used_from=token.used_from,
-    )
+    return access.TokenOut.like(token, role=token.role.value, state=token.state(now))
 
 
 def _binding_out(found: bindings.Binding) -> access.BindingIn:

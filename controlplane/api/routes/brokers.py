@@ -84,11 +84,8 @@ def get_matrix(
         cluster=view.name,
         **_seen(services, view, snapshot),
         rows=[
-            brokers.MatrixRowOut(
-                broker=row.broker,
-                rack=row.rack,
-                leads=row.leads,
-                alone=row.alone,
+            brokers.MatrixRowOut.like(
+                row,
                 followed_by={b: cell.count for b, cell in zip(matrix.brokers, row.cells, strict=True) if cell.count},
                 follows=follows,
             )
@@ -118,21 +115,11 @@ def _seen(services: PortalServices, view: ClusterView, snapshot: KafkaSnapshot |
 
 
 def _broker(row: BrokerRow) -> brokers.BrokerOut:
-    return brokers.BrokerOut(
-        id=row.id,
-        key=row.key,
-        cloud_id=row.cloud_id,
-        console=row.console,
-        address=row.address,
-        zone=row.zone,
-        machine=row.machine,
+    return brokers.BrokerOut.like(
+        row,
         kafka_version=row.version,
-        image=row.image,
-        phase=row.phase,
-        lost=row.lost,
         state=row.figures.state,
         is_controller=row.figures.is_controller,
-        up_since=row.up_since,
         leaders=row.figures.leaders,
         replicas=row.figures.replicas,
         in_sync=row.figures.in_sync,
@@ -145,18 +132,14 @@ def _broker(row: BrokerRow) -> brokers.BrokerOut:
         replica_skew=row.figures.replica_skew,
         replica_skew_level=row.figures.replica_level,
         disk_level=row.figures.disk_level,
-        external=row.external,
     )
 
 
 def _hosted(broker: int, seen: PartitionSeen, snapshot: KafkaSnapshot | None) -> brokers.HostedOut:
-    return brokers.HostedOut(
+    return brokers.HostedOut.like(
+        seen,
         topic=seen.name.topic,
         partition=seen.name.partition,
         role=role_on(broker, seen),
-        leader=seen.leader,
-        replicas=list(seen.replicas),
-        isr=list(seen.isr),
-        min_isr=seen.min_isr,
         size_bytes=snapshot.bytes_of(seen) if snapshot is not None else None,
     )

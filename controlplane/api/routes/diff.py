@@ -87,26 +87,11 @@ def compare(
 
 
 def _field(found: Field) -> FieldOut:
-    return FieldOut(
-        id=f"{found.subject}/{found.name}",
-        subject=found.subject,
-        name=found.name,
-        desired=found.desired,
-        observed=found.observed,
-        same=found.is_same,
-        drift=found.drift,
-    )
+    return FieldOut.like(found, id=f"{found.subject}/{found.name}", same=found.is_same)
 
 
 def _reported(row: Reported) -> ReportedOut:
-    return ReportedOut(
-        name=row.name,
-        declared=row.declared,
-        told=_lists(row.applied),
-        runs=_lists(row.runs),
-        silent=list(row.silent),
-        word=row.word,
-    )
+    return ReportedOut.like(row, told=_lists(row.applied), runs=_lists(row.runs))
 
 
 def _lists(brokers: Mapping[str, tuple[int, ...]]) -> dict[str, list[int]]:

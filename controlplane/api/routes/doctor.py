@@ -57,13 +57,7 @@ def _of_database(services: PortalServices) -> Sequence[Finding]:
 
 
 def _out(one: Examination) -> api.ExaminationOut:
-    return api.ExaminationOut(
-        cloud=one.cloud,
-        asking=one.asking,
-        began_at=one.began_at,
-        ended_at=one.ended_at,
-        findings=[_finding(one) for one in one.findings],
-    )
+    return api.ExaminationOut.like(one, findings=[_finding(one) for one in one.findings])
 
 
 def _finding(found: Finding) -> api.FindingOut:

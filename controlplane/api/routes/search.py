@@ -73,15 +73,7 @@ def _topic(hit: TopicHit) -> FoundOut:
 
 
 def _row(row: FleetRow) -> FleetRowOut:
-    return FleetRowOut(
-        cluster=row.cluster,
-        team=row.team,
-        environment=row.environment,
-        sync=_word(row.sync),
-        health=_word(row.health),
-        under_replicated=row.under_replicated,
-        leaderless=row.offline,
-    )
+    return FleetRowOut.like(row, sync=_word(row.sync), health=_word(row.health), leaderless=row.offline)
 
 
 def _word(word: Word) -> WordOut:

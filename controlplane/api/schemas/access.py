@@ -113,19 +113,4 @@ class AuditCheckOut(Message):
 def audit_entry_out(kept: Kept) -> AuditEntryOut:
     """An entry as the API tells it."""
     e = kept.entry
-    return AuditEntryOut(
-        position=kept.position,
-        at=e.at,
-        who=e.who,
-        via=e.via,
-        client=e.client,
-        verb=e.verb,
-        object=e.object,
-        call=e.call,
-        outcome=e.outcome.value,
-        status=e.status,
-        event_position=e.event_position,
-        note=e.note,
-        request=e.request,
-        sha256=kept.sha256,
-    )
+    return AuditEntryOut.like(e, position=kept.position, outcome=e.outcome.value, sha256=kept.sha256)

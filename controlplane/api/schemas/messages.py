@@ -2,6 +2,8 @@
 server and every way in (CLI, portal, scripts).
 """
 
+from typing import Any, Self
+
 from pydantic import BaseModel, ConfigDict, Field
 
 API_PREFIX = "/v1"
@@ -11,6 +13,14 @@ class Message(BaseModel):
     """Base of requests and answers: frozen, camelCase outside, no unknown keys in requests."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @classmethod
+    def like(cls, source: object, /, **others: Any) -> Self:
+        """Every field as `source` has it under the same name, but for `others`. Raises AttributeError for one that
+        neither has: a default is never taken for it.
+        """
+        same = {name: getattr(source, name) for name in cls.model_fields.keys() - others.keys()}
+        return cls(**same, **others)
 
 
 class ErrorOut(Message):

@@ -151,18 +151,7 @@ def _offline(spec: SpecFile) -> spec_api.ValidateOut:
         ok=loaded.ok,
         clusters=[found.metadata.name for found in loaded.documents],
         topics=[f"{found.spec.cluster}/{found.topic}" for found in loaded.topics],
-        problems=[
-            spec_api.ProblemOut(
-                file=p.file,
-                line=p.line,
-                column=p.column,
-                code=p.code,
-                severity=p.severity,
-                message=p.message,
-                fix=p.fix,
-            )
-            for p in loaded.problems
-        ],
+        problems=[spec_api.ProblemOut.like(p) for p in loaded.problems],
     )
 
 

@@ -256,13 +256,13 @@ class ProposalService:
         if in_force_digest(view, made.topic) != made.digest:
             message = f"{made.topic or name} is not what it was when its deletion was proposed"
             raise commands.CommandRefused("plan-moved", message, "Propose again.")
-        actor, key = f"person:{made.author.removeprefix('user:')}", f"proposal-{made.id}"
+        head = commands.CommandHead(
+            name=name, actor=f"person:{made.author.removeprefix('user:')}", command_id=f"proposal-{made.id}"
+        )
         command: commands.Command
         if made.topic:
             command = commands.DeleteTopic(
-                name=name,
-                actor=actor,
-                command_id=key,
+                **head,
                 topic=made.topic,
                 confirm=made.topic,
                 reason=made.message,
@@ -270,9 +270,7 @@ class ProposalService:
             )
         else:
             command = commands.DeleteCluster(
-                name=name,
-                actor=actor,
-                command_id=key,
+                **head,
                 confirm=name,
                 reason=made.message,
                 approval=made.id,

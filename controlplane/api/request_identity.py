@@ -17,7 +17,9 @@ from starlette.types import Message, Receive, Scope
 
 from controlplane.api.access.caller import Caller
 from controlplane.api.access.rights import Rights
+from controlplane.api.auth import Actor, actor_of
 from controlplane.api.problems import ApiError
+from controlplane.cluster.commands import CommandHead
 
 KEY_HEADER = "Idempotency-Key"
 MOST_KEY = 200
@@ -83,6 +85,19 @@ def command_id(rights: Caller, idempotency_key: Annotated[str, Header(max_length
 
 
 CommandId = Annotated[str, Depends(command_id)]
+
+
+async def command_head(name: str, actor: Actor, key: CommandId) -> CommandHead:
+    """Of a command to the cluster that the path names."""
+    return CommandHead(name=name, actor=actor, command_id=key)
+
+
+def heading_of(rights: Rights, name: str, key: str) -> CommandHead:
+    """Of a command that a page's form asks for, which holds the key."""
+    return CommandHead(name=name, actor=actor_of(rights), command_id=asked_id(rights, key))
+
+
+Heading = Annotated[CommandHead, Depends(command_head)]
 Keyed = Depends(command_id)
 """For a write that is no command: it takes a key like any other."""
 Once = Depends(refuse_repeated)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TypedDict
 
 from controlplane.cluster.views.source import SpecOrigin
 from events.facts import FaultScored, OffsetPut
@@ -23,6 +24,14 @@ class ClusterNotFound(LookupError):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
     """`actor` is "person:NAME" or "git:BINDING"; `command_id` makes a retry safe."""
+
+    name: str
+    actor: str
+    command_id: str
+
+
+class CommandHead(TypedDict):
+    """What every command has, for `XCommand(**head, ...)`."""
 
     name: str
     actor: str

@@ -9,10 +9,9 @@ from starlette.responses import Response
 from controlplane.api.access.caller import Caller
 from controlplane.api.access.rights import Rights
 from controlplane.api.access.roles import Verb
-from controlplane.api.auth import actor_of
 from controlplane.api.cluster_lookup import living
 from controlplane.api.read_models.chaos_report import fault_statuses
-from controlplane.api.request_identity import asked_id
+from controlplane.api.request_identity import heading_of
 from controlplane.api.routes.chaos import brought_about, health, injection
 from controlplane.api.routes.games import game_out, games_of
 from controlplane.api.schemas.chaos import ChaosIn
@@ -120,7 +119,7 @@ def crumbs_of(view: ClusterView) -> tuple[tuple[str, str], ...]:
 def _command(view: ClusterView, rights: Rights, asked: FaultForm, form: YesForm) -> InjectChaos:
     """The page judges what was typed, and says at its field what is wrong."""
     body = ChaosIn(**asked.model_dump(), confirm=view.name, reason=form.reason)
-    return injection(view.name, actor_of(rights), asked_id(rights, form.key), body)
+    return injection(heading_of(rights, view.name, form.key), body)
 
 
 def _asking(services: PortalServices, view: ClusterView, command: InjectChaos) -> Asking:

@@ -20,12 +20,14 @@ from controlplane.api.presenters.instances import agents_of_cluster
 from controlplane.api.read_models.changes import changes_of
 from controlplane.api.read_models.roll_stages import Roll, Rolls, Story
 from controlplane.api.services import PortalServices, Services
-from controlplane.cluster.commands import AbortRecycle, Command, PauseCluster, ResumeCluster
+from controlplane.cluster.commands import AbortRecycle, Command, CommandHead, PauseCluster, ResumeCluster
 from controlplane.cluster.view import ClusterView
 from controlplane.portal.charts import traffic_chart
 from controlplane.portal.frame import CsrfChecked, onwards, page
 
 router = APIRouter(prefix="/clusters/{name}", tags=["pages"], include_in_schema=False, dependencies=[CsrfChecked])
+
+Reason = Annotated[str, Form(max_length=200)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,45 +76,21 @@ def overview(request: Request, name: str, services: Services, rights: Caller) ->
 
 
 @router.post("/pause")
-def pause(
-    request: Request,
-    name: str,
-    services: Services,
-    rights: Caller,
-    reason: Annotated[str, Form(max_length=200)] = "",
-) -> Response:
+def pause(request: Request, name: str, services: Services, rights: Caller, reason: Reason = "") -> Response:
     """Begin no new step."""
-    return _do(
-        request, services, PauseCluster(name=name, actor=actor_of(rights), command_id=uuid.uuid4().hex, reason=reason)
-    )
+    return _do(request, services, PauseCluster(**_fresh(rights, name), reason=reason))
 
 
 @router.post("/resume")
-def resume(
-    request: Request,
-    name: str,
-    services: Services,
-    rights: Caller,
-    reason: Annotated[str, Form(max_length=200)] = "",
-) -> Response:
+def resume(request: Request, name: str, services: Services, rights: Caller, reason: Reason = "") -> Response:
     """Go on, and forgive what failed."""
-    return _do(
-        request, services, ResumeCluster(name=name, actor=actor_of(rights), command_id=uuid.uuid4().hex, reason=reason)
-    )
+    return _do(request, services, ResumeCluster(**_fresh(rights, name), reason=reason))
 
 
 @router.post("/abort")
-def abort(
-    request: Request,
-    name: str,
-    services: Services,
-    rights: Caller,
-    reason: Annotated[str, Form(max_length=200)] = "",
-) -> Response:
+def abort(request: Request, name: str, services: Services, rights: Caller, reason: Reason = "") -> Response:
     """Stop the roll after the replacement in hand."""
-    return _do(
-        request, services, AbortRecycle(name=name, actor=actor_of(rights), command_id=uuid.uuid4().hex, reason=reason)
-    )
+    return _do(request, services, AbortRecycle(**_fresh(rights, name), reason=reason))
 
 
 def head_of(request: Request, services: PortalServices, rights: Rights, view: ClusterView) -> Head:
@@ -128,6 +106,10 @@ def head_of(request: Request, services: PortalServices, rights: Rights, view: Cl
         may_delete=rights.may_on(Verb.DELETE, view),
         may_hand_over=rights.may_on(Verb.HAND_OVER, view),
     )
+
+
+def _fresh(rights: Rights, name: str) -> CommandHead:
+    return CommandHead(name=name, actor=actor_of(rights), command_id=uuid.uuid4().hex)
 
 
 def _do(request: Request, services: PortalServices, command: Command) -> Response:

@@ -9,9 +9,8 @@ from controlplane.api.access.caller import Caller
 from controlplane.api.access.rights import Rights
 from controlplane.api.access.roles import Verb
 from controlplane.api.approvals import in_force_digest
-from controlplane.api.auth import actor_of
 from controlplane.api.given_commands import carry_out
-from controlplane.api.request_identity import asked_id
+from controlplane.api.request_identity import heading_of
 from controlplane.api.routes.topics import topics_seen
 from controlplane.api.services import PortalServices, Services
 from controlplane.background.dns.wanted import bootstrap_name
@@ -52,9 +51,7 @@ def deletes(request: Request, name: str, services: Services, rights: Caller, for
 def _delete(view: ClusterView, rights: Rights, form: confirmation.YesForm) -> DeleteCluster:
     """Of the generation that was looked at. The page judges what was typed, and says at its field what is wrong."""
     return DeleteCluster(
-        name=view.name,
-        actor=actor_of(rights),
-        command_id=asked_id(rights, form.key),
+        **heading_of(rights, view.name, form.key),
         confirm=view.name,
         reason=form.reason,
         only_at=view.generation,

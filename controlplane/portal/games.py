@@ -9,9 +9,8 @@ from starlette.responses import Response
 from controlplane.api.access.caller import Caller
 from controlplane.api.access.rights import Rights
 from controlplane.api.access.roles import Verb
-from controlplane.api.auth import actor_of
 from controlplane.api.given_commands import spread
-from controlplane.api.request_identity import asked_id
+from controlplane.api.request_identity import heading_of
 from controlplane.api.routes.games import started, starting
 from controlplane.api.schemas.games import MOST_SEED, GameIn
 from controlplane.api.services import PortalServices, Services
@@ -92,13 +91,11 @@ def ends(request: Request, name: str, services: Services, rights: Caller, form: 
 
 def _command(view: ClusterView, rights: Rights, asked: GameForm, form: YesForm) -> StartGame:
     body = GameIn(**asked.model_dump(), confirm=view.name, reason=form.reason)
-    return starting(view.name, actor_of(rights), rights, asked_id(rights, form.key), body)
+    return starting(heading_of(rights, view.name, form.key), rights, body)
 
 
 def _end_command(view: ClusterView, rights: Rights, game: str, form: YesForm) -> EndGame:
-    return EndGame(
-        name=view.name, actor=actor_of(rights), command_id=asked_id(rights, form.key), game=game, reason=form.reason
-    )
+    return EndGame(**heading_of(rights, view.name, form.key), game=game, reason=form.reason)
 
 
 def _asking(services: PortalServices, view: ClusterView, command: StartGame) -> Asking:

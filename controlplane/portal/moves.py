@@ -13,13 +13,12 @@ from controlplane.api.access.bindings import traits_of
 from controlplane.api.access.caller import Caller
 from controlplane.api.access.rights import Rights
 from controlplane.api.access.roles import Verb
-from controlplane.api.auth import actor_of
 from controlplane.api.cluster_lookup import living
 from controlplane.api.given_commands import carry_out
 from controlplane.api.presenters.moves import Moves, look_of, moves_asked
 from controlplane.api.problems import ApiError
 from controlplane.api.read_models.moves import moves_in_hand
-from controlplane.api.request_identity import asked_id
+from controlplane.api.request_identity import heading_of
 from controlplane.api.services import Services
 from controlplane.cluster.commands import CancelRebalance, EvacuateBrokers, RebalanceCluster
 from controlplane.cluster.lifecycle import Phase
@@ -102,9 +101,7 @@ def approve(request: Request, name: str, services: Services, rights: Caller, for
 @router.post("/cancel")
 def cancel(request: Request, name: str, services: Services, rights: Caller, form: Fields) -> Response:
     """No further batch of the rebalance begins; what runs ends, what has moved stays."""
-    command = CancelRebalance(
-        name=name, actor=actor_of(rights), command_id=asked_id(rights, form.key), reason=form.reason
-    )
+    command = CancelRebalance(**heading_of(rights, name, form.key), reason=form.reason)
     carry_out(services, command)
     return onwards(request, f"/clusters/{name}/moves")
 
@@ -112,9 +109,7 @@ def cancel(request: Request, name: str, services: Services, rights: Caller, form
 def _command(name: str, form: MovesForm, rights: Rights) -> Moves:
     if form.kind == "rebalance":
         return RebalanceCluster(
-            name=name,
-            actor=actor_of(rights),
-            command_id=asked_id(rights, form.key),
+            **heading_of(rights, name, form.key),
             reason=form.reason,
             targets=tuple(form.targets),
             per_day_bytes=int(form.per_day_gib or 0) * GIB,
@@ -124,9 +119,7 @@ def _command(name: str, form: MovesForm, rights: Rights) -> Moves:
     if not form.brokers:
         raise ApiError(422, "no-broker", "no broker was chosen", next_step="Choose one or more.")
     return EvacuateBrokers(
-        name=name,
-        actor=actor_of(rights),
-        command_id=asked_id(rights, form.key),
+        **heading_of(rights, name, form.key),
         reason=form.reason,
         brokers=tuple(form.brokers),
         targets=tuple(form.targets),

@@ -10,11 +10,10 @@ from starlette.responses import Response
 from controlplane.api.access.bindings import traits_of
 from controlplane.api.access.caller import Caller
 from controlplane.api.access.roles import Verb
-from controlplane.api.auth import actor_of
 from controlplane.api.cluster_lookup import living
 from controlplane.api.given_commands import carry_out
 from controlplane.api.problems import ApiError
-from controlplane.api.request_identity import asked_id
+from controlplane.api.request_identity import heading_of
 from controlplane.api.services import PortalServices, Services
 from controlplane.cluster.commands import Command, EvacuateBrokers, ReadmitBrokers, ReplaceNode, RestartServices
 from controlplane.cluster.view import ClusterView
@@ -49,9 +48,7 @@ Fields = Annotated[NodeForm, Form()]
 def restart(request: Request, name: str, services: Services, rights: Caller, form: Fields) -> Response:
     """Start services anew where they are, one at a time."""
     command = RestartServices(
-        name=name,
-        actor=actor_of(rights),
-        command_id=asked_id(rights, form.key),
+        **heading_of(rights, name, form.key),
         reason=form.reason,
         brokers=_brokers(form.brokers),
         pool=form.pool,
@@ -63,9 +60,7 @@ def restart(request: Request, name: str, services: Services, rights: Caller, for
 def replace(request: Request, name: str, services: Services, rights: Caller, form: Fields) -> Response:
     """Give one node its next VM."""
     command = ReplaceNode(
-        name=name,
-        actor=actor_of(rights),
-        command_id=asked_id(rights, form.key),
+        **heading_of(rights, name, form.key),
         reason=form.reason,
         node=form.node,
         new_disk=form.new_disk,
@@ -77,9 +72,7 @@ def replace(request: Request, name: str, services: Services, rights: Caller, for
 def evacuate(request: Request, name: str, services: Services, rights: Caller, form: Fields) -> Response:
     """Empty brokers and keep them empty."""
     command = EvacuateBrokers(
-        name=name,
-        actor=actor_of(rights),
-        command_id=asked_id(rights, form.key),
+        **heading_of(rights, name, form.key),
         reason=form.reason,
         brokers=_some(_brokers(form.brokers)),
     )
@@ -90,9 +83,7 @@ def evacuate(request: Request, name: str, services: Services, rights: Caller, fo
 def readmit(request: Request, name: str, services: Services, rights: Caller, form: Fields) -> Response:
     """Let brokers receive replicas again."""
     command = ReadmitBrokers(
-        name=name,
-        actor=actor_of(rights),
-        command_id=asked_id(rights, form.key),
+        **heading_of(rights, name, form.key),
         reason=form.reason,
         brokers=_some(_brokers(form.brokers)),
     )

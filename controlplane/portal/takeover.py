@@ -10,8 +10,7 @@ from starlette.responses import Response
 from controlplane.api.access.caller import Caller
 from controlplane.api.access.rights import Rights
 from controlplane.api.access.roles import Verb
-from controlplane.api.auth import actor_of
-from controlplane.api.request_identity import asked_id
+from controlplane.api.request_identity import heading_of
 from controlplane.api.routes.sources import handed_over
 from controlplane.api.services import PortalServices, Services
 from controlplane.background.git_sync.binding import GitBinding
@@ -54,9 +53,7 @@ def takes_over(request: Request, name: str, services: Services, rights: Caller, 
 
 def _command(view: ClusterView, rights: Rights, to: str, form: YesForm) -> TakeOverSource:
     source = to or API
-    return TakeOverSource(
-        name=view.name, actor=actor_of(rights), command_id=asked_id(rights, form.key), source=source, reason=form.reason
-    )
+    return TakeOverSource(**heading_of(rights, view.name, form.key), source=source, reason=form.reason)
 
 
 def _asking(services: PortalServices, view: ClusterView, to: str, command: TakeOverSource) -> Asking:

@@ -11,12 +11,11 @@ from controlplane.api.access.caller import Caller
 from controlplane.api.access.rights import Rights
 from controlplane.api.access.roles import Verb
 from controlplane.api.approvals import in_force_digest
-from controlplane.api.auth import actor_of
 from controlplane.api.cluster_lookup import living
 from controlplane.api.given_commands import carry_out
 from controlplane.api.read_models.change_form import topic_data
 from controlplane.api.read_models.spec_form import text_of
-from controlplane.api.request_identity import asked_id
+from controlplane.api.request_identity import heading_of
 from controlplane.api.routes.topics import topics_seen
 from controlplane.api.services import PortalServices, Services
 from controlplane.cluster.commands import AdoptTopic, CommandRefused, DeleteTopic
@@ -56,9 +55,7 @@ def deletes(request: Request, name: str, topic: str, services: Services, rights:
     """The tombstone, or a proposal of it where a policy leaves that to a second person."""
     asking = _deletion(services, rights, name, topic, form)
     command = DeleteTopic(
-        name=name,
-        actor=actor_of(rights),
-        command_id=asked_id(rights, form.key),
+        **heading_of(rights, name, form.key),
         topic=topic,
         confirm=form.confirm.strip(),
         reason=form.reason,
@@ -81,9 +78,7 @@ def asks_to_adopt(request: Request, name: str, topic: str, services: Services, r
 @router.post("/adopt")
 def adopts(request: Request, name: str, topic: str, services: Services, rights: Caller, form: Yes) -> Response:
     """Kedge keeps it from here on."""
-    command = AdoptTopic(
-        name=name, actor=actor_of(rights), command_id=asked_id(rights, form.key), topic=topic, reason=form.reason
-    )
+    command = AdoptTopic(**heading_of(rights, name, form.key), topic=topic, reason=form.reason)
 
     def done() -> Response:
         carry_out(services, command)
@@ -98,9 +93,7 @@ def _deletion(
     """By the functions the handler asks. Raises CommandRefused, SpecRefused, Forbidden."""
     view = confirmation.judged_now(services, rights, name, Verb.DELETE)
     command = DeleteTopic(
-        name=name,
-        actor=actor_of(rights),
-        command_id=asked_id(rights, form.key),
+        **heading_of(rights, name, form.key),
         topic=topic,
         confirm=topic,
         reason="",
@@ -133,9 +126,7 @@ def _adoption(
     view = confirmation.judged_now(services, rights, name, Verb.DECLARE)
     if view.document is None:
         raise CommandRefused("not-declared", f"{name} is not declared yet", "Declare the cluster first.")
-    command = AdoptTopic(
-        name=name, actor=actor_of(rights), command_id=asked_id(rights, form.key), topic=topic, reason=""
-    )
+    command = AdoptTopic(**heading_of(rights, name, form.key), topic=topic, reason="")
     asked = topic_adopted(view, command, Lookups(kafka=services.fleet.clusters.last_snapshot(view.uid)))
     begun = _begun(view, topic, f"Keep {topic}", asked.sentence)
     if asked.fact is None:

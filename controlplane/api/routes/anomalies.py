@@ -7,14 +7,13 @@ from fastapi import APIRouter, Query, Request
 from controlplane.api.access.caller import Caller
 from controlplane.api.anomaly_pages import behind, cursor_of
 from controlplane.api.anomaly_series import measured
-from controlplane.api.auth import Actor
 from controlplane.api.cluster_lookup import living
 from controlplane.api.given_commands import carry_out
 from controlplane.api.paging import MOST_ON_A_PAGE, After, Most, Turning, by_name
 from controlplane.api.presenters import clusters as answers
 from controlplane.api.presenters.anomalies import OPEN, anomalies_out, anomaly_out, chosen_anomalies, notifier_out
 from controlplane.api.problems import ApiError
-from controlplane.api.request_identity import CommandId, Keyed, came_before
+from controlplane.api.request_identity import Heading, Keyed, came_before
 from controlplane.api.schemas import (
     anomalies as anomaly_api,
     commands as command_api,
@@ -83,14 +82,10 @@ def list_anomalies(
 
 
 @router.post("/clusters/{name}/healing")
-def switch_healing(
-    name: str, body: anomaly_api.HealingIn, services: Services, actor: Actor, key: CommandId
-) -> command_api.CommandOut:
+def switch_healing(body: anomaly_api.HealingIn, services: Services, head: Heading) -> command_api.CommandOut:
     """Have anomalies of a kind healed, or not."""
     command = SwitchHealing(
-        name=name,
-        actor=actor,
-        command_id=key,
+        **head,
         reason=body.reason,
         kind=body.kind,
         on=body.on,

@@ -5,12 +5,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from controlplane.api.auth import Actor
 from controlplane.api.cluster_lookup import living
 from controlplane.api.given_commands import carry_out
 from controlplane.api.paging import MOST_ON_A_PAGE, Most, Turning
 from controlplane.api.problems import ApiError
-from controlplane.api.request_identity import CommandId
+from controlplane.api.request_identity import Heading
 from controlplane.api.schemas import (
     chaos as chaos_api,
     commands as command_api,
@@ -18,7 +17,7 @@ from controlplane.api.schemas import (
 )
 from controlplane.api.services import PortalServices, Services
 from controlplane.background.game_days.full_health import full_health
-from controlplane.cluster.commands import AdoptMoves, InjectChaos, TakeBackMoves
+from controlplane.cluster.commands import AdoptMoves, CommandHead, InjectChaos, TakeBackMoves
 from controlplane.cluster.view import ChaosView, ClusterView
 from controlplane.commands.chaos_injection import recorded_and_done
 from planner.observed import KafkaSnapshot, PartitionSeen
@@ -68,30 +67,26 @@ def _place_of(after: str) -> tuple[str, int]:
 
 
 @router.post("/clusters/{name}/moves/take-back")
-def take_back(
-    name: str, body: chaos_api.MovesIn, services: Services, actor: Actor, key: CommandId
-) -> command_api.CommandOut:
+def take_back(body: chaos_api.MovesIn, services: Services, head: Heading) -> command_api.CommandOut:
     """Have moves that no plan of Kedge names go back to the replicas before."""
     partitions = tuple(body.partitions)
-    command = TakeBackMoves(name=name, actor=actor, command_id=key, reason=body.reason, partitions=partitions)
+    command = TakeBackMoves(**head, reason=body.reason, partitions=partitions)
     return carry_out(services, command)
 
 
 @router.post("/clusters/{name}/moves/adopt")
-def adopt(
-    name: str, body: chaos_api.MovesIn, services: Services, actor: Actor, key: CommandId
-) -> command_api.CommandOut:
+def adopt(body: chaos_api.MovesIn, services: Services, head: Heading) -> command_api.CommandOut:
     """Moves of others are known: waited for, and not told any more."""
     partitions = tuple(body.partitions)
-    command = AdoptMoves(name=name, actor=actor, command_id=key, reason=body.reason, partitions=partitions)
+    command = AdoptMoves(**head, reason=body.reason, partitions=partitions)
     return carry_out(services, command)
 
 
 @router.post("/clusters/{name}/chaos")
-def inject(name: str, body: chaos_api.ChaosIn, services: Services, actor: Actor, key: CommandId) -> chaos_api.ChaosOut:
+def inject(body: chaos_api.ChaosIn, services: Services, head: Heading) -> chaos_api.ChaosOut:
     """Bring about a fault. It is recorded first, then done."""
-    living(services, name)
-    return brought_about(services, injection(name, actor, key, body))
+    living(services, head["name"])
+    return brought_about(services, injection(head, body))
 
 
 @router.get("/clusters/{name}/health")
@@ -100,29 +95,20 @@ def health(name: str, services: Services) -> chaos_api.HealthOut:
     view = living(services, name)
     kafka = services.fleet.clusters.last_snapshot(view.uid)
     seen = full_health(view, kafka, services.cluster.latest)
-    return chaos_api.HealthOut(
+    return chaos_api.HealthOut.like(
+        seen,
         cluster=name,
         healthy=seen.is_full,
-        why=seen.why,
         metadata_age_s=_age_s(services, kafka) if kafka else None,
-        under_min_isr=seen.under_min_isr,
-        under_replicated=seen.under_replicated,
         open=[_chaos_out(c, "") for c in view.requests.chaos.values()],
-        findings=list(seen.findings),
-        brokers=list(seen.brokers),
-        controllers=list(seen.controllers),
-        zookeepers=list(seen.zookeepers),
-        racks=list(seen.racks),
         head=view.version,
     )
 
 
-def injection(name: str, actor: str, command_id: str, asked: chaos_api.ChaosIn) -> InjectChaos:
+def injection(head: CommandHead, asked: chaos_api.ChaosIn) -> InjectChaos:
     """The command for what somebody asked for, on a page or as a program."""
     return InjectChaos(
-        name=name,
-        actor=actor,
-        command_id=command_id,
+        **head,
         reason=asked.reason,
         fault=asked.fault,
         for_s=asked.for_s,

@@ -25,7 +25,7 @@ from controlplane.api.presenters import (
 )
 from controlplane.api.presenters.instances import agents_of_cluster
 from controlplane.api.presenters.sources import source_of_cluster
-from controlplane.api.request_identity import CommandId
+from controlplane.api.request_identity import CommandId, Heading
 from controlplane.api.schemas import (
     clusters as api,
     commands as command_api,
@@ -224,49 +224,35 @@ def apply(
 
 
 @router.post("/clusters/{name}/pause")
-def pause(
-    name: str, body: command_api.ReasonIn, services: Services, actor: Actor, key: CommandId
-) -> command_api.CommandOut:
+def pause(body: command_api.ReasonIn, services: Services, head: Heading) -> command_api.CommandOut:
     """Begin no new step."""
-    command = commands.PauseCluster(
-        name=name, actor=actor, command_id=key, reason=body.reason, until=answers.in_utc(body.until)
-    )
+    command = commands.PauseCluster(**head, reason=body.reason, until=answers.in_utc(body.until))
     return carry_out(services, command)
 
 
 @router.post("/clusters/{name}/resume")
-def resume(
-    name: str, body: command_api.ReasonIn, services: Services, actor: Actor, key: CommandId
-) -> command_api.CommandOut:
+def resume(body: command_api.ReasonIn, services: Services, head: Heading) -> command_api.CommandOut:
     """Go on, and forgive the attempts that failed."""
-    return carry_out(services, commands.ResumeCluster(name=name, actor=actor, command_id=key, reason=body.reason))
+    return carry_out(services, commands.ResumeCluster(**head, reason=body.reason))
 
 
 @router.post("/clusters/{name}/roll-now")
-def roll_now(
-    name: str, body: command_api.ReasonIn, services: Services, actor: Actor, key: CommandId
-) -> command_api.CommandOut:
+def roll_now(body: command_api.ReasonIn, services: Services, head: Heading) -> command_api.CommandOut:
     """Begin what is left of the generation in force at once, whatever windows and earlier stages say."""
-    return carry_out(services, commands.WaiveWindow(name=name, actor=actor, command_id=key, reason=body.reason))
+    return carry_out(services, commands.WaiveWindow(**head, reason=body.reason))
 
 
 @router.post("/clusters/{name}/abort")
-def abort(
-    name: str, body: command_api.ReasonIn, services: Services, actor: Actor, key: CommandId
-) -> command_api.CommandOut:
+def abort(body: command_api.ReasonIn, services: Services, head: Heading) -> command_api.CommandOut:
     """Stop the roll after the replacement in hand."""
-    return carry_out(services, commands.AbortRecycle(name=name, actor=actor, command_id=key, reason=body.reason))
+    return carry_out(services, commands.AbortRecycle(**head, reason=body.reason))
 
 
 @router.post("/clusters/{name}/delete")
-def delete(
-    name: str, body: command_api.DeleteIn, services: Services, actor: Actor, key: CommandId
-) -> command_api.CommandOut:
+def delete(body: command_api.DeleteIn, services: Services, head: Heading) -> command_api.CommandOut:
     """The tombstone; the name must be typed out."""
     command = commands.DeleteCluster(
-        name=name,
-        actor=actor,
-        command_id=key,
+        **head,
         confirm=body.confirm,
         reason=body.reason,
         despite_freeze=body.despite_freeze,
@@ -275,11 +261,7 @@ def delete(
 
 
 @router.post("/clusters/{name}/losses")
-def confirm_loss(
-    name: str, body: command_api.LossIn, services: Services, actor: Actor, key: CommandId
-) -> command_api.CommandOut:
+def confirm_loss(body: command_api.LossIn, services: Services, head: Heading) -> command_api.CommandOut:
     """Say that VMs are gone which a listing calls gone and Kedge does not believe to be; the name must be typed out."""
-    command = commands.ConfirmLoss(
-        name=name, actor=actor, command_id=key, racks=tuple(body.racks), confirm=body.confirm, reason=body.reason
-    )
+    command = commands.ConfirmLoss(**head, racks=tuple(body.racks), confirm=body.confirm, reason=body.reason)
     return carry_out(services, command)

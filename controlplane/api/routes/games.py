@@ -4,16 +4,15 @@ from fastapi import APIRouter
 
 from controlplane.api.access.caller import Caller
 from controlplane.api.access.rights import Rights
-from controlplane.api.auth import Actor
 from controlplane.api.cluster_lookup import living
 from controlplane.api.given_commands import spread
 from controlplane.api.paging import MOST_ON_A_PAGE, AfterId, Most, Turning, following
 from controlplane.api.problems import ApiError
-from controlplane.api.request_identity import CommandId
+from controlplane.api.request_identity import Heading
 from controlplane.api.schemas import games as game_api, messages as message_api
 from controlplane.api.services import PortalServices, Services
 from controlplane.background.game_days.report import game_words, totals_of
-from controlplane.cluster.commands import EndGame, StartGame
+from controlplane.cluster.commands import CommandHead, EndGame, StartGame
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.game_days import GameView, PlayedView
 from events.ids import derived_id
@@ -39,31 +38,25 @@ def game(name: str, game: str, services: Services) -> game_api.GameOut:
 
 
 @router.post("/clusters/{name}/games")
-def start(
-    name: str, body: game_api.GameIn, services: Services, actor: Actor, rights: Caller, key: CommandId
-) -> game_api.GameOut:
+def start(body: game_api.GameIn, services: Services, rights: Caller, head: Heading) -> game_api.GameOut:
     """Start a game day by the server that leads. It is recorded first, and begins within a minute or never."""
-    living(services, name)
-    return _game_out(*started(services, starting(name, actor, rights, key, body)))
+    living(services, head["name"])
+    return _game_out(*started(services, starting(head, rights, body)))
 
 
 @router.post("/clusters/{name}/games/{game}/end")
-def end(
-    name: str, game: str, body: game_api.EndGameIn, services: Services, actor: Actor, key: CommandId
-) -> game_api.GameOut:
+def end(game: str, body: game_api.EndGameIn, services: Services, head: Heading) -> game_api.GameOut:
     """Begin no further fault of a game day. The one in hand ends by itself and is not judged any more."""
-    living(services, name)
-    command = EndGame(name=name, actor=actor, command_id=key, game=game, reason=body.reason)
+    living(services, head["name"])
+    command = EndGame(**head, game=game, reason=body.reason)
     spread(services, [services.cluster.commands.handle(command)])
-    return _game_out(services.cluster.commands.current(name), game)
+    return _game_out(services.cluster.commands.current(command.name), game)
 
 
-def starting(name: str, actor: str, rights: Rights, command_id: str, asked: game_api.GameIn) -> StartGame:
+def starting(head: CommandHead, rights: Rights, asked: game_api.GameIn) -> StartGame:
     """The command for what somebody asked for, on a page or as a program."""
     return StartGame(
-        name=name,
-        actor=actor,
-        command_id=command_id,
+        **head,
         reason=asked.reason,
         seed=asked.seed,
         wanted=asked.events,
@@ -93,20 +86,14 @@ def games_of(view: ClusterView) -> list[GameView]:
 def game_out(view: ClusterView, game: GameView) -> game_api.GameOut:
     """What is told of a game."""
     asked, totals = game.asked, totals_of(game)
-    return game_api.GameOut(
+    return game_api.GameOut.like(
+        asked,
         game=game.id,
         cluster=view.name,
         sentence=game_words(game),
-        reason=asked.reason,
         since=game.since,
         ended_at=game.ended_at,
         stopped=game.stopped,
-        seed=asked.seed,
-        wanted=asked.wanted,
-        within_s=asked.within_s,
-        lasts_s=asked.lasts_s,
-        heal_within_s=asked.heal_within_s,
-        faults=list(asked.faults),
         events=[_played_out(played) for played in game.played],
         detected_p50_s=totals.detected_p50_s,
         detected_p95_s=totals.detected_p95_s,

@@ -5,12 +5,11 @@ from fastapi import APIRouter
 from controlplane.api.access.bindings import traits_of
 from controlplane.api.access.caller import Caller
 from controlplane.api.access.roles import Verb
-from controlplane.api.auth import Actor
 from controlplane.api.cluster_lookup import living
 from controlplane.api.given_commands import carry_out
 from controlplane.api.presenters.moves import Moves, moves_asked, plan_out
 from controlplane.api.problems import ApiError
-from controlplane.api.request_identity import CommandId
+from controlplane.api.request_identity import Heading
 from controlplane.api.schemas import (
     commands as command_api,
     messages as message_api,
@@ -18,7 +17,7 @@ from controlplane.api.schemas import (
     nodes as node_api,
 )
 from controlplane.api.services import Services
-from controlplane.cluster.commands import CancelRebalance, EvacuateBrokers, RebalanceCluster
+from controlplane.cluster.commands import CancelRebalance, CommandHead, EvacuateBrokers, RebalanceCluster
 from events.quantities import GIB
 
 router = APIRouter(prefix=message_api.API_PREFIX, tags=["nodes"])
@@ -41,14 +40,10 @@ def plan_moves(name: str, body: move_api.MovesPlanIn, services: Services, rights
 
 
 @router.post("/clusters/{name}/evacuate")
-def evacuate(
-    name: str, body: move_api.EvacuateIn, services: Services, actor: Actor, key: CommandId
-) -> command_api.CommandOut:
+def evacuate(body: move_api.EvacuateIn, services: Services, head: Heading) -> command_api.CommandOut:
     """Empty brokers and keep them empty."""
     command = EvacuateBrokers(
-        name=name,
-        actor=actor,
-        command_id=key,
+        **head,
         reason=body.reason,
         brokers=tuple(body.brokers),
         targets=tuple(body.targets),
@@ -59,17 +54,13 @@ def evacuate(
 
 
 @router.post("/clusters/{name}/rebalance")
-def rebalance(
-    name: str, body: node_api.RebalanceIn, services: Services, actor: Actor, key: CommandId
-) -> command_api.CommandOut:
+def rebalance(body: node_api.RebalanceIn, services: Services, head: Heading) -> command_api.CommandOut:
     """Spread replicas and leaders anew over the brokers, or onto some of them alone, in small batches.
 
     Where a policy leaves it to a second person it becomes a proposal.
     """
     command = RebalanceCluster(
-        name=name,
-        actor=actor,
-        command_id=key,
+        **head,
         reason=body.reason,
         targets=tuple(body.targets),
         per_day_bytes=(body.per_day_gib or 0) * GIB,
@@ -80,29 +71,23 @@ def rebalance(
 
 
 @router.post("/clusters/{name}/rebalance/cancel")
-def cancel_rebalance(
-    name: str, body: node_api.CancelRebalanceIn, services: Services, actor: Actor, key: CommandId
-) -> command_api.CommandOut:
+def cancel_rebalance(body: node_api.CancelRebalanceIn, services: Services, head: Heading) -> command_api.CommandOut:
     """Begin no more of the rebalance in hand."""
-    return carry_out(services, CancelRebalance(name=name, actor=actor, command_id=key, reason=body.reason))
+    return carry_out(services, CancelRebalance(**head, reason=body.reason))
 
 
 def _looked_at(name: str, body: move_api.MovesPlanIn) -> Moves:
-    throttle = body.throttle_mib_per_s
+    head, throttle = CommandHead(name=name, actor="", command_id=""), body.throttle_mib_per_s
     if body.kind == "rebalance":
         return RebalanceCluster(
-            name=name,
-            actor="",
-            command_id="",
+            **head,
             reason="",
             targets=tuple(body.targets),
             per_day_bytes=(body.per_day_gib or 0) * GIB,
             throttle_mib_per_s=throttle,
         )
     return EvacuateBrokers(
-        name=name,
-        actor="",
-        command_id="",
+        **head,
         reason="",
         brokers=tuple(body.brokers),
         targets=tuple(body.targets),

@@ -4,14 +4,13 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from controlplane.api.auth import Actor
 from controlplane.api.cluster_lookup import living
 from controlplane.api.given_commands import carry_out
 from controlplane.api.paging import BelowNumber, Turning
 from controlplane.api.past import At, Past, past_of, past_out
 from controlplane.api.presenters.conditions import rebalance_out
 from controlplane.api.problems import ApiError
-from controlplane.api.request_identity import CommandId
+from controlplane.api.request_identity import Heading
 from controlplane.api.rolls import rolls_of, rolls_out
 from controlplane.api.schemas import (
     commands as command_api,
@@ -33,25 +32,17 @@ router = APIRouter(prefix=message_api.API_PREFIX, tags=["nodes"])
 
 
 @router.post("/clusters/{name}/restart")
-def restart(
-    name: str, body: node_api.RestartIn, services: Services, actor: Actor, key: CommandId
-) -> command_api.CommandOut:
+def restart(body: node_api.RestartIn, services: Services, head: Heading) -> command_api.CommandOut:
     """Start services anew where they are, one at a time."""
-    command = RestartServices(
-        name=name, actor=actor, command_id=key, reason=body.reason, brokers=tuple(body.brokers), pool=body.pool
-    )
+    command = RestartServices(**head, reason=body.reason, brokers=tuple(body.brokers), pool=body.pool)
     return carry_out(services, command)
 
 
 @router.post("/clusters/{name}/replace")
-def replace(
-    name: str, body: node_api.ReplaceIn, services: Services, actor: Actor, key: CommandId
-) -> command_api.CommandOut:
+def replace(body: node_api.ReplaceIn, services: Services, head: Heading) -> command_api.CommandOut:
     """Give one node its next VM."""
     command = ReplaceNode(
-        name=name,
-        actor=actor,
-        command_id=key,
+        **head,
         reason=body.reason,
         broker=body.broker,
         node=body.node,
@@ -62,11 +53,9 @@ def replace(
 
 
 @router.post("/clusters/{name}/readmit")
-def readmit(
-    name: str, body: node_api.BrokersIn, services: Services, actor: Actor, key: CommandId
-) -> command_api.CommandOut:
+def readmit(body: node_api.BrokersIn, services: Services, head: Heading) -> command_api.CommandOut:
     """Let brokers receive replicas again."""
-    command = ReadmitBrokers(name=name, actor=actor, command_id=key, reason=body.reason, brokers=tuple(body.brokers))
+    command = ReadmitBrokers(**head, reason=body.reason, brokers=tuple(body.brokers))
     return carry_out(services, command)
 
 

@@ -7,7 +7,7 @@ from controlplane.api.given_commands import spread
 from controlplane.api.paging import MOST_ON_A_PAGE, After, Most, PartOf, Turning, by_name
 from controlplane.api.presenters import commands as command_answers
 from controlplane.api.presenters.sources import source_out
-from controlplane.api.request_identity import CommandId, Keyed
+from controlplane.api.request_identity import Heading, Keyed
 from controlplane.api.schemas import (
     commands as command_api,
     messages as message_api,
@@ -54,11 +54,9 @@ def accept(name: str, body: source_api.AcceptIn, services: Services, actor: Acto
 
 
 @router.post("/clusters/{name}/source")
-def take_over(
-    name: str, body: source_api.SourceIn, services: Services, actor: Actor, key: CommandId
-) -> command_api.CommandOut:
+def take_over(body: source_api.SourceIn, services: Services, head: Heading) -> command_api.CommandOut:
     """From here on the spec comes from `source`; the one in force stays until that source declares another."""
-    command = TakeOverSource(name=name, actor=actor, command_id=key, source=body.source, reason=body.reason)
+    command = TakeOverSource(**head, source=body.source, reason=body.reason)
     return handed_over(services, command)
 
 

@@ -6,7 +6,6 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request
 
-from controlplane.api.auth import Actor
 from controlplane.api.cluster_lookup import living
 from controlplane.api.given_commands import carry_out
 from controlplane.api.paging import MOST_ON_A_PAGE, After, AfterId, AfterNumber, Most, PartOf, Turning
@@ -17,7 +16,7 @@ from controlplane.api.problems import ApiError
 from controlplane.api.read_models.partitions import behind, chosen_unhealthy, id_of, place_of, unhealthy_partitions
 from controlplane.api.read_models.topic_rates import RatedTopics
 from controlplane.api.read_models.topics import TopicRow, partition_rows, rows_in_order
-from controlplane.api.request_identity import CommandId
+from controlplane.api.request_identity import Heading
 from controlplane.api.schemas import (
     commands as command_api,
     messages as message_api,
@@ -145,23 +144,19 @@ def list_unhealthy(
 
 
 @router.post("/clusters/{name}/topics/{topic}/adopt")
-def adopt_topic(
-    name: str, topic: str, body: topic_api.AdoptTopicIn, services: Services, actor: Actor, key: CommandId
-) -> command_api.CommandOut:
+def adopt_topic(topic: str, body: topic_api.AdoptTopicIn, services: Services, head: Heading) -> command_api.CommandOut:
     """Keep a topic that was made outside Kedge."""
-    command = AdoptTopic(name=name, actor=actor, command_id=key, topic=topic, reason=body.reason)
+    command = AdoptTopic(**head, topic=topic, reason=body.reason)
     return carry_out(services, command)
 
 
 @router.post("/clusters/{name}/topics/{topic}/delete")
 def delete_topic(
-    name: str, topic: str, body: topic_api.DeleteTopicIn, services: Services, actor: Actor, key: CommandId
+    topic: str, body: topic_api.DeleteTopicIn, services: Services, head: Heading
 ) -> command_api.CommandOut:
     """The tombstone of a topic; its name must be typed out."""
     command = DeleteTopic(
-        name=name,
-        actor=actor,
-        command_id=key,
+        **head,
         topic=topic,
         confirm=body.confirm,
         reason=body.reason,

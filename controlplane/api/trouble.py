@@ -11,7 +11,7 @@ from controlplane.api.schemas.conditions import ConditionOut
 from controlplane.api.schemas.instances import BesideOut, InstanceOut
 from controlplane.api.schemas.quorum import QuorumMemberOut
 from controlplane.cluster.condition_severity import is_note, row_of
-from controlplane.cluster.wait_reasons import NEXT, WaitReason, is_for_a_person
+from controlplane.cluster.wait_reasons import NEXT, Mark, WaitReason, is_for_a_person
 from controlplane.kafka.quorum import keeps_up, silence
 from events.quantities import counted
 
@@ -102,7 +102,7 @@ def _nothing_on_purpose(detail: ClusterDetailOut) -> bool:
     if _is_at_rest(detail):
         return True
     blocked = [WaitReason.of(c.reason) for c in detail.conditions if c.type == "Blocked" and c.status]
-    return any(reason is not None and reason.broker_behind for reason in blocked)
+    return any(reason is not None and reason.has(Mark.BROKER_BEHIND) for reason in blocked)
 
 
 def _partitions(detail: ClusterDetailOut, away: Sequence[InstanceOut]) -> Iterator[str]:

@@ -13,18 +13,28 @@ NEXT = "Next: "
 
 
 class Mark(Flag):
-    """What else is true of a wait for such a reason. The properties of `WaitReason` say what each means."""
+    """What else is true of a wait for such a reason."""
 
     NONE = 0
     PERSON = auto()
+    """Only a person ends it."""
     PERSON_ONCE_GIVEN_UP = auto()
+    """Tried again by itself at first; with a command once it is not any more."""
     GIVEN_UP = auto()
+    """The server stops trying when it names a next command. Without one it tries again by itself. A wait for any other
+    reason (a broker that is down, Kafka that does not answer) ends as it came."""
     BROKER_BEHIND = auto()
+    """Behind it stands a broker that is away: by name it is of more use than the wait is."""
     GATE = auto()
+    """Waits until others are back."""
     DRAIN_STANDS = auto()
+    """Of a drain that waits for it nothing moves meanwhile, or it has no plan."""
     ASKS_FOR_PLACE = auto()
+    """Asks the fleet for a place, or the ensemble for a lock: who may not begin asks for neither."""
     TURN = auto()
+    """A closed window, a freeze or an earlier stage: nobody has to act."""
     COPIES = auto()
+    """Bytes still flow: there are just many."""
 
 
 class WaitReason(StrEnum):
@@ -169,51 +179,9 @@ class WaitReason(StrEnum):
         """What is known of a reason that was stored or served. None for one that only another release knows."""
         return _BY_NAME.get(reason)
 
-    @property
-    def needs_person(self) -> bool:
-        """Only a person ends it."""
-        return Mark.PERSON in self.marks
-
-    @property
-    def needs_person_once_given_up(self) -> bool:
-        """Tried again by itself at first; with a command once it is not any more."""
-        return Mark.PERSON_ONCE_GIVEN_UP in self.marks
-
-    @property
-    def given_up(self) -> bool:
-        """The server stops trying when it names a next command. Without one it tries again by itself. A wait for any
-        other reason (a broker that is down, Kafka that does not answer) ends as it came."""
-        return Mark.GIVEN_UP in self.marks
-
-    @property
-    def broker_behind(self) -> bool:
-        """Behind it stands a broker that is away: by name it is of more use than the wait is."""
-        return Mark.BROKER_BEHIND in self.marks
-
-    @property
-    def is_gate(self) -> bool:
-        """Waits until others are back."""
-        return Mark.GATE in self.marks
-
-    @property
-    def drain_stands(self) -> bool:
-        """Of a drain that waits for it nothing moves meanwhile, or it has no plan."""
-        return Mark.DRAIN_STANDS in self.marks
-
-    @property
-    def asks_for_place(self) -> bool:
-        """Asks the fleet for a place, or the ensemble for a lock: who may not begin asks for neither."""
-        return Mark.ASKS_FOR_PLACE in self.marks
-
-    @property
-    def awaits_turn(self) -> bool:
-        """A closed window, a freeze or an earlier stage: nobody has to act."""
-        return Mark.TURN in self.marks
-
-    @property
-    def copies(self) -> bool:
-        """Bytes still flow: there are just many."""
-        return Mark.COPIES in self.marks
+    def has(self, mark: Mark) -> bool:
+        """Whether that is true of it, too."""
+        return mark in self.marks
 
 
 _BY_NAME: Mapping[str, WaitReason] = {str(reason): reason for reason in WaitReason}
@@ -224,10 +192,10 @@ def is_for_a_person(reason: str, message: str) -> bool:
     known = WaitReason.of(reason)
     if known is None:
         return False
-    return known.needs_person or (known.needs_person_once_given_up and NEXT in message)
+    return known.has(Mark.PERSON) or (known.has(Mark.PERSON_ONCE_GIVEN_UP) and NEXT in message)
 
 
 def is_given_up(reason: str, message: str) -> bool:
     """Whether the server tries what it waits for no more."""
     known = WaitReason.of(reason)
-    return known is not None and known.given_up and NEXT in message
+    return known is not None and known.has(Mark.GIVEN_UP) and NEXT in message

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
-from controlplane.cluster.wait_reasons import WaitReason
+from controlplane.cluster.wait_reasons import Mark, WaitReason
 
 STILL = timedelta(minutes=30)
 """Nothing recorded for so long, and nothing on its way: by then caches are warm and leaders are where they stay."""
@@ -29,6 +29,6 @@ def _is_on_its_way(view: ClusterView) -> bool:
         return False
     if blocked is not None and blocked.status:
         reason = WaitReason.of(blocked.reason)
-        if reason is None or not reason.copies:
+        if reason is None or not reason.has(Mark.COPIES):
             return False
     return view.moves.drain is not None or any(i.phase is not Phase.JOINED for i in view.alive())

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from controlplane.cluster.holds import hold_on
-from controlplane.cluster.wait_reasons import WaitReason
+from controlplane.cluster.wait_reasons import Mark, WaitReason
 from controlplane.converger.conditions.changes import condition_changes
 from controlplane.converger.ladder.rung import Begins, Phase, Rung
 from controlplane.converger.ladder.rungs import rungs
@@ -109,7 +109,7 @@ def _explained(situation: Situation, decision: Decision) -> Decision:
     if (
         not situation.view.settings.restarts
         or decision.wait is None
-        or not decision.wait.reason.is_gate
+        or not decision.wait.reason.has(Mark.GATE)
         or decision.effects
     ):
         return decision
@@ -137,7 +137,8 @@ def _has_no_source(situation: Situation, decision: Decision) -> bool:
 def _postponed(situation: Situation, decision: Decision) -> Decision:
     """A drain of which nothing can move, or has no plan, as somebody who is down is to get a new VM: that one is made
     first. Of one that waits for a target nothing runs."""
-    drain, stands = situation.view.moves.drain, decision.wait is not None and decision.wait.reason.drain_stands
+    drain = situation.view.moves.drain
+    stands = decision.wait is not None and decision.wait.reason.has(Mark.DRAIN_STANDS)
     if drain is None or not stands or not is_to_be_replaced_first(situation):
         return decision
     return record(f"{decision.sentence}; who is down is replaced first", facts.DrainAbandoned(drain.id, "put off"))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from controlplane.cluster.view import ClusterView
-from controlplane.cluster.wait_reasons import WaitReason
+from controlplane.cluster.wait_reasons import Mark, WaitReason
 from controlplane.converger.situation.decision import Decision
 from controlplane.converger.situation.effects import StartBalancing
 from controlplane.converger.situation.situation import Situation
@@ -78,7 +78,7 @@ class Rung:
             return True
         if any(isinstance(e, StartBalancing) for e in decision.effects):
             return True
-        return decision.wait is not None and decision.wait.reason.asks_for_place
+        return decision.wait is not None and decision.wait.reason.has(Mark.ASKS_FOR_PLACE)
 
 
 BEGUN = (

@@ -4,6 +4,7 @@ of it.
 Outcomes come before new intents, what is in hand before what is next.
 """
 
+from controlplane.cluster.wait_reasons import Mark
 from controlplane.converger.ladder.rung import Begins, Phase, Rung
 from controlplane.converger.questions.rolls.images import is_urgent
 from controlplane.converger.steps.chaos_end import chaos_step
@@ -143,7 +144,7 @@ LADDER: tuple[Rung, ...] = (
         why="sees a drain through, all its rounds",
         lets_notices_pass=True,
         waits_for_copies=True,
-        waits_for_unhealthy=lambda reason: reason.drain_stands,
+        waits_for_unhealthy=lambda reason: reason.has(Mark.DRAIN_STANDS),
     ),
     Rung(
         stale_order_step,

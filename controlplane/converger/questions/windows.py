@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 
 from controlplane.cluster.view import ClusterView
-from controlplane.cluster.wait_reasons import WaitReason
+from controlplane.cluster.wait_reasons import Mark, WaitReason
 from controlplane.converger.situation.decision import Decision, Wait
 from controlplane.converger.situation.situation import Situation
 from controlplane.runtime.quantities import moment_to_minute
@@ -109,7 +109,7 @@ def as_windows(declared: Iterable[RolloutWindow]) -> tuple[Window, ...]:
 
 def waits_its_turn(decision: Decision) -> bool:
     """Whether nothing but a closed window, a freeze or an earlier stage holds the cluster up: nobody has to act."""
-    return decision.wait is not None and decision.wait.reason.awaits_turn
+    return decision.wait is not None and decision.wait.reason.has(Mark.TURN)
 
 
 def is_waived(view: ClusterView) -> bool:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from controlplane.cluster.folds.images import build_name, image_in_force
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
-from controlplane.cluster.wait_reasons import WaitReason
+from controlplane.cluster.wait_reasons import Mark, WaitReason
 from controlplane.cluster.work_in_hand import has_work
 from controlplane.converger.situation.cure_budget import NO_CURES, FleetCures
 from controlplane.converger.situation.decision import Decision, Wait
@@ -115,7 +115,7 @@ class FleetBrake:
         with self.taking:
             self._budget.hear(view, waiting.ask if waiting else None)
             reason = waiting.reason if waiting else None
-            if reason is not None and reason.awaits_turn:
+            if reason is not None and reason.has(Mark.TURN):
                 self._resting.add(view.uid)
             elif reason != WaitReason.FLEET_BRAKE:
                 self._resting.discard(view.uid)

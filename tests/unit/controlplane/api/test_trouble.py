@@ -11,7 +11,7 @@ from controlplane.api.schemas.instances import BesideOut, FindingOut
 from controlplane.api.schemas.quorum import QuorumMemberOut, QuorumOut
 from controlplane.api.trouble import GRAVE, ITS_TURN, why
 from controlplane.cluster.condition_severity import CONDITIONS, Severity
-from controlplane.cluster.wait_reasons import WaitReason, is_for_a_person
+from controlplane.cluster.wait_reasons import Mark, WaitReason, is_for_a_person
 from tests.unit.controlplane.cli.cli_world import START, condition, detail, instance
 from tests.unit.docs.doc_pages import bare, table_headed, text
 from tests.unit.docs.test_doc_conditions import condition_types
@@ -243,9 +243,9 @@ def test_without_cause_nothing_is_explained(said: ClusterDetailOut) -> None:
 def test_who_ends_a_wait_is_as_operators_read_it() -> None:
     rows = table_headed(text("docs/operating.md"), "reason")
     marked = {bare(row[0]) for row in rows if "**person" in row[2]}
-    assert marked == {reason for reason in WaitReason if reason.needs_person}
+    assert marked == {reason for reason in WaitReason if reason.has(Mark.PERSON)}
     once_given_up = {bare(row[0]) for row in rows if "**person" in "".join(row[3:])}
-    assert once_given_up == {reason for reason in WaitReason if reason.needs_person_once_given_up}
+    assert once_given_up == {reason for reason in WaitReason if reason.has(Mark.PERSON_ONCE_GIVEN_UP)}
 
 
 def test_a_run_that_fails_is_for_a_person_once_it_is_not_tried_again() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import controlplane
 from controlplane.cluster.fold import fold
-from controlplane.cluster.wait_reasons import NEXT, WaitReason, is_for_a_person, is_given_up
+from controlplane.cluster.wait_reasons import NEXT, Mark, WaitReason, is_for_a_person, is_given_up
 from events import facts
 from events.codec import encode
 from events.envelope import Recorded
@@ -18,7 +18,6 @@ from tests.builders import NOW, a_view
 CONVERGER = Path(controlplane.__file__).parent / "converger"
 NAMES = frozenset(str(reason) for reason in WaitReason)
 ANOTHER_RELEASE = "OnlyAnotherReleaseKnowsIt"
-FLAGS = [name for name, value in vars(WaitReason).items() if isinstance(value, property)]
 
 
 @pytest.mark.parametrize("reason", WaitReason)
@@ -33,21 +32,21 @@ def test_a_member_is_named_as_its_word(reason: WaitReason) -> None:
     assert WaitReason.of(str(reason)) is reason
 
 
-@pytest.mark.parametrize("flag", FLAGS)
-def test_every_flag_is_true_of_some_reasons_and_of_few(flag: str) -> None:
-    assert 1 < sum(getattr(reason, flag) for reason in WaitReason) < len(WaitReason) / 2
+@pytest.mark.parametrize("mark", Mark)
+def test_every_mark_is_true_of_some_reasons_and_of_few(mark: Mark) -> None:
+    assert 1 < sum(reason.has(mark) for reason in WaitReason) < len(WaitReason) / 2
 
 
 def test_what_is_given_up_is_for_a_person() -> None:
-    given_up = {reason for reason in WaitReason if reason.given_up}
-    assert {r for r in WaitReason if r.needs_person_once_given_up} < given_up
+    given_up = {reason for reason in WaitReason if reason.has(Mark.GIVEN_UP)}
+    assert {r for r in WaitReason if r.has(Mark.PERSON_ONCE_GIVEN_UP)} < given_up
     assert all(is_for_a_person(r, f"it was tried. {NEXT}kedge resume orders") for r in given_up)
     assert not any(is_given_up(r, "it is tried again in 8 s") for r in WaitReason)
 
 
 def test_who_waits_for_others_needs_nobody() -> None:
-    waits_for_others = ("broker_behind", "is_gate", "asks_for_place", "awaits_turn", "copies")
-    assert not [r for r in WaitReason if r.needs_person and any(getattr(r, flag) for flag in waits_for_others)]
+    waits_for_others = (Mark.BROKER_BEHIND, Mark.GATE, Mark.ASKS_FOR_PLACE, Mark.TURN, Mark.COPIES)
+    assert not [r for r in WaitReason if r.has(Mark.PERSON) and any(r.has(mark) for mark in waits_for_others)]
 
 
 def test_a_reason_is_stored_as_its_word_and_read_from_any_release() -> None:

@@ -30,6 +30,13 @@ class Command:
     command_id: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReasonedCommand(Command):
+    """One that people say why of."""
+
+    reason: str
+
+
 class CommandHead(TypedDict):
     """What every command has, for `XCommand(**head, ...)`."""
 
@@ -60,52 +67,43 @@ class DeclareCluster(Command):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PauseCluster(Command):
+class PauseCluster(ReasonedCommand):
     """Begin no new step. `until` ends the pause by itself."""
 
-    reason: str
     until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ResumeCluster(Command):
+class ResumeCluster(ReasonedCommand):
     """Go on, and forgive the attempts that failed."""
 
-    reason: str
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AbortRecycle(Command):
+class AbortRecycle(ReasonedCommand):
     """Stop the roll after the replacement in hand."""
 
-    reason: str
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WaiveWindow(Command):
+class WaiveWindow(ReasonedCommand):
     """Let what is left of the generation in force begin whatever windows and earlier stages say."""
 
-    reason: str
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RestartServices(Command):
+class RestartServices(ReasonedCommand):
     """Start services anew where they are, one at a time: those of these brokers, of a pool, or all of the cluster."""
 
-    reason: str
     brokers: tuple[int, ...] = ()
     pool: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReplaceNode(Command):
+class ReplaceNode(ReasonedCommand):
     """Give one node its next VM, though the spec did not change. Exactly one of `broker` and `node` is named.
 
     With `new_disk` a broker's disk goes too, where the policy would hand it over. With `disks` (names of its log
     directories) these alone begin anew, and the next VM takes over the broker's id and its other disks.
     """
 
-    reason: str
     broker: int | None = None
     node: str = ""
     new_disk: bool = False
@@ -113,14 +111,13 @@ class ReplaceNode(Command):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EvacuateBrokers(Command):
+class EvacuateBrokers(ReasonedCommand):
     """Empty these brokers and keep them empty; they stay.
 
     `targets` alone may take what they hold, where any are named; a throttle bounds that of the spec, 0 does not. With
     `only_while` only while `movepreview.placement_of` says that.
     """
 
-    reason: str
     brokers: tuple[int, ...]
     targets: tuple[int, ...] = ()
     throttle_mib_per_s: int = 0
@@ -128,22 +125,20 @@ class EvacuateBrokers(Command):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReadmitBrokers(Command):
+class ReadmitBrokers(ReasonedCommand):
     """Let these brokers receive replicas again."""
 
-    reason: str
     brokers: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RebalanceCluster(Command):
+class RebalanceCluster(ReasonedCommand):
     """Spread replicas and leaders anew over the brokers. `per_day_bytes` 0: no more than throttles bound.
 
     `targets` alone receive, where any are named: the others only give. The throttle and `only_while` as of
     EvacuateBrokers, `approval` as of DeclareCluster.
     """
 
-    reason: str
     targets: tuple[int, ...] = ()
     per_day_bytes: int = 0
     throttle_mib_per_s: int = 0
@@ -152,34 +147,29 @@ class RebalanceCluster(Command):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CancelRebalance(Command):
+class CancelRebalance(ReasonedCommand):
     """Begin no more of the rebalance in hand."""
 
-    reason: str
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TakeBackMoves(Command):
+class TakeBackMoves(ReasonedCommand):
     """Have these moves (`topic-partition`), which no plan of Kedge names, go back to the replicas before."""
 
-    reason: str
     partitions: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AdoptMoves(Command):
+class AdoptMoves(ReasonedCommand):
     """These moves of others are known: they are waited for and not told any more."""
 
-    reason: str
     partitions: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InjectChaos(Command):
+class InjectChaos(ReasonedCommand):
     """Bring about a fault in these VMs (`keys`, or nodes) or in a `rack`. `confirm`: the cluster's name, typed out."""
 
     fault: str
-    reason: str
     for_s: float
     keys: tuple[str, ...] = ()
     rack: str = ""
@@ -242,10 +232,8 @@ class ScoreFault(GameCommand):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HealingCommand(Command):
+class HealingCommand(ReasonedCommand):
     """What is asked about healing; those below are."""
-
-    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -272,22 +260,20 @@ class PromoteBroker(HealingCommand):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConfirmLoss(Command):
+class ConfirmLoss(ReasonedCommand):
     """VMs of these racks that a listing calls gone, and that Kedge does not believe to be, are gone. `confirm` must be
     the cluster's name."""
 
     racks: tuple[str, ...]
     confirm: str
-    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeleteCluster(Command):
+class DeleteCluster(ReasonedCommand):
     """The tombstone. `confirm` must be the cluster's name. With `only_at` only while that generation is in force. In a
     freeze VMs are destroyed only with `despite_freeze`."""
 
     confirm: str
-    reason: str
     approval: str = ""
     only_at: int | None = None
     despite_freeze: bool = False
@@ -317,11 +303,10 @@ class DeclareTopics(Command):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AdoptTopic(Command):
+class AdoptTopic(ReasonedCommand):
     """Keep a topic of the cluster that was made outside Kedge."""
 
     topic: str
-    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -348,12 +333,11 @@ class NoteOffsetsReset(GroupCommand):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeleteTopic(Command):
+class DeleteTopic(ReasonedCommand):
     """The tombstone of a topic. `confirm` must be its name; with `retain` it stays in Kafka, whatever its policy."""
 
     topic: str
     confirm: str
-    reason: str
     retain: bool = False
     approval: str = ""
 
@@ -368,11 +352,10 @@ class ReportTopicsGone(Command):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TakeOverSource(Command):
+class TakeOverSource(ReasonedCommand):
     """From here on the spec comes from `source`: `api`, or `git:BINDING`. The spec in force stays."""
 
     source: str
-    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -173,7 +173,8 @@ def test_every_command_of_people_has_its_verb() -> None:
     kinds = {kind for _, kind in inspect.getmembers(commands, inspect.isclass) if issubclass(kind, Command)}
     healing = {commands.HealingCommand, commands.DemoteBroker, commands.PromoteBroker}
     played = {commands.GameCommand, commands.ScoreFault}
-    ours = {Command, commands.GroupCommand, ReportSync, ReportTopicsGone} | healing | played
+    shared = {Command, commands.ReasonedCommand, commands.GroupCommand}
+    ours = {*shared, ReportSync, ReportTopicsGone} | healing | played
     assert kinds - set(VERB_OF) == ours, "what looks after clusters asks for these, and is not a person"
 
 

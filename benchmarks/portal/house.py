@@ -14,7 +14,6 @@ import uvicorn
 from pydantic import SecretBytes, SecretStr
 
 from benchmarks.tick import Fleet
-from controlplane.api.access.accounts import People
 from controlplane.api.access.bindings import EVERYTHING, Binding
 from controlplane.api.access.roles import Role
 from controlplane.api.access.sessions import begin_session
@@ -37,6 +36,7 @@ from events.envelope import Origin
 from events.ids import Epoch, IntentId, NodeName
 from planner.observed import PartitionSeen, TopicPartition
 from tests.fakes.agent_credentials import MemoryCredentialStore
+from tests.fakes.people import people_in_memory
 from tests.fakes.services import access_services, broker_services, fleet_services, operations_services
 
 CREDENTIAL = "what an agent made"
@@ -99,7 +99,7 @@ class PortalHouse:
         self._door = socket.create_server(("127.0.0.1", 0), backlog=1024)
         port = self._door.getsockname()[1]
         self.url = f"http://127.0.0.1:{port}"
-        self._people = People()
+        self._people = people_in_memory()
         self.credentials = MemoryCredentialStore()
         converger = self.fleet.converger
         self._commands = CommandHandler(self.fleet.store, last_snapshot=converger.last_snapshot)

@@ -240,7 +240,7 @@ class AccessServices:
     hosts: frozenset[str]
     public_hosts: frozenset[str] = frozenset()
     """The `Host` values that are answered to over TLS, off this machine; empty where it is not served there."""
-    people: People = field(default_factory=People)
+    people: People
     """Users, their roles and sessions."""
     oidc: OidcSignIn | None = None
     """The provider people may sign in by, None where there is none."""

@@ -254,8 +254,8 @@ def test_people_their_roles_tokens_and_the_audit_come_back_and_sessions_do_not(e
 
 def _people(engine) -> People:
     return People(
-        SqlUserStore(engine),
-        SqlSessionStore(engine),
+        users=SqlUserStore(engine),
+        sessions=SqlSessionStore(engine),
         passwords=Passwords(PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)),
         tokens=SqlTokenStore(engine),
         oidc=SqlOidcPeople(engine),

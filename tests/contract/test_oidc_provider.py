@@ -11,11 +11,12 @@ import httpx
 import pytest
 from pydantic import SecretBytes
 
-from controlplane.api.access.oidc_users import MemoryOidcPeople, OidcPerson
+from controlplane.api.access.oidc_users import OidcPerson
 from controlplane.api.oidc.binding import OidcBinding
 from controlplane.api.oidc.provider import KEYS_AT_MOST_EVERY_S, Provider, ProviderAway, SignInFailed
 from controlplane.api.oidc.signin import OidcSignIn, SignInAnswer
 from events.clock import utc_now
+from tests.fakes.people import MemoryOidcPeople
 from tests.oidc_server import CLIENT, SECRET, OidcServer, free_port, sign_in_there, sign_out_there
 
 US = "http://127.0.0.1:8428"

@@ -11,13 +11,13 @@ from controlplane.api.access.roles import Role
 from controlplane.api.access.sessions import (
     IDLE,
     BrowserSession,
-    MemorySessionStore,
     SessionStore,
     SqlSessionStore,
     begin_session,
     session_of,
 )
-from controlplane.api.access.users import MemoryUserStore, SqlUserStore, User, UserStore
+from controlplane.api.access.users import SqlUserStore, User, UserStore
+from tests.fakes.people import MemorySessionStore, MemoryUserStore
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 ADMIN = Binding("user:ada", Role.ADMIN, "*")

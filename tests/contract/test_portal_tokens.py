@@ -11,10 +11,9 @@ from sqlalchemy import Engine, text
 from sqlalchemy.exc import DBAPIError
 
 from controlplane.api.access.bindings import Binding
-from controlplane.api.access.oidc_users import MemoryOidcPeople, OidcPeopleStore, OidcPerson, SqlOidcPeople
+from controlplane.api.access.oidc_users import OidcPeopleStore, OidcPerson, SqlOidcPeople
 from controlplane.api.access.roles import Role
 from controlplane.api.access.tokens import (
-    MemoryTokenStore,
     SqlTokenStore,
     TokenRefused,
     TokenStore,
@@ -25,6 +24,7 @@ from controlplane.api.audit.entry import FIRST, Entry, Outcome
 from controlplane.api.audit.store import AuditBroken, AuditFilter, AuditStore, SqlAuditStore
 from events.engine import writing
 from tests.fakes.audit import MemoryAuditStore
+from tests.fakes.people import MemoryOidcPeople, MemoryTokenStore
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 LIMIT = Binding("user:ada", Role.OPERATOR, "team:payments")

@@ -36,6 +36,7 @@ from providers.price_list import PriceList
 from spark.metrics.rates import Rates
 from tests.fakes.audit import MemoryAuditStore
 from tests.fakes.call_keys import MemoryCallKeys
+from tests.fakes.people import people_in_memory
 
 
 class NoNetworks:
@@ -244,7 +245,8 @@ def broker_services(**given: Any) -> BrokerServices:
 
 def access_services(**given: Any) -> AccessServices:
     """Kept in memory, but for what is `given`."""
-    return AccessServices(**{"audit": MemoryAuditStore(), "call_keys": MemoryCallKeys(), **given})
+    made = {"people": people_in_memory(), "audit": MemoryAuditStore(), "call_keys": MemoryCallKeys()}
+    return AccessServices(**{**made, **given})
 
 
 def operations_services(**given: Any) -> OperationsServices:

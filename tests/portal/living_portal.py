@@ -13,7 +13,7 @@ from argon2 import PasswordHasher
 from pydantic import SecretBytes, SecretStr
 
 from agent.wire import Report
-from controlplane.api.access.accounts import FIRST_USER, People
+from controlplane.api.access.accounts import FIRST_USER
 from controlplane.api.access.passwords import Passwords
 from controlplane.api.access.sessions import begin_session
 from controlplane.api.auth import cookie_name, loopback_hosts
@@ -59,6 +59,7 @@ from events.spec.model import KafkaClusterDocument
 from tests.builders import a_document
 from tests.fakes.agent_credentials import MemoryCredentialStore
 from tests.fakes.event_store import MemoryEventStore
+from tests.fakes.people import people_in_memory
 from tests.fakes.placements import MemoryPlacementStore
 from tests.fakes.services import access_services, broker_services, fleet_services, operations_services
 from tests.fakes.windows import KeptWindows
@@ -149,7 +150,7 @@ class LivingPortal:
         self._turn = threading.Lock()
         self._playing = threading.Event()
         self._ended = threading.Event()
-        self.people = People(passwords=Passwords(CHEAP))
+        self.people = people_in_memory(passwords=Passwords(CHEAP))
         self.windows = KeptWindows()
         self.watch = LoopWatch(self.world.clock)
         self._placements = MemoryPlacementStore()

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from controlplane.api.access.bindings import EVERYTHING, TOKEN, Binding, BindingRefused, scope_of
-from controlplane.api.access.oidc_users import MemoryOidcPeople, OidcPeopleStore, OidcPerson
+from controlplane.api.access.oidc_users import OidcPeopleStore, OidcPerson
 from controlplane.api.access.passwords import Guesses, Passwords, Remembered, made_password, neighbourhood, refusal_of
 from controlplane.api.access.rights import Forbidden, Rights, rights_of, whole_rights
 from controlplane.api.access.roles import Role
-from controlplane.api.access.sessions import BrowserSession, MemorySessionStore, SessionStore, begin_session, session_of
-from controlplane.api.access.tokens import INSTALLATION, MemoryTokenStore, Token, TokenStore, make_token, token_of
-from controlplane.api.access.users import MemoryUserStore, User, UserStore
+from controlplane.api.access.sessions import BrowserSession, SessionStore, begin_session, session_of
+from controlplane.api.access.tokens import INSTALLATION, Token, TokenStore, make_token, token_of
+from controlplane.api.access.users import User, UserStore
 from events.clock import Clock, utc_now
 
 _log = logging.getLogger(__name__)
@@ -39,7 +39,7 @@ class UserNotFound(UserRefused):
     """There is no user of that name. What now: `GET /v1/users` lists them."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class People:
     """All about who may come in. Raises StoreUnavailable where the database is away.
 
@@ -47,16 +47,16 @@ class People:
     they left or changed groups.
     """
 
-    users: UserStore = field(default_factory=MemoryUserStore)
-    sessions: SessionStore = field(default_factory=MemorySessionStore)
+    users: UserStore
+    sessions: SessionStore
+    tokens: TokenStore
+    oidc: OidcPeopleStore
     passwords: Passwords = field(default_factory=Passwords)
     guesses: Guesses = field(default_factory=Guesses)
     guesses_from: Guesses = field(default_factory=lambda: Guesses(free_tries=50))
     """The same by address, for who tries one password on many names."""
     right_before: Remembered = field(default_factory=Remembered)
     """From where somebody came in: wrong ones of others elsewhere do not make them wait there."""
-    tokens: TokenStore = field(default_factory=MemoryTokenStore)
-    oidc: OidcPeopleStore = field(default_factory=MemoryOidcPeople)
     oidc_trust: timedelta = timedelta(days=7)
     clock: Clock = utc_now
 

@@ -1,8 +1,7 @@
 """People whom an OIDC provider let in, with the groups it told at their last sign-in; and which sign-ins came back."""
 
-import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
@@ -51,50 +50,6 @@ class OidcPeopleStore(Protocol):
 
     def take(self, state_sha256: str, now: datetime) -> bool:
         """False when a sign-in with that state came back before."""
-
-
-class MemoryOidcPeople:
-    """An `OidcPeopleStore` of one process. Bindings are in another store of it, and are left there."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._people: dict[str, OidcPerson] = {}
-        self._taken: dict[str, datetime] = {}
-
-    def all(self) -> Sequence[OidcPerson]:
-        with self._lock:
-            return [self._people[name] for name in sorted(self._people)]
-
-    def get(self, name: str) -> OidcPerson | None:
-        with self._lock:
-            return self._people.get(name)
-
-    def signed_in(self, person: OidcPerson) -> OidcPerson | None:
-        with self._lock:
-            known = self._people.setdefault(person.name, person)
-            if known.sub != person.sub:
-                return None
-            self._people[person.name] = replace(known, groups=person.groups, signed_in_at=person.signed_in_at)
-            return self._people[person.name]
-
-    def disable(self, name: str, at: datetime | None) -> bool:
-        with self._lock:
-            if name not in self._people:
-                return False
-            self._people[name] = replace(self._people[name], disabled_at=at)
-            return True
-
-    def remove(self, name: str) -> bool:
-        with self._lock:
-            return self._people.pop(name, None) is not None
-
-    def take(self, state_sha256: str, now: datetime) -> bool:
-        with self._lock:
-            self._taken = {state: at for state, at in self._taken.items() if at > now - 2 * ATTEMPT_LIFE}
-            if state_sha256 in self._taken:
-                return False
-            self._taken[state_sha256] = now
-            return True
 
 
 class SqlOidcPeople:

@@ -5,8 +5,7 @@ A session ends by logout, by a changed password, after `IDLE` without a request,
 
 import hashlib
 import secrets
-import threading
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
@@ -96,39 +95,6 @@ def session_of(store: SessionStore, cookie: str, now: datetime) -> BrowserSessio
 def key_of(cookie: str) -> str:
     """What is stored in place of a cookie."""
     return hashlib.sha256(cookie.encode()).hexdigest()
-
-
-class MemorySessionStore:
-    """A `SessionStore` of one process."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._sessions: dict[str, BrowserSession] = {}
-
-    def put(self, session: BrowserSession) -> None:
-        with self._lock:
-            self._sessions[session.key] = session
-
-    def get(self, key: str) -> BrowserSession | None:
-        with self._lock:
-            return self._sessions.get(key)
-
-    def note(self, key: str, seen_at: datetime) -> None:
-        with self._lock:
-            if key in self._sessions:
-                self._sessions[key] = replace(self._sessions[key], seen_at=seen_at)
-
-    def end(self, key: str) -> None:
-        with self._lock:
-            self._sessions.pop(key, None)
-
-    def end_all_of(self, user: str) -> None:
-        with self._lock:
-            self._sessions = {key: s for key, s in self._sessions.items() if s.user != user}
-
-    def sweep(self, now: datetime) -> None:
-        with self._lock:
-            self._sessions = {key: s for key, s in self._sessions.items() if not s.is_over(now)}
 
 
 class SqlSessionStore:

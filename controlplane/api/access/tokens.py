@@ -8,9 +8,8 @@ import hashlib
 import hmac
 import re
 import secrets
-import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
@@ -112,42 +111,6 @@ def token_of(store: TokenStore, text: str, *, client: str, now: datetime) -> Tok
 
 def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-class MemoryTokenStore:
-    """A `TokenStore` of one process."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._tokens: dict[str, Token] = {}
-
-    def put(self, token: Token) -> None:
-        with self._lock:
-            self._tokens[token.id] = token
-
-    def get(self, token_id: str) -> Token | None:
-        with self._lock:
-            return self._tokens.get(token_id)
-
-    def all(self) -> Sequence[Token]:
-        with self._lock:
-            return sorted(self._tokens.values(), key=lambda t: (-t.made_at.timestamp(), t.id))
-
-    def note(self, token_id: str, at: datetime, client: str) -> None:
-        with self._lock:
-            self._tokens[token_id] = replace(self._tokens[token_id], used_at=at, used_from=client)
-
-    def revoke(self, token_id: str, at: datetime) -> bool:
-        with self._lock:
-            found = self._tokens.get(token_id)
-            if found is None or found.revoked_at is not None:
-                return False
-            self._tokens[token_id] = replace(found, revoked_at=at)
-            return True
-
-    def revoke_all_of(self, maker: str, at: datetime) -> None:
-        for token in [t for t in self.all() if t.maker == maker]:
-            self.revoke(token.id, at)
 
 
 class SqlTokenStore:

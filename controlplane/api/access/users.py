@@ -1,8 +1,7 @@
 """Local users and role bindings: memory, SQLite, PostgreSQL. Passwords are kept as Argon2id hashes only."""
 
-import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -67,71 +66,6 @@ class UserStore(Protocol):
 
     def unbind(self, binding: Binding) -> bool:
         """False when it is not there."""
-
-
-class MemoryUserStore:
-    """A `UserStore` of one process."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._users: dict[str, User] = {}
-        self._bindings: set[Binding] = set()
-
-    def all(self) -> Sequence[User]:
-        with self._lock:
-            return [self._users[name] for name in sorted(self._users)]
-
-    def get(self, name: str) -> User | None:
-        with self._lock:
-            return self._users.get(name)
-
-    def add(self, user: User) -> bool:
-        with self._lock:
-            return self._users.setdefault(user.name, user) is user
-
-    def add_first(self, user: User, role: Binding) -> bool:
-        with self._lock:
-            if self._users:
-                return False
-            self._users[user.name] = user
-            self._bindings.add(role)
-            return True
-
-    def set_password(self, name: str, password_hash: str, *, must_change: bool) -> bool:
-        with self._lock:
-            if name not in self._users:
-                return False
-            self._users[name] = replace(self._users[name], password_hash=password_hash, must_change=must_change)
-            return True
-
-    def disable(self, name: str, at: datetime | None) -> bool:
-        with self._lock:
-            if name not in self._users:
-                return False
-            self._users[name] = replace(self._users[name], disabled_at=at)
-            return True
-
-    def remove(self, name: str) -> bool:
-        with self._lock:
-            user = self._users.pop(name, None)
-            self._bindings = {b for b in self._bindings if user is None or b.subject != user.subject}
-            return user is not None
-
-    def bindings(self) -> Sequence[Binding]:
-        with self._lock:
-            return sorted(self._bindings)
-
-    def bind(self, binding: Binding) -> bool:
-        with self._lock:
-            is_new = binding not in self._bindings
-            self._bindings.add(binding)
-            return is_new
-
-    def unbind(self, binding: Binding) -> bool:
-        with self._lock:
-            was_there = binding in self._bindings
-            self._bindings.discard(binding)
-            return was_there
 
 
 class SqlUserStore:

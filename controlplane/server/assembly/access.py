@@ -15,8 +15,8 @@ def people_of(settings: Settings, engine: Engine) -> accounts.People:
     """Users, sessions, tokens, and people of the provider where there is one."""
     oidc_trust = timedelta(seconds=settings.oidc.token_trust_s) if settings.oidc else timedelta()
     return accounts.People(
-        users.SqlUserStore(engine),
-        sessions.SqlSessionStore(engine),
+        users=users.SqlUserStore(engine),
+        sessions=sessions.SqlSessionStore(engine),
         tokens=tokens.SqlTokenStore(engine),
         oidc=oidc_users.SqlOidcPeople(engine),
         oidc_trust=oidc_trust,

@@ -11,7 +11,6 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from pydantic import SecretBytes, SecretStr
 
-from controlplane.api.access.accounts import People
 from controlplane.api.access.bindings import Binding
 from controlplane.api.access.passwords import Passwords
 from controlplane.api.access.sessions import begin_session
@@ -59,6 +58,7 @@ from tests.fakes.event_store import MemoryEventStore
 from tests.fakes.jobs import MemoryJobStore
 from tests.fakes.kafka import FakeKafka
 from tests.fakes.latest_values import MemoryLatestStore
+from tests.fakes.people import people_in_memory
 from tests.fakes.plans import MemoryPlanStore
 from tests.fakes.services import NoNetworks, access_services, broker_services, fleet_services, operations_services
 from tests.fakes.windows import KeptWindows
@@ -144,7 +144,7 @@ class House:
                 installation=Installation("inst", SecretBytes(b"server key"), SecretStr(TOKEN)),
                 hosts=loopback_hosts("127.0.0.1", PORT),
                 credentials=self.credentials,
-                people=People(passwords=Passwords(CHEAP), clock=lambda: self.now),
+                people=people_in_memory(passwords=Passwords(CHEAP), clock=lambda: self.now),
                 public_hosts=self.public_hosts,
                 audit=self.audit,
                 oidc=self.oidc,

@@ -10,13 +10,14 @@ import pytest
 from joserfc.jwk import ECKey
 from pydantic import SecretBytes, ValidationError
 
-from controlplane.api.access.oidc_users import ATTEMPT_LIFE, MemoryOidcPeople, OidcPerson
+from controlplane.api.access.oidc_users import ATTEMPT_LIFE, OidcPerson
 from controlplane.api.access.sessions import begin_session, key_of
 from controlplane.api.audit.store import AuditFilter
 from controlplane.api.oidc.binding import OidcBinding, OidcRefused
 from controlplane.api.oidc.provider import KEYS_AT_MOST_EVERY_S, Provider, ProviderAway, SignInFailed
 from controlplane.api.oidc.signin import OidcSignIn, SignInAnswer
 from tests.fakes.oidc_provider import CLIENT, ISSUER, SECRET, FakeOidcProvider
+from tests.fakes.people import MemoryOidcPeople
 from tests.unit.controlplane.api.portal_house import House
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -14,7 +14,6 @@ import httpx
 import pytest
 import uvicorn
 
-from controlplane.api.access.accounts import People
 from controlplane.api.auth import public_hosts
 from controlplane.api.connections import ConnectionTable, GuardedProtocol
 from controlplane.runtime.listen_addresses import listening
@@ -25,6 +24,7 @@ from controlplane.storage.certificates.authority import Authority, load_or_make
 from controlplane.storage.home import Home, ServerRecord
 from controlplane.storage.lease_holder import Candidate
 from tests.fakes.leases import MemoryLeaseStore
+from tests.fakes.people import people_in_memory
 from tests.unit.controlplane.api.portal_house import TOKEN, House
 from tests.waiting import until
 
@@ -156,14 +156,14 @@ def settings(tmp_path: Path, authority: Authority, **more: object) -> Settings:
 
 
 def test_a_server_nobody_could_sign_in_at_is_not_opened_to_the_network(tmp_path: Path, authority: Authority) -> None:
-    people = People()
+    people = people_in_memory()
     with pytest.raises(PeopleDoorRefused, match=r"Start once without portal\.host"):
         people_tls(settings(tmp_path, authority), people)
     people.first_password(datetime.now(UTC))
     assert people_tls(settings(tmp_path, authority), people) is not None
     by_provider = settings(tmp_path, authority, oidc={"issuer": "https://id.example.com", "client_id": "kedge"})
-    assert people_tls(by_provider, People()) is not None
-    assert people_tls(load_settings(home=tmp_path), People()) is None
+    assert people_tls(by_provider, people_in_memory()) is not None
+    assert people_tls(load_settings(home=tmp_path), people_in_memory()) is None
 
 
 @pytest.mark.parametrize(

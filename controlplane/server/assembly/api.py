@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from controlplane.api import auth, idempotency_keys, services
 from controlplane.api.access.accounts import People
-from controlplane.api.access.nobody import nobody
+from controlplane.api.access.null_people import null_people
 from controlplane.api.audit.store import SqlAuditStore
 from controlplane.api.audit.watch import found_by
 from controlplane.background.agent_upgrades.service import Agents
@@ -169,7 +169,7 @@ def access_services(
         installation=installation,
         hosts=hosts,
         public_hosts=auth.public_hosts(settings.portal.names, settings.portal.port),
-        people=nobody() if is_loop else people,
+        people=null_people() if is_loop else people,
         oidc=None if is_loop else oidc_of(settings, engine, installation),
         audit=SqlAuditStore(engine),
         call_keys=idempotency_keys.SqlCallKeys(engine),

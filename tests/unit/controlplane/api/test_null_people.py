@@ -7,7 +7,7 @@ import pytest
 
 from controlplane.api.access.accounts import People, SignInRefused, UserRefused
 from controlplane.api.access.bindings import EVERYTHING, Binding, BindingRefused
-from controlplane.api.access.nobody import nobody
+from controlplane.api.access.null_people import null_people
 from controlplane.api.access.rights import whole_rights
 from controlplane.api.access.roles import Role
 from controlplane.api.access.tokens import INSTALLATION, TokenRefused
@@ -31,11 +31,11 @@ def make_token(people: People) -> object:
 )
 def test_nobody_is_made_there(make: Callable[[People], object], refusal: type[Exception]) -> None:
     with pytest.raises(refusal, match="ask its portal"):
-        make(nobody())
+        make(null_people())
 
 
 def test_nobody_comes_in_there() -> None:
-    people = nobody()
+    people = null_people()
     with pytest.raises(SignInRefused):
         people.sign_in("admin", "a good password", NOW)
     assert people.recognise("a cookie", NOW) is None

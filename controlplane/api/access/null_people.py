@@ -9,7 +9,7 @@ from controlplane.api.access.tokens import TokenRefused
 _ASK_THE_PORTAL = "this server knows no people: ask its portal"
 
 
-class Nobody:
+class NullPeopleStore:
     """A `UserStore`, `SessionStore`, `TokenStore` and `OidcPeopleStore` in which nobody is and nobody can be."""
 
     def all(self) -> tuple[()]:
@@ -41,7 +41,7 @@ class Nobody:
     note = end = end_all_of = sweep = revoke_all_of = signed_in = _nothing
 
 
-def nobody() -> People:
+def null_people() -> People:
     """People of such a server."""
-    store = Nobody()
+    store = NullPeopleStore()
     return People(users=store, sessions=store, tokens=store, oidc=store)

@@ -19,6 +19,7 @@ from planner.drain.infeasible import Infeasible
 from planner.drain.plan import DrainPlan
 from planner.drain.request import Bandwidth, DrainRequest
 from planner.drain.solve import solve
+from planner.kinds import DRAIN, PlanTask
 
 RACKS, BROKERS, PARTITIONS, FACTOR = 3, 52, 100_000, 3
 CLUSTERS, CLUSTER_PARTITIONS = 10, 10_000
@@ -98,11 +99,11 @@ def drain_of(model: ClusterModel, *, name: str, leaving: int = 6) -> DrainReques
 
 
 def _on_spark() -> dict[str, Any]:
-    from spark.jobs.drain_plan import plan_drains
+    from spark.jobs.plans import planned
     from spark.session import SparkSettings, build_session, close_session
 
-    requests = [
-        drain_of(generated(seed=i, partitions=CLUSTER_PARTITIONS, brokers=12), name=f"c{i}", leaving=3)
+    tasks = [
+        PlanTask(DRAIN, drain_of(generated(seed=i, partitions=CLUSTER_PARTITIONS, brokers=12), name=f"c{i}", leaving=3))
         for i in range(CLUSTERS)
     ]
     with tempfile.TemporaryDirectory() as work:
@@ -110,14 +111,15 @@ def _on_spark() -> dict[str, Any]:
         session = build_session(SparkSettings(work_dir=Path(work)))
         session_s = time.monotonic() - started
         try:
-            first_s = _timed(lambda: plan_drains(session, requests))
-            again_s = min(_timed(lambda: plan_drains(session, requests)) for _ in range(3))
-            answers = plan_drains(session, requests)
+            first_s = _timed(lambda: planned(session, tasks))
+            again_s = min(_timed(lambda: planned(session, tasks)) for _ in range(3))
+            answers = planned(session, tasks)
         finally:
             close_session(session)
     same = all(
-        isinstance(a.answer, DrainPlan) and replace(a.answer, engine="in-process") == solve(request)
-        for a, request in zip(answers, requests, strict=True)
+        isinstance(plan := DRAIN.from_bytes(a.answer_bytes), DrainPlan)
+        and replace(plan, engine="in-process") == solve(task.request)
+        for a, task in zip(answers, tasks, strict=True)
     )
     return {
         "spark_clusters": CLUSTERS,

@@ -31,7 +31,8 @@ class PlanKind(Generic[Request, Answer]):
     """`document` and `partitions` are a request as JSON and as Arrow, `request` makes them one again.
 
     `solve` is the same function on Spark and in-process; it loads the kernels when it is first called. `asked` and
-    `answers` name a request and what an answer is an answer to; `moves` are those of the plan, none without one.
+    `answers` name a request and what an answer is an answer to; `moves` are those of the plan, none without one;
+    `size` is the number of the cluster's partitions.
     """
 
     name: str
@@ -44,6 +45,20 @@ class PlanKind(Generic[Request, Answer]):
     asked: Callable[[Request], Asked]
     answers: Callable[[Answer], Asked]
     moves: Callable[[Answer], Sequence[Move]]
+    size: Callable[[Request], int]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanTask:
+    """What one cluster has to have planned: a request, and of which kind it is."""
+
+    kind: PlanKind[Any, Any]
+    request: Any
+
+    @property
+    def partitions(self) -> int:
+        """How many the cluster has: what a plan takes grows with them."""
+        return self.kind.size(self.request)
 
 
 def _solved(request: DrainRequest, engine: Engine) -> drains.Answer:
@@ -86,6 +101,7 @@ DRAIN: PlanKind[DrainRequest, drains.Answer] = PlanKind(
     asked=_drain_of,
     answers=_drain_of,
     moves=_drain_moves,
+    size=lambda request: len(request.cluster),
 )
 
 REBALANCE: PlanKind[RebalanceQuestion, rebalances.Answer] = PlanKind(
@@ -99,6 +115,7 @@ REBALANCE: PlanKind[RebalanceQuestion, rebalances.Answer] = PlanKind(
     asked=lambda question: (question.request.cluster_uid, question.request.rebalance_id, question.request.round),
     answers=_rebalance_of,
     moves=_rebalance_moves,
+    size=lambda question: len(question.cluster.partitions),
 )
 
 KINDS: Mapping[str, PlanKind[Any, Any]] = {kind.name: kind for kind in (DRAIN, REBALANCE)}

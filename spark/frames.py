@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from planner.kinds import KINDS, PlanKind, Request
+from planner.kinds import KINDS, PlanTask
 
 _LENGTHS = struct.Struct(">4sIQ")
 _MAGIC = b"KDG1"
@@ -28,7 +28,7 @@ class FrameBroken(ConnectionError):
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """`kind` says what it is: ready, heartbeat, plan, planned, failed, stop."""
+    """`kind` says what it is: ready, heartbeat, plan, cancel, planned, failed, stop."""
 
     kind: str
     head: Mapping[str, Any] = field(default_factory=dict)
@@ -81,25 +81,24 @@ class FrameSocket:
         return bytes(received)
 
 
-def plan_frame(job: int, kind: PlanKind[Request, Any], requests: Sequence[Request]) -> Frame:
-    """Requests of one job, all of one kind: documents in the head, partitions as Arrow streams, one part each."""
-    documents = [kind.document(request) for request in requests]
-    parts = tuple(_to_stream(kind.partitions(request)) for request in requests)
-    return Frame("plan", {"job": job, "asks": kind.name, "requests": documents}, parts)
+def plan_frame(job: int, tasks: Sequence[PlanTask]) -> Frame:
+    """Tasks of one job: documents in the head, partitions as Arrow streams, one part each."""
+    documents = [{"kind": task.kind.name, "request": task.kind.document(task.request)} for task in tasks]
+    parts = tuple(to_stream(task.kind.partitions(task.request)) for task in tasks)
+    return Frame("plan", {"job": job, "tasks": documents}, parts)
 
 
-def kind_of(frame: Frame) -> PlanKind[Any, Any]:
-    """What a plan frame asks for."""
-    return KINDS[frame.head["asks"]]
+def tasks_of(frame: Frame) -> list[PlanTask]:
+    """The tasks of a plan frame."""
+    found = []
+    for document, part in zip(frame.head["tasks"], frame.parts, strict=True):
+        kind = KINDS[document["kind"]]
+        found.append(PlanTask(kind, kind.request(document["request"], pa.ipc.open_stream(part).read_all())))
+    return found
 
 
-def requests_of(frame: Frame) -> list[Any]:
-    """The requests of a plan frame, all of its kind."""
-    kind, pairs = kind_of(frame), zip(frame.head["requests"], frame.parts, strict=True)
-    return [kind.request(document, pa.ipc.open_stream(part).read_all()) for document, part in pairs]
-
-
-def _to_stream(table: pa.Table) -> bytes:
+def to_stream(table: pa.Table) -> bytes:
+    """An Arrow stream."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)

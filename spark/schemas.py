@@ -5,7 +5,6 @@ there.
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
-    BooleanType,
     IntegerType,
     LongType,
     MapType,
@@ -17,42 +16,19 @@ from pyspark.sql.types import (
 REQUESTS = StructType(
     [
         StructField("plan_key", StringType(), nullable=False),
+        StructField("kind", StringType(), nullable=False),
+        StructField("slot", IntegerType(), nullable=False),
         StructField("request", StringType(), nullable=False),
+        StructField("partitions", BinaryType(), nullable=False),
         StructField("givers", ArrayType(IntegerType(), False), nullable=False),
         StructField("targets", ArrayType(IntegerType(), False), nullable=False),
         StructField("racks", MapType(IntegerType(), StringType(), False), nullable=False),
     ]
 )
-"""One row per request. `request` is its JSON (planner.kinds); the rest is what columns are judged by: which brokers may
-lose replicas (a drain's outgoing ones), which may get some, and the rack of every broker.
+"""One row per cluster and plan. `kind` (planner.kinds) says what is asked, `request` is its JSON, `partitions` its
+table as an Arrow stream, `slot` the Spark task it is solved in. The rest is what columns are judged by: which brokers
+may lose replicas (a drain's outgoing ones), which may get some, and the rack of every broker.
 """
-
-PARTITIONS = StructType(
-    [
-        StructField("plan_key", StringType(), nullable=False),
-        StructField("topic", IntegerType(), nullable=False),
-        StructField("partition", IntegerType(), nullable=False),
-        StructField("leader", IntegerType(), nullable=False),
-        StructField("replicas", ArrayType(IntegerType(), False), nullable=False),
-        StructField("isr", ArrayType(IntegerType(), False), nullable=False),
-        StructField("min_isr", IntegerType(), nullable=False),
-        StructField("moving", BooleanType(), nullable=False),
-        StructField("size_bytes", LongType(), nullable=False),
-        StructField("write_bytes_per_s", LongType(), nullable=False),
-    ]
-)
-"""One row per partition and drain; `topic` is an index into the request's topics."""
-
-REBALANCE_PARTITIONS = StructType(
-    [
-        *PARTITIONS.fields,
-        StructField("adding", ArrayType(IntegerType(), False), nullable=False),
-        StructField("removing", ArrayType(IntegerType(), False), nullable=False),
-        StructField("dirs", ArrayType(IntegerType(), False), nullable=False),
-        StructField("read_bytes_per_s", LongType(), nullable=False),
-    ]
-)
-"""One row per partition and rebalance; the last three as in planner.rebalancing.codec."""
 
 MOVE = StructType(
     [
@@ -67,16 +43,19 @@ MOVE = StructType(
 ANSWERS = StructType(
     [
         StructField("plan_key", StringType(), nullable=False),
-        StructField("answer", BinaryType(), nullable=False),
+        StructField("answer", BinaryType(), nullable=True),
         StructField("moves", ArrayType(MOVE, False), nullable=False),
+        StructField("failure", StringType(), nullable=True),
     ]
 )
-"""What the planner gives per request: the canonical bytes, and its moves as columns for the second check."""
+"""What the planner gives per request: the canonical bytes, and its moves as columns for the second check. Without
+`answer`, `failure` has what the planner raised."""
 
 OUTCOMES = StructType(
     [
         StructField("plan_key", StringType(), nullable=False),
-        StructField("answer", BinaryType(), nullable=False),
+        StructField("answer", BinaryType(), nullable=True),
+        StructField("failure", StringType(), nullable=True),
         StructField("violations", ArrayType(StringType(), False), nullable=False),
     ]
 )

@@ -1,49 +1,55 @@
-"""Requests of one kind as DataFrames."""
+"""What clusters ask, drains and rebalances together, as one DataFrame: a row per cluster."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from planner.drain.plan import canonical
 from planner.drain.request import DrainRequest
-from planner.kinds import PlanKind, Request
+from planner.kinds import KINDS, PlanTask
 from planner.rebalancing.question import RebalanceQuestion
-from spark.schemas import PARTITIONS, REBALANCE_PARTITIONS, REQUESTS
+from spark.frames import to_stream
+from spark.schemas import REQUESTS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_PARTITIONS = {"drain": PARTITIONS, "rebalance": REBALANCE_PARTITIONS}
+MOST_SLOTS = 400
+"""Spark tasks of a job at most; beyond that clusters share them."""
 
 
-def keys_of(kind: PlanKind[Request, Any], requests: Sequence[Request]) -> list[str]:
-    """A key per request, unique in the job even when two ask for the same plan."""
-    asked = [kind.asked(request) for request in requests]
+def keys_of(tasks: Sequence[PlanTask]) -> list[str]:
+    """A key per task, unique in the job even when two ask for the same plan."""
+    asked = [task.kind.asked(task.request) for task in tasks]
     return [f"{position}/{cluster}/{name}" for position, (cluster, name, _) in enumerate(asked)]
 
 
-def requests_frame(session: "SparkSession", kind: PlanKind[Request, Any], requests: Sequence[Request]) -> "DataFrame":
-    """Schema REQUESTS, one row per request."""
+def slots_of(tasks: Sequence[PlanTask]) -> int:
+    """How many Spark tasks the job has."""
+    return min(len(tasks), MOST_SLOTS)
+
+
+def requests_frame(session: "SparkSession", tasks: Sequence[PlanTask]) -> "DataFrame":
+    """Schema REQUESTS, a row per task. Drains have the first slots and the largest cluster of a kind goes first: no two
+    wait for each other while a core is free.
+    """
+    order = list(KINDS)
+    first = sorted(range(len(tasks)), key=lambda n: (order.index(tasks[n].kind.name), -tasks[n].partitions))
+    slot = {n: position % slots_of(tasks) for position, n in enumerate(first)}
     rows = [
-        {"plan_key": key, "request": canonical(kind.document(request)).decode(), **_judged_by(request)}
-        for key, request in zip(keys_of(kind, requests), requests, strict=True)
+        {
+            "plan_key": key,
+            "kind": task.kind.name,
+            "slot": slot[n],
+            "request": canonical(task.kind.document(task.request)).decode(),
+            "partitions": to_stream(task.kind.partitions(task.request)),
+            **_judged_by(task.request),
+        }
+        for n, (key, task) in enumerate(zip(keys_of(tasks), tasks, strict=True))
     ]
     return session.createDataFrame(pa.Table.from_pylist(rows, schema=to_arrow_schema(REQUESTS)), schema=REQUESTS)
-
-
-def partitions_frame(session: "SparkSession", kind: PlanKind[Request, Any], requests: Sequence[Request]) -> "DataFrame":
-    """The kind's schema, one row per partition of every request's cluster. Arrow all the way, no Python rows.
-
-    Chunks are combined because Spark 4.1 drops the rows that follow an empty batch (a cluster without
-    partitions).
-    """
-    tables = []
-    for key, request in zip(keys_of(kind, requests), requests, strict=True):
-        table = kind.partitions(request)
-        tables.append(table.add_column(0, "plan_key", pa.repeat(pa.scalar(key), table.num_rows)))
-    return session.createDataFrame(pa.concat_tables(tables).combine_chunks(), schema=_PARTITIONS[kind.name])
 
 
 def _judged_by(request: object) -> dict[str, object]:

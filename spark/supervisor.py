@@ -1,5 +1,4 @@
-"""Keeps one planning worker alive and feeds it. Whatever waits while a job runs goes into the next job
-together, drains before rebalances.
+"""Keeps one planning worker alive and feeds it the jobs of spark.plan_jobs.
 
 One thread owns the worker from start to end (Linux ties the parent-death signal to the spawning thread);
 callers only put jobs into a queue.
@@ -16,24 +15,23 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import psutil
 
-from planner.kinds import KINDS, PlanKind, Request
-from spark.frames import plan_frame
+from planner.kinds import PlanTask
+from spark.frames import Frame, plan_frame
+from spark.plan_jobs import GATHER_S, EndedJob, JobTotals, NotOnSpark, PlanJobs, RawAnswer, WaitingTask, ended_job
 from spark.process import WorkerLaunch, WorkerProcess
 from spark.worker_log import Redact
 
-_LOOK_EVERY_S = 0.25
+_LOOK_EVERY_S, _ANSWER_EVERY_S = 0.25, 0.05
+"""How long nothing is awaited before all else is looked at: at rest, and while jobs run."""
 _PROGRESS_EVERY_S, _PROGRESS_CPU_S = 1.0, 0.1
 """A start gets on where it took so much processor time between two looks. A JVM at rest takes a tenth of that."""
 _SCRATCH_PREFIX = "kedge-planner-"
-
-
-class NotOnSpark(RuntimeError):
-    """Spark did not answer; the message says why. What now: solve in-process, or ask again later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +40,8 @@ class WorkerSettings:
     output.
 
     A start is given up `start_timeout_s` after its processes last got on (they take processor time: a JVM on a busy
-    machine starts slowly), and after `longest_start_s` in any case. `plan_timeout_s` is for one job of many clusters.
+    machine starts slowly), and after `longest_start_s` in any case. `plan_timeout_s` is for one job: one that takes
+    longer is cancelled.
     A worker silent for `silence_timeout_s` is taken for hung.
     """
 
@@ -81,21 +80,6 @@ class WorkerStatus:
         return f"{self.state}: {self.reason}" if self.reason else self.state
 
 
-@dataclass(frozen=True, slots=True)
-class RawAnswer:
-    """Canonical bytes of an answer, and what Spark's own check found wrong with it."""
-
-    answer_bytes: bytes
-    violations: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Job:
-    kind: PlanKind[Any, Any]
-    requests: tuple[Any, ...]
-    answers: Future[list[RawAnswer]]
-
-
 class WorkerSupervisor:
     """Thread-safe. `stop` ends the worker, its JVM and its scratch files for certain."""
 
@@ -107,13 +91,14 @@ class WorkerSupervisor:
     ) -> None:
         self._settings = settings
         self._launch = launch
-        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._asked: queue.SimpleQueue[WaitingTask | None] = queue.SimpleQueue()
+        self._jobs = PlanJobs(settings.plan_timeout_s)
+        self._totals = JobTotals()
         self._stopping = threading.Event()
         self._changed = threading.Condition()
         self._status = WorkerStatus("not started", time.monotonic())
         self._thread: threading.Thread | None = None
         self._failures = 0
-        self._job_number = 0
 
     def status(self) -> WorkerStatus:
         with self._changed:
@@ -132,16 +117,23 @@ class WorkerSupervisor:
             self._changed.wait_for(lambda: self._status.state in ("ready", "stopped"), timeout_s)
             return self._status.state == "ready"
 
-    def answers(self, kind: PlanKind[Request, Any], requests: Sequence[Request]) -> list[RawAnswer]:
-        """An answer per request, in order. Raises NotOnSpark at once when the worker is not ready."""
+    def totals(self) -> JobTotals:
+        """The jobs since the start, and the last."""
+        with self._changed:
+            return self._totals
+
+    def ask(self, tasks: Sequence[PlanTask]) -> "list[Future[RawAnswer]]":
+        """An answer per task, in order, each on its own: it raises NotOnSpark where Spark gave none. Raises NotOnSpark
+        at once when the worker is not ready."""
         status = self.status()
         if status.state != "ready":
-            raise NotOnSpark(f"Spark is {status}")
-        job = _Job(kind, tuple(requests), Future())
-        self._jobs.put(job)
+            raise NotOnSpark(f"Spark is {status}", "not ready")
+        waiting = [WaitingTask(task, time.monotonic()) for task in tasks]
+        for one in waiting:
+            self._asked.put(one)
         if self.status().state != "ready":  # it went away meanwhile, perhaps after its queue was emptied
-            self._refuse_queued(f"Spark is {self.status()}")
-        return job.answers.result()
+            self._refuse_queued(NotOnSpark(f"Spark is {self.status()}", "not ready"))
+        return [one.answer for one in waiting]
 
     def pause(self, seconds: float) -> bool:
         """Wait; True when the supervisor was stopped meanwhile."""
@@ -150,13 +142,13 @@ class WorkerSupervisor:
     def stop(self) -> None:
         """Returns when no process of the worker is left. Waiting callers get NotOnSpark."""
         self._stopping.set()
-        self._jobs.put(None)
+        self._asked.put(None)
         with self._changed:
             thread = self._thread
         if thread is not None:
             thread.join()
         self._say("stopped", "the planning service was stopped")
-        self._refuse_queued("Spark is stopped")
+        self._refuse_queued(NotOnSpark("Spark is stopped", "not ready"))
 
     def _supervise(self) -> None:
         clear_old_scratch(self._scratch(), _SCRATCH_PREFIX)
@@ -184,7 +176,7 @@ class WorkerSupervisor:
             if worker is not None:
                 # Before it is ready it reads nothing and has no session to close: no use in asking it and waiting.
                 worker.stop(grace_s=3.0 if hears and self._stopping.is_set() else 0.0)
-            self._refuse_queued(f"Spark is {self.status()}")
+            self._end_all(NotOnSpark(reason or f"Spark is {self.status()}"))
 
     def _await_ready(self, worker: WorkerProcess) -> bool:
         """False when the supervisor was stopped before."""
@@ -203,81 +195,86 @@ class WorkerSupervisor:
     def _serve(self, worker: WorkerProcess) -> None:
         """Jobs until the worker is lost (raises) or the supervisor stops."""
         while not self._stopping.is_set():
-            jobs = self._next_jobs()
-            if jobs:
-                self._run_all(worker, jobs)
+            self._gather()
+            for job in self._jobs.due(time.monotonic(), datetime.now(UTC)):
+                worker.send(plan_frame(job.number, [w.task for w in job.tasks]))
+            if self._jobs.running:
+                frame = worker.next_frame(_ANSWER_EVERY_S)
+                if frame is not None:
+                    self._heard(frame)
+                self._cancel_overdue(worker)
             elif not worker.is_alive:
                 raise NotOnSpark(f"the planning worker (pid {worker.pid}) died")
             self._refuse_silence(worker)
+        raise NotOnSpark("the planning service is stopping", "not ready")
 
-    def _next_jobs(self) -> list[_Job]:
-        """Everything that waits, after a short wait for the first."""
-        found: list[_Job] = []
+    def _gather(self) -> None:
+        """Takes what was asked; waits for the first where nothing waits or runs."""
+        idle = not self._jobs.waiting and not self._jobs.running
         with contextlib.suppress(queue.Empty):
-            job = self._jobs.get(timeout=_LOOK_EVERY_S)
+            one = self._asked.get(timeout=_LOOK_EVERY_S if idle else 0 if self._jobs.running else GATHER_S / 3)
             while True:
-                if job is not None:
-                    found.append(job)
-                job = self._jobs.get_nowait()
-        return found
+                if one is not None:
+                    self._jobs.waiting.append(one)
+                one = self._asked.get_nowait()
 
-    def _run_all(self, worker: WorkerProcess, jobs: list[_Job]) -> None:
-        """One Spark job per kind. What waits for a whole round has its turn in it: drains never starve the others."""
-        try:
-            for kind in KINDS.values():
-                alike = [job for job in jobs if job.kind is kind]
-                if alike:
-                    self._run(worker, kind, alike)
-        except Exception as lost:
-            for job in jobs:
-                if not job.answers.done():
-                    job.answers.set_exception(NotOnSpark(str(lost)))
-            raise
-
-    def _run(self, worker: WorkerProcess, kind: PlanKind[Any, Any], jobs: list[_Job]) -> None:
-        """One Spark job for all. A job that fails leaves the worker up; a lost worker raises."""
-        found = self._answers_of(worker, kind, [request for job in jobs for request in job.requests])
-        if isinstance(found, str):
-            for job in jobs:
-                job.answers.set_exception(NotOnSpark(f"the Spark job failed: {found}"))
+    def _heard(self, frame: Frame) -> None:
+        """The end of a job: each cluster has its own answer, or all of them why there is none."""
+        job = self._jobs.ended(frame.head.get("job", 0))
+        if job is None:
             return
-        self._failures = 0
-        rest = iter(found)
-        for job in jobs:
-            job.answers.set_result([next(rest) for _ in job.requests])
+        error = str(frame.head.get("error")) if frame.kind == "failed" else ""
+        checks = () if error else frame.head["checks"]
+        found = [
+            RawAnswer(raw, tuple(c["violations"]), c["failure"]) for raw, c in zip(frame.parts, checks, strict=True)
+        ]
+        if not error and len(found) != len(job.tasks):
+            raise NotOnSpark(f"the planning worker gave {len(found)} answers to {len(job.tasks)} requests")
+        if job.cancelled:
+            return
+        if error:
+            for waiting in job.tasks:
+                waiting.refuse(NotOnSpark(f"the Spark job failed: {error}", "job failed"))
+        else:
+            self._failures = 0
+            for waiting, answer in zip(job.tasks, found, strict=True):
+                waiting.answer.set_result(answer)
+        self._note(ended_job(job, time.monotonic(), found, error))
 
-    def _answers_of(
-        self, worker: WorkerProcess, kind: PlanKind[Any, Any], requests: list[Any]
-    ) -> list[RawAnswer] | str:
-        """The answers, or what a failed job said. Raises NotOnSpark or FrameBroken when the worker is lost."""
-        self._job_number += 1
-        worker.send(plan_frame(self._job_number, kind, requests))
-        deadline = time.monotonic() + self._settings.plan_timeout_s
-        while not self._stopping.is_set():
-            frame = worker.next_frame(_LOOK_EVERY_S)
-            if frame is not None and frame.head.get("job") == self._job_number:
-                if frame.kind == "failed":
-                    return str(frame.head.get("error"))
-                pairs = zip(frame.parts, frame.head["violations"], strict=True)
-                found = [RawAnswer(raw, tuple(violations)) for raw, violations in pairs]
-                if len(found) != len(requests):
-                    raise NotOnSpark(f"the planning worker gave {len(found)} answers to {len(requests)} requests")
-                return found
-            if time.monotonic() > deadline:
-                raise NotOnSpark(f"no plan from Spark within {self._settings.plan_timeout_s:.0f} s")
-            self._refuse_silence(worker)
-        raise NotOnSpark("the planning service is stopping")
+    def _cancel_overdue(self, worker: WorkerProcess) -> None:
+        """Whoever waits for a job that takes too long is told at once. Raises NotOnSpark where one that was cancelled
+        does not end."""
+        limit_s = self._settings.plan_timeout_s
+        for job in self._jobs.overdue(time.monotonic()):
+            why = NotOnSpark(f"no plan from Spark within {limit_s:.0f} s", "timeout")
+            if job.cancelled:
+                raise NotOnSpark(f"the planning worker (pid {worker.pid}) does not end a job that was cancelled")
+            for waiting in job.tasks:
+                waiting.refuse(why)
+            self._note(ended_job(job, time.monotonic(), (), str(why)))
+            worker.send(Frame("cancel", {"job": job.number}))
+
+    def _note(self, ended: EndedJob) -> None:
+        with self._changed:
+            self._totals = self._totals.plus(ended)
+
+    def _end_all(self, why: NotOnSpark) -> None:
+        """The worker is gone, and with it all that it had in hand."""
+        self._refuse_queued(why)
+        for job in self._jobs.refuse_all(why):
+            if not job.cancelled:
+                self._note(ended_job(job, time.monotonic(), (), str(why)))
 
     def _refuse_silence(self, worker: WorkerProcess) -> None:
         if worker.silent_s > self._settings.silence_timeout_s:
             raise NotOnSpark(f"the planning worker (pid {worker.pid}) was silent for {worker.silent_s:.0f} s")
 
-    def _refuse_queued(self, reason: str) -> None:
+    def _refuse_queued(self, why: NotOnSpark) -> None:
         with contextlib.suppress(queue.Empty):
             while True:
-                job = self._jobs.get_nowait()
-                if job is not None:
-                    job.answers.set_exception(NotOnSpark(reason))
+                one = self._asked.get_nowait()
+                if one is not None:
+                    one.refuse(why)
 
     def _say(self, state: WorkerState, reason: str, pid: int | None = None) -> None:
         with self._changed:

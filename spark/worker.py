@@ -14,21 +14,25 @@ import socket
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from events.extras import extra_missing, how_to_add
-from spark.frames import Frame, FrameBroken, FrameSocket, kind_of, requests_of
+from planner.kinds import DRAIN, REBALANCE, PlanTask
+from spark.frames import Frame, FrameBroken, FrameSocket, tasks_of
 from spark.session import SparkSettings, build_session, close_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from spark.sinks import CheckedAnswer
-
 HEARTBEAT_S = 1.0
+
+MOST_JOBS = 4
+"""Jobs at once: what the server has in flight at most (spark.plan_jobs)."""
 
 _PR_SET_PDEATHSIG = 1
 
@@ -64,41 +68,63 @@ def _serve(link: FrameSocket, settings: SparkSettings) -> int:
         link.send(Frame("failed", {"job": None, "error": error_text(error)}))
         return 1
     link.send(Frame("ready", {"spark": session.version, "master": settings.master}))
+    threads = ThreadPoolExecutor(MOST_JOBS, thread_name_prefix="plans")
     while (frame := link.receive()).kind != "stop":
         if frame.kind == "plan":
-            link.send(_answered(session, frame))
+            threads.submit(_answer, link, session, frame, not settings.is_connect)
+        elif frame.kind == "cancel":
+            session.interruptTag(_tag(frame.head["job"]))
+    threads.shutdown(wait=False, cancel_futures=True)
     close_session(session)
     return 0
 
 
-def _answered(session: "SparkSession", frame: Frame) -> Frame:
-    """A failed job is an answer too; the session survives most of them."""
+def _answer(link: FrameSocket, session: "SparkSession", frame: Frame, is_classic: bool) -> None:
+    """Ends the process where the server is gone: nobody else waits for it."""
+    try:
+        link.send(_answered(session, frame, is_classic=is_classic))
+    except FrameBroken:
+        os._exit(0)
+
+
+def _answered(session: "SparkSession", frame: Frame, *, is_classic: bool) -> Frame:
+    """A failed job is an answer too; the session survives most of them. A job has a pool of its own, so that it shares
+    the cores with those that run beside it."""
+    from spark.jobs.plans import planned
+
     job = frame.head["job"]
     try:
-        outcomes = _jobs()[kind_of(frame).name](session, requests_of(frame))
+        with _tagged(session, job, is_classic=is_classic):
+            outcomes = planned(session, tasks_of(frame))
     except Exception as error:  # noqa: BLE001 whatever Spark raises, the server answers in-process
         traceback.print_exc()
         return Frame("failed", {"job": job, "error": error_text(error)})
-    violations = [list(outcome.violations) for outcome in outcomes]
-    answers = tuple(outcome.answer_bytes for outcome in outcomes)
-    return Frame("planned", {"job": job, "violations": violations}, answers)
+    checks = [{"violations": list(outcome.violations), "failure": outcome.failure} for outcome in outcomes]
+    return Frame("planned", {"job": job, "checks": checks}, tuple(outcome.answer_bytes for outcome in outcomes))
+
+
+@contextmanager
+def _tagged(session: "SparkSession", job: int, *, is_classic: bool) -> Iterator[None]:
+    """By its tag a job can be cancelled."""
+    if is_classic:  # Spark Connect has pools on its server alone
+        session.sparkContext.setLocalProperty("spark.scheduler.pool", threading.current_thread().name)
+    session.addTag(_tag(job))
+    try:
+        yield
+    finally:
+        session.removeTag(_tag(job))
+
+
+def _tag(job: int) -> str:
+    return f"kedge-plans-{job}"
 
 
 def _warm(session: "SparkSession") -> None:
     """A tiny plan of each kind: the first real ones find classes and kernels loaded, and Python workers forked."""
+    from spark.jobs.plans import planned
     from spark.warmup import tiny_rebalance, tiny_request
 
-    jobs = _jobs()
-    jobs["drain"](session, [tiny_request()])
-    jobs["rebalance"](session, [tiny_rebalance()])
-
-
-def _jobs() -> "Mapping[str, Callable[[SparkSession, list[Any]], Sequence[CheckedAnswer[Any]]]]":
-    """By what a plan frame asks for. Imported late: they come with pyspark."""
-    from spark.jobs.drain_plan import plan_drains
-    from spark.jobs.rebalance_plan import plan_rebalances
-
-    return {"drain": plan_drains, "rebalance": plan_rebalances}
+    planned(session, [PlanTask(DRAIN, tiny_request()), PlanTask(REBALANCE, tiny_rebalance())])
 
 
 def beat(link: FrameSocket, stopped: threading.Event) -> None:
@@ -142,7 +168,7 @@ def _parsed(argv: list[str] | None) -> WorkerArguments:
         work_dir=options.work_dir,
         master=options.master,
         driver_memory=options.memory,
-        extra=dict(pair.split("=", 1) for pair in options.conf),
+        extra={"spark.scheduler.mode": "FAIR", **dict(pair.split("=", 1) for pair in options.conf)},
     )
     return WorkerArguments(options.fd, options.parent, settings)
 

@@ -56,6 +56,7 @@ from planner.observed import KafkaSnapshot
 from providers.finding import Finding
 from providers.price_list import PriceList
 from spark.pipeline.status import PipelineStatus
+from spark.plan_jobs import PlanningTotals
 
 ConsolePage = Callable[[ClusterView, InstanceView], str]
 
@@ -285,6 +286,8 @@ class OperationsServices:
     """How the loop of this server does."""
     pipeline: Callable[[], PipelineStatus | None] = lambda: None
     """How metrics are read into the lake; None where nobody says."""
+    plans: Callable[[], PlanningTotals | None] = lambda: None
+    """What was planned on Spark and what was not; None where nobody says, or no Spark is used."""
     loop_notice: Callable[[], str] = lambda: ""
     """Where the loop is another process and is not heard: that, in words; "" else."""
     part: Literal["", "loop", "portal"] = ""

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from controlplane.api.schemas.loop import BeatOut, JobOut, LoadOut, LoopOut, PoisonOut, TimerOut, UnclaimedOut
 from controlplane.api.schemas.metric_pipeline import MetricPipelineOut
+from controlplane.api.schemas.plan_jobs import PlanJobsOut
 from controlplane.cli.tables import listing
 from controlplane.runtime.quantities import ago, human_seconds
 from controlplane.runtime.styled_text import styled
@@ -63,6 +64,8 @@ def _server(status: LoopOut, now: datetime) -> Iterator[RenderableType]:
     yield f"beats          {status.beats_ever} since it began, slowest of the last {len(status.beats)} {slowest:.3f} s"
     if status.load is not None:
         yield from _load(status.load, now)
+    if status.plans is not None:
+        yield from _plans(status.plans, now)
     if status.metrics is not None:
         yield from _metrics(status.metrics, now)
 
@@ -82,6 +85,19 @@ def _load(load: LoadOut, now: datetime) -> Iterator[RenderableType]:
     for trouble in load.troubles:
         if trouble.since is not None:
             yield styled(f"fails          {trouble.task}, since {ago(trouble.since, now)}: {trouble.error}", "red")
+
+
+def _plans(told: PlanJobsOut, now: datetime) -> Iterator[RenderableType]:
+    required = ", required" if told.required else ""
+    yield f"plans          {counted(told.jobs, 'job')} of Spark, {counted(told.clusters, 'plan')}{required}"
+    if (last := told.last) is not None:
+        kinds = ", ".join(counted(n, kind) for n, kind in ((last.drains, "drain"), (last.rebalances, "rebalance")) if n)
+        size = f"{kinds}, {counted(last.partitions, 'partition')}, {last.seconds:.1f} s"
+        ended = f": {last.error}" if last.error else f", {last.refused} refused" if last.refused else ""
+        yield styled(f"               last {ago(last.at, now)}: {size}{ended}", "red" if ended else "")
+    if told.in_process:
+        why = ", ".join(f"{count} ({away})" for away, count in told.in_process.items())
+        yield styled(f"               in-process, as Spark gave none: {why}", "yellow")
 
 
 def _metrics(told: MetricPipelineOut, now: datetime) -> Iterator[RenderableType]:

@@ -92,6 +92,7 @@ def _service(ground: Ground, loop: Loop, asking: CommandParts, rooms: Rooms, wat
             "metrics": rooms.pipeline.poller,
         },
         pipeline=rooms.pipeline.supervisor.status,
+        plans=loop.hands.planning.totals,
         progress=loop.hands.runner.progress,
     )
 

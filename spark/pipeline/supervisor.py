@@ -19,8 +19,9 @@ from pydantic import TypeAdapter
 from spark.frames import Frame
 from spark.pipeline.sources import Sources, to_document
 from spark.pipeline.status import PipelineState, PipelineStatus, StreamStatus
+from spark.plan_jobs import NotOnSpark
 from spark.process import WorkerLaunch, WorkerProcess
-from spark.supervisor import NotOnSpark, StartWatch, WorkerSettings, clear_old_scratch
+from spark.supervisor import StartWatch, WorkerSettings, clear_old_scratch
 
 _LOOK_EVERY_S = 0.5
 _MEMORY_EVERY_LOOKS = 20

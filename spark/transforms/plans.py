@@ -1,35 +1,45 @@
-"""The planner on Spark: one group per request, solved in a Python worker by the very function the server has."""
+"""The planner on Spark: a row per cluster, solved in a Python worker by the very function the server has."""
 
 import json
+import traceback
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from planner.kinds import KINDS, PlanKind
+from planner.kinds import KINDS
 from spark.schemas import ANSWERS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def solved(kind: PlanKind[Any, Any], requests: "DataFrame", partitions: "DataFrame") -> "DataFrame":
-    """REQUESTS and the kind's partitions in, ANSWERS out. A cluster is one group: a plan needs all its partitions."""
-    name = kind.name
-
-    def solve_group(request: pa.Table, partitions: pa.Table) -> pa.Table:
-        return _answers(KINDS[name], request, partitions)
-
-    groups = requests.groupBy("plan_key").cogroup(partitions.groupBy("plan_key"))
-    return groups.applyInArrow(solve_group, ANSWERS)
+def solved(requests: "DataFrame", slots: int) -> "DataFrame":
+    """REQUESTS in, ANSWERS out. A cluster is one row: a plan needs all its partitions, and nothing of another's."""
+    return requests.repartitionById(slots, "slot").mapInArrow(_solve, ANSWERS)
 
 
-def _answers(kind: PlanKind[Any, Any], request: pa.Table, partitions: pa.Table) -> pa.Table:
+def _solve(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for row in range(batch.num_rows):
+            yield _answer(batch.slice(row, 1))
+
+
+def _answer(request: pa.RecordBatch) -> pa.RecordBatch:
+    """Never raises: a defect, or a request that cannot be read, costs no other cluster its plan."""
+    columns: dict[str, Any] = {"plan_key": request.column("plan_key")}
+    try:
+        columns |= _solved(request)
+    except Exception:  # noqa: BLE001 it shows in one cluster's row, with its place; the others go on
+        columns |= {"answer": [None], "moves": [[]], "failure": [traceback.format_exc(limit=-3).strip()]}
+    return pa.RecordBatch.from_pydict(columns, schema=to_arrow_schema(ANSWERS))
+
+
+def _solved(request: pa.RecordBatch) -> dict[str, Any]:
+    kind = KINDS[request.column("kind")[0].as_py()]
     document = json.loads(request.column("request")[0].as_py())
+    partitions = pa.ipc.open_stream(request.column("partitions")[0].as_buffer()).read_all()
     answer = kind.solve(kind.request(document, partitions), "spark")
-    columns: dict[str, Any] = {
-        "plan_key": request.column("plan_key").slice(0, 1),
-        "answer": [kind.to_bytes(answer)],
-        "moves": [[(m.topic, m.partition, m.before, m.after, m.bytes) for m in kind.moves(answer)]],
-    }
-    return pa.table(columns, schema=to_arrow_schema(ANSWERS))
+    moves = [(m.topic, m.partition, m.before, m.after, m.bytes) for m in kind.moves(answer)]
+    return {"answer": [kind.to_bytes(answer)], "moves": [moves], "failure": [None]}

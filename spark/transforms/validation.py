@@ -15,10 +15,15 @@ Rules = Mapping[str, "Callable[[Column], Column]"]
 """What a broken rule is called -> whether a move (MOVE) breaks it, beside the columns of its request (REQUESTS)."""
 
 
-def validated(answers: "DataFrame", requests: "DataFrame", rules: Rules) -> "DataFrame":
-    """ANSWERS and REQUESTS in, OUTCOMES out: each answer with the rules its moves break."""
-    judged = answers.join(requests, "plan_key")
-    broken = [F.when(F.exists("moves", rule), F.lit(name)) for name, rule in rules.items()]
+def validated(answers: "DataFrame", requests: "DataFrame") -> "DataFrame":
+    """ANSWERS and REQUESTS in, OUTCOMES out: each answer with the rules of its kind that its moves break."""
+    asked = requests.select("plan_key", "kind", "givers", "targets", "racks")
+    judged = answers.join(F.broadcast(asked), "plan_key")
+    broken = [
+        F.when((F.col("kind") == kind) & F.exists("moves", rule), F.lit(name))
+        for kind, rules in RULES.items()
+        for name, rule in rules.items()
+    ]
     names = F.transform("moves", lambda m: F.concat_ws("/", m["topic"], m["partition"].cast("string")))
     broken.append(F.when(F.size(F.array_distinct(names)) < F.size("moves"), F.lit("a partition moved twice")))
     judged = judged.withColumn("violations", F.array_compact(F.array(*broken)))
@@ -84,3 +89,6 @@ REBALANCE_RULES: Rules = {
     "a move moves nothing": _moves_nothing,
     "fewer racks than before": _fewer_racks,
 }
+
+RULES: Mapping[str, Rules] = {"drain": DRAIN_RULES, "rebalance": REBALANCE_RULES}
+"""By the kind of the request (planner.kinds)."""

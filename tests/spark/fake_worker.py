@@ -14,7 +14,7 @@ import sys
 import time
 from pathlib import Path
 
-from spark.frames import Frame, FrameSocket, kind_of, requests_of
+from spark.frames import Frame, FrameSocket, tasks_of
 
 
 def main() -> None:
@@ -44,6 +44,11 @@ def behave(behaviour: str, life: int, link: FrameSocket, state: Path) -> None:
     print("Picked up JAVA_TOOL_OPTIONS: -Xgarbage", "\x00" * 50, flush=True)
     link.send(Frame("ready"))
     while (frame := link.receive()).kind != "stop":
+        if frame.kind == "cancel":
+            link.send(Frame("failed", {"job": frame.head["job"], "error": "cancelled"}))
+            continue
+        if behaviour == "stands still":
+            continue
         answer(behaviour, life, link, frame, state)
 
 
@@ -52,7 +57,7 @@ def answer(behaviour: str, life: int, link: FrameSocket, frame: Frame, state: Pa
         os.kill(os.getpid(), signal.SIGKILL)
     if behaviour in ("hangs", "ignores stop"):
         time.sleep(600)
-    job, kind, requests = frame.head["job"], kind_of(frame), requests_of(frame)
+    job, tasks = frame.head["job"], tasks_of(frame)
     if behaviour == "job fails":
         link.send(Frame("failed", {"job": job, "error": "Py4JJavaError: stage 3"}))
         return
@@ -63,14 +68,19 @@ def answer(behaviour: str, life: int, link: FrameSocket, frame: Frame, state: Pa
         os.write(link._sock.fileno(), b"HTTP/1.1 400 Bad Request\r\n\r\n" * 3)
         time.sleep(600)
     with (state / "jobs").open("a") as jobs:
-        jobs.write(f"{kind.name} {len(requests)}\n")
-    answers = [kind.to_bytes(kind.solve(request, "spark")) for request in requests]
+        kinds = [task.kind.name for task in tasks]
+        counts = [f"{kind} {kinds.count(kind)}" for kind in sorted(set(kinds))]
+        jobs.write(f"{', '.join(counts)}\n")
+    answers = [task.kind.to_bytes(task.kind.solve(task.request, "spark")) for task in tasks]
     if behaviour == "unreadable":
         answers = [b"{]" for _ in answers]
     if behaviour == "turned":
         answers.reverse()
     broken = ["fewer racks than before"] if behaviour == "breaks rules" else []
-    link.send(Frame("planned", {"job": job, "violations": [broken for _ in answers]}, tuple(answers)))
+    checks = [{"violations": broken, "failure": ""} for _ in answers]
+    if behaviour == "first fails":
+        answers[0], checks[0] = b"", {"violations": [], "failure": "Traceback\nZeroDivisionError: 0"}
+    link.send(Frame("planned", {"job": job, "checks": checks}, tuple(answers)))
 
 
 def leave_children(state: Path) -> None:

@@ -17,6 +17,7 @@ from planner.drain.solve import solve
 from spark.process import WorkerProcess
 from spark.supervisor import WorkerSettings, WorkerSupervisor
 from tests.unit.planner.drain.drain_cases import request, roll, scale_down
+from tests.unit.planner.rebalancing.rebalance_cases import question
 from tests.waiting import until
 
 FAKE = Path(__file__).with_name("fake_worker.py")
@@ -109,7 +110,23 @@ def test_a_worker_killed_mid_plan_is_replaced_and_the_plan_is_made_here(start: S
 def test_a_hung_worker_is_given_up_and_killed(start: Start, tmp_path: Path) -> None:
     service = start("hangs", plan_timeout_s=0.5)
     assert_in_process(service.plan(roll()[1]), "no plan from Spark within")
+    assert service.totals().in_process == {"timeout": 1}
     assert until(lambda: not is_running(lives(tmp_path)[0]))
+
+
+def test_a_job_that_takes_too_long_is_cancelled_and_the_worker_lives_on(start: Start, tmp_path: Path) -> None:
+    service = start("stands still", plan_timeout_s=0.5)
+    for _ in range(2):
+        assert_in_process(service.plan(roll()[1]), "no plan from Spark within")
+    assert len(lives(tmp_path)) == 1
+    totals = service.totals()
+    assert (totals.jobs.jobs, totals.jobs.failed, totals.in_process) == (2, 2, {"timeout": 2})
+
+
+def test_one_cluster_that_fails_costs_no_other_its_plan(start: Start) -> None:
+    failed, *others = start("first fails").plan_many([roll()[1], scale_down()[1], roll()[1]])
+    assert_in_process(failed, "ZeroDivisionError: 0")
+    assert [result.engine for result in others] == ["spark", "spark"]
 
 
 def test_a_silent_worker_is_given_up(start: Start) -> None:
@@ -154,6 +171,24 @@ def test_many_clusters_go_in_one_job(start: Start, tmp_path: Path) -> None:
     assert jobs(tmp_path) == ["drain 3"]
 
 
+def test_what_clusters_ask_in_one_tick_goes_in_one_job(start: Start, tmp_path: Path) -> None:
+    """A tick asks for them one after another, each on a thread of its own: drains and rebalances alike."""
+    service = start("well")
+    engines: list[str] = []
+    asks = [lambda: service.plan(roll()[1]).engine] * 20 + [lambda: service.balance(question()).engine] * 10
+    threads = [threading.Thread(target=lambda ask=ask: engines.append(ask())) for ask in asks]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert engines == ["spark"] * 30
+    assert jobs(tmp_path) == ["drain 20, rebalance 10"]
+    last = service.totals().jobs.last
+    assert last is not None
+    assert (last.drains, last.rebalances, last.error) == (20, 10, "")
+    assert service.totals().in_process == {}
+
+
 def test_callers_that_wait_share_the_next_job(start: Start, tmp_path: Path) -> None:
     service = start("slow")
     found: list[PlannedDrain] = []
@@ -164,7 +199,7 @@ def test_callers_that_wait_share_the_next_job(start: Start, tmp_path: Path) -> N
         thread.join()
     sizes = [int(line.split()[1]) for line in jobs(tmp_path)]
     assert sum(sizes) == 6
-    assert len(sizes) < 6
+    assert len(sizes) < 4
     assert all(r.engine == "spark" for r in found)
 
 

@@ -66,7 +66,7 @@ def test_required_spark_never_accepts_an_answer_that_breaks_rules(start: Start) 
         start("breaks rules", require_spark=True).balance(question())
 
 
-def test_drains_that_wait_go_before_rebalances_and_each_kind_shares_a_job(start: Start, tmp_path: Path) -> None:
+def test_what_waits_while_jobs_run_shares_the_next_one(start: Start, tmp_path: Path) -> None:
     service = start("slow")
     engines: list[str] = []
 
@@ -82,4 +82,4 @@ def test_drains_that_wait_go_before_rebalances_and_each_kind_shares_a_job(start:
     for thread in (first, *waiting):
         thread.join()
     assert engines == ["spark"] * 7
-    assert jobs(tmp_path) == ["rebalance 1", "drain 3", "rebalance 3"]
+    assert jobs(tmp_path) == ["rebalance 1", "drain 3, rebalance 3"]

@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from planner.kinds import REBALANCE
+from planner.kinds import REBALANCE, PlanTask
 from planner.rebalancing.ask import answered
 from planner.rebalancing.codec import answer_to_bytes
 from planner.rebalancing.plan import RebalancePlan, Unplanned
-from planner.rebalancing.question import question_of
-from spark.jobs.rebalance_plan import plan_rebalances
-from spark.schemas import ANSWERS, OUTCOMES, REBALANCE_PARTITIONS, REQUESTS
-from spark.sources import keys_of, partitions_frame, requests_frame
-from spark.transforms.validation import REBALANCE_RULES, validated
+from planner.rebalancing.question import RebalanceQuestion, question_of
+from spark.jobs.plans import planned
+from spark.schemas import ANSWERS, OUTCOMES
+from spark.sources import keys_of, requests_frame
+from spark.transforms.validation import validated
 from tests.unit.planner.rebalancing.rebalance_cases import asked, drawn, question, seen, unplannable
 
 if TYPE_CHECKING:
@@ -22,11 +22,16 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 
+def tasks(questions: Sequence[RebalanceQuestion]) -> list[PlanTask]:
+    return [PlanTask(REBALANCE, question) for question in questions]
+
+
 def test_spark_and_in_process_plans_agree_to_the_byte(spark_session: "SparkSession") -> None:
     questions = [question(), question(new=()), unplannable(), *(drawn(seed) for seed in range(30))]
-    outcomes = plan_rebalances(spark_session, questions)
-    assert {type(outcome.answer) for outcome in outcomes} == {RebalancePlan, Unplanned}
-    moved = [o.answer for o in outcomes if isinstance(o.answer, RebalancePlan) and o.answer.copies.moves]
+    outcomes = planned(spark_session, tasks(questions))
+    answers = [REBALANCE.from_bytes(outcome.answer_bytes) for outcome in outcomes]
+    assert {type(answer) for answer in answers} == {RebalancePlan, Unplanned}
+    moved = [answer for answer in answers if isinstance(answer, RebalancePlan) and answer.copies.moves]
     assert len(moved) > 10
     assert {plan.copies.engine for plan in moved} == {"spark"}
     for ask, outcome in zip(questions, outcomes, strict=True):
@@ -34,18 +39,15 @@ def test_spark_and_in_process_plans_agree_to_the_byte(spark_session: "SparkSessi
         assert outcome.answer_bytes == answer_to_bytes(answered(ask, engine="spark"))
 
 
-def test_a_cluster_without_partitions_costs_no_other_a_row(spark_session: "SparkSession") -> None:
+def test_a_cluster_without_partitions_costs_no_other_its_plan(spark_session: "SparkSession") -> None:
     empty = question_of(asked(), seen(count=0))
     questions = [question(), empty, question()]
-    frame = partitions_frame(spark_session, REBALANCE, questions)
-    assert (frame.schema, frame.count()) == (REBALANCE_PARTITIONS, 48)
-    assert requests_frame(spark_session, REBALANCE, questions).schema == REQUESTS
-    (outcome,) = plan_rebalances(spark_session, [empty])
-    assert outcome.answer_bytes == answer_to_bytes(answered(empty, engine="spark"))
+    for ask, outcome in zip(questions, planned(spark_session, tasks(questions)), strict=True):
+        assert outcome.answer_bytes == answer_to_bytes(answered(ask, engine="spark"))
 
 
 def test_no_question_is_no_job(spark_session: "SparkSession") -> None:
-    assert plan_rebalances(spark_session, []) == []
+    assert planned(spark_session, []) == []
 
 
 MOVE = {"topic": "orders-0", "partition": 0, "before": [1000, 1001, 1002], "after": [1003, 1001, 1002], "bytes": 1}
@@ -64,11 +66,11 @@ BROKEN: Mapping[str, Sequence[Mapping[str, Any]]] = {
 def test_the_second_check_finds_each_broken_rule(spark_session: "SparkSession") -> None:
     """Broker 1003 is new and in the rack of 1000; 1005 is to be left alone."""
     ask = question_of(asked(receivers=(1000, 1001, 1002, 1003, 1004), new=(1003,)), seen())
-    questions = [ask] * len(BROKEN)
-    keys = keys_of(REBALANCE, questions)
-    answers = [(key, b"{}", list(moves)) for key, moves in zip(keys, BROKEN.values(), strict=True)]
+    asks = tasks([ask] * len(BROKEN))
+    keys = keys_of(asks)
+    answers = [(key, b"{}", list(moves), None) for key, moves in zip(keys, BROKEN.values(), strict=True)]
     given = spark_session.createDataFrame(answers, ANSWERS)
-    frame = validated(given, requests_frame(spark_session, REBALANCE, questions), REBALANCE_RULES)
+    frame = validated(given, requests_frame(spark_session, asks))
     assert frame.columns == OUTCOMES.names
     found = {row["plan_key"]: row["violations"] for row in frame.collect()}
     for key, rule in zip(keys, BROKEN, strict=True):

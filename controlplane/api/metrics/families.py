@@ -19,6 +19,7 @@ from controlplane.api.metrics.group_families import group_families
 from controlplane.api.metrics.heartbeat_families import heartbeat_families
 from controlplane.api.metrics.load_families import load_families
 from controlplane.api.metrics.pipeline_families import pipeline_families
+from controlplane.api.metrics.plan_families import plan_families
 from controlplane.api.metrics.snapshot import ClusterSnapshot, ServerSnapshot
 
 STATUSES = ("Converged", "Working", "Blocked", "Paused", "Held", "Deleting", "Unreadable")
@@ -74,6 +75,7 @@ def families(server: ServerSnapshot) -> Iterator[Metric]:
     yield from drift_families(server.clusters)
     yield from audit_topic_families(server.audit_topic, server.now)
     yield from pipeline_families(server.pipeline)
+    yield from plan_families(server.plans)
     yield from load_families(server.load)
 
 

@@ -63,6 +63,7 @@ def server_snapshot(services: PortalServices) -> ServerSnapshot:
         notifiers=_notifiers(services),
         audit_topic=services.access.audit_topic(),
         pipeline=_pipeline(services, {str(view.uid): view.name for view in living}),
+        plans=services.operations.plans(),
         load=services.operations.load.figures(services.operations.database_trouble()),
     )
 

@@ -16,6 +16,7 @@ from controlplane.cluster.view import ClusterView
 from controlplane.converger.tick.report import Said
 from planner.observed import KafkaSnapshot
 from spark.pipeline.status import PipelineStatus
+from spark.plan_jobs import PlanningTotals
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,5 +56,6 @@ class ServerSnapshot:
     audit_topic: TopicStatus | None = None
     pipeline: PipelineStatus | None = None
     """How metrics are read, of streams those of clusters that are here, by their names."""
+    plans: PlanningTotals | None = None
     load: LoadFigures | None = None
     """Of the process that answers."""

@@ -1,12 +1,14 @@
 """From what the loop's service and the log hold to what the API and the pages say. Pure."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime
 
 from controlplane.api.event_log import FoundEvents, uid_of
 from controlplane.api.presenters.clusters import event_out
 from controlplane.api.presenters.metric_pipeline import pipeline_out
 from controlplane.api.schemas import loop as api
+from controlplane.api.schemas.plan_jobs import PlanJobOut, PlanJobsOut
 from controlplane.api.server_load import LoadFigures
 from controlplane.api.services import HeldLeadership
 from controlplane.cluster.view import ClusterView
@@ -16,6 +18,7 @@ from controlplane.converger.tick.status import JobStatus, LoopStatus
 from controlplane.runtime.polling import Looked
 from events.envelope import Recorded
 from events.ids import ClusterUid
+from spark.plan_jobs import PlanningTotals
 
 UNREADABLE = "its history cannot be read: "
 NAMED = 5
@@ -48,6 +51,21 @@ def loop_out(
         unclaimed=_unclaimed(status, views),
         load=load_out(load),
         metrics=pipeline_out(status.pipeline, names, now=now) if status.pipeline is not None else None,
+        plans=plan_jobs_out(status.plans) if status.plans is not None else None,
+    )
+
+
+def plan_jobs_out(totals: PlanningTotals) -> PlanJobsOut:
+    """What was planned on Spark, and what was not."""
+    jobs, last = totals.jobs, totals.jobs.last
+    return PlanJobsOut(
+        required=totals.required,
+        jobs=jobs.jobs,
+        failed=jobs.failed,
+        clusters=jobs.clusters,
+        most=jobs.most,
+        last=PlanJobOut(**asdict(last)) if last is not None else None,
+        in_process={away: count for away, count in sorted(totals.in_process.items()) if count},
     )
 
 

@@ -7,6 +7,7 @@ from pydantic import Field
 from controlplane.api.schemas.clusters import EventOut
 from controlplane.api.schemas.messages import Message
 from controlplane.api.schemas.metric_pipeline import MetricPipelineOut
+from controlplane.api.schemas.plan_jobs import PlanJobsOut
 
 
 class LogEventOut(EventOut):
@@ -153,4 +154,7 @@ class LoopOut(Message):
     load: LoadOut | None = Field(default=None, description="of the process that answers")
     metrics: MetricPipelineOut | None = Field(
         default=None, description="how metrics are read into the lake; absent where the server does not say"
+    )
+    plans: PlanJobsOut | None = Field(
+        default=None, description="what was planned on Spark and what was not; absent where no Spark is used"
     )

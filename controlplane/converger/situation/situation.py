@@ -57,7 +57,9 @@ class Situation:
     cost_tags: tuple[str, ...] = ()
     """Labels, by key, that the server's settings let through to clouds."""
     why_not_spark: str | None = None
-    """Why the server's last plan was not made on Spark, "" where it was; None on a server that plans without Spark."""
+    """Why its last plan was not made on Spark, "" where it was; None on a server that plans without Spark."""
+    waits_for_spark: str = ""
+    """What its plans wait for: where they have to be Spark's (`planner.require_spark`), and Spark is not up."""
     repairs_only: bool = False
     """Nothing voluntary may begin now: a step that has both names what is left of it, or None."""
     _answers: dict[Any, Any] | None = field(default=None, init=False, repr=False, compare=False)

@@ -36,7 +36,9 @@ MAX_DECISIONS = 20
 
 @dataclass(frozen=True, slots=True)
 class ClusterTick:
-    """What ticks of all clusters share. `loss_grace_s`, `cost_tags`, `why_not_spark`: as in `Situation`."""
+    """What ticks of all clusters share. `loss_grace_s`, `cost_tags`, `why_not_spark`, `waits_for_spark`: as in
+    `Situation`.
+    """
 
     ports: Ports
     fold: fold_cache.FoldCache
@@ -48,7 +50,8 @@ class ClusterTick:
     order: SpecOrderCache
     loss_grace_s: float
     cost_tags: tuple[str, ...]
-    why_not_spark: Callable[[], str | None]
+    why_not_spark: Callable[[str], str | None]
+    waits_for_spark: Callable[[], str]
 
     def run(self, uid: ids.ClusterUid, report: TickReport, *, again: bool) -> Said:
         """Whatever goes wrong is told and backed off from, LostLeadership excepted. `again`: the log is read first."""
@@ -106,7 +109,8 @@ class ClusterTick:
                 image,
                 order,
                 self.cost_tags,
-                self.why_not_spark(),
+                self.why_not_spark(view.uid),
+                self.waits_for_spark(),
             )
             decision = decide(situation)
             if fleet_brake.is_counted(decision):

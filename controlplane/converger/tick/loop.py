@@ -55,12 +55,14 @@ class Converger:
         freezes: FreezeCache | None = None,
         order: SpecOrderCache | None = None,
         cost_tags: tuple[str, ...] = (),
-        why_not_spark: Callable[[], str | None] = lambda: None,
+        why_not_spark: Callable[[str], str | None] = lambda _: None,
+        waits_for_spark: Callable[[], str] = lambda: "",
     ) -> None:
         """`rest_s`: how long a cluster without work is left alone; `wake` is told who moved and wants the next tick;
         `networks` looks after the networks Kedge makes, where it makes any; `images` keeps the image catalogue;
         `freezes` keeps those of the settings and those people declare; `order` what stages have in hand.
-        `cost_tags`: labels, by key, that are put on what is made in clouds. `why_not_spark`: as in `Situation`.
+        `cost_tags`: labels, by key, that are put on what is made in clouds. `why_not_spark` (by
+        a cluster's uid), `waits_for_spark`: as in `Situation`.
         """
         self._ports = ports
         self._wake = wake
@@ -84,6 +86,7 @@ class Converger:
             loss_grace_s,
             cost_tags,
             why_not_spark,
+            waits_for_spark,
         )
         self._said: dict[ClusterUid, Said] = {}
         self._busy: dict[ClusterUid, Future[TickReport]] = {}

@@ -3,8 +3,11 @@ when it is not.
 """
 
 import logging
+import threading
 import time
+from collections import Counter
 from collections.abc import Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Generic
 
@@ -12,12 +15,16 @@ from planner.drain.codec import Answer as DrainAnswer
 from planner.drain.infeasible import Infeasible
 from planner.drain.plan import DrainPlan, Engine
 from planner.drain.request import DrainRequest
-from planner.kinds import DRAIN, REBALANCE, Answer, PlanKind, Request
+from planner.kinds import DRAIN, REBALANCE, Answer, PlanKind, PlanTask, Request
 from planner.rebalancing.codec import Answer as RebalanceAnswer
 from planner.rebalancing.question import RebalanceQuestion
-from spark.supervisor import NotOnSpark, RawAnswer, WorkerSettings, WorkerStatus, WorkerSupervisor
+from spark.plan_jobs import Away, NotOnSpark, PlanningTotals, RawAnswer
+from spark.supervisor import WorkerSettings, WorkerStatus, WorkerSupervisor
 
 _log = logging.getLogger(__name__)
+
+IN_PROCESS_AT_ONCE = 4
+"""Plans the server makes at once itself; the others wait."""
 
 
 class PlannerUnavailable(RuntimeError):
@@ -74,7 +81,10 @@ class PlanningService:
     def __init__(self, settings: PlanningSettings | None = None, *, supervisor: WorkerSupervisor | None = None) -> None:
         self._settings = settings or PlanningSettings()
         self._supervisor = supervisor or WorkerSupervisor(self._settings.worker)
-        self._note = ""
+        self._notes: dict[str, str] = {}
+        self._counting = threading.Lock()
+        self._in_process: Counter[Away] = Counter()
+        self._solving = threading.Semaphore(IN_PROCESS_AT_ONCE)
 
     def __enter__(self) -> "PlanningService":
         return self
@@ -90,9 +100,25 @@ class PlanningService:
     def status(self) -> WorkerStatus:
         return self._supervisor.status()
 
-    def why_not_spark(self) -> str | None:
-        """Why the last plan was not made on Spark, "" where it was or none was made; None where no Spark is used."""
-        return self._note if self._settings.use_spark else None
+    def why_not_spark(self, cluster_uid: str) -> str | None:
+        """Why the last plan of that cluster was not made on Spark, "" where it was or none was made; None where no
+        Spark is used."""
+        with self._counting:
+            return self._notes.get(cluster_uid, "") if self._settings.use_spark else None
+
+    def why_waiting(self) -> str:
+        """What plans wait for where they have to be Spark's: "Spark is starting". "" where it is up, or not needed."""
+        status = self.status()
+        waits = self._settings.use_spark and self._settings.require_spark and status.state != "ready"
+        return f"Spark is {status}" if waits else ""
+
+    def totals(self) -> PlanningTotals | None:
+        """How planning did since the server began; None where no Spark is used."""
+        if not self._settings.use_spark:
+            return None
+        with self._counting:
+            counted = dict(self._in_process)
+        return PlanningTotals(self._supervisor.totals(), counted, self._settings.require_spark)
 
     def wait_until_ready(self, timeout_s: float) -> bool:
         """True once Spark can answer, False when the time is over before."""
@@ -104,15 +130,14 @@ class PlanningService:
         return self.plan_many((request,))[0]
 
     def plan_many(self, requests: Sequence[DrainRequest]) -> tuple[PlannedDrain, ...]:
-        """An answer per drain, in order, from one Spark job; in-process when Spark is not up or lost
-        mid-plan.
+        """An answer per drain, in order, from one Spark job. What Spark does not answer is planned in-process.
 
         Raises PlannerUnavailable, with `require_spark` only. Blocks for seconds: call it from a job.
         """
         return self._planned(DRAIN, requests)
 
     def balance(self, question: RebalanceQuestion) -> PlannedRebalance:
-        """One rebalance, as `plan`. Those that wait share a Spark job of their own, behind the drains that wait."""
+        """One rebalance, as `plan`, in one job with the drains that wait."""
         return self._planned(REBALANCE, (question,))[0]
 
     def stop(self) -> None:
@@ -125,42 +150,58 @@ class PlanningService:
         if not requests:
             return ()
         if not self._settings.use_spark:
-            return tuple(
-                _in_process(kind, request, "Spark is off (KEDGE_PLANNER__SPARK_MASTER)") for request in requests
-            )
+            why = NotOnSpark("Spark is off (KEDGE_PLANNER__SPARK_MASTER)", "off")
+            return tuple(self._in_process_plan(kind, request, why) for request in requests)
         self.warm_up()
         started = time.monotonic()
-        try:
-            required = self._settings.require_spark
-            raw = self._insisted(kind, requests) if required else self._supervisor.answers(kind, requests)
-        except NotOnSpark as why:
-            self._note = str(why)
-            return tuple(_in_process(kind, request, self._note) for request in requests)
+        tasks = [PlanTask(kind, request) for request in requests]
+        found = self._insisted(tasks) if self._settings.require_spark else self._asked(tasks)
         seconds = time.monotonic() - started
-        judged = [self._judged(kind, request, found, seconds) for request, found in zip(requests, raw, strict=True)]
-        self._note = next((plan.note for plan in judged if plan.note), "")
-        return tuple(judged)
+        judged = tuple(self._judged(kind, request, raw, seconds) for request, raw in zip(requests, found, strict=True))
+        with self._counting:
+            for result in judged:
+                uid, _, _ = kind.asked(result.request)
+                self._notes.pop(uid, None)
+                if result.note:
+                    self._notes[uid] = result.note
+        return judged
 
-    def _insisted(self, kind: PlanKind[Request, Any], requests: Sequence[Request]) -> list[RawAnswer]:
-        """Until Spark answers: a job lost with its worker is tried again on the next one."""
+    def _asked(self, tasks: Sequence[PlanTask]) -> list[RawAnswer | NotOnSpark]:
+        """Each one's answer, or why Spark gave it none."""
+        try:
+            answers = self._supervisor.ask(tasks)
+        except NotOnSpark as why:
+            return [why] * len(tasks)
+        return [_answer_or_why(answer) for answer in answers]
+
+    def _insisted(self, tasks: Sequence[PlanTask]) -> list[RawAnswer | NotOnSpark]:
+        """Until Spark answers: what its worker took along is tried again on the next one. Raises PlannerUnavailable."""
         deadline = time.monotonic() + self._settings.required_wait_s
-        why = "it did not start in time"
+        found: list[RawAnswer | NotOnSpark] = [NotOnSpark("it did not start in time", "not ready")] * len(tasks)
         while self._supervisor.wait_until_ready(max(0.0, deadline - time.monotonic())):
-            try:
-                return self._supervisor.answers(kind, requests)
-            except NotOnSpark as lost:
-                why = str(lost)
+            left = [n for n, one in enumerate(found) if isinstance(one, NotOnSpark)]
+            for n, one in zip(left, self._asked([tasks[n] for n in left]), strict=True):
+                found[n] = one
+            lost = [one for one in found if isinstance(one, NotOnSpark)]
+            if not lost:
+                return found
             if time.monotonic() > deadline or self._supervisor.pause(1.0):
                 break
+        why = next(one for one in found if isinstance(one, NotOnSpark))
         raise PlannerUnavailable(
-            f"Spark is required for {kind.name} plans and gave none within {self._settings.required_wait_s:.0f} s: "
-            f"{why}; Spark is {self.status()}. Try again later, or allow in-process plans"
+            f"Spark is required for {tasks[0].kind.name} plans and gave none within "
+            f"{self._settings.required_wait_s:.0f} s: {why}; Spark is {self.status()}. It is tried again; or allow "
+            "in-process plans (planner.require_spark)"
         )
 
     def _judged(
-        self, kind: PlanKind[Request, Answer], request: Request, found: RawAnswer, seconds: float
+        self, kind: PlanKind[Request, Answer], request: Request, found: RawAnswer | NotOnSpark, seconds: float
     ) -> PlannedResult[Request, Answer]:
         """Spark's answer, when it answers this very request and its own second check found nothing."""
+        if isinstance(found, NotOnSpark):
+            return self._in_process_plan(kind, request, found)
+        if found.failure:
+            return self._distrusted(kind, request, f"the planner failed: {found.failure.splitlines()[-1]}")
         try:
             answer = kind.from_bytes(found.answer_bytes)
         except (ValueError, KeyError) as error:
@@ -177,7 +218,17 @@ class PlanningService:
         if self._settings.require_spark:
             _, asked, _ = kind.asked(request)
             raise PlannerUnavailable(f"Spark's answer to {kind.name} {asked} is refused: {why}")
-        return _in_process(kind, request, f"Spark's answer is refused: {why}")
+        return self._in_process_plan(kind, request, NotOnSpark(f"Spark's answer is refused: {why}", "refused"))
+
+    def _in_process_plan(
+        self, kind: PlanKind[Request, Answer], request: Request, why: NotOnSpark
+    ) -> PlannedResult[Request, Answer]:
+        """A few at a time: they take the server's own memory and processors."""
+        if why.away != "off":
+            with self._counting:
+                self._in_process[why.away] += 1
+        with self._solving:
+            return _in_process(kind, request, str(why))
 
 
 def balanced(planning: PlanningService, question: RebalanceQuestion) -> RebalanceAnswer:
@@ -186,6 +237,13 @@ def balanced(planning: PlanningService, question: RebalanceQuestion) -> Rebalanc
     if result.note:
         _log.warning("rebalance %s was planned in-process: %s", question.request.rebalance_id, result.note)
     return result.answer
+
+
+def _answer_or_why(answer: "Future[RawAnswer]") -> RawAnswer | NotOnSpark:
+    try:
+        return answer.result()
+    except NotOnSpark as why:
+        return why
 
 
 def _in_process(kind: PlanKind[Request, Answer], request: Request, why: str) -> PlannedResult[Request, Answer]:

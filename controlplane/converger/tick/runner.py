@@ -45,6 +45,9 @@ Balance = Callable[[RebalanceQuestion], RebalancePlan | Unplanned]
 Work = Callable[[threading.Event], Mapping[str, Any]]
 
 HEARTBEAT_S = 5.0
+PLANNING_THREADS = 64
+"""Clusters whose plans can be waited for at once: so many go into one job of Spark. Their threads wait there."""
+
 LOOK_S = 1.0
 """How often a running job is asked whether its server still leads. Far below a lease term, and it costs no call."""
 
@@ -69,7 +72,7 @@ class ThreadRunner:
         leads: Callable[[Epoch], bool] = lambda _epoch: True,
         look_s: float = LOOK_S,
         terraform_threads: int = 4,
-        planning_threads: int = 4,
+        planning_threads: int = PLANNING_THREADS,
         run_network: RunNetwork = _not_built,
         run_audit: RunAudit = _not_built,
     ) -> None:

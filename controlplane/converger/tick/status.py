@@ -13,6 +13,7 @@ from controlplane.storage.job import Job
 from controlplane.storage.job_store import JobStore
 from events.store import EventStore
 from spark.pipeline.status import PipelineStatus
+from spark.plan_jobs import PlanningTotals
 
 MOST_JOBS = 200
 
@@ -45,6 +46,8 @@ class LoopStatus:
     tagged: Sequence[TaggedVms] = ()
     pipeline: PipelineStatus | None = None
     """How metrics are read; None where nobody says."""
+    plans: PlanningTotals | None = None
+    """What was planned on Spark and what was not; None where nobody says, or no Spark is used."""
 
     @property
     def lag(self) -> int:
@@ -92,6 +95,7 @@ class ServerLoop:
     progress: Mapping[str, str]
     tagged: Callable[[], Sequence[TaggedVms]] = tuple
     pipeline: Callable[[], PipelineStatus | None] = lambda: None
+    plans: Callable[[], PlanningTotals | None] = lambda: None
 
     def status(self) -> LoopStatus:
         position = self.ticked.position  # before the head: a lag is never made too small
@@ -107,4 +111,5 @@ class ServerLoop:
             poisoned=self.ticked.poisoned(),
             tagged=self.tagged(),
             pipeline=self.pipeline(),
+            plans=self.plans(),
         )

@@ -198,6 +198,7 @@ def _operations(ground: Ground, loop: Loop, rooms: Rooms, service: LoopService) 
         query_limit_s=settings.database.query_limit_s,
         loop=service,
         pipeline=rooms.pipeline.supervisor.status,
+        plans=hands.planning.totals,
         part="loop" if settings.process.only == LOOP else "",
         planner_state=partial(planner_state, settings, hands.planning),
     )

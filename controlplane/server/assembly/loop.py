@@ -75,6 +75,7 @@ def loop_of(ground: Ground) -> Loop:
         loss_grace_s=settings.loop.loss_grace_s,
         cost_tags=settings.clouds.cost_tags,
         why_not_spark=hands.planning.why_not_spark,
+        waits_for_spark=hands.planning.why_waiting,
         wake=hands.bell.ring,
         networks=networks,
         images=images,

@@ -19,6 +19,7 @@ from controlplane.converger.tick.report import Said
 from controlplane.runtime.polling import Looked
 from events.ids import ClusterUid
 from spark.pipeline.status import PipelineStatus
+from spark.plan_jobs import PlanningTotals
 
 LOOP: Final = "loop-word"
 """Kind of the one row with how the loop does."""
@@ -58,6 +59,7 @@ class LoopMessage:
     files: Mapping[str, str] = field(default_factory=dict)
     ca_pem: str = ""
     pipeline: PipelineStatus | None = None
+    plans: PlanningTotals | None = None
 
 
 MESSAGE: TypeAdapter[LoopMessage] = TypeAdapter(LoopMessage)

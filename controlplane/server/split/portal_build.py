@@ -217,6 +217,7 @@ def _operations(base: core.Base, subscriber: LoopSubscriber) -> OperationsServic
         loop_notice=subscriber.notice,
         part="portal",
         planner_state=subscriber.planner,
+        plans=lambda: subscriber.last_message.plans if subscriber.last_message is not None else None,
         pipeline=lambda: subscriber.last_message.pipeline if subscriber.last_message is not None else None,
     )
 

@@ -73,6 +73,7 @@ class LoopTeller:
             files=self.files(),
             ca_pem=self.ca_pem,
             pipeline=loop.pipeline(),
+            plans=loop.plans(),
         )
 
     def _said(self) -> list[LatestValue]:

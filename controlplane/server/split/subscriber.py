@@ -123,6 +123,7 @@ class ReceivedLoop:
             poisoned=last_message.poisoned,
             tagged=last_message.tagged,
             pipeline=last_message.pipeline,
+            plans=last_message.plans,
         )
 
 

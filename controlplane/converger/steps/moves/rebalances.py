@@ -18,6 +18,7 @@ from controlplane.converger.questions.chosen_receivers import takers
 from controlplane.converger.questions.disk_room import DISK_LIMIT_FRACTION
 from controlplane.converger.questions.moves.pacing import paced
 from controlplane.converger.questions.moves.rebalance_requests import asked_by_heat, asked_by_policy, rebalance_job_id
+from controlplane.converger.questions.moves.spark import waits_for_spark
 from controlplane.converger.questions.rolls.batch import hand_over, starting_now, stretch_of, throttle_effects
 from controlplane.converger.questions.rolls.drain_progress import gone_for_good, held_up, kept_waiting, progress_of
 from controlplane.converger.questions.services.cluster_healthy import cluster_is_whole
@@ -123,6 +124,8 @@ def _plan(situation: Situation, rebalance: RebalanceView, kafka: observed.KafkaS
     job = situation.seen.jobs.get(rebalance_job_id(rebalance))
     if job is None:
         return _ask_for_plan(situation, rebalance, kafka)
+    if job.is_open and situation.waits_for_spark:
+        return waits_for_spark(_name(rebalance), situation)
     if job.is_open:
         return wait(WaitReason.REBALANCE_PLANNING, f"{_name(rebalance)}: the plan is being computed", patience_s=180)
     if job.state == "failed":
@@ -153,6 +156,8 @@ def _plan(situation: Situation, rebalance: RebalanceView, kafka: observed.KafkaS
 def _ask_for_plan(situation: Situation, rebalance: RebalanceView, kafka: observed.KafkaSnapshot) -> Decision:
     if rebalance.planning.failed_at is not None:
         left = delay_s(rebalance.planning.failures) - situation.seconds_since(rebalance.planning.failed_at)
+        if left > 0 and situation.waits_for_spark:
+            return waits_for_spark(_name(rebalance), situation)
         if left > 0:
             return wait(
                 WaitReason.REBALANCE_PLANNING,

@@ -15,6 +15,7 @@ from controlplane.converger.questions.disk_room import overfull_disk, untold_dis
 from controlplane.converger.questions.moves.blocked_moves import counted_on, detours, in_the_way, in_the_way_of_drain
 from controlplane.converger.questions.moves.leaders import displaced_leaders
 from controlplane.converger.questions.moves.pacing import paced
+from controlplane.converger.questions.moves.spark import waits_for_spark
 from controlplane.converger.questions.quorum.seats import wanted_nodes
 from controlplane.converger.questions.rolls import batch, drain_progress, drain_requests, plan_ahead
 from controlplane.converger.situation.decision import Decision, act, record, wait
@@ -109,6 +110,8 @@ def _plan(situation: Situation, drain: DrainView) -> Decision:
     job = situation.seen.jobs.get(plan_ahead.plan_job_id(drain))
     if job is None:
         return _ask_for_plan(situation, drain)
+    if job.is_open and situation.waits_for_spark:
+        return waits_for_spark(f"drain of {_names(drain)}", situation)
     if job.is_open:
         return wait(WaitReason.DRAIN_PLANNING, f"drain of {_names(drain)}: the plan is being computed", patience_s=180)
     if job.state == "failed":
@@ -131,6 +134,8 @@ def _plan(situation: Situation, drain: DrainView) -> Decision:
 def _ask_for_plan(situation: Situation, drain: DrainView) -> Decision:
     if drain.planning.failed_at is not None:
         left = delay_s(drain.planning.failures) - situation.seconds_since(drain.planning.failed_at)
+        if left > 0 and situation.waits_for_spark:
+            return waits_for_spark(f"drain of {_names(drain)}", situation)
         if left > 0:
             sentence = f"drain of {_names(drain)}: {drain.planning.failed}; planning again in {left:.0f} s"
             return wait(WaitReason.DRAIN_INFEASIBLE, sentence, next_command=f"kedge describe {situation.view.name}")

@@ -51,6 +51,7 @@ from planner.observed import KafkaSnapshot
 from planner.rollout.desired import desired_nodes
 from providers.price_list import PriceList
 from spark.pipeline.status import PipelineStatus
+from spark.plan_jobs import PlanningTotals
 from tests.fakes.agent_credentials import MemoryCredentialStore
 from tests.fakes.asking import Asker
 from tests.fakes.audit import MemoryAuditStore
@@ -110,6 +111,7 @@ class House:
     audit_topic: TopicStatus | None = None
     load: ServerLoad = field(default_factory=ServerLoad)
     pipeline: PipelineStatus | None = None
+    plans: PlanningTotals | None = None
     """How metrics are read."""
     filter_rules: str = ""
     """Of VMs that filter packets themselves."""
@@ -139,6 +141,7 @@ class House:
                 backup=self._backup,
                 load=self.load,
                 pipeline=lambda: self.pipeline,
+                plans=lambda: self.plans,
             ),
             access=access_services(
                 installation=Installation("inst", SecretBytes(b"server key"), SecretStr(TOKEN)),

@@ -26,6 +26,7 @@ from controlplane.runtime.process_errors import Troubles
 from controlplane.storage.latest_values import LatestValue, Subject
 from events import facts
 from spark.pipeline.status import PipelineStatus, StreamStatus
+from spark.plan_jobs import EndedJob, JobTotals, PlanningTotals
 from tests.builders import a_partition, a_snapshot
 from tests.unit.controlplane.api.portal_house import START, House, three_brokers
 
@@ -283,3 +284,14 @@ def test_what_reads_metrics_is_told_with_the_streams_of_clusters_that_may_be_see
     assert value(told, "kedge_metric_stream_batch_timestamp_seconds", stream="orders") == START.timestamp()
     house.pipeline = None
     assert "kedge_metric_pipeline" not in scraped(house), "what nobody says is absent"
+
+
+def test_plans_that_were_not_sparks_are_counted_by_why(house: House) -> None:
+    assert "kedge_plan_jobs" not in scraped(house), "what nobody says is absent"
+    last = EndedJob(at=START, drains=40, rebalances=10, partitions=5_000, seconds=2.5)
+    house.plans = PlanningTotals(JobTotals().plus(last), {"timeout": 3})
+    told = scraped(house)
+    assert value(told, "kedge_plan_jobs_total") == 1
+    assert value(told, "kedge_plan_job_clusters_total") == value(told, "kedge_plan_job_last_clusters") == 50
+    assert value(told, "kedge_plans_in_process_total", reason="timeout") == 3
+    assert value(told, "kedge_plans_in_process_total", reason="job failed") == 0

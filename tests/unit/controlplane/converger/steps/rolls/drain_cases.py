@@ -1,5 +1,6 @@
 """A drain of one broker to its successor, 1000 to 1010, as a tick finds it."""
 
+from dataclasses import replace
 from typing import Any
 
 from controlplane.cluster.lifecycle import Phase
@@ -41,13 +42,15 @@ def drain_decision(
     instances: tuple[Any, ...] = (),
     view: dict[str, Any] | None = None,
     throttles: ThrottlesSeen | None = None,
+    waits_for_spark: str = "",
     **seen: Any,
 ) -> Decision:
     drain = drain or a_drain()
     there = (an_instance("brokers-a-0", 1, Phase.DRAINING), an_instance("brokers-a-0", 2), *instances)
     kafka = a_snapshot(*partitions, brokers=LIVE, throttles=throttles or ThrottlesSeen())
     values = {"kafka": kafka, "plan": plan, "plan_sha256": drain.plan.sha256, **seen}
-    decision = drain_step(a_situation(a_view(*there, drain=drain, **(view or {})), **values))
+    situation = a_situation(a_view(*there, drain=drain, **(view or {})), **values)
+    decision = drain_step(replace(situation, waits_for_spark=waits_for_spark))
     assert decision is not None
     return decision
 

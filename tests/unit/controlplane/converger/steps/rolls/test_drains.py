@@ -395,3 +395,15 @@ def test_the_old_broker_may_die_while_it_is_drained() -> None:
     kafka = a_snapshot(a_partition("orders-0", isr=(1001, 1002), leader=1001), brokers=LIVE[1:], fenced=(1000,))
     decision = drain_decision(kafka=kafka, instances=(dying,), plan=a_plan([ONE]))
     assert decision.effects[-1] == Reassign({ONE.name: ONE.after})
+
+
+@pytest.mark.parametrize("failed", [False, True])
+def test_a_plan_that_has_to_be_sparks_waits_for_it_and_says_so(failed: bool) -> None:
+    away = "Spark is backing off: no Java"
+    jobs = {} if failed else {plan_job_id(UNPLANNED): JobSeen("running")}
+    planning = replace(UNPLANNED.planning, failed="Spark is required", failed_at=NOW, failures=1)
+    drain = replace(UNPLANNED, planning=planning) if failed else UNPLANNED
+    decision = drain_decision(drain=drain, plan=None, jobs=jobs, waits_for_spark=away)
+    assert decision.wait is not None
+    assert (decision.wait.reason, decision.wait.next_command) == ("SparkAway", "kedge loop")
+    assert away in decision.sentence

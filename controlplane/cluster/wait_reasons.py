@@ -157,7 +157,7 @@ class WaitReason(StrEnum):
     )
     SETTINGS_PENDING = "SettingsPending", "A broker that is asked first for live values does not answer."
     SOAK = "Soak", "All is done, and it is watched while there is a way back."
-    SPARK_AWAY = "SparkAway", "Plans have to be Spark's (planner.require_spark), and Spark is not up."
+    SPARK_AWAY = "SparkAway", "Plans have to be Spark's, and Spark is not up."
     STOPPING = "Stopping", "A deletion waits for services to stop."
     STRANGE_ENSEMBLE = "StrangeEnsemble", "The ensemble holds the id of another cluster.", Mark.PERSON
     SUCCESSOR_SILENT = "SuccessorSilent", "The next VM of a node runs, and its agent has not reported."

@@ -59,7 +59,7 @@ def test_a_roll_waits_for_a_broker_of_another_rack_and_says_so(living_cluster: L
     with traffic(cluster.bootstrap):
         with cluster.frozen(other.key):
             before = cluster.roll("one")
-            cluster.says(f"broker {other.service_id} (rack c) is down")
+            cluster.says(f"broker {other.service_id} ({other.key}, rack c) is away since")
             time.sleep(QUIET_S)
             types = {e.type for e in cluster.events(before)}
             assert not types & {"drain.requested", "instance.fence_requested", "retire.requested", "instance.lost"}

@@ -107,7 +107,7 @@ def test_a_killed_vm_is_gone_by_the_word_of_the_cloud(cloud: LocalCloud) -> None
 def test_a_pause_ends_by_itself(cloud: LocalCloud) -> None:
     cloud.harm(PLACE, ID, Harm.PAUSE, LONG_S)
     assert process.wait_until(lambda: states(cloud) == {"T"}, **FAST)
-    (waiting,) = ending(cloud).values()
+    (waiting,) = ending(cloud, 1).values()
     waited_s = []
 
     def sleep(seconds: float) -> None:
@@ -130,10 +130,10 @@ def test_the_end_of_one_harm_does_not_end_a_later_one(cloud: LocalCloud) -> None
     mount = vm_dir(cloud) / "volumes" / "data"
     mount.symlink_to(vm_dir(cloud))
     cloud.harm(PLACE, ID, Harm.LOSE_VOLUME, LONG_S)
-    (first,) = ending(cloud)
+    (first,) = ending(cloud, 1)
     mount.with_name("data.lost").rename(mount)
     cloud.harm(PLACE, ID, Harm.LOSE_VOLUME, LONG_S)
-    both = ending(cloud)
+    both = ending(cloud, 2)
     main(both.pop(first), sleep=at_once)
     assert not mount.exists()
     (second,) = both.values()
@@ -141,9 +141,12 @@ def test_the_end_of_one_harm_does_not_end_a_later_one(cloud: LocalCloud) -> None
     assert mount.exists()
 
 
-def ending(cloud: LocalCloud) -> dict[int, Sequence[str]]:
-    """Processes that are to end a harm of the VM, with their arguments."""
-    found = {}
+def ending(cloud: LocalCloud, count: int = -1) -> dict[int, Sequence[str]]:
+    """Processes that are to end a harm of the VM, with their arguments. `count`: looks until there are as many; one
+    that has just begun has no words yet."""
+    found: dict[int, Sequence[str]] = {}
+    if count >= 0:
+        assert process.wait_until(lambda: len(ending(cloud)) == count, **FAST)
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             words = (entry / "cmdline").read_text().rstrip("\0").split("\0")
@@ -166,7 +169,7 @@ def test_a_lost_volume_comes_back_with_its_data(cloud: LocalCloud, tmp_path: Pat
     mount.symlink_to(disk)
     cloud.harm(PLACE, ID, Harm.LOSE_VOLUME, LONG_S)
     assert not mount.exists()
-    (waiting,) = ending(cloud).values()
+    (waiting,) = ending(cloud, 1).values()
     main(waiting, sleep=at_once)
     assert (mount / "log").read_text() == "data"
 
@@ -188,7 +191,7 @@ def test_a_full_disk_has_no_byte_left_until_its_time_is_over(cloud: LocalCloud) 
     assert os.statvfs(disk).f_bavail == 0
     with pytest.raises(OSError, match="No space left"):
         (disk / "log").write_bytes(b"x" * 4096)
-    (waiting,) = ending(cloud).values()
+    (waiting,) = ending(cloud, 1).values()
     main(waiting, sleep=at_once)
     assert os.statvfs(disk).f_bavail > 0
     with pytest.raises(CannotHarm, match="in memory is never slow"):

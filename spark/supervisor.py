@@ -63,6 +63,23 @@ class WorkerSettings:
         """How long is waited before the next start, after so many lives in a row that came to nothing."""
         return min(self.longest_backoff_s, self.first_backoff_s * 2.0 ** min(max(failures - 1, 0), 16))
 
+    @property
+    def scratch_root(self) -> Path:
+        return self.scratch or Path(tempfile.gettempdir())
+
+    def launch(self, prefix: str) -> WorkerLaunch:
+        """How a worker is started, with a fresh directory of its own: its name begins with `prefix` and our pid."""
+        self.scratch_root.mkdir(parents=True, exist_ok=True)
+        return WorkerLaunch(
+            work_dir=Path(tempfile.mkdtemp(prefix=f"{prefix}{os.getpid()}-", dir=self.scratch_root)),
+            log=self.log,
+            redact=self.redact,
+            master=self.master,
+            driver_memory=self.driver_memory,
+            conf=self.conf,
+            command=self.command,
+        )
+
 
 WorkerState = Literal["not started", "starting", "ready", "backing off", "stopped"]
 
@@ -151,7 +168,7 @@ class WorkerSupervisor:
         self._refuse_queued(NotOnSpark("Spark is stopped", "not ready"))
 
     def _supervise(self) -> None:
-        clear_old_scratch(self._scratch(), _SCRATCH_PREFIX)
+        clear_old_scratch(self._settings.scratch_root, _SCRATCH_PREFIX)
         while not self._stopping.is_set():
             started = time.monotonic()
             self._one_life()
@@ -165,7 +182,7 @@ class WorkerSupervisor:
         reason, hears = "", False
         try:
             self._say("starting", "")
-            worker = self._launch(self._launch_settings())
+            worker = self._launch(self._settings.launch(_SCRATCH_PREFIX))
             hears = self._await_ready(worker)
             self._serve(worker)
         except Exception as error:  # noqa: BLE001 whatever a worker does, the next one is started; status tells
@@ -280,22 +297,6 @@ class WorkerSupervisor:
         with self._changed:
             self._status = WorkerStatus(state, time.monotonic(), reason, pid)
             self._changed.notify_all()
-
-    def _launch_settings(self) -> WorkerLaunch:
-        self._scratch().mkdir(parents=True, exist_ok=True)
-        settings = self._settings
-        return WorkerLaunch(
-            work_dir=Path(tempfile.mkdtemp(prefix=f"{_SCRATCH_PREFIX}{os.getpid()}-", dir=self._scratch())),
-            log=settings.log,
-            redact=settings.redact,
-            master=settings.master,
-            driver_memory=settings.driver_memory,
-            conf=settings.conf,
-            command=settings.command,
-        )
-
-    def _scratch(self) -> Path:
-        return self._settings.scratch or Path(tempfile.gettempdir())
 
 
 class StartWatch:

@@ -4,13 +4,10 @@ One thread owns the process from start to end (Linux ties the parent-death signa
 say what is to be read. Where it was is in the lake and the checkpoints, so it is killed at any time without harm.
 """
 
-import os
-import tempfile
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import psutil
@@ -90,7 +87,7 @@ class PipelineSupervisor:
         self._say("off" if self._settings.why_off else "stopped", self._settings.why_off)
 
     def _supervise(self) -> None:
-        clear_old_scratch(self._scratch(), _SCRATCH_PREFIX)
+        clear_old_scratch(self._settings.worker.scratch_root, _SCRATCH_PREFIX)
         while self._await_work():
             began = self._clock()
             failed = self._one_life()
@@ -115,7 +112,7 @@ class PipelineSupervisor:
         try:
             self._lives += 1
             self._say("starting", "")
-            worker = self._launch(self._launch_settings())
+            worker = self._launch(self._settings.worker.launch(_SCRATCH_PREFIX))
             hears = self._await_ready(worker)
             if hears:
                 self._serve(worker)
@@ -210,22 +207,6 @@ class PipelineSupervisor:
     def _change(self, **changed: Any) -> None:
         with self._changed:
             self._status = replace(self._status, **changed)
-
-    def _launch_settings(self) -> WorkerLaunch:
-        self._scratch().mkdir(parents=True, exist_ok=True)
-        settings = self._settings.worker
-        return WorkerLaunch(
-            work_dir=Path(tempfile.mkdtemp(prefix=f"{_SCRATCH_PREFIX}{os.getpid()}-", dir=self._scratch())),
-            log=settings.log,
-            redact=settings.redact,
-            master=settings.master,
-            driver_memory=settings.driver_memory,
-            conf=settings.conf,
-            command=settings.command,
-        )
-
-    def _scratch(self) -> Path:
-        return self._settings.worker.scratch or Path(tempfile.gettempdir())
 
 
 def _resident(pid: int) -> int:

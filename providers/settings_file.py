@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, PrivateAttr, ValidationError
+from pydantic import AnyHttpUrl, BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, PrivateAttr, ValidationError
 
 from providers import base, catalog_file, errors, networks
 from providers.call_budget import CallBudget, CallRate
@@ -35,6 +35,7 @@ class CloudSettings(BaseModel, Generic[AccountT]):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     accounts: dict[str, AccountT] = Field(min_length=1)
+    endpoint_url: AnyHttpUrl | None = None
     plugins: Path | None = None
     """Folder with `terraform/plugins/<host>/<namespace>/<name>/<version>/<platform>/`, searched before the registry."""
     calls: CallsIn | None = None

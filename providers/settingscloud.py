@@ -14,7 +14,13 @@ class _Access(Protocol):
 
 
 class SettingsCloud:
-    """The base of a vendor's `CloudProvider`, which has its settings and the way to its API."""
+    """The base of a vendor's `CloudProvider`, which has its settings and the way to its API.
+
+    What a method does that says nothing of its own, here and in the vendors' classes, is told by the protocol of that
+    ability: `ListsRegions`, `TellsBootable`, `MakesNetworks` (`network_variables`), `FindsNetworks` (`network_pieces`),
+    `SharesCalls`, `TellsIpv6`, `FiltersPackets`, `RecognisesErrors`, `ExaminesPlaces`, `TellsQuotas`, `PreflightCheck`
+    (`look_ahead`), `TellsMaintenance` (`notices`), `HasConsolePages`, `ImportsResources`, `SeesForeignVms`.
+    """
 
     __slots__ = ()
 
@@ -22,17 +28,13 @@ class SettingsCloud:
     _access: _Access
 
     def regions(self) -> tuple[str, ...]:
-        """See `ListsRegions`."""
         return self._settings.regions()
 
     def unbootable(self, place: Place, vm: NextVm) -> str:
-        """See `TellsBootable`."""
         return unbootable(self._settings, place, vm)
 
     def makes_network(self, place: Place) -> bool:
-        """See `MakesNetworks`."""
         return self._settings.leaves_network(place)
 
     def calls(self, place: Place) -> TokenBucket:
-        """See `SharesCalls`."""
         return self._access.budget.of(place)

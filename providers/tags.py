@@ -18,6 +18,9 @@ NODE = "kedge-node"
 GENERATION = "kedge-generation"
 INTENT = "kedge-intent"
 
+LONGEST = 256
+"""Characters of a tag's value, at AWS (EC2 User Guide, tag restrictions) and in Azure."""
+
 
 def instance_tags(
     resources: "Resources", instance: "InstanceResource", more: Mapping[str, str] | None = None
@@ -48,3 +51,11 @@ def count_foreign(owners: Iterable[str], installation_id: str) -> dict[str, int]
 def owned_by(tags: Mapping[str, str], installation_id: str) -> bool:
     """Whether the object is this installation's. Anything else is foreign and is never touched."""
     return tags.get(INSTALLATION) == installation_id
+
+
+def joined(keys: Iterable[str]) -> str:
+    """Keys as one value. Raises `ValueError` when they do not fit: left out ones would look detached."""
+    value = " ".join(sorted(keys))
+    if len(value) > LONGEST:
+        raise ValueError(f"{value!r} is longer than the {LONGEST} characters of a tag")
+    return value

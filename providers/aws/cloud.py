@@ -133,15 +133,12 @@ class AwsCloud(SettingsCloud):
         return module_variables(resources, account, region, software=self._settings.software)
 
     def has_ipv6(self, place: Place) -> bool:
-        """See `TellsIpv6`."""
         return self._settings.has_ipv6(place)
 
     def network_variables(self, place: Place) -> Mapping[str, str]:
-        """See `MakesNetworks`."""
         return {"account_id": self._settings.account(place).id, **ipv6_word(self.has_ipv6(place))}
 
     def network_pieces(self, run: NetworkRun) -> Mapping[str, str]:
-        """See `FindsNetworks`."""
         ec2, _ = self._reach(run.place)
         return network_pieces(ec2, run)
 
@@ -158,28 +155,23 @@ class AwsCloud(SettingsCloud):
         return given
 
     def recognise(self, diagnostics: Sequence[str]) -> ProviderError | None:
-        """See `RecognisesErrors`."""
         return recognise(diagnostics)
 
     def examine(self, place: Place) -> Iterator[Finding]:
-        """See `ExaminesPlaces`."""
         ec2, _ = self._reach(place)
         return examine_region(ec2, place, self._settings.region(place), lambda: self.quotas(place))
 
     def quotas(self, place: Place) -> tuple[AccountQuota, ...]:
-        """See `TellsQuotas`."""
         ec2, account_id = self._reach(place)
         return read_quotas(ec2, self._access.limits(place), place, sold_by(self.name), account_id=account_id)
 
     def look_ahead(self, wanted: Resources, new: Set[str]) -> Iterator[Finding]:
-        """See `PreflightCheck`."""
         ec2, _ = self._reach(wanted.place)
         first = next(i for i in wanted.instances if f"instance/{i.key}" in new)
         rendered: Any = self.variables(replace(wanted, instances=(first,), bindings=()))["instances"]
         return look_ahead(ec2, wanted, new, self._settings.region(wanted.place), rendered[first.key])
 
     def notices(self, place: Place) -> Mapping[str, MaintenanceNotice]:
-        """See `TellsMaintenance`."""
         ec2, _ = self._reach(place)
         return read_notices(ec2, place)
 
@@ -199,11 +191,9 @@ class AwsCloud(SettingsCloud):
         return f"{where}#InstanceDetails:instanceId={instance}" if _ID.match(instance) else ""
 
     def imports(self, target: str, resources: Resources, listing: Listing) -> tuple[Import, ...] | None:
-        """See `ImportsResources`."""
         return imports_of(target, resources, listing)
 
     def foreign_vms(self, place: Place) -> Mapping[str, int]:
-        """See `SeesForeignVms`."""
         ec2, account_id = self._reach(place)
         return tags.count_foreign(count_owners(ec2, place, account_id=account_id), self.installation_id)
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Self
 
-from pydantic import AnyHttpUrl, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from providers.aws.partitions import availability_zone, partition_of
 from providers.base import Place
@@ -60,8 +60,5 @@ class AwsAccount(NetworkedAccount):
 class AwsSettings(CloudSettings[AwsAccount]):
     """The whole file. `endpoint_url` is for networks without a way to AWS's hosts."""
 
-    endpoint_url: AnyHttpUrl | None = None
-
     def region(self, place: Place) -> AwsRegion:
-        """See `region_as`."""
         return self.region_as(place, AwsRegion)

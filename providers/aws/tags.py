@@ -1,6 +1,6 @@
 """Tags AWS has besides those of every cloud (`providers.tags`). `terraform/modules/aws` writes the same words."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 VOLUME = "kedge-volume"
@@ -16,19 +16,8 @@ ZONE = "kedge-zone"
 EPHEMERAL_VOLUMES = "kedge-ephemeral-volumes"
 """Volumes of an instance that are its own disks, keys with a space between: no API lists what is on those."""
 
-_LONGEST = 256
-"""Characters of a tag's value (EC2 User Guide, tag restrictions)."""
-
 
 def tags_of(described: Mapping[str, Any]) -> dict[str, str]:
     """The tags of anything EC2 describes; network interfaces have them under another name."""
     given = described.get("Tags") or described.get("TagSet") or ()
     return {tag["Key"]: tag["Value"] for tag in given}
-
-
-def joined(keys: Iterable[str]) -> str:
-    """Keys as one value. Raises `ValueError` when they do not fit: left out ones would look detached."""
-    value = " ".join(sorted(keys))
-    if len(value) > _LONGEST:
-        raise ValueError(f"{value!r} is longer than the {_LONGEST} characters of a tag")
-    return value

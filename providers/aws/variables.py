@@ -3,7 +3,7 @@
 from providers import base, catalog_file, cloud_init, errors, tags, variables
 from providers.aws.partitions import partition_of
 from providers.aws.settings import AwsAccount, AwsRegion
-from providers.aws.tags import EPHEMERAL_VOLUMES, IMAGE, SHAPE, ZONE, joined
+from providers.aws.tags import EPHEMERAL_VOLUMES, IMAGE, SHAPE, ZONE
 from providers.software import Software
 from providers.variables import held_by, image_for, used_zones
 
@@ -37,7 +37,7 @@ def module_variables(
 
 def _instance(resources: base.Resources, instance: base.InstanceResource, region: AwsRegion) -> dict[str, object]:
     kind = catalog_file.machine_of("aws", instance)
-    ephemeral = joined(held_by(resources, instance, ephemeral=True))
+    ephemeral = tags.joined(held_by(resources, instance, ephemeral=True))
     more = {SHAPE: instance.shape, IMAGE: instance.image, EPHEMERAL_VOLUMES: ephemeral}
     if partition_of(instance.zone) is not None:
         more[ZONE] = instance.zone

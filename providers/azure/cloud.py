@@ -1,7 +1,7 @@
 """Azure as a `CloudProvider`: Terraform makes and deletes, the SDK reads, and one thing is terminated at a time."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from azure.core.exceptions import HttpResponseError
 
-from providers import errors, finding, quota, settingscloud, tags
+from providers import errors, finding, quota, settingscloud, sightings, tags
 from providers.azure import access, examination, inventory, settings
 from providers.azure.console import read_console
 from providers.azure.errors import is_not_there, recognise, translated
@@ -46,10 +46,10 @@ class AzureCloud(settingscloud.SettingsCloud):
     networks: MadeNetworks = none_made
     _settings: settings.AzureSettings = field(init=False)
     _access: access.AzureAccess = field(init=False)
-    _known_since: dict[str, float] = field(default_factory=dict)
-    _seen: set[str] = field(default_factory=set)
+    _sightings: sightings.Sightings = field(init=False)
 
     def __post_init__(self) -> None:
+        self._sightings = sightings.Sightings(SETTLES_S, self.clock)
         self._settings = settings.AzureSettings.read(self.settings_file).with_networks(self.networks)
         self._access = access.AzureAccess(self._settings, self.attempts, self.clock)
 
@@ -69,7 +69,7 @@ class AzureCloud(settingscloud.SettingsCloud):
         """One paged listing each of VMs, their states, disks and network interfaces, for all clusters."""
         clients, account_id = self._reach(place)
         listing = inventory.read_listing(clients, place, installation_id=self.installation_id, account_id=account_id)
-        self._saw(i.id for i in listing.instances)
+        self._sightings.saw(i.id for i in listing.instances)
         return listing
 
     def describe(self, place: Place, instances: Sequence[str]) -> Mapping[str, InstanceState]:
@@ -88,9 +88,9 @@ class AzureCloud(settingscloud.SettingsCloud):
             machine = self._machine(clients, place, arm_id)
             if machine is not None:
                 states[arm_id] = inventory.state_of(machine, machine["properties"].get("instanceView") or {})
-            elif self._has_settled(arm_id):
+            elif self._sightings.is_settled(arm_id):
                 nowhere.append(arm_id)
-        self._saw(states)
+        self._sightings.saw(states)
         if nowhere:
             self._access.prove(place, afresh=True)
         return {spelled[i]: state for i, state in {**states, **dict.fromkeys(nowhere, InstanceState.GONE)}.items()}
@@ -108,7 +108,7 @@ class AzureCloud(settingscloud.SettingsCloud):
             return
         if not tags.owned_by(tags_of(machine), self.installation_id):
             raise errors.ResourceConflict(f"{place}: {instance} has not this installation's tag; it is not terminated")
-        self._saw([canonical(instance)])
+        self._sightings.saw([canonical(instance)])
         if str(machine["properties"].get("provisioningState")).lower() == "deleting":
             return
         with translated(f"{place}: terminating {instance}"):
@@ -121,11 +121,9 @@ class AzureCloud(settingscloud.SettingsCloud):
         return module_variables(resources, account, region, software=self._settings.software)
 
     def has_ipv6(self, place: Place) -> bool:
-        """See `TellsIpv6`."""
         return self._settings.has_ipv6(place)
 
     def network_variables(self, place: Place) -> Mapping[str, str]:
-        """See `MakesNetworks`."""
         account = self._settings.account(place)
         return {"account_id": account.id, "tenant_id": account.tenant_id, **ipv6_word(self.has_ipv6(place))}
 
@@ -140,26 +138,21 @@ class AzureCloud(settingscloud.SettingsCloud):
         return given
 
     def recognise(self, diagnostics: Sequence[str]) -> errors.ProviderError | None:
-        """See `RecognisesErrors`."""
         return recognise(diagnostics)
 
     def examine(self, place: Place) -> Iterator[finding.Finding]:
-        """See `ExaminesPlaces`."""
         clients, _ = self._reach(place)
         return examination.examine_region(clients, place, self._settings.region(place))
 
     def quotas(self, place: Place) -> tuple[quota.AccountQuota, ...]:
-        """See `TellsQuotas`."""
         clients, _ = self._reach(place)
         return examination.read_quotas(clients, place)
 
     def look_ahead(self, wanted: Resources, new: Set[str]) -> Iterator[finding.Finding]:
-        """See `PreflightCheck`."""
         clients, _ = self._reach(wanted.place)
         return look_ahead(clients, wanted, new, self._settings.region(wanted.place))
 
     def notices(self, place: Place) -> Mapping[str, MaintenanceNotice]:
-        """See `TellsMaintenance`."""
         clients, account_id = self._reach(place)
         return read_notices(clients, place, account_id=account_id)
 
@@ -175,11 +168,9 @@ class AzureCloud(settingscloud.SettingsCloud):
         return f"https://portal.azure.com/#resource{quote(instance)}/overview" if found else ""
 
     def imports(self, target: str, resources: Resources, listing: Listing) -> tuple[Import, ...] | None:
-        """See `ImportsResources`."""
         return imports_of(target, resources, listing)
 
     def foreign_vms(self, place: Place) -> Mapping[str, int]:
-        """See `SeesForeignVms`."""
         clients, account_id = self._reach(place)
         return tags.count_foreign(inventory.count_owners(clients, place, account_id=account_id), self.installation_id)
 
@@ -196,13 +187,6 @@ class AzureCloud(settingscloud.SettingsCloud):
                     return None
                 raise
         return found
-
-    def _saw(self, ids: Iterable[str]) -> None:
-        self._seen.update(ids)
-
-    def _has_settled(self, arm_id: str) -> bool:
-        now = self.clock()
-        return arm_id in self._seen or now - self._known_since.setdefault(arm_id, now) >= SETTLES_S
 
     def _reach(self, place: Place) -> tuple[access.Clients, str]:
         if place.cloud != self.name:

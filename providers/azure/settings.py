@@ -3,7 +3,7 @@
 from ipaddress import ip_address
 from typing import Annotated, Literal, Self
 
-from pydantic import AnyHttpUrl, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from providers.base import Place
 from providers.made_networks import NetworkedAccount
@@ -103,8 +103,6 @@ class AzureAccount(NetworkedAccount):
 class AzureSettings(CloudSettings[AzureAccount]):
     """The whole file. `endpoint_url` is for networks without a way to Azure's host: https, or http on loopback."""
 
-    endpoint_url: AnyHttpUrl | None = None
-
     @model_validator(mode="after")
     def _no_token_in_the_clear(self) -> Self:
         if self.endpoint_url is not None and self.endpoint_url.scheme != "https" and not self.is_on_loopback:
@@ -122,5 +120,4 @@ class AzureSettings(CloudSettings[AzureAccount]):
             return False
 
     def region(self, place: Place) -> AzureRegion:
-        """See `region_as`."""
         return self.region_as(place, AzureRegion)

@@ -4,7 +4,7 @@ A tag has a name of 512 characters and a value of 256 (Azure Resource Manager, "
 and nothing is encoded. Names are compared without case there, and whoever edits tags may change it: read in lower case.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 VOLUME = "kedge-volume"
@@ -20,17 +20,7 @@ IMAGE = "kedge-image"
 EPHEMERAL_VOLUMES = "kedge-ephemeral-volumes"
 """Volumes of an instance that are its own disks, keys with a space between: no API lists what is on those."""
 
-_LONGEST = 256
-
 
 def tags_of(described: Mapping[str, Any]) -> dict[str, str]:
     """The tags of anything Azure describes."""
     return {str(name).lower(): str(value) for name, value in (described.get("tags") or {}).items()}
-
-
-def joined(keys: Iterable[str]) -> str:
-    """Keys as one value. Raises `ValueError` when they do not fit: left out ones would look detached."""
-    value = " ".join(sorted(keys))
-    if len(value) > _LONGEST:
-        raise ValueError(f"{value!r} is longer than the {_LONGEST} characters of a tag")
-    return value

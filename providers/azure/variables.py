@@ -2,7 +2,7 @@
 
 from providers import tags, variables
 from providers.azure.settings import AzureAccount, AzureRegion
-from providers.azure.tags import EPHEMERAL_VOLUMES, IMAGE, SHAPE, ZONE, joined
+from providers.azure.tags import EPHEMERAL_VOLUMES, IMAGE, SHAPE, ZONE
 from providers.base import InstanceResource, Resources
 from providers.catalog_file import machine_of
 from providers.cloud_init import born_with
@@ -42,7 +42,7 @@ def module_variables(
 
 def _instance(resources: Resources, instance: InstanceResource, region: AzureRegion) -> dict[str, object]:
     kind = machine_of("azure", instance)
-    ephemeral = joined(held_by(resources, instance, ephemeral=True))
+    ephemeral = tags.joined(held_by(resources, instance, ephemeral=True))
     more = {ZONE: instance.zone, SHAPE: instance.shape, IMAGE: instance.image, EPHEMERAL_VOLUMES: ephemeral}
     return {
         "shape": kind.type,

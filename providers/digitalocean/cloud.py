@@ -113,11 +113,9 @@ class DigitaloceanCloud(settingscloud.SettingsCloud):
         return module_variables(resources, account, region, software=self._settings.software)
 
     def has_ipv6(self, place: Place) -> bool:
-        """See `TellsIpv6`."""
         return self._settings.has_ipv6(place)
 
     def network_variables(self, place: Place) -> Mapping[str, str]:
-        """See `MakesNetworks`."""
         return ipv6_word(self.has_ipv6(place))
 
     def terraform_environment(self, place: Place) -> Mapping[str, str]:
@@ -135,30 +133,24 @@ class DigitaloceanCloud(settingscloud.SettingsCloud):
         return given
 
     def recognise(self, diagnostics: Sequence[str]) -> errors.ProviderError | None:
-        """See `RecognisesErrors`."""
         return recognise(diagnostics)
 
     def examine(self, place: Place) -> Iterator[finding.Finding]:
-        """See `ExaminesPlaces`."""
         client = self._reach(place)
         return examination.examine_region(client, place, self._settings.region(place))
 
     def quotas(self, place: Place) -> tuple[quota.AccountQuota, ...]:
-        """See `TellsQuotas`."""
         client = self._reach(place)
         return examination.read_quotas(client, place)
 
     def console_page(self, place: Place, instance: str) -> str:
-        """See `HasConsolePages`."""
         is_droplet = instance.isascii() and instance.isdigit()
         return f"https://cloud.digitalocean.com/droplets/{instance}" if is_droplet else ""
 
     def imports(self, target: str, resources: Resources, listing: Listing) -> tuple[Import, ...] | None:
-        """See `ImportsResources`."""
         return imports_of(target, resources, listing)
 
     def foreign_vms(self, place: Place) -> Mapping[str, int]:
-        """See `SeesForeignVms`."""
         return tags.count_foreign(
             inventory.count_owners(self._reach(place), place, page=self.page), self.installation_id
         )

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import AnyHttpUrl, BaseModel, ConfigDict, Field, PositiveInt, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, StringConstraints
 
 from providers.base import Place
 from providers.made_networks import NetworkedAccount
@@ -52,8 +52,5 @@ class DigitaloceanAccount(NetworkedAccount):
 class DigitaloceanSettings(CloudSettings[DigitaloceanAccount]):
     """The whole file. `endpoint_url` is for a stand-in for DigitalOcean's API."""
 
-    endpoint_url: AnyHttpUrl | None = None
-
     def region(self, place: Place) -> DigitaloceanRegion:
-        """See `region_as`."""
         return self.region_as(place, DigitaloceanRegion)

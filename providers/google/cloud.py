@@ -129,11 +129,9 @@ class GoogleCloud(settingscloud.SettingsCloud):
         return module_variables(resources, account, region, software=self._settings.software)
 
     def has_ipv6(self, place: Place) -> bool:
-        """See `TellsIpv6`."""
         return self._settings.has_ipv6(place)
 
     def network_variables(self, place: Place) -> Mapping[str, str]:
-        """See `MakesNetworks`."""
         return {"project": self._settings.account(place).project, **ipv6_word(self.has_ipv6(place))}
 
     def terraform_environment(self, place: Place) -> Mapping[str, str]:
@@ -147,16 +145,13 @@ class GoogleCloud(settingscloud.SettingsCloud):
         return given
 
     def recognise(self, diagnostics: Sequence[str]) -> errors.ProviderError | None:
-        """See `RecognisesErrors`."""
         return recognise(diagnostics)
 
     def examine(self, place: Place) -> Iterator[finding.Finding]:
-        """See `ExaminesPlaces`."""
         self._reach(place)
         return examination.examine_region(self._access, place)
 
     def quotas(self, place: Place) -> tuple[quota.AccountQuota, ...]:
-        """See `TellsQuotas`."""
         self._reach(place)
         return examination.read_quotas(self._access, place)
 
@@ -167,7 +162,6 @@ class GoogleCloud(settingscloud.SettingsCloud):
         return preflight.of_permissions(place, lambda: set(making) - self._access.permissions(place, making))
 
     def notices(self, place: Place) -> Mapping[str, MaintenanceNotice]:
-        """See `TellsMaintenance`."""
         self._reach(place)
         return read_notices(self._access, place, installation_id=self.installation_id)
 
@@ -192,11 +186,9 @@ class GoogleCloud(settingscloud.SettingsCloud):
         return f"{where}/{found['zone']}/instances/{found['name']}?project={quote(project)}" if found else ""
 
     def imports(self, target: str, resources: Resources, listing: Listing) -> tuple[Import, ...] | None:
-        """See `ImportsResources`."""
         return imports_of(target, resources, listing, self._settings.account(resources.place).project)
 
     def foreign_vms(self, place: Place) -> Mapping[str, int]:
-        """See `SeesForeignVms`."""
         self._reach(place)
         return tags.count_foreign(inventory.count_owners(self._access, place), self.installation_id)
 

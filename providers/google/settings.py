@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AnyHttpUrl, BaseModel, ConfigDict, Field, StringConstraints, field_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
 
 from providers.base import Place
 from providers.cloud_init import PublicKey
@@ -61,8 +61,5 @@ class GoogleAccount(NetworkedAccount):
 class GoogleSettings(CloudSettings[GoogleAccount]):
     """The whole file. `endpoint_url` is for networks without a way to Google's hosts."""
 
-    endpoint_url: AnyHttpUrl | None = None
-
     def region(self, place: Place) -> GoogleRegion:
-        """See `region_as`."""
         return self.region_as(place, GoogleRegion)

@@ -116,7 +116,6 @@ class HetznerCloud(settingscloud.SettingsCloud):
         )
 
     def packet_filter(self, place: Place, others: Sequence[str] = (), servers: Sequence[str] = ()) -> str:
-        """See `FiltersPackets`."""
         return self._settings.region(place).packet_filter(others, servers)
 
     def has_ipv6(self, place: Place) -> bool:
@@ -124,13 +123,11 @@ class HetznerCloud(settingscloud.SettingsCloud):
         return self._settings.says_ipv6(place)
 
     def network_variables(self, place: Place) -> Mapping[str, str]:
-        """See `MakesNetworks`."""
         if self._settings.endpoint_url is None:
             return {}
         return {"poll_interval": "50ms", "poll_function": "constant"}  # a stand-in does not mind
 
     def network_pieces(self, run: NetworkRun) -> Mapping[str, str]:
-        """See `FindsNetworks`."""
         return network_pieces(self._access.client(run.place), run)
 
     def terraform_environment(self, place: Place) -> Mapping[str, str]:
@@ -144,16 +141,13 @@ class HetznerCloud(settingscloud.SettingsCloud):
         return given
 
     def recognise(self, diagnostics: Sequence[str]) -> errors.ProviderError | None:
-        """See `RecognisesErrors`."""
         return recognise(diagnostics)
 
     def examine(self, place: Place) -> Iterator[finding.Finding]:
-        """See `ExaminesPlaces`."""
         client, region = self._reach(place)
         return examine_region(client, place, region)
 
     def look_ahead(self, wanted: Resources, new: Set[str]) -> Iterator[finding.Finding]:
-        """See `PreflightCheck`."""
         client, region = self._reach(wanted.place)
         return look_ahead(client, wanted, new, region)
 
@@ -164,11 +158,9 @@ class HetznerCloud(settingscloud.SettingsCloud):
         return where if project and _ID.match(instance) else ""
 
     def imports(self, target: str, resources: Resources, listing: Listing) -> tuple[Import, ...] | None:
-        """See `ImportsResources`."""
         return imports_of(target, resources, listing)
 
     def foreign_vms(self, place: Place) -> Mapping[str, int]:
-        """See `SeesForeignVms`."""
         client, _ = self._reach(place)
         return tags.count_foreign(inventory.count_owners(client, place), self.installation_id)
 

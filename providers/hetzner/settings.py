@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import AnyHttpUrl, Field, PositiveInt, StringConstraints
+from pydantic import Field, PositiveInt, StringConstraints
 
 from providers.base import Place
 from providers.cloud_init import PublicKey
@@ -66,8 +66,5 @@ class HetznerAccount(NetworkedAccount):
 class HetznerSettings(CloudSettings[HetznerAccount]):
     """The whole file. `endpoint_url` is for a stand-in for Hetzner's API; actions of one are asked after often."""
 
-    endpoint_url: AnyHttpUrl | None = None
-
     def region(self, place: Place) -> HetznerRegion:
-        """See `region_as`."""
         return self.region_as(place, HetznerRegion)

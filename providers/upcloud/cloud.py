@@ -114,11 +114,9 @@ class UpcloudCloud(settingscloud.SettingsCloud):
         return module_variables(resources, region, others, software=self._settings.software, ssh_keys=keys)
 
     def packet_filter(self, place: Place, others: Sequence[str] = (), servers: Sequence[str] = ()) -> str:
-        """See `FiltersPackets`."""
         return self._settings.region(place).packet_filter(others, servers)
 
     def network_variables(self, place: Place) -> Mapping[str, str]:
-        """See `MakesNetworks`."""
         return {}
 
     def terraform_environment(self, place: Place) -> Mapping[str, str]:
@@ -136,16 +134,13 @@ class UpcloudCloud(settingscloud.SettingsCloud):
         return given
 
     def recognise(self, diagnostics: Sequence[str]) -> errors.ProviderError | None:
-        """See `RecognisesErrors`."""
         return recognise(diagnostics)
 
     def examine(self, place: Place) -> Iterator[finding.Finding]:
-        """See `ExaminesPlaces`."""
         api = self._reach(place)
         return examination.examine_region(api, place, self._settings.region(place))
 
     def quotas(self, place: Place) -> tuple[quota.AccountQuota, ...]:
-        """See `TellsQuotas`."""
         api = self._reach(place)
         return examination.read_quotas(api, place)
 
@@ -154,13 +149,11 @@ class UpcloudCloud(settingscloud.SettingsCloud):
         return "https://hub.upcloud.com/server" if _ID.match(instance) else ""
 
     def imports(self, target: str, resources: Resources, listing: Listing) -> tuple[Import, ...] | None:
-        """See `ImportsResources`."""
         region = self._settings.region(resources.place)
         chosen = node_addresses(resources, region, self._others_addresses(resources))
         return imports_of(target, resources, listing, rendered_addresses=chosen)
 
     def foreign_vms(self, place: Place) -> Mapping[str, int]:
-        """See `SeesForeignVms`."""
         return tags.count_foreign(inventory.count_owners(self._reach(place), place), self.installation_id)
 
     def _next_in_turn(self, ids: set[str]) -> list[str]:

@@ -3,7 +3,7 @@
 import ipaddress
 from typing import Annotated, Self
 
-from pydantic import AnyHttpUrl, Field, StringConstraints, model_validator
+from pydantic import Field, StringConstraints, model_validator
 
 from providers.base import Place
 from providers.cloud_init import PublicKey
@@ -74,8 +74,5 @@ class UpcloudAccount(NetworkedAccount):
 class UpcloudSettings(CloudSettings[UpcloudAccount]):
     """The whole file. `endpoint_url` is for networks without a way to UpCloud's hosts."""
 
-    endpoint_url: AnyHttpUrl | None = None
-
     def region(self, place: Place) -> UpcloudRegion:
-        """See `region_as`."""
         return self.region_as(place, UpcloudRegion)

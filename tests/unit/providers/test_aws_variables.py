@@ -9,10 +9,10 @@ import pytest
 import yaml
 
 from providers.aws.settings import AwsRegion, AwsSettings
-from providers.aws.tags import joined
 from providers.aws.variables import module_variables
 from providers.base import Place, Resources
 from providers.errors import PlaceUnknown
+from providers.tags import joined
 from tests.documents import changed
 from tests.fakes.resources import address, attachment, binding, instance, resources, volume
 

@@ -11,10 +11,11 @@ from azure.identity import ClientSecretCredential, ManagedIdentityCredential
 
 from providers.azure.access import AzureAccess, credential_of
 from providers.azure.settings import AzureSettings
-from providers.azure.tags import joined, tags_of
+from providers.azure.tags import tags_of
 from providers.azure.variables import module_variables
 from providers.base import Place, Resources
 from providers.errors import AuthFailed, PlaceUnknown
+from providers.tags import joined
 from tests.documents import changed
 from tests.fakes.resources import address, attachment, binding, instance, resources, volume
 

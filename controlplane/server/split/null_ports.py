@@ -1,9 +1,8 @@
 """What a portal has in place of what acts: nothing leads, runs, lists or makes anything here."""
 
-from datetime import datetime
+from typing import NoReturn
 
 from controlplane.cluster.view import ClusterView
-from controlplane.converger.situation.observation import InventorySeen
 from controlplane.converger.situation.ports import Ports
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.kafka.gateway import KafkaGateway
@@ -13,11 +12,6 @@ from controlplane.storage.lease import LostLeadership
 from events.clock import Clock
 from events.ids import ClusterUid, Epoch
 from events.store import EventStore
-from planner.drain.request import DrainRequest
-from planner.observed import KafkaSnapshot
-from planner.rebalancing.request import RebalanceRequest
-from providers.base import TerraformRun
-from providers.networks import NetworkRun
 
 
 class NullLeadership:
@@ -46,29 +40,10 @@ class Always:
 class Idle:
     """`Inventory`, `Runner`, `NetworkRunner` and `PlanStore` that do nothing. Raises LostLeadership, all of it."""
 
-    def seen(self, view: ClusterView, *, newer_than: datetime | None = None) -> InventorySeen:
+    def _idle(self, *_: object, **__: object) -> NoReturn:
         raise _nothing()
 
-    def terminate(self, view: ClusterView, cloud_id: str) -> None:
-        raise _nothing()
-
-    def terraform(self, job_id: str, run: TerraformRun, *, epoch: Epoch) -> None:
-        raise _nothing()
-
-    def planning(self, job_id: str, request: DrainRequest, snapshot: KafkaSnapshot, *, epoch: Epoch) -> None:
-        raise _nothing()
-
-    def balancing(self, job_id: str, request: RebalanceRequest, snapshot: KafkaSnapshot, *, epoch: Epoch) -> None:
-        raise _nothing()
-
-    def put(self, body: bytes) -> str:
-        raise _nothing()
-
-    def get(self, sha256: str) -> bytes | None:
-        raise _nothing()
-
-    def network(self, job_id: str, run: NetworkRun, *, epoch: Epoch) -> None:
-        raise _nothing()
+    seen = terminate = terraform = network = planning = balancing = put = get = _idle
 
 
 IDLE = Idle()

@@ -107,21 +107,7 @@ def health(name: str, services: Services) -> chaos_api.HealthOut:
 
 def injection(head: CommandHead, asked: chaos_api.ChaosIn) -> InjectChaos:
     """The command for what somebody asked for, on a page or as a program."""
-    return InjectChaos(
-        **head,
-        reason=asked.reason,
-        fault=asked.fault,
-        for_s=asked.for_s,
-        keys=tuple(asked.vms),
-        rack=asked.rack,
-        several_racks=asked.several_racks,
-        force=asked.force,
-        confirm=asked.confirm,
-        cut_from=asked.cut_from,
-        way=asked.way,
-        loss_percent=asked.loss_percent,
-        mib_per_s=asked.mib_per_s,
-    )
+    return InjectChaos(**head, **asked.model_dump(exclude={"vms"}), keys=tuple(asked.vms))
 
 
 def brought_about(services: PortalServices, command: InjectChaos) -> chaos_api.ChaosOut:
@@ -157,12 +143,10 @@ def _move_out(
 
 
 def _chaos_out(chaos: ChaosView, sentence: str) -> chaos_api.ChaosOut:
-    return chaos_api.ChaosOut(
+    return chaos_api.ChaosOut.like(
+        chaos,
         chaos=chaos.id,
-        fault=chaos.fault,
         vms=list(chaos.keys),
-        since=chaos.since,
-        for_s=chaos.for_s,
         sentence=sentence or f"{chaos.fault} of {', '.join(chaos.keys)}, {chaos.reason}",
     )
 

@@ -57,17 +57,11 @@ def starting(head: CommandHead, rights: Rights, asked: game_api.GameIn) -> Start
     """The command for what somebody asked for, on a page or as a program."""
     return StartGame(
         **head,
-        reason=asked.reason,
-        seed=asked.seed,
+        **asked.model_dump(exclude={"events", "faults"}),
         wanted=asked.events,
-        within_s=asked.within_s,
-        lasts_s=asked.lasts_s,
-        heal_within_s=asked.heal_within_s,
+        faults=tuple(asked.faults),
         subject=rights.subject,
         via=rights.via,
-        faults=tuple(asked.faults),
-        force=asked.force,
-        confirm=asked.confirm,
     )
 
 

@@ -41,15 +41,7 @@ def remove(
     name: str, body: api.NetworkRemovalIn, services: Services, actor: Actor, key: CommandId
 ) -> api.NetworkAskedOut:
     """A person wants it gone. Refused while a living cluster names it, or the name was not typed again."""
-    sentence = services.fleet.networks.remove(
-        name,
-        confirm=body.confirm,
-        account=body.account,
-        region=body.region,
-        reason=body.reason,
-        actor=actor,
-        command_id=key,
-    )
+    sentence = services.fleet.networks.remove(name, **body.model_dump(), actor=actor, command_id=key)
     services.cluster.wake("")
     return api.NetworkAskedOut(name=name, sentence=sentence)
 
@@ -57,9 +49,7 @@ def remove(
 @router.post("/networks/{name}/repair")
 def repair(name: str, body: api.NetworkIn, services: Services, actor: Actor, key: CommandId) -> api.NetworkAskedOut:
     """What is missing of it is made again."""
-    sentence = services.fleet.networks.repair(
-        name, account=body.account, region=body.region, reason=body.reason, actor=actor, command_id=key
-    )
+    sentence = services.fleet.networks.repair(name, **body.model_dump(), actor=actor, command_id=key)
     services.cluster.wake("")
     return api.NetworkAskedOut(name=name, sentence=sentence)
 

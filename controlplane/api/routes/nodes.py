@@ -41,14 +41,7 @@ def restart(body: node_api.RestartIn, services: Services, head: Heading) -> comm
 @router.post("/clusters/{name}/replace")
 def replace(body: node_api.ReplaceIn, services: Services, head: Heading) -> command_api.CommandOut:
     """Give one node its next VM."""
-    command = ReplaceNode(
-        **head,
-        reason=body.reason,
-        broker=body.broker,
-        node=body.node,
-        new_disk=body.new_disk,
-        disks=tuple(body.disks),
-    )
+    command = ReplaceNode(**head, **body.model_dump(exclude={"disks"}), disks=tuple(body.disks))
     return carry_out(services, command)
 
 
@@ -133,13 +126,8 @@ def _safety_out(instance: InstanceView, safety: RestartSafety) -> node_api.Resta
         reason=safety.gate.reason,
         waits_for=safety.waits.reason if safety.waits else "",
         blocking=[
-            node_api.BlockingPartitionOut(
-                topic=b.partition.name.topic,
-                partition=b.partition.name.partition,
-                isr=list(b.partition.isr),
-                replicas=list(b.partition.replicas),
-                min_isr=b.partition.min_isr,
-                why=b.why,
+            node_api.BlockingPartitionOut.like(
+                b.partition, topic=b.partition.name.topic, partition=b.partition.name.partition, why=b.why
             )
             for b in safety.blocking
         ],

@@ -66,7 +66,6 @@ def report_lines(report: game_api.GameOut) -> Iterator[RenderableType]:
 
 
 def games_lines(games: Sequence[game_api.GameOut]) -> Iterator[RenderableType]:
-    """A line a game."""
     rows = [(g.game, f"{g.since:%Y-%m-%d %H:%M:%S}", str(g.seed), g.reason, g.sentence) for g in games]
     yield listing(["GAME", "BEGAN (UTC)", "SEED", "WHO AND WHY", "HOW IT STANDS"], rows)
 

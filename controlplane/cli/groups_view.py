@@ -38,7 +38,6 @@ def group_table(groups: Sequence[GroupOut]) -> Table:
 
 
 def group_lines(found: GroupDetailOut, *, now: datetime) -> Iterator[RenderableType]:
-    """One group, all of it."""
     group = found.group
     yield styled(on_one_line(f"{group.cluster}/{group.name}"), "bold")
     yield _word(group.word)

@@ -68,7 +68,6 @@ def unhealthy_lines(found: UnhealthyPartitionsOut, *, now: datetime) -> Iterator
 
 
 def topic_lines(topic: TopicOut, *, now: datetime) -> Iterator[RenderableType]:
-    """One topic, all of it."""
     yield styled(f"{topic.cluster}/{topic.name}", "bold")
     yield _state(topic)
     if topic.message:

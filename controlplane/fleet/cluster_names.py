@@ -41,7 +41,6 @@ def take_name(store: EventStore, held: Holding, uid: ClusterUid, origin: Origin)
 
 
 def name_stream(name: str) -> str:
-    """The stream of a name."""
     return f"name-{name}"
 
 

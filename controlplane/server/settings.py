@@ -173,7 +173,6 @@ class _ReadSource(PydanticBaseSettingsSource):
         self._all = values
 
     def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
-        """One of them."""
         return self._all.get(field_name), field_name, False
 
     def __call__(self) -> dict[str, Any]:

@@ -22,7 +22,6 @@ _ANOMALIES = "anomalies-"
 
 
 def cluster_stream(uid: ClusterUid) -> str:
-    """The stream of one cluster."""
     return f"{_CLUSTER}{uid}"
 
 

@@ -6,8 +6,6 @@ from controlplane.cli.clients.exchange import part
 
 
 class AnomalyCalls(ApiCalls):
-    """A part of `Client`."""
-
     def anomalies(self, name: str, *, kind: str = "", state: str = "", limit: int = 100) -> anomaly_api.AnomaliesOut:
         """What was found wrong in a cluster, open ones first."""
         params = {"kind": kind, "state": state, "limit": str(limit)}
@@ -18,7 +16,6 @@ class AnomalyCalls(ApiCalls):
         return self._whole("/anomalies", list[anomaly_api.AnomalyOut])
 
     def switch_healing(self, name: str, order: anomaly_api.HealingIn) -> command_api.CommandOut:
-        """Has anomalies of a kind healed, or not."""
         return self.post_of(name, "healing", order, command_api.CommandOut)
 
     def notifiers(self) -> list[anomaly_api.NotifierOut]:

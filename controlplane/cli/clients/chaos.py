@@ -25,7 +25,6 @@ class ChaosCalls(ApiCalls):
         return self.get_of(name, "health", chaos_api.HealthOut)
 
     def inject_chaos(self, name: str, order: chaos_api.ChaosIn) -> chaos_api.ChaosOut:
-        """Has a fault brought about."""
         return self.post_of(name, "chaos", order, chaos_api.ChaosOut)
 
     def games(self, name: str) -> game_api.GamesOut:
@@ -37,7 +36,6 @@ class ChaosCalls(ApiCalls):
         return self.get_of(name, f"games/{part(game)}", game_api.GameOut)
 
     def start_game(self, name: str, order: game_api.GameIn) -> game_api.GameOut:
-        """Has a game day played."""
         return self.post_of(name, "games", order, game_api.GameOut)
 
     def end_game(self, name: str, game: str, order: game_api.EndGameIn) -> game_api.GameOut:

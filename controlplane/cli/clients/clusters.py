@@ -15,8 +15,6 @@ from controlplane.cli.clients.exchange import TIMEOUT_S
 
 
 class ClusterCalls(ApiCalls):
-    """A part of `Client`."""
-
     def cluster(self, name: str, *, at: str = "") -> api.ClusterDetailOut:
         """One cluster with all that is known of it; with `at` as it was at that position of the log, or that time."""
         params = {"at": at} if at else {}
@@ -57,7 +55,6 @@ class ClusterCalls(ApiCalls):
         return self.get_of(name, "drift", drift_api.DriftOut)
 
     def ask_for_audit(self, name: str) -> drift_api.AuditAskedOut:
-        """Has the cluster audited now."""
         return self.post_of(name, "drift/audit", command_api.ReasonIn(), drift_api.AuditAskedOut)
 
     def logs(self, name: str, params: Mapping[str, str]) -> log_api.LogsOut:

@@ -14,8 +14,6 @@ from controlplane.cli.clients.exchange import part
 
 
 class FleetCalls(ApiCalls):
-    """A part of `Client`."""
-
     def find(self, text: str, *, limit: int) -> search_api.SearchOut:
         """What holds the text in any cluster."""
         return self._get("/search", search_api.SearchOut, params={"q": text, "limit": str(limit)})
@@ -25,7 +23,6 @@ class FleetCalls(ApiCalls):
         return self._whole("/networks", network_api.NetworksOut, of="items")
 
     def remove_network(self, name: str, order: network_api.NetworkRemovalIn) -> network_api.NetworkAskedOut:
-        """Asks for a network's removal."""
         return self._post(f"/networks/{part(name)}/remove", order, network_api.NetworkAskedOut)
 
     def repair_network(self, name: str, order: network_api.NetworkIn) -> network_api.NetworkAskedOut:
@@ -33,7 +30,6 @@ class FleetCalls(ApiCalls):
         return self._post(f"/networks/{part(name)}/repair", order, network_api.NetworkAskedOut)
 
     def images(self) -> image_api.ImagesOut:
-        """The image catalogue."""
         return self._whole("/images", image_api.ImagesOut, of="items")
 
     def image(self, name: str) -> image_api.ImageOut:
@@ -41,11 +37,9 @@ class FleetCalls(ApiCalls):
         return self._get(f"/images/{part(name)}", image_api.ImageOut)
 
     def publish_image(self, order: image_api.ImageIn) -> image_api.ImagePublishedOut:
-        """Publishes a revision."""
         return self._post("/images", order, image_api.ImagePublishedOut)
 
     def withdraw_image(self, name: str, order: image_api.ImageWithdrawalIn) -> image_api.ImagePublishedOut:
-        """Withdraws a revision."""
         return self._post(f"/images/{part(name)}/withdraw", order, image_api.ImagePublishedOut)
 
     def freezes(self, *, past: bool) -> freeze_api.FreezesOut:
@@ -53,11 +47,9 @@ class FleetCalls(ApiCalls):
         return self._whole("/freezes", freeze_api.FreezesOut, of="items", params={"past": str(past).lower()})
 
     def freeze(self, order: freeze_api.FreezeIn) -> freeze_api.FreezeSaidOut:
-        """Declares a freeze."""
         return self._post("/freezes", order, freeze_api.FreezeSaidOut)
 
     def thaw(self, name: str, order: freeze_api.ThawIn) -> freeze_api.FreezeSaidOut:
-        """Ends a freeze."""
         return self._post(f"/freezes/{part(name)}/thaw", order, freeze_api.FreezeSaidOut)
 
     def machines(self, cloud: str, region: str) -> machine_api.MachinesOut:
@@ -73,11 +65,9 @@ class FleetCalls(ApiCalls):
         return self._whole("/agents", agent_api.AgentsOut, of="clusters")
 
     def publish_agent(self, order: agent_api.AgentReleaseIn) -> agent_api.AgentSaidOut:
-        """Publishes a version of the agent."""
         return self._post("/agents", order, agent_api.AgentSaidOut)
 
     def withdraw_agent(self, version: str, order: agent_api.AgentReasonIn) -> agent_api.AgentSaidOut:
-        """Withdraws a version of the agent."""
         return self._post(f"/agents/{part(version)}/withdraw", order, agent_api.AgentSaidOut)
 
     def resume_agents(self, order: agent_api.AgentReasonIn) -> agent_api.AgentSaidOut:

@@ -13,8 +13,6 @@ from controlplane.cli.clients.exchange import TIMEOUT_S, part
 
 
 class InstallationCalls(ApiCalls):
-    """A part of `Client`."""
-
     def version(self, *, timeout_s: float = TIMEOUT_S) -> system_api.VersionOut:
         """Who answers."""
         return self._get("/version", system_api.VersionOut, timeout_s=timeout_s)
@@ -36,11 +34,9 @@ class InstallationCalls(ApiCalls):
         return self._post("/tokens", order, access_api.TokenMadeOut)
 
     def revoke_token(self, token_id: str) -> command_api.ChangedOut:
-        """Ends a token."""
         return self._post(f"/tokens/{part(token_id)}/revoke", command_api.ReasonIn(), command_api.ChangedOut)
 
     def audit(self, params: Mapping[str, str]) -> access_api.AuditOut:
-        """A page of the audit trail."""
         return self._get("/audit", access_api.AuditOut, params=params)
 
     def check_audit(self) -> access_api.AuditCheckOut:
@@ -48,5 +44,4 @@ class InstallationCalls(ApiCalls):
         return self._get("/audit/check", access_api.AuditCheckOut)
 
     def backup(self, order: system_api.BackupIn) -> system_api.BackupOut:
-        """Has the server write a backup."""
         return self._post("/backup", order, system_api.BackupOut)

@@ -5,10 +5,7 @@ from controlplane.cli.clients.calls import ApiCalls
 
 
 class NodeCalls(ApiCalls):
-    """A part of `Client`."""
-
     def restart(self, name: str, order: node_api.RestartIn) -> command_api.CommandOut:
-        """Asks for a rolling restart."""
         return self.post_of(name, "restart", order, command_api.CommandOut)
 
     def replace(self, name: str, order: node_api.ReplaceIn) -> command_api.CommandOut:

@@ -13,8 +13,6 @@ from controlplane.cli.clients.exchange import part
 
 
 class SpecCalls(ApiCalls):
-    """A part of `Client`."""
-
     def validate(self, spec: spec_api.SpecIn) -> spec_api.ValidateOut:
         """Every problem of a file."""
         return self._post("/validate", spec, spec_api.ValidateOut)
@@ -42,15 +40,12 @@ class SpecCalls(ApiCalls):
         return self.post_of(name, path, order, rollback_api.RollbackOut)
 
     def take_over(self, name: str, order: source_api.SourceIn) -> command_api.CommandOut:
-        """Hands a cluster's spec over to another source."""
         return self.post_of(name, "source", order, command_api.CommandOut)
 
     def sources(self) -> list[source_api.SourceOut]:
-        """All git sources."""
         return self._whole("/sources", list[source_api.SourceOut])
 
     def poll_source(self, name: str) -> source_api.SourcePolledOut:
-        """Has the server look at a source now."""
         return self._post(f"/sources/{part(name)}/poll", command_api.ReasonIn(), source_api.SourcePolledOut)
 
     def accept_source(self, name: str, order: source_api.AcceptIn) -> source_api.SourcePolledOut:

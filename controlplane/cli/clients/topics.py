@@ -12,8 +12,6 @@ from controlplane.runtime.path_names import is_path_part
 
 
 class TopicCalls(ApiCalls):
-    """A part of `Client`."""
-
     def topics(self, name: str, *, match: str = "") -> topic_api.TopicsOut:
         """The topics of a cluster, declared and observed, with that in their name."""
         path, asked = "topics", {"q": match} if match else {}
@@ -25,7 +23,6 @@ class TopicCalls(ApiCalls):
         return self.whole_of(name, path, reply, of="partitions", params={"q": match} if match else {})
 
     def topic(self, name: str, topic: str) -> topic_api.TopicOut:
-        """One topic."""
         return self.get_of(name, f"topics/{part(topic)}", topic_api.TopicOut)
 
     def groups(self, name: str, *, match: str = "", after: str = "", limit: int = 100) -> group_api.GroupsOut:
@@ -34,7 +31,6 @@ class TopicCalls(ApiCalls):
         return self.get_of(name, "groups", group_api.GroupsOut, params=params)
 
     def group(self, name: str, group: str) -> group_api.GroupDetailOut:
-        """One consumer group."""
         if not is_path_part(group):
             return self.get_of(name, "group", group_api.GroupDetailOut, params={"group": group})
         return self.get_of(name, f"groups/{part(group)}", group_api.GroupDetailOut)

@@ -67,7 +67,6 @@ def anomalies_of(
     kafka: Callable[[ClusterView], KafkaGateway],
     freezes: FreezeCache,
 ) -> AnomalyRoom:
-    """The room of anomalies."""
     outbox = SqlOutbox(engine)
     notifiers = {binding.name: notifier_of(binding, clock, settings.allow.egress) for binding in settings.notifiers}
     silencing = partial(silences, freezes, fleet)

@@ -35,7 +35,6 @@ def topics_of(
     epoch: Callable[[], Epoch | None],
     clock: Clock,
 ) -> TopicRoom:
-    """The topics of the fleet."""
     index, store = TopicIndex(fleet, latest, clock), SqlPlacementStore(engine)
     polled: dict[str, Polled] = {
         _TOPIC_NAMES: index,

@@ -55,7 +55,6 @@ def cost_out(cost: PlanCost | None) -> api.PlanCostOut | None:
 
 
 def bill_out(bill: Bill) -> api.BillOut:
-    """A bill for the API."""
     return api.BillOut(
         totals=moneys_out(bill.totals),
         unknown=list(bill.unknown),
@@ -85,13 +84,8 @@ def _crossing(crossing: Crossing) -> api.CrossingOut:
 def _part(part: CostPart) -> api.CostPartOut:
     if part.price is None or part.amount is None:
         return api.CostPartOut(what=part.what, amount=None, kind=part.kind, count=part.count)
-    return api.CostPartOut(
-        what=part.what,
-        amount=_money(part.amount, part.price.currency),
-        source=part.price.source,
-        read=part.price.read,
-        kind=part.kind,
-        count=part.count,
+    return api.CostPartOut.like(
+        part, amount=_money(part.amount, part.price.currency), source=part.price.source, read=part.price.read
     )
 
 

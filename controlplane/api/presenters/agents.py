@@ -6,7 +6,6 @@ from controlplane.background.agent_upgrades.service import AgentReleaseStatus, C
 
 
 def agents_out(status: AgentReleaseStatus) -> api.AgentsOut:
-    """All of it."""
     return api.AgentsOut(
         wanted=status.wanted.version if status.wanted else "",
         waits=status.waits,

@@ -61,7 +61,6 @@ def anomalies_out(
 
 
 def anomaly_out(cluster: str, anomaly: Anomaly) -> anomaly_api.AnomalyOut:
-    """One anomaly."""
     return anomaly_api.AnomalyOut.like(
         anomaly,
         cluster=cluster,

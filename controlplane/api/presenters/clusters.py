@@ -108,7 +108,6 @@ def _dns_name(seen: LatestValue) -> api.DnsNameOut:
 
 
 def event_out(recorded: Recorded) -> api.EventOut:
-    """One recorded event."""
     return api.EventOut.like(recorded, at=recorded.recorded_at)
 
 

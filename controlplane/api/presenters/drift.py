@@ -35,15 +35,5 @@ def _audit(place: str, noted: AuditNoted | None) -> drift_api.AuditOut:
     return drift_api.AuditOut.like(
         noted,
         place=place,
-        drifts=[
-            drift_api.DriftedOut(
-                target=d.target,
-                address=d.address,
-                attribute=d.attribute,
-                recorded=d.recorded,
-                found=d.found,
-                sentence=d.sentence,
-            )
-            for d in noted.drifts
-        ],
+        drifts=[drift_api.DriftedOut.like(d) for d in noted.drifts],
     )

@@ -60,7 +60,6 @@ def groups_out(
 
 
 def group_out(cluster: str, group: reported.GroupStatus) -> group_api.GroupOut:
-    """One group in short."""
     return group_api.GroupOut.like(
         group,
         cluster=cluster,

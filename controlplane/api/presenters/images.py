@@ -8,7 +8,6 @@ from controlplane.fleet.images.adoption import ClusterAt, RevisionStatus
 
 
 def images_out(statuses: Iterable[RevisionStatus]) -> api.ImagesOut:
-    """All of them."""
     return api.ImagesOut(items=[image_out(s) for s in statuses])
 
 
@@ -21,7 +20,6 @@ def image_named(name: str, statuses: Iterable[RevisionStatus]) -> api.ImageOut:
 
 
 def image_out(status: RevisionStatus) -> api.ImageOut:
-    """One revision."""
     revision, fact = status.revision, status.revision.fact
     images: dict[str, dict[str, str]] = {}
     for image in fact.images:

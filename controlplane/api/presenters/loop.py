@@ -89,12 +89,7 @@ def load_out(load: LoadFigures) -> api.LoadOut:
 
 def log_out(found: FoundEvents, names: Mapping[ClusterUid, str]) -> api.LogOut:
     """A page of the log."""
-    return api.LogOut(
-        events=[log_event_out(e, names) for e in found.events],
-        head=found.head,
-        looked_to=found.looked_to,
-        is_all=found.is_all,
-    )
+    return api.LogOut.like(found, events=[log_event_out(e, names) for e in found.events])
 
 
 def log_event_out(event: Recorded, names: Mapping[ClusterUid, str]) -> api.LogEventOut:

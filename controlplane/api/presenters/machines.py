@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import date
+from typing import Any
 
 from controlplane.api.schemas import machines as api
 from providers.figures import CatalogFigure, Price, is_old
@@ -53,10 +54,8 @@ def _machine(one: MachineOffer, today: date) -> api.MachineOut:
 
 
 def _disk(one: DiskOffer, today: date) -> api.DiskOut:
-    return api.DiskOut(
-        kind=one.kind,
-        type=one.type,
-        outlives_vm=one.outlives_vm,
+    return api.DiskOut.like(
+        one,
         iops=_figure(one.iops, today),
         bytes_per_s=_figure(one.bytes_per_s, today),
         price_per_gib_month=_price(one.price_per_gib_month, today),
@@ -72,40 +71,19 @@ def _root_disk(one: RootDiskOffer, today: date) -> api.RootDiskOut:
 
 
 def _racks(one: Racks, today: date) -> api.RacksOut:
-    return api.RacksOut(
-        kind=str(one.kind),
-        zones=one.zones or None,
-        apart=one.apart,
-        source=one.source,
-        read=one.read,
-        age_days=(today - one.read).days,
-        old=is_old(one.read, today),
-    )
+    return api.RacksOut.like(one, kind=str(one.kind), zones=one.zones or None, **_age(one.read, today))
 
 
 def _figure(figure: CatalogFigure | None, today: date) -> api.FigureOut | None:
-    if figure is None:
-        return None
-    return api.FigureOut(
-        value=_plain(figure),
-        source=figure.source,
-        read=figure.read,
-        age_days=(today - figure.read).days,
-        old=is_old(figure.read, today),
-    )
+    return None if figure is None else api.FigureOut.like(figure, value=_plain(figure), **_age(figure.read, today))
 
 
 def _price(price: Price | None, today: date) -> api.PriceOut | None:
-    if price is None:
-        return None
-    return api.PriceOut(
-        value=_plain(price),
-        currency=price.currency,
-        source=price.source,
-        read=price.read,
-        age_days=(today - price.read).days,
-        old=is_old(price.read, today),
-    )
+    return None if price is None else api.PriceOut.like(price, value=_plain(price), **_age(price.read, today))
+
+
+def _age(read: date, today: date) -> dict[str, Any]:
+    return {"age_days": (today - read).days, "old": is_old(read, today)}
 
 
 def _plain(figure: CatalogFigure) -> str:

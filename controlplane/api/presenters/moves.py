@@ -88,10 +88,8 @@ def plan_out(
 
 def _course_out(preview: MovesPreview) -> move_api.PlannedMovesOut:
     course = preview.course
-    return move_api.PlannedMovesOut(
-        seconds=course.seconds,
-        copied_bytes=course.copied_bytes,
-        total_moves=course.total_moves,
+    return move_api.PlannedMovesOut.like(
+        course,
         moves=[move_api.PlannedMoveOut.like(m) for m in course.moves],
         certificate=[list(row) for row in preview.certificate],
         goals=[list(row) for row in preview.goals],

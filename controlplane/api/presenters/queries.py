@@ -31,7 +31,6 @@ def values_out(cluster: str, values: Mapping[str, ValueSeen], declared: Mapping[
 
 
 def value_out(name: str, seen: ValueSeen, declared: Mapping[str, str]) -> look_api.ValueOut:
-    """One of them."""
     return look_api.ValueOut.like(seen, name=name, secret=seen.is_secret, declared=declared.get(name))
 
 
@@ -62,11 +61,9 @@ def _log_out(
     bounds = seen.now.partitions[number]
     measured = lake.by_partition.get((topic, number)) if lake else None
     grown = None if lake else traffic.write_bytes_per_s.get(TopicPartition(topic, number))
-    return look_api.PartitionLogOut(
+    return look_api.PartitionLogOut.like(
+        bounds,
         partition=number,
-        first=bounds.first,
-        end=bounds.end,
-        records=bounds.records,
         records_per_s=seen.records_per_s(number),
         write_bytes_per_s=measured.write_bytes_per_s if measured else grown,
         read_bytes_per_s=measured.read_bytes_per_s if measured else None,

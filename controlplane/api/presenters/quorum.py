@@ -22,13 +22,11 @@ def quorum_out(view: ClusterView, snapshot: KafkaSnapshot | None) -> QuorumOut |
 
 
 def _member(member: VoterSeen, node: str, leader: int) -> QuorumMemberOut:
-    return QuorumMemberOut(
-        id=member.id,
+    return QuorumMemberOut.like(
+        member,
         node=node,
-        directory_id=member.directory_id,
         votes=member.is_voter,
         leads=member.is_voter and member.id == leader,
-        lag=member.lag,
         silent_s=round(member.silent_s, 1),
     )
 

@@ -12,13 +12,7 @@ def plan_out(plan: PlanPreview) -> spec_api.PlanOut:
     return spec_api.PlanOut.like(
         plan,
         changes=[
-            spec_api.FieldChangeOut(
-                path=c.path,
-                old=c.old,
-                new=c.new,
-                field_class=c.field_class.value,
-                effect=plan.effects.get(c.path, ""),
-            )
+            spec_api.FieldChangeOut.like(c, field_class=c.field_class.value, effect=plan.effects.get(c.path, ""))
             for c in plan.changes
         ],
         phases=_phases(plan.rollout),

@@ -129,11 +129,8 @@ def get_anomaly(name: str, anomaly: str, services: Services) -> anomaly_api.Anom
     found = anomaly_of(services, view, anomaly)
     out = measured(services, view, found)
     series = [
-        anomaly_api.SeriesOut(
-            name=s.name,
-            unit=s.unit,
-            times=list(s.times),
-            lines=[anomaly_api.LineOut(name=n, values=list(values)) for n, values in s.lines.items()],
+        anomaly_api.SeriesOut.like(
+            s, lines=[anomaly_api.LineOut(name=n, values=list(values)) for n, values in s.lines.items()]
         )
         for s in out.series
     ]

@@ -174,13 +174,11 @@ def validate(spec: spec_api.SpecIn, services: Services) -> spec_api.ValidateOut:
 def plan(spec: spec_api.SpecIn, services: Services) -> spec_api.PlansOut:
     """What applying a file would do."""
     judged = specs.judge(services, spec.text, file=spec.file)
-    return spec_api.PlansOut(
-        ok=judged.ok,
+    return spec_api.PlansOut.like(
+        judged,
         problems=[spec_answers.problem_out(p) for p in judged.problems],
         plans=[spec_answers.plan_out(p) for p in judged.plans],
-        digest=judged.digest,
         topics=list(judged.topic_plan),
-        reserved=list(judged.reserved),
     )
 
 

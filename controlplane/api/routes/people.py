@@ -28,11 +28,9 @@ def list_users(
     bindings = services.access.people.users.bindings()
     users = [user for user in services.access.people.users.all() if q in user.name]
     return [
-        UserOut(
-            name=user.name,
-            must_change=user.must_change,
+        UserOut.like(
+            user,
             disabled=user.disabled_at is not None,
-            made_at=user.made_at,
             bindings=[_binding_out(b) for b in bindings if b.subject == user.subject],
         )
         for user in turn.page(by_name(users, lambda user: user.name, after=after), lambda user: user.name, limit)

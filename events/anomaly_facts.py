@@ -54,10 +54,31 @@ class HealingSwitched:
 @fact("broker.demote_requested", schema=1)
 @dataclass(frozen=True, slots=True)
 class DemoteRequested:
-    """A broker is to lead nothing for now: it goes last in the replica lists it heads. No byte is copied."""
+    """A broker is to lead nothing for now: it goes last in the replica lists it heads. No byte is copied. `by_person`:
+    by a person's word, which passes on to this VM from the one before it."""
 
     key: str
     broker: int
+    reason: str
+    by_person: bool = False
+
+
+@fact("brokers.demote_requested", schema=1)
+@dataclass(frozen=True, slots=True)
+class BrokersDemoteRequested:
+    """A person wants these brokers (instance keys and ids, aligned) to lead nothing until it is taken back."""
+
+    keys: tuple[str, ...]
+    brokers: tuple[int, ...]
+    reason: str
+
+
+@fact("brokers.undemote_requested", schema=1)
+@dataclass(frozen=True, slots=True)
+class BrokersUndemoteRequested:
+    """A person lets them lead again: they get their share of leaders back."""
+
+    keys: tuple[str, ...]
     reason: str
 
 

@@ -7,7 +7,7 @@ rebalance.cancel_requested, or an abort -> what runs ends -> rebalance.abandoned
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from events.registry import fact
@@ -38,7 +38,8 @@ class RebalanceRequested:
 class RebalancePlanned:
     """A plan is at rest in the plan store. `goals`: name -> brokers (or partitions) out of it before and after.
 
-    `imbalance_*`: how far the broker furthest from its even share is from it, in percent.
+    `imbalance_*`: how far the broker furthest from its even share is from it, in percent; `uneven`: of each goal that
+    could be judged, before and after.
     """
 
     rebalance: str
@@ -50,6 +51,7 @@ class RebalancePlanned:
     imbalance_before: float
     imbalance_after: float
     goals: Mapping[str, Any]
+    uneven: Mapping[str, Any] = field(default_factory=dict)
 
 
 @fact("rebalance.plan_failed", schema=1)
@@ -96,12 +98,14 @@ class RebalanceCancelRequested:
 @fact("rebalance.completed", schema=1)
 @dataclass(frozen=True, slots=True)
 class RebalanceCompleted:
-    """Nothing is left to move. `moves` and `bytes` of all its plans; `imbalance` that is left, in percent."""
+    """Nothing is left to move. `moves` and `bytes` of all its plans; `imbalance` that is left, in percent; `left`: by
+    goal, None where that was not recorded."""
 
     rebalance: str
     moves: int
     bytes: int
     imbalance: float
+    left: Mapping[str, float] | None = None
 
 
 @fact("rebalance.abandoned", schema=1)

@@ -67,6 +67,8 @@ VERBS = (
     nodes.replace,
     nodes.evacuate,
     nodes.readmit,
+    nodes.demote,
+    nodes.undemote,
     moves,
     chaos,
     look.endpoints,

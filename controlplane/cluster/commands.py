@@ -260,6 +260,20 @@ class PromoteBroker(HealingCommand):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DemoteBrokers(ReasonedCommand):
+    """Take leadership off these brokers, and keep it off them until it is taken back."""
+
+    brokers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UndemoteBrokers(ReasonedCommand):
+    """Let these brokers lead again."""
+
+    brokers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConfirmLoss(ReasonedCommand):
     """VMs of these racks that a listing calls gone, and that Kedge does not believe to be, are gone. `confirm` must be
     the cluster's name."""

@@ -15,7 +15,15 @@ from controlplane.api.given_commands import carry_out
 from controlplane.api.problems import ApiError
 from controlplane.api.request_identity import heading_of
 from controlplane.api.services import PortalServices, Services
-from controlplane.cluster.commands import Command, EvacuateBrokers, ReadmitBrokers, ReplaceNode, RestartServices
+from controlplane.cluster.commands import (
+    Command,
+    DemoteBrokers,
+    EvacuateBrokers,
+    ReadmitBrokers,
+    ReplaceNode,
+    RestartServices,
+    UndemoteBrokers,
+)
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.deciders.decision import CommandDecision
 from controlplane.commands.deciders.lookups import Lookups
@@ -88,6 +96,32 @@ def readmit(request: Request, name: str, services: Services, rights: Caller, for
         brokers=_some(_brokers(form.brokers)),
     )
     return _ask(request, services, rights, form, command, "Readmit brokers")
+
+
+@router.post("/demote")
+def demote(request: Request, name: str, services: Services, rights: Caller, form: Fields) -> Response:
+    """Take leadership off brokers, and keep it off them."""
+    command = DemoteBrokers(
+        name=name,
+        actor=actor_of(rights),
+        command_id=asked_id(rights, form.key),
+        reason=form.reason,
+        brokers=_some(_brokers(form.brokers)),
+    )
+    return _ask(request, services, rights, form, command, "Demote brokers")
+
+
+@router.post("/undemote")
+def undemote(request: Request, name: str, services: Services, rights: Caller, form: Fields) -> Response:
+    """Let demoted brokers lead again."""
+    command = UndemoteBrokers(
+        name=name,
+        actor=actor_of(rights),
+        command_id=asked_id(rights, form.key),
+        reason=form.reason,
+        brokers=_some(_brokers(form.brokers)),
+    )
+    return _ask(request, services, rights, form, command, "Undemote brokers")
 
 
 def would_come_of(view: ClusterView, command: Command, kafka: KafkaSnapshot | None) -> CommandDecision:

@@ -129,8 +129,8 @@ class Balance(Part):
     )
     threshold_percent: Whole = classed(
         BEHAVIOURAL,
-        "Imbalance below which nothing is done without being asked: how far the broker furthest from its even share "
-        "(bytes, replicas or leaders) is from it.",
+        "Imbalance below which nothing is done without being asked: how far the broker furthest from its even share of "
+        "any goal whose figures are known (bytes, replicas, leaders, traffic, CPU, replicas of a topic) is from it.",
         default=20,
         ge=10,
         le=1000,

@@ -7,7 +7,7 @@ import numpy as np
 from planner.balance.goals import FEWEST_EXTRA, MARGIN, MOST_EXTRA, Aim, Goal, Goals, aims_by_goal
 from planner.balance.loads import FIGURES, Figure, Loads
 from planner.balance.shares import COUNTED, even_share, topic_share
-from planner.drain.model.state import NO_BROKER, ClusterState, Floats, Int64s
+from planner.drain.model.state import NO_BROKER, Bools, ClusterState, Floats, Int64s
 
 CEILING_OF = {
     Goal.REPLICA_CAPACITY: Figure.REPLICAS,
@@ -37,7 +37,8 @@ class BalanceLimits:
 
     `mean`: float64[B, 8], the even share, also the scale of a breach. `weight`: float64[8]. `topic_low`,
     `topic_high`: int64[T, R] replicas of a topic on a broker of each rack, `topic_weight` 0 without that goal.
-    `racks_kept`: whether replicas are to be spread over more racks than now.
+    `racks_kept`: whether replicas are to be spread over more racks than now. `leadless`: bool[B], what is to lead
+    nothing.
     """
 
     low: Floats
@@ -49,13 +50,18 @@ class BalanceLimits:
     topic_high: Int64s
     topic_weight: float
     racks_kept: bool
+    leadless: Bools
 
 
-def limits_of(state: ClusterState, loads: Loads, goals: Goals, total: Floats) -> BalanceLimits:
-    """`total`: float64[B, 8] borne now. Shares are among the brokers that may receive and of what they bear."""
+def limits_of(
+    state: ClusterState, loads: Loads, goals: Goals, total: Floats, leadless: Bools | None = None
+) -> BalanceLimits:
+    """`total`: float64[B, 8] borne now. Shares are among the brokers that may receive and of what they bear. To
+    `leadless` no leadership may go, whatever the goals."""
     aims = aims_by_goal(goals)
     spread = Goal.RACKS in aims
-    mean = even_share(state, loads, total, by_rack=spread)
+    demoted = np.zeros(len(state.brokers), dtype=np.bool_) if leadless is None else leadless
+    mean = even_share(state, loads, total, by_rack=spread, leadless=demoted)
     low, high = np.full(mean.shape, -np.inf), np.full(mean.shape, np.inf)
     ceiling, weight = np.full(mean.shape, np.inf), np.zeros(FIGURES)
     for rank, aim in enumerate(goals):
@@ -65,10 +71,14 @@ def limits_of(state: ClusterState, loads: Loads, goals: Goals, total: Floats) ->
             continue
         weight[figure] = max(weight[figure], soft)
         least, most = band(aim, figure, loads.capacity[:, figure], mean[:, figure])
+        if figure is Figure.CPU:
+            least = np.where(demoted, -np.inf, least)  # following alone costs little
         low[:, figure] = np.maximum(low[:, figure], least)
         high[:, figure] = np.minimum(high[:, figure], most)
         if aim.hard:
             ceiling[:, figure] = np.minimum(ceiling[:, figure], most)
+    low[demoted, Figure.LEADERS] = -np.inf
+    high[demoted, Figure.LEADERS] = ceiling[demoted, Figure.LEADERS] = 0.0
     topic_low, topic_high = topic_band(state, aims.get(Goal.TOPIC_SPREAD), by_rack=spread)
     rank_of = {aim.goal: rank for rank, aim in enumerate(goals)}
     topic = Goal.TOPIC_SPREAD in aims
@@ -82,6 +92,7 @@ def limits_of(state: ClusterState, loads: Loads, goals: Goals, total: Floats) ->
         topic_high=topic_high,
         topic_weight=RANK_STEP ** (len(goals) - rank_of[Goal.TOPIC_SPREAD]) if topic else 0.0,
         racks_kept=spread,
+        leadless=demoted,
     )
 
 

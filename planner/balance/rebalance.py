@@ -24,14 +24,15 @@ def rebalance(
     *,
     measured: MeasuredLoads = UNMEASURED,
     excluded_topics: frozenset[str] = frozenset(),
+    demoted: Sequence[int] = (),
 ) -> Answer:
     """Bring the cluster within the goals. A cluster that is within them gets an empty schedule.
 
-    `excluded_topics` stay where they are and count. Partitions on brokers that have to be emptied, and those that
-    need repair first, are left alone (Balanced.left). A hard goal that stays missed gives a Shortfall whose `best`
+    `excluded_topics` stay where they are and count. `demoted`: ids of brokers that are to lead nothing. Partitions on
+    brokers that have to be emptied, and those that need repair first, are left alone (Balanced.left). A hard goal that stays missed gives a Shortfall whose `best`
     is the plan that comes nearest. Raises ValueError for goals that contradict themselves.
     """
-    return _planned(state, goals, measured, takes=state.brokers.may_receive, excluded=excluded_topics)
+    return _planned(state, goals, measured, takes=state.brokers.may_receive, excluded=excluded_topics, demoted=demoted)
 
 
 def add_brokers(
@@ -41,17 +42,18 @@ def add_brokers(
     *,
     measured: MeasuredLoads = UNMEASURED,
     excluded_topics: frozenset[str] = frozenset(),
+    demoted: Sequence[int] = (),
 ) -> Answer:
     """Give the brokers with these ids their share: replicas and leadership move onto them and nowhere else.
 
     They are brought up to the lower edge of every band, from the fullest; what only moves among the old brokers could
-    mend is left to `rebalance` and shows in the report. `excluded_topics` as there. Raises ValueError for an id the
-    state does not have.
+    mend is left to `rebalance` and shows in the report. `excluded_topics` and `demoted` as there. Raises ValueError for
+    an id the state does not have.
     """
     takes = np.zeros(len(state.brokers), dtype=np.bool_)
     takes[rows_of(state, new)] = True
     takes &= state.brokers.may_receive
-    return _planned(state, goals, measured, takes=takes, excluded=excluded_topics, grows=True)
+    return _planned(state, goals, measured, takes=takes, excluded=excluded_topics, demoted=demoted, grows=True)
 
 
 def _planned(
@@ -61,13 +63,16 @@ def _planned(
     *,
     takes: Bools,
     excluded: frozenset[str],
+    demoted: Sequence[int],
     grows: bool = False,
 ) -> Answer:
     loads = loads_of(state, measured)
     parts = state.partitions
     first = led_now(state)
     total = borne(loads, parts.replicas, first)
-    limits = limits_of(state, loads, goals, total)
+    leadless = np.zeros(len(state.brokers), dtype=np.bool_)
+    leadless[rows_of(state, demoted)] = True
+    limits = limits_of(state, loads, goals, total, leadless)
     apart = np.isin(parts.topic, [i for i, topic in enumerate(parts.topics) if topic in excluded])
     scoreboard = settled(state, loads, limits, takes=takes, excluded=apart)
     lists = lists_after(scoreboard, first)

@@ -51,6 +51,8 @@ def _figure(
             return _without_range(aim, 0, 0, unjudged)
     mean, capacity = limits.mean[able, figure], loads.capacity[able, figure]
     low, high = band(aim, figure, capacity, mean)
+    if figure is Figure.CPU:
+        low = np.where(limits.leadless[able], -np.inf, low)
     unit = np.ones(mean.shape) if aim.goal == Goal.REPLICA_CAPACITY else capacity if aim.goal in CEILING_OF else mean
     unit = np.where(unit > 0, unit, 1.0)
     was, now = before[able, figure], after[able, figure]

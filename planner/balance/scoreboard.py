@@ -101,7 +101,9 @@ def scoreboard_of(
 
 
 def _edges(limits: BalanceLimits, shrink: Floats, hard_weight: float) -> Floats:
-    scale = np.where(limits.mean > 0, 1 / np.where(limits.mean > 0, limits.mean, 1), 0.0)
+    # What is to lead nothing has no share of its own to measure a breach by: that of the others.
+    mean = np.where(limits.leadless[:, None] & (limits.mean <= 0), limits.mean.max(axis=0, initial=0.0), limits.mean)
+    scale = np.where(mean > 0, 1 / np.where(mean > 0, mean, 1), 0.0)
     soft, hard = np.broadcast_to(limits.weight, scale.shape), np.full(scale.shape, hard_weight)
     sides = [limits.low + shrink, limits.high - shrink, limits.ceiling - shrink]
     return np.ascontiguousarray(np.stack([*sides, scale, soft, hard], axis=2))

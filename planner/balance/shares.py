@@ -14,10 +14,17 @@ COUNTED = (Figure.REPLICAS, Figure.LEADERS)
 """Whole numbers per broker, shared out evenly; the others in proportion to the capacity."""
 
 
-def even_share(state: ClusterState, loads: Loads, total: Floats, *, by_rack: bool) -> Floats:
+LED = (Figure.LEADERS, Figure.LEADER_IN, Figure.NIC_OUT)
+"""What only who leads bears."""
+
+
+def even_share(
+    state: ClusterState, loads: Loads, total: Floats, *, by_rack: bool, leadless: Bools | None = None
+) -> Floats:
     """float64[B, 8]: what each broker would bear if all that able brokers bear were spread by capacity.
 
-    `total`: float64[B, 8] borne now. `by_rack`: no rack is given more than it can hold.
+    `total`: float64[B, 8] borne now. `by_rack`: no rack is given more than it can hold. `leadless`: bool[B], brokers
+    that are to lead nothing: the others share what leading brings.
     """
     able, rack = state.brokers.may_receive, state.brokers.rack
     most = _most_per_rack(state) if by_rack else np.zeros(len(state.partitions))
@@ -30,7 +37,9 @@ def even_share(state: ClusterState, loads: Loads, total: Floats, *, by_rack: boo
         amount = np.array([total[able, figure].sum()])
         bound = float(loads.following[:, figure] @ most + np.maximum(loads.leading[:, figure], 0.0) @ once)
         cap = np.full((1, len(state.brokers.racks)), bound if by_rack else np.inf)
-        share[:, figure] = levels(amount, _by_rack(state, np.where(able, weight, 0.0)), cap)[0, rack] * weight
+        due = able & ~leadless if leadless is not None and figure in LED else able
+        weight = np.where(due, weight, 0.0)
+        share[:, figure] = levels(amount, _by_rack(state, weight), cap)[0, rack] * weight
     return share
 
 

@@ -26,7 +26,8 @@ from planner.drain.solver.volumes import within_volumes
 from planner.drain.throttle import KAFKA_REACHES, LEAST_CATCH_UP_BYTES_PER_S
 from planner.heartbeats import HEARTBEAT_TOPIC
 from planner.observed import KafkaSnapshot
-from planner.rebalancing.imbalance import imbalance_percent
+from planner.rebalancing.imbalance import deviations
+from planner.rebalancing.known_load import KnownLoad, figures_of
 from planner.rebalancing.plan import GoalStatus, RebalancePlan, Unplanned
 from planner.rebalancing.question import RebalanceQuestion
 from planner.rebalancing.request import RebalanceRequest
@@ -58,19 +59,33 @@ def plan_rebalance(
     """
     read = _state(request, snapshot)
     read = replace(read, state=within_volumes(read.state))
-    answer = spread(read.state, request.new, measured_loads(request, read.state))
+    answer = spread(read.state, request.new, measured_loads(request, read.state), request.demoted)
     best = answer.best if isinstance(answer, Shortfall) else answer
     if best is None:
         raise NothingToRead(str(answer.message) if isinstance(answer, Shortfall) else "no plan")
     moves = _in_order(_moves(read.state, best.schedule))
     copies = _copies(request, read, best, moves, engine)
-    receivers = request.receivers
+    load, receivers = known_load(request), request.receivers
+    after = {m.name: m.after for m in moves}
     return RebalancePlan(
         copies=copies,
         goals=tuple(_goal_status(report) for report in best.goals),
         left=len(best.left),
-        imbalance_before=imbalance_percent(snapshot, receivers),
-        imbalance_after=imbalance_percent(moved(snapshot, moves), receivers),
+        uneven_before=deviations(snapshot, receivers, load),
+        uneven_after=deviations(snapshot, receivers, load, after=after),
+    )
+
+
+def known_load(request: RebalanceRequest) -> KnownLoad:
+    """What the request says of load, as who decides on a rebalance has it."""
+    return KnownLoad(
+        write_bytes_per_s=request.write_bytes_per_s,
+        read_bytes_per_s=request.read_bytes_per_s,
+        nic_in_bytes_per_s=figures_of(request.receivers, request.capacities, "nic_in_bytes_per_s"),
+        nic_out_bytes_per_s=figures_of(request.receivers, request.capacities, "nic_out_bytes_per_s"),
+        cpu_used=request.cpu_used,
+        processors=request.processors,
+        demoted=frozenset(request.demoted),
     )
 
 
@@ -84,27 +99,16 @@ def measured_loads(request: RebalanceRequest, state: ClusterState) -> MeasuredLo
     return with_cpu(state, MeasuredLoads(), BrokerCpu(share * processors, processors))
 
 
-def spread(state: ClusterState, onto: Sequence[int], measured: MeasuredLoads | None = None) -> Answer:
-    """The brokers within all goals, or as near as can be; with `onto` these alone receive. Heartbeats stay: each broker
-    leads one."""
+def spread(
+    state: ClusterState, onto: Sequence[int], measured: MeasuredLoads | None = None, demoted: Sequence[int] = ()
+) -> Answer:
+    """The brokers within all goals, or as near as can be; with `onto` these alone receive, and `demoted` lead nothing.
+    Heartbeats stay: each broker leads one."""
     apart, known = frozenset({HEARTBEAT_TOPIC}), measured or MeasuredLoads()
+    there = [b for b in demoted if b in state.brokers.id]
     if not onto:
-        return rebalance(state, DEFAULT_GOALS, measured=known, excluded_topics=apart)
-    return add_brokers(state, onto, DEFAULT_GOALS, measured=known, excluded_topics=apart)
-
-
-def moved(snapshot: KafkaSnapshot, moves: Sequence[Move]) -> KafkaSnapshot:
-    """The metadata as it will be once these moves are over and preferred leaders lead; disks are left as they are."""
-    after = {m.name: m.after for m in moves}
-    return replace(
-        snapshot,
-        partitions=tuple(
-            replace(p, replicas=(now := after[p.name]), isr=now, leader=now[0], adding=(), removing=())
-            if p.name in after
-            else p
-            for p in snapshot.partitions
-        ),
-    )
+        return rebalance(state, DEFAULT_GOALS, measured=known, excluded_topics=apart, demoted=there)
+    return add_brokers(state, onto, DEFAULT_GOALS, measured=known, excluded_topics=apart, demoted=there)
 
 
 def _state(request: RebalanceRequest, snapshot: KafkaSnapshot) -> ReadState:

@@ -10,7 +10,10 @@ from typing import Any
 
 from planner.drain.plan import DrainPlan, PlanUnreadable, canonical, plan_document, plan_from
 
-FORMAT = 1
+FORMAT = 2
+"""1 kept the largest deviation alone, of whichever goal (`_OF_ANY`)."""
+
+_OF_ANY = "imbalance"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +44,24 @@ class Unplanned:
 class RebalancePlan:
     """`copies`: the moves, in release order; a stretch between two checkpoints is one small batch.
 
-    `left`: partitions that could not be touched. `imbalance_*`: `imbalance.imbalance_percent` before and after.
+    `left`: partitions that could not be touched. `uneven_*`: `imbalance.deviations` before and after, by goal.
     """
 
     copies: DrainPlan
     goals: tuple[GoalStatus, ...]
     left: int
-    imbalance_before: float
-    imbalance_after: float
+    uneven_before: Mapping[str, float]
+    uneven_after: Mapping[str, float]
+
+    @property
+    def imbalance_before(self) -> float:
+        """How far the broker furthest from any goal is from it now, percent."""
+        return max(self.uneven_before.values(), default=0.0)
+
+    @property
+    def imbalance_after(self) -> float:
+        """The same when all has moved."""
+        return max(self.uneven_after.values(), default=0.0)
 
     def to_bytes(self) -> bytes:
         """Canonical JSON: the same plan gives the same bytes on every machine."""
@@ -60,7 +73,7 @@ class RebalancePlan:
                     [g.goal, g.hard, g.broken_before, g.broken_after, g.before, g.after, g.why] for g in self.goals
                 ],
                 "left": self.left,
-                "imbalance": [self.imbalance_before, self.imbalance_after],
+                "uneven": [dict(sorted(self.uneven_before.items())), dict(sorted(self.uneven_after.items()))],
             }
         )
 
@@ -74,9 +87,10 @@ class RebalancePlan:
 
 
 def _plan_from(document: Mapping[str, Any]) -> RebalancePlan:
-    if document["rebalance_format"] != FORMAT:
+    if document["rebalance_format"] not in (1, FORMAT):
         raise ValueError(f"format {document['rebalance_format']!r}, this release reads {FORMAT}")
-    before, after = document["imbalance"]
+    named = document["rebalance_format"] == FORMAT
+    before, after = document["uneven"] if named else ({_OF_ANY: percent} for percent in document["imbalance"])
     return RebalancePlan(
         copies=plan_from(document["copies"]),
         goals=tuple(
@@ -84,6 +98,6 @@ def _plan_from(document: Mapping[str, Any]) -> RebalancePlan:
             for goal, hard, out, left, was, now, why in document["goals"]
         ),
         left=int(document["left"]),
-        imbalance_before=float(before),
-        imbalance_after=float(after),
+        uneven_before={str(goal): float(percent) for goal, percent in before.items()},
+        uneven_after={str(goal): float(percent) for goal, percent in after.items()},
     )

@@ -17,6 +17,7 @@ class RebalanceRequest:
 
     `read_bytes_per_s`: what consumers fetch of partitions, where it is known. `cpu_used`: the share of its processors
     each broker uses, 0 to 1, and how many it has; CPU is judged where both are known of every broker that is there.
+    `demoted`: brokers that are to lead nothing.
 
     `capacities` as for state files, the first that knows a figure counts. `most_bytes_per_s`: the operator's cap of
     every throttle.
@@ -35,6 +36,7 @@ class RebalanceRequest:
     read_bytes_per_s: Mapping[TopicPartition, int] = field(default_factory=dict)
     cpu_used: Mapping[int, float] = field(default_factory=dict)
     processors: Mapping[int, int] = field(default_factory=dict)
+    demoted: tuple[int, ...] = ()
     most_bytes_per_s: int | None = None
     disk_limit_fraction: float = 0.9
     batch_s: float = BATCH_S

@@ -18,7 +18,13 @@ from controlplane.api.schemas import (
     nodes as node_api,
 )
 from controlplane.api.services import Services
-from controlplane.cluster.commands import ReadmitBrokers, ReplaceNode, RestartServices
+from controlplane.cluster.commands import (
+    DemoteBrokers,
+    ReadmitBrokers,
+    ReplaceNode,
+    RestartServices,
+    UndemoteBrokers,
+)
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.observed.agent_reports import AGENT_REPORT, reports_by_key
 from controlplane.cluster.views.instances import InstanceView
@@ -49,6 +55,24 @@ def replace(body: node_api.ReplaceIn, services: Services, head: Heading) -> comm
 def readmit(body: node_api.BrokersIn, services: Services, head: Heading) -> command_api.CommandOut:
     """Let brokers receive replicas again."""
     command = ReadmitBrokers(**head, reason=body.reason, brokers=tuple(body.brokers))
+    return carry_out(services, command)
+
+
+@router.post("/clusters/{name}/demote")
+def demote(
+    name: str, body: node_api.BrokersIn, services: Services, actor: Actor, key: CommandId
+) -> command_api.CommandOut:
+    """Take leadership off brokers, and keep it off them: only the order of replica lists changes."""
+    command = DemoteBrokers(name=name, actor=actor, command_id=key, reason=body.reason, brokers=tuple(body.brokers))
+    return carry_out(services, command)
+
+
+@router.post("/clusters/{name}/undemote")
+def undemote(
+    name: str, body: node_api.BrokersIn, services: Services, actor: Actor, key: CommandId
+) -> command_api.CommandOut:
+    """Let demoted brokers lead again."""
+    command = UndemoteBrokers(name=name, actor=actor, command_id=key, reason=body.reason, brokers=tuple(body.brokers))
     return carry_out(services, command)
 
 

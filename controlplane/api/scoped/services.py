@@ -33,6 +33,7 @@ from controlplane.cluster.commands import (
     DeclareTopics,
     DeleteCluster,
     DeleteTopic,
+    DemoteBrokers,
     EndFault,
     EndGame,
     EvacuateBrokers,
@@ -49,6 +50,7 @@ from controlplane.cluster.commands import (
     SwitchHealing,
     TakeBackMoves,
     TakeOverSource,
+    UndemoteBrokers,
     WaiveWindow,
 )
 from controlplane.cluster.observed.moves import MoveProgress
@@ -77,6 +79,8 @@ VERB_OF: dict[type[Command], Verb] = {
     StartGame: Verb.DELETE,
     EndGame: Verb.DELETE,
     ReadmitBrokers: Verb.STEER,
+    DemoteBrokers: Verb.STEER,
+    UndemoteBrokers: Verb.STEER,
     RebalanceCluster: Verb.STEER,
     CancelRebalance: Verb.STEER,
     WaiveWindow: Verb.STEER,

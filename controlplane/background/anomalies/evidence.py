@@ -15,7 +15,9 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.conditions.maintenance import MAINTENANCE
+from controlplane.converger.questions.moves.known_load import left_over, unevenness
 from controlplane.converger.questions.moves.placement_work import ground_of, topic_policy
+from controlplane.converger.questions.moves.rebalance_requests import missed_words
 from planner.anomalies.hot import HotBroker
 from planner.anomalies.judge import AnomalyFinding
 from planner.anomalies.kinds import Kind
@@ -23,7 +25,8 @@ from planner.anomalies.slow import SlowBroker
 from planner.anomalies.topic_rates import Side, rate_subject, reason_of, side_of
 from planner.observed import KafkaSnapshot
 from planner.placement.deviations import Rule, misplaced
-from planner.rebalancing.imbalance import deviations
+from planner.rebalancing.imbalance import over_edge
+from planner.rebalancing.known_load import NO_LOAD, KnownLoad
 
 YOUNG = timedelta(minutes=3)
 """Older metadata says nothing about now: clusters at rest are looked at every minute."""
@@ -58,6 +61,8 @@ class SeenCluster:
     """What is written to topics with a declared band."""
     odd_rates: Mapping[str, str] = field(default_factory=dict)
     """By topic, the reason of an anomaly of its rate that is open."""
+    load: KnownLoad = NO_LOAD
+    """What is known of traffic, CPU and machines."""
     now: datetime = field(default_factory=lambda: datetime.min)
 
 
@@ -92,7 +97,7 @@ def evidence(view: ClusterView, seen: SeenCluster) -> AnomalyEvidence:
         found += failed_partitions(kafka)
         looked_at |= {Kind.BROKER_FAILURE, Kind.PARTITION_FAILURE}
     if kafka is not None and seen.goals:
-        found += _goals(view, kafka)
+        found += _goals(view, kafka, seen.load)
         looked_at.add(Kind.GOAL_VIOLATION)
     if seen.disks is not None:
         looked_at.add(Kind.DISK_FAILURE)
@@ -190,7 +195,7 @@ def _held_down(seen: SeenCluster) -> Iterator[AnomalyFinding]:
             yield AnomalyFinding(Kind.SLOW_BROKER, node, reason)
 
 
-def _goals(view: ClusterView, kafka: KafkaSnapshot) -> Iterator[AnomalyFinding]:
+def _goals(view: ClusterView, kafka: KafkaSnapshot, load: KnownLoad) -> Iterator[AnomalyFinding]:
     """Zones first, the hard one; then the shares, where the spec says how far from even is too far."""
     found = misplaced(kafka, ground_of(view, kafka), lambda topic: topic_policy(view, topic))
     shared = [d for d in found if d.rule is Rule.ZONES]
@@ -202,14 +207,7 @@ def _goals(view: ClusterView, kafka: KafkaSnapshot) -> Iterator[AnomalyFinding]:
     receivers = [i.service_id for i in view.receivers()]
     if policy is None or not policy.continuous or not set(receivers) <= kafka.live_brokers():
         return
-    threshold = max(float(policy.threshold_percent), _unmendable(view, float(policy.threshold_percent)))
-    for figure, percent in deviations(kafka, receivers).items():
-        if percent > threshold:
-            reason = f"{figure} are {percent:.0f} % from their even share at worst, {threshold:.0f} % are allowed"
-            yield AnomalyFinding(Kind.GOAL_VIOLATION, figure, reason)
-
-
-def _unmendable(view: ClusterView, threshold: float) -> float:
-    """What the last rebalance left is no news: it found nothing better."""
-    last = view.moves.last_rebalance
-    return last.imbalance + threshold / 2 if last else 0.0
+    threshold, uneven = float(policy.threshold_percent), unevenness(view, kafka, load)
+    left = left_over(view, uneven)  # is no news: the last rebalance found nothing better
+    for goal, percent in over_edge(uneven, threshold, left).items():
+        yield AnomalyFinding(Kind.GOAL_VIOLATION, goal, missed_words({goal: percent}, threshold, left))

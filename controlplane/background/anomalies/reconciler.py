@@ -23,8 +23,12 @@ from controlplane.background.rounds import Round
 from controlplane.cluster.commands import Command, CommandRefused, DemoteBroker, PromoteBroker
 from controlplane.cluster.healing_switches import why_not
 from controlplane.cluster.observed.agent_reports import AGENT_FINDINGS, AGENT_REPORT, unhealthy_clusters
+from controlplane.cluster.observed.cpu_shares import CpuNoted, keep_cpu
 from controlplane.cluster.observed.hot_brokers import HotNoted, keep_hot
+from controlplane.cluster.observed.traffic import UNKNOWN, Traffic
 from controlplane.cluster.view import ClusterView
+from controlplane.converger.questions.moves.known_load import known_load
+from controlplane.converger.tick.lake_rates import mean_cpu
 from controlplane.fleet.ports import SeenFleet
 from controlplane.storage.latest_values import LatestStore
 from controlplane.storage.streams import anomalies_stream
@@ -37,6 +41,8 @@ from planner.anomalies.judge import Anomaly, AnomalyChange, changes
 from planner.anomalies.kinds import Kind, State
 from planner.anomalies.slow import BrokerWindow, SlowBroker, SlowRule, slow_brokers, suspects
 from planner.anomalies.topic_rates import topic_of_rate
+from planner.observed import KafkaSnapshot
+from planner.rebalancing.known_load import NO_LOAD, KnownLoad
 
 _log = logging.getLogger(__name__)
 
@@ -81,6 +87,8 @@ class _Outliers:
     hot: tuple[HotBroker, ...] | None = None
     coolings: Mapping[str, Cooling] = field(default_factory=dict)
     advice: Mapping[str, HotNoted] = field(default_factory=dict)
+    cpu_used: Mapping[int, float] = field(default_factory=dict)
+    """By broker, the share of its processors it uses."""
 
 
 @dataclass(slots=True)
@@ -109,10 +117,12 @@ class AnomalyReconciler:
         hot: HotRule | None = None,
         wake: Callable[[], object] = lambda: None,
         rates: TopicRates | None = None,
+        traffic: Callable[[ids.ClusterUid], Traffic] = lambda _uid: UNKNOWN,
     ) -> None:
         self._fleet, self._store, self._latest, self._windows = fleet, store, latest, windows
         self._commands, self._clock, self._epoch, self._wake = commands, clock, epoch, wake
         self._rule, self._hot, self._rates = rule or SlowRule(), hot or HotRule(), rates or NoRates()
+        self._traffic = traffic
         self._known: dict[ids.ClusterUid, _ClusterMemory] = {}
         self._seen: _WindowsSeen | None = None
 
@@ -168,6 +178,7 @@ class AnomalyReconciler:
             now=now,
             holds=held_down(view, known.fold),
             goals=goals,
+            load=self._load(view, kafka, outliers.cpu_used) if goals and kafka is not None else NO_LOAD,
         )
         found = evidence(view, seen)
         stance = Stance(view, now, slow=len(outliers.slow or ()), coolings=outliers.coolings)
@@ -180,6 +191,9 @@ class AnomalyReconciler:
         self._steer(view, known.fold, now)
         self._advise(view.uid, known.fold, outliers.advice)
         return len(made)
+
+    def _load(self, view: ClusterView, kafka: KafkaSnapshot, cpu_used: Mapping[int, float]) -> KnownLoad:
+        return known_load(view, kafka, self._traffic(view.uid), cpu_used)
 
     def _record(self, view: ClusterView, known: _ClusterMemory, made: Sequence[AnomalyChange]) -> None:
         stream, fold = anomalies_stream(view.uid), known.fold
@@ -242,10 +256,18 @@ class AnomalyReconciler:
         slow = self._slow_in(view, windows, now)
         hot = hot_in(view, windows, self._windows, now, known=self._known_as(view, Kind.HOT_BROKER), rule=self._hot)
         if not hot:
-            return _Outliers(slow, hot)
+            return _Outliers(slow, hot, cpu_used=self._cpu_in(view, windows, now))
         kafka = self._fleet.last_snapshot(view.uid)
         coolings = coolings_of(view, kafka, hot, windows, self._windows, now, rule=self._hot)
-        return _Outliers(slow, hot, coolings, advice(view, kafka, coolings, now))
+        found = advice(view, kafka, coolings, now)
+        return _Outliers(slow, hot, coolings, found, self._cpu_in(view, windows, now))
+
+    def _cpu_in(self, view: ClusterView, windows: Sequence[BrokerWindow], now: datetime) -> Mapping[int, float]:
+        """Kept for the ticks, which read no lake."""
+        used = mean_cpu(windows, now)
+        if used:
+            keep_cpu(self._latest, view.uid, CpuNoted(now, used))
+        return used
 
     def _slow_in(
         self, view: ClusterView, windows: Sequence[BrokerWindow], now: datetime
@@ -286,7 +308,7 @@ def steering(view: ClusterView, fold: AnomalyFold, now: datetime) -> Iterator[Co
     slow = {a.subject: a for a in fold.open_.values() if a.kind is Kind.SLOW_BROKER}
     off = why_not(view, Kind.SLOW_BROKER, now)
     for key, demotion in sorted(view.requests.demotions.items()):
-        if demotion.ended or (view.instances[key].node in slow and not off):
+        if demotion.ended or demotion.by_person or (view.instances[key].node in slow and not off):
             continue
         reason = off or "it is not slow any more, or it is time to try it again"
         yield PromoteBroker(name=view.name, actor=ACTOR, command_id=_id(view, "promote", key), key=key, reason=reason)
@@ -317,7 +339,7 @@ def held_down(view: ClusterView, fold: AnomalyFold) -> Mapping[str, datetime]:
         return {}
     holds = {}
     for key, demotion in view.requests.demotions.items():
-        if demotion.ended:
+        if demotion.ended or demotion.by_person:
             continue
         node = view.instances[key].node
         before = [a for a in fold.past if _was_slow(a, node) and demotion.requested_at - a.changed_at < LONGEST_HOLD]

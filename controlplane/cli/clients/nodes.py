@@ -20,6 +20,14 @@ class NodeCalls(ApiCalls):
         """Asks for brokers to be emptied and kept empty."""
         return self.post_of(name, "evacuate", order, command_api.CommandOut)
 
+    def demote(self, name: str, order: node_api.BrokersIn) -> command_api.CommandOut:
+        """Take leadership off brokers."""
+        return self.post_of(name, "demote", order, command_api.CommandOut)
+
+    def undemote(self, name: str, order: node_api.BrokersIn) -> command_api.CommandOut:
+        """Let demoted brokers lead again."""
+        return self.post_of(name, "undemote", order, command_api.CommandOut)
+
     def readmit(self, name: str, order: node_api.BrokersIn) -> command_api.CommandOut:
         """Lets brokers receive replicas again."""
         return self.post_of(name, "readmit", order, command_api.CommandOut)

@@ -202,6 +202,42 @@ def readmit(
     show_answer(session, session.client.readmit(cluster, node_api.BrokersIn(brokers=brokers, reason=reason)), output)
 
 
+def demote(
+    context: typer.Context, cluster: Cluster, brokers: Brokers, reason: Reason = "", output: Output = Format.TEXT
+) -> None:
+    """Take leadership off brokers, and keep it off them.
+
+    They go last in the replica lists they head; no byte is copied, and their replicas stay. It holds until kedge
+    undemote, through rolls (the next VM of the node takes it over), preferred elections and rebalances. A partition
+    that no other replica in sync could lead stays, and is counted in the answer.
+
+    kedge brokers demote plans the same for a state file and prints it.
+
+    \b
+    Examples:
+      kedge demote orders --broker 1001 --reason "a slow disk"
+      kedge demote orders --broker 1001 --broker 1004 && kedge wait orders --for=converged
+    """
+    session = session_of(context)
+    show_answer(session, session.client.demote(cluster, node_api.BrokersIn(brokers=brokers, reason=reason)), output)
+    session.tell(f"to take it back: kedge undemote {cluster} --broker {brokers[0]}")
+
+
+def undemote(
+    context: typer.Context, cluster: Cluster, brokers: Brokers, reason: Reason = "", output: Output = Format.TEXT
+) -> None:
+    """Let demoted brokers lead again; they get their share of leaders back.
+
+    One that is demoted as it is slow stays so until it is as fast as the others: kedge anomalies shows it.
+
+    \b
+    Examples:
+      kedge undemote orders --broker 1001
+    """
+    session = session_of(context)
+    show_answer(session, session.client.undemote(cluster, node_api.BrokersIn(brokers=brokers, reason=reason)), output)
+
+
 def check_lines(found: node_api.RestartCheckOut) -> Iterator[RenderableType]:
     """A line a service, then the partitions that are in somebody's way, each once."""
     rows = [_row(service) for service in found.services]

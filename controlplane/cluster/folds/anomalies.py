@@ -24,9 +24,28 @@ def _asked(view: ClusterView, e: facts.DemoteRequested, at: datetime) -> Cluster
     return replace(
         view,
         requests=replace(
-            view.requests, demotions=frozen({**view.requests.demotions, e.key: DemotionView(e.broker, e.reason, at)})
+            view.requests,
+            demotions=frozen(
+                {**view.requests.demotions, e.key: DemotionView(e.broker, e.reason, at, by_person=e.by_person)}
+            ),
         ),
     )
+
+
+def _asked_by_person(view: ClusterView, e: facts.BrokersDemoteRequested, at: datetime) -> ClusterView:
+    unknown = [key for key in e.keys if key not in view.instances]
+    if unknown:
+        raise ValueError(f"instance {unknown[0]} is not known")
+    fresh = {
+        key: DemotionView(broker, e.reason, at, by_person=True) for key, broker in zip(e.keys, e.brokers, strict=True)
+    }
+    return replace(view, requests=replace(view.requests, demotions=frozen({**view.requests.demotions, **fresh})))
+
+
+def _undemoted(view: ClusterView, e: facts.BrokersUndemoteRequested, at: datetime) -> ClusterView:
+    known = view.requests.demotions
+    ended = {key: replace(known[key], ended=e.reason or "ended") for key in e.keys}
+    return replace(view, requests=replace(view.requests, demotions=frozen({**known, **ended})))
 
 
 def _demoted(view: ClusterView, e: facts.BrokerDemoted, at: datetime) -> ClusterView:
@@ -51,6 +70,8 @@ def _promoted(view: ClusterView, e: facts.BrokerPromoted, at: datetime) -> Clust
 RULES: Rules = {
     facts.HealingSwitched: switched,
     facts.DemoteRequested: _asked,
+    facts.BrokersDemoteRequested: _asked_by_person,
+    facts.BrokersUndemoteRequested: _undemoted,
     facts.BrokerDemoted: _demoted,
     facts.DemotionEnded: _ended,
     facts.BrokerPromoted: _promoted,

@@ -51,7 +51,9 @@ def _planned(view: ClusterView, e: facts.RebalancePlanned, at: datetime) -> Clus
         plan=PlanView(e.plan_sha256, e.engine, e.moves, e.bytes, e.batches),
         progress=found.progress.at_start(),
         begun_bytes=0,
-        gains=rebalances.RebalanceGains(e.imbalance_before, e.imbalance_after, frozen(dict(e.goals))),
+        gains=rebalances.RebalanceGains(
+            e.imbalance_before, e.imbalance_after, frozen(dict(e.goals)), frozen(dict(e.uneven))
+        ),
         planning=found.planning.forgiven(),
     )
     return _with(view, planned)
@@ -90,13 +92,14 @@ def _cancelled(view: ClusterView, e: facts.RebalanceCancelRequested, at: datetim
 
 def _completed(view: ClusterView, e: facts.RebalanceCompleted, at: datetime) -> ClusterView:
     _in_hand(view, e.rebalance)
-    return _ended(view, rebalances.LastRebalance(at, e.imbalance))
+    left = None if e.left is None else frozen(dict(e.left))
+    return _ended(view, rebalances.LastRebalance(at, e.imbalance, left))
 
 
 def _abandoned(view: ClusterView, e: facts.RebalanceAbandoned, at: datetime) -> ClusterView:
     """What it left is not known: as much as it began with, so that nothing is tried again at once."""
     found = _in_hand(view, e.rebalance)
-    return _ended(view, rebalances.LastRebalance(at, found.gains.imbalance_before))
+    return _ended(view, rebalances.LastRebalance(at, found.gains.imbalance_before, found.gains.uneven_before()))
 
 
 def _ended(view: ClusterView, last: rebalances.LastRebalance) -> ClusterView:

@@ -30,3 +30,5 @@ class DemotionView:
     left: int = 0
     """Partitions that nobody else could lead then."""
     ended: str = ""
+    by_person: bool = False
+    """A person said so: it stays so until a person takes it back, and passes on to the next VM of its node."""

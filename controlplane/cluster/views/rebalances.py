@@ -24,11 +24,21 @@ class RebalanceTerms:
 
 @dataclass(frozen=True, slots=True)
 class RebalanceGains:
-    """What its plan makes better: the imbalance in percent, before and after, and each goal in its own measure."""
+    """What its plan makes better: the imbalance in percent, before and after, each goal in its own measure, and by goal
+    how far the broker furthest from it is (`[before, after]`, percent)."""
 
     imbalance_before: float = 0.0
     imbalance_after: float = 0.0
     goals: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    uneven: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+
+    def uneven_before(self) -> Mapping[str, float] | None:
+        """By goal, percent; None where the plan did not tell."""
+        return {goal: float(before) for goal, (before, _) in self.uneven.items()} or None
+
+    def uneven_after(self) -> Mapping[str, float]:
+        """The same as planned; empty where the plan did not tell."""
+        return {goal: float(after) for goal, (_, after) in self.uneven.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +75,12 @@ class RebalanceView:
 
 @dataclass(frozen=True, slots=True)
 class LastRebalance:
-    """The one before: when it ended and what imbalance it left, in percent."""
+    """The one before: when it ended and what imbalance it left, in percent; by goal in `left`, None where that was not
+    recorded."""
 
     ended_at: datetime
     imbalance: float
+    left: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from controlplane.converger.questions.moves.rebalance_requests import asked_by_p
 from events import facts
 from planner.observed import KafkaSnapshot
 from planner.quantities import human_bytes
-from planner.rebalancing.imbalance import deviations
+from planner.rebalancing.imbalance import deviations, over_edge
 
 
 def rebalance_asked(view: ClusterView, command: RebalanceCluster, known: Lookups) -> CommandDecision:
@@ -85,8 +85,9 @@ def rebalance_progress(view: ClusterView) -> str:
 def _now(view: ClusterView, kafka: KafkaSnapshot | None) -> str:
     if kafka is None:
         return ""
-    found = deviations(kafka, [i.service_id for i in view.receivers()])
-    return f"; imbalance now: {', '.join(f'{name} {percent:.0f} %' for name, percent in found.items())}"
+    found = over_edge(deviations(kafka, [i.service_id for i in view.receivers()]), 0.0)
+    goals = ", ".join(f"{name} {percent:.0f} %" for name, percent in found.items())
+    return f"; imbalance by the metadata alone: {goals or 'none'}"
 
 
 def _waits_for(view: ClusterView, kafka: KafkaSnapshot | None) -> str:

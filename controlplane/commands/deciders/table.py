@@ -11,6 +11,7 @@ from controlplane.commands.deciders.chaos import chaos_asked, chaos_end_asked
 from controlplane.commands.deciders.decision import CommandDecision
 from controlplane.commands.deciders.declarations import cluster_declared, source_taken_over, sync_reported
 from controlplane.commands.deciders.deletions import cluster_deleted
+from controlplane.commands.deciders.demotions import demotion_asked, undemotion_asked
 from controlplane.commands.deciders.games import fault_scored, game_ended, game_started
 from controlplane.commands.deciders.groups import reset_answered, reset_asked
 from controlplane.commands.deciders.healing import broker_demoted, broker_promoted, healing_switched
@@ -75,6 +76,8 @@ DECIDERS = _once_each(
         _row(asked.ReplaceNode, replacement_asked),
         _row(asked.EvacuateBrokers, evacuation_asked),
         _row(asked.ReadmitBrokers, readmission_asked),
+        _row(asked.DemoteBrokers, demotion_asked),
+        _row(asked.UndemoteBrokers, undemotion_asked),
         _row(asked.RebalanceCluster, rebalance_asked),
         _row(asked.CancelRebalance, rebalance_cancelled, of_deleted=True),
         _row(asked.TakeBackMoves, moves_taken_back),

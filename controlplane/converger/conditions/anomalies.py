@@ -1,4 +1,4 @@
-"""The conditions of anomalies: brokers that lead nothing as they are slow, and kinds whose healing is switched off."""
+"""Conditions of anomalies: brokers that lead nothing, slow or by a person's word; kinds whose healing is off."""
 
 from controlplane.cluster.healing_switches import in_force, switched_off
 from controlplane.cluster.views.healing import DemotionView
@@ -17,6 +17,10 @@ def demotions_condition(situation: Situation) -> facts.ConditionChanged:
     if not slow:
         return facts.ConditionChanged(DEMOTED, False, "Free", "")
     sentences = "; ".join(_sentence(key, d) for key, d in sorted(slow.items())[:_NAMED])
+    asked = [d.broker for d in slow.values() if d.by_person]
+    if len(asked) == len(slow):
+        message = f"{sentences}. To take it back: kedge undemote {situation.view.name} --broker {min(asked)}"
+        return facts.ConditionChanged(DEMOTED, True, "Asked", message)
     message = f"{sentences}. Next: kedge anomalies {situation.view.name}"
     return facts.ConditionChanged(DEMOTED, True, "SlowBroker", message)
 

@@ -6,6 +6,7 @@ A broker that was chosen and has left takes nothing any more, and nobody takes i
 from collections.abc import Sequence
 
 from controlplane.cluster.commands import CommandRefused
+from controlplane.cluster.demotions import demoted_brokers
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
@@ -26,7 +27,7 @@ def takers(view: ClusterView, rebalance: RebalanceView) -> frozenset[int]:
     able = frozenset(i.service_id for i in view.receivers())
     if not rebalance.chosen:
         return able
-    return (able & frozenset(rebalance.chosen)) - _demoted(view)
+    return (able & frozenset(rebalance.chosen)) - demoted_brokers(view)
 
 
 def chosen_brokers(view: ClusterView, targets: Sequence[int], kafka: KafkaSnapshot | None) -> tuple[int, ...]:
@@ -34,7 +35,7 @@ def chosen_brokers(view: ClusterView, targets: Sequence[int], kafka: KafkaSnapsh
     no broker is left to send."""
     if not targets:
         return ()
-    able = {i.service_id for i in view.receivers()} - _demoted(view) - _replaced_or_removed(view)
+    able = {i.service_id for i in view.receivers()} - demoted_brokers(view) - _replaced_or_removed(view)
     chosen = sorted(set(targets))
     for broker in chosen:
         if broker not in able:
@@ -58,13 +59,9 @@ def _why(view: ClusterView, broker: int, kafka: KafkaSnapshot | None) -> str:
         return f"the VM of {found.key} is gone"
     if found.phase is not Phase.JOINED:
         return f"{found.key} is {found.phase}: it is on its way in or out"
-    if broker in _demoted(view):
+    if broker in demoted_brokers(view):
         return f"{found.key} is demoted ({view.requests.demotions[found.key].reason}), it is to lead nothing"
     return f"{found.key} leaves: the spec in force, or a person, has it removed or replaced by another broker"
-
-
-def _demoted(view: ClusterView) -> frozenset[int]:
-    return frozenset(d.broker for d in view.requests.demotions.values() if not d.ended)
 
 
 def _replaced_or_removed(view: ClusterView) -> set[int]:

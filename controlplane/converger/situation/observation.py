@@ -10,6 +10,7 @@ from datetime import datetime
 from controlplane.cluster.observed.agent_reports import STALE_AFTER, ReportSeen
 from controlplane.cluster.observed.cloud_drift import Noted
 from controlplane.cluster.observed.consumer_groups import GroupsNoted
+from controlplane.cluster.observed.cpu_shares import CpuNoted
 from controlplane.cluster.observed.health import WELL, HealthSeen
 from controlplane.cluster.observed.hot_brokers import HotNoted
 from controlplane.cluster.observed.jobs import JobSeen
@@ -170,6 +171,8 @@ class BackgroundSeen:
 
     hot: HotNoted | None = None
     """What metrics advise about a hot broker."""
+    cpu: CpuNoted | None = None
+    """What brokers use of their processors, by metrics."""
     groups: GroupsNoted | None = None
     """Consumer groups, in short, where they were asked for."""
     drift: Noted = field(default_factory=dict)

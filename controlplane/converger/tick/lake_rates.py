@@ -7,7 +7,7 @@ are, and the certificate says what they rest on.
 
 import logging
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from statistics import fmean
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.anomalies.hot import CPU
+from planner.anomalies.slow import BrokerWindow
 from planner.drain.request import DrainRequest
 from planner.rebalancing.question import RebalanceQuestion
 
@@ -109,6 +110,11 @@ def read_cpu(lake: str, cluster: str, now: datetime) -> dict[int, float]:
     except (DeltaError, ArrowException, OSError, ValueError, KeyError) as error:
         _log.warning("the metric lake at %s cannot be read: %r", lake, error)
         return {}
+    return mean_cpu(windows, now)
+
+
+def mean_cpu(windows: Sequence[BrokerWindow], now: datetime) -> dict[int, float]:
+    """By broker, the mean share of its processors in those of these windows that are young enough."""
     shares: dict[int, list[float]] = {}
     for window in windows:
         if CPU in window.figures and (now - window.end).total_seconds() <= OLDEST_S:

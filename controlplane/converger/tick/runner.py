@@ -282,6 +282,8 @@ def planned_rebalance(
         "batches": len(plan.copies.checkpoints),
         "imbalance_before": plan.imbalance_before,
         "imbalance_after": plan.imbalance_after,
+        "uneven_before": dict(plan.uneven_before),
+        "uneven_after": dict(plan.uneven_after),
         "goals": {g.goal: [g.broken_before, g.broken_after] for g in plan.goals if g.broken_before or g.broken_after},
     }
 

@@ -19,6 +19,7 @@ from controlplane.background.notifications.post import NoticeSender, NoticeSprea
 from controlplane.background.notifications.refresher import NoticeRefresher
 from controlplane.background.notifications.service import NotifierService
 from controlplane.background.notifications.silences import silences
+from controlplane.cluster.observed.traffic import Traffic
 from controlplane.cluster.view import ClusterView
 from controlplane.fleet.freezes.state import FreezeCache
 from controlplane.fleet.ports import SeenFleet
@@ -28,6 +29,7 @@ from controlplane.server.settings import Settings
 from controlplane.server.telemetry_in_force import telemetry_in_force
 from controlplane.storage.latest_values import LatestStore
 from events.clock import Clock
+from events.ids import ClusterUid
 from events.store import EventStore
 
 ANOMALIES = "anomalies"
@@ -66,6 +68,7 @@ def anomalies_of(
     clock: Clock,
     kafka: Callable[[ClusterView], KafkaGateway],
     freezes: FreezeCache,
+    traffic: Callable[[ClusterUid], Traffic],
 ) -> AnomalyRoom:
     outbox = SqlOutbox(engine)
     notifiers = {binding.name: notifier_of(binding, clock, settings.allow.egress) for binding in settings.notifiers}
@@ -87,6 +90,7 @@ def anomalies_of(
         epoch=epoch,
         wake=lambda: ring(NOTICES),
         rates=rates,
+        traffic=traffic,
     )
     polled: dict[str, Polled] = {ANOMALIES: reconciler, RATES: rates}
     every_s = {ANOMALIES: settings.telemetry.anomalies_poll_s, RATES: RATES_EVERY_S}

@@ -78,6 +78,7 @@ def _anomalies(
         clock=utc_now,
         kafka=groups.gateways.of,
         freezes=loop.freezes,
+        traffic=loop.converger.traffic,
     )
 
 

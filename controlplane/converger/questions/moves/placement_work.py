@@ -18,7 +18,7 @@ from planner.placement.corrections import corrections
 from planner.placement.deviations import Rule, misplaced
 from planner.placement.leaders import even_orders
 from planner.placement.policy import ClusterBrokers, TopicPolicy
-from planner.rebalancing.imbalance import deviations
+from planner.rebalancing.imbalance import LEADERS_ALONE, deviations
 
 DEFAULTS = Placement()
 
@@ -52,7 +52,7 @@ def _uneven_leaders(view: ClusterView, kafka: KafkaSnapshot, ground: ClusterBrok
     """The lists to be put into another order, and how uneven leaders are: none below the spec's threshold."""
     if not evens_leaders(view) or view.document is None:
         return {}, 0.0
-    percent = deviations(kafka, ground.receivers)["leaders"]
+    percent = deviations(kafka, ground.receivers, goals=LEADERS_ALONE)["leaders"]
     if percent <= view.document.spec.balance.threshold_percent:
         return {}, percent
     return even_orders(kafka, ground.receivers), percent

@@ -4,23 +4,25 @@ import math
 
 from controlplane.cluster.bandwidth import ASSUMED_BYTES_PER_S, CLIENTS_KEEP, nic_bytes_per_s
 from controlplane.cluster.external_brokers import is_shared
-from controlplane.cluster.hardware import hardware_sources, processors_of, volume_sources
+from controlplane.cluster.hardware import hardware_sources, volume_sources
 from controlplane.cluster.lifecycle import Phase
-from controlplane.cluster.observed.traffic import read_by_partition
 from controlplane.cluster.planner_state import catalogue_capacity
 from controlplane.cluster.throttle_cap import cap_mib_per_s
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.rebalances import RebalanceView
 from controlplane.converger.questions.chosen_receivers import takers
 from controlplane.converger.questions.disk_room import DISK_LIMIT_FRACTION
+from controlplane.converger.questions.moves.known_load import known_load
 from controlplane.converger.situation.situation import Situation
 from events import facts
 from events.ids import derived_id
 from events.quantities import GIB, MIB
+from planner.balance.goals import CEILINGS
 from planner.drain.model.capacity import Capacity, FigureOrigin, FigureSource
 from planner.drain.model.observed import measured_disks
 from planner.observed import KafkaSnapshot
 from planner.quantities import brokers_named, human_bytes
+from planner.rebalancing.imbalance import Deviations, allowed_percent
 from planner.rebalancing.request import RebalanceRequest
 
 
@@ -39,6 +41,7 @@ def rebalance_request(situation: Situation, rebalance: RebalanceView, kafka: Kaf
     receivers = tuple(sorted(i.service_id for i in view.receivers() if i.service_id in live))
     new = _alone_receive(view, rebalance, receivers)
     cap = cap_mib_per_s(view)
+    load = known_load(view, kafka, situation.seen.traffic, {})
     clouds = {p.name: p.place.cloud for p in view.document.spec.pools} if view.document else {}
     known = all(
         nic_bytes_per_s(clouds.get(i.planned.pool, ""), i.planned.shape, view.declaration.machines)
@@ -59,10 +62,11 @@ def rebalance_request(situation: Situation, rebalance: RebalanceView, kafka: Kaf
         ),
         bandwidth_source="catalogue" if known else "assumed",
         racks={i.service_id: i.planned.rack for i in view.brokers()},
-        write_bytes_per_s={name: math.ceil(rate) for name, rate in situation.seen.traffic.write_bytes_per_s.items()},
+        write_bytes_per_s={n: math.ceil(rate) for n, rate in load.write_bytes_per_s.items()},
         write_rates_from=situation.seen.traffic.words(situation.now),
-        read_bytes_per_s={n: math.ceil(rate) for n, rate in read_by_partition(situation.seen.traffic, kafka).items()},
-        processors=processors_of(view),
+        read_bytes_per_s={n: math.ceil(rate) for n, rate in load.read_bytes_per_s.items()},
+        processors=load.processors,
+        demoted=tuple(sorted(load.demoted)),
         most_bytes_per_s=cap * MIB if cap else None,
         disk_limit_fraction=DISK_LIMIT_FRACTION,
     )
@@ -107,22 +111,31 @@ def asked_by_scale_up(view: ClusterView) -> facts.RebalanceRequested | None:
     )
 
 
-def asked_by_policy(view: ClusterView, imbalance: float) -> facts.RebalanceRequested:
-    """The spec wants it done whenever the imbalance (percent) is too large."""
+def asked_by_policy(view: ClusterView, over: Deviations, left: Deviations) -> facts.RebalanceRequested:
+    """The spec wants it done whenever a goal is missed by too much: `over`, percent, worst first. `left`: what the last
+    rebalance could not better."""
     policy = view.document.spec.balance if view.document else None
     threshold = float(policy.threshold_percent) if policy else 0.0
     return facts.RebalanceRequested(
         _next_id(view),
         "policy",
-        f"imbalance of {imbalance:.0f} % is above {threshold:.0f} % (spec.balance.continuous)",
+        f"{missed_words(over, threshold, left)} (spec.balance.continuous)",
         threshold_percent=threshold,
         per_day_bytes=day_budget_bytes(view),
     )
 
 
+def missed_words(over: Deviations, threshold: float, left: Deviations) -> str:
+    """`goal nic-in is 69 % from its even share, 20 % are allowed; too far are also cpu (65 %)`. `over` is not empty."""
+    (goal, percent), *others = over.items()
+    how = "above its ceiling" if goal in CEILINGS else "from its even share"
+    first = f"goal {goal} is {percent:.0f} % {how}, {allowed_percent(goal, threshold, left):.0f} % are allowed"
+    return f"{first}; too far are also {', '.join(f'{g} ({p:.0f} %)' for g, p in others)}" if others else first
+
+
 def asked_by_heat(view: ClusterView, reason: str) -> facts.RebalanceRequested:
     """The spec wants it continuous, and a broker is hot whom others cannot relieve by leading alone. No threshold: what
-    is uneven is its traffic, which the threshold does not look at."""
+    is uneven is that broker's traffic of the moment, which the shares of hours may not show."""
     return facts.RebalanceRequested(
         _next_id(view), "policy", f"{reason} (spec.balance.continuous)", per_day_bytes=day_budget_bytes(view)
     )

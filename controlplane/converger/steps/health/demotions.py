@@ -1,9 +1,10 @@
-"""Brokers that are to lead nothing, as they are slow, and those that may lead again.
+"""Brokers that are to lead nothing, as they are slow or a person said so, and those that may lead again.
 
-    broker.demote_requested -> lists reordered, some at a time -> broker.demoted ... -> demotion_ended -> promoted
+    broker(s).demote_requested -> lists reordered, some at a time -> broker.demoted ... -> demotion_ended -> promoted
 
 Only the order of replica lists changes; `housekeeping_step` then asks Kafka for the preferred leaders. Read off the
 metadata at each look: a list that Kafka or a person makes with the broker in front is put right at the next one.
+A person's word is about the node: it passes on to the next VM of it, whatever its broker's id.
 """
 
 from itertools import islice
@@ -26,14 +27,29 @@ def demotion_step(situation: Situation) -> Decision | None:
     view = situation.view
     if not view.requests.demotions:
         return None
-    gone = next((k for k in sorted(view.requests.demotions) if _is_gone(view, k)), None)
-    if gone is not None:
-        return record(f"{gone} is gone, and its demotion with it", facts.BrokerPromoted(gone))
+    for gone in sorted(k for k in view.requests.demotions if _is_gone(view, k)):
+        decision = _of_gone(view, gone)
+        if decision is not None:
+            return decision
     kafka = situation.seen.fresh_kafka(situation.now)
     if kafka is None:
         return None
-    slow = {d.broker: k for k, d in view.requests.demotions.items() if not d.ended}
+    slow = {d.broker: k for k, d in view.requests.demotions.items() if not d.ended and not _is_gone(view, k)}
     return _taken_off(view, kafka, slow) or _given_back(view, kafka, slow)
+
+
+def _of_gone(view: ClusterView, key: str) -> Decision | None:
+    """A demotion ends with its VM, but for a person's: that passes on to the next one of the node, and waits for it."""
+    demotion = view.requests.demotions[key]
+    node = view.instances[key].node if key in view.instances else key.rpartition(".")[0]
+    later = [i for i in view.of_node(node) if i.key != key and not i.lost]
+    if not demotion.by_person or demotion.ended or (not later and node not in view.nodes()):
+        return record(f"{key} is gone, and its demotion with it", facts.BrokerPromoted(key))
+    joined = next((i for i in later if i.phase is Phase.JOINED), None)
+    if joined is None:
+        return None
+    passed = facts.DemoteRequested(joined.key, joined.service_id, demotion.reason, by_person=True)
+    return record(f"{joined.key} leads nothing, as {key} did not before it", passed, facts.BrokerPromoted(key))
 
 
 def _is_gone(view: ClusterView, key: str) -> bool:

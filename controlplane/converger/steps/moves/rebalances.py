@@ -10,12 +10,14 @@ are finished are never undone; a move starts only from the very placement it was
 
 from collections.abc import Mapping
 
+from controlplane.cluster.demotions import demoted_as_slow
 from controlplane.cluster.external_brokers import expected_brokers
 from controlplane.cluster.healing_switches import heals
 from controlplane.cluster.views.rebalances import DAY, RebalanceView, spent_bytes
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.chosen_receivers import takers
 from controlplane.converger.questions.disk_room import DISK_LIMIT_FRACTION
+from controlplane.converger.questions.moves.known_load import known_load, left_over, unevenness
 from controlplane.converger.questions.moves.pacing import paced
 from controlplane.converger.questions.moves.rebalance_requests import asked_by_heat, asked_by_policy, rebalance_job_id
 from controlplane.converger.questions.moves.spark import waits_for_spark
@@ -34,7 +36,7 @@ from planner.anomalies.kinds import Kind
 from planner.drain.plan import DrainPlan, Move
 from planner.drain.residual import Residual, residual
 from planner.rebalancing.check import check
-from planner.rebalancing.imbalance import imbalance_percent
+from planner.rebalancing.imbalance import Deviations, over_edge
 
 MAX_ROUNDS = 5
 """Plans of one rebalance. What still changes under it then is left as it is."""
@@ -133,9 +135,11 @@ def _plan(situation: Situation, rebalance: RebalanceView, kafka: observed.KafkaS
         return record(f"{_name(rebalance)}: no plan: {job.message}", failure)
     result = job.result
     moves, before, after = _whole_number(result["moves"]), _number(result, "before"), _number(result, "after")
-    if not moves or before < rebalance.terms.threshold_percent:
+    uneven = {goal: (was, _uneven(result, "after").get(goal, was)) for goal, was in _uneven(result, "before").items()}
+    if not moves or _is_even_enough(rebalance, before, {goal: was for goal, (was, _) in uneven.items()}):
         done = "who was chosen has a share" if rebalance.chosen else "within its goals"
-        return _completed(rebalance, 0, 0, before, f"{done} ({before:.0f} % imbalance)")
+        left = _worse(_uneven_now(situation, kafka), {goal: was for goal, (was, _) in uneven.items()})
+        return _completed(rebalance, 0, 0, before, left, f"{done} ({before:.0f} % imbalance)")
     goals = result["goals"]
     planned = facts.RebalancePlanned(
         rebalance=rebalance.id,
@@ -147,6 +151,7 @@ def _plan(situation: Situation, rebalance: RebalanceView, kafka: observed.KafkaS
         imbalance_before=before,
         imbalance_after=after,
         goals=dict(goals) if isinstance(goals, dict) else {},
+        uneven={goal: list(figures) for goal, figures in uneven.items()},
     )
     change = f"imbalance {before:.0f} % -> {after:.0f} %"
     size = f"{planned.moves} moves, {quantities.human_bytes(planned.bytes)} in {planned.batches} batches"
@@ -249,12 +254,14 @@ def _end(
         first, count = left.changed_by_others[0], len(left.changed_by_others)
         return _postponed(rebalance, left, f"{count} partitions were moved meanwhile, {first} among them")
     moved = sum(m.bytes for m in left.finished)
-    remains = imbalance_percent(kafka, [i.service_id for i in situation.view.receivers()])
+    uneven = _uneven_now(situation, kafka)
+    remains = max(uneven.values(), default=0.0)
     kept = f", {len(left.valid_next)} left where they keep taking writes" if left.valid_next else ""
     sentence = (
         f"{len(left.finished)} moves done{kept}, imbalance {rebalance.gains.imbalance_before:.0f} % -> {remains:.0f} %"
     )
-    return _completed(rebalance, len(left.finished), moved, remains, sentence)
+    stuck = _worse(uneven, rebalance.gains.uneven_after())
+    return _completed(rebalance, len(left.finished), moved, remains, stuck, sentence)
 
 
 def _postponed(rebalance: RebalanceView, left: Residual, why: str) -> Decision:
@@ -264,9 +271,11 @@ def _postponed(rebalance: RebalanceView, left: Residual, why: str) -> Decision:
     return record(f"{_name(rebalance)}: planning again, {why}", postponed)
 
 
-def _completed(rebalance: RebalanceView, moves: int, size: int, imbalance: float, said: str) -> Decision:
+def _completed(
+    rebalance: RebalanceView, moves: int, size: int, imbalance: float, left: Deviations, said: str
+) -> Decision:
     completed = facts.RebalanceCompleted(
-        rebalance.id, rebalance.progress.done_moves + moves, rebalance.progress.done_bytes + size, imbalance
+        rebalance.id, rebalance.progress.done_moves + moves, rebalance.progress.done_bytes + size, imbalance, dict(left)
     )
     return record(f"{_name(rebalance)} is over: {said}", completed)
 
@@ -344,8 +353,8 @@ def _by_policy(situation: Situation) -> Decision | None:
     policy = view.document.spec.balance if view.document else None
     if policy is None or not policy.continuous or view.roll.converged != view.generation:
         return None
-    # What was demoted has no leaders on purpose: no imbalance to mend.
-    if view.requests.demotions or not heals(view, Kind.GOAL_VIOLATION, situation.now):
+    # What is slow has no leaders for now: no imbalance to mend. Whom a person demoted stays so, and is left out of it.
+    if demoted_as_slow(view) or not heals(view, Kind.GOAL_VIOLATION, situation.now):
         return None
     last = view.moves.last_rebalance
     if last is not None and situation.seconds_since(last.ended_at) < REST_S:
@@ -357,12 +366,31 @@ def _by_policy(situation: Situation) -> Decision | None:
     if hot is not None and hot.spread and is_young(situation, hot) and heals(view, Kind.HOT_BROKER, situation.now):
         asked = asked_by_heat(view, hot.reason)
         return record(f"rebalancing: {asked.reason}", asked)
-    imbalance = imbalance_percent(kafka, [i.service_id for i in view.receivers()])
-    threshold = float(policy.threshold_percent)
-    if imbalance <= max(threshold, last.imbalance + threshold / 2 if last else 0.0):
+    found = _uneven_now(situation, kafka)
+    left = left_over(view, found)
+    over = over_edge(found, float(policy.threshold_percent), left)
+    if not over:
         return None
-    asked = asked_by_policy(view, imbalance)
+    asked = asked_by_policy(view, over, left)
     return record(f"rebalancing: {asked.reason}", asked)
+
+
+def _uneven_now(situation: Situation, kafka: observed.KafkaSnapshot) -> Deviations:
+    """By goal, percent, by the figures a plan would be made on."""
+    seen, view = situation.seen, situation.view
+    cpu = seen.background.cpu
+    load = known_load(view, kafka, seen.traffic, cpu.young(situation.now) if cpu is not None else {})
+    return unevenness(view, kafka, load)
+
+
+def _is_even_enough(rebalance: RebalanceView, before: float, uneven: Deviations) -> bool:
+    """Whether the plan's own figures call for no rebalance. Jobs of an earlier release tell the worst alone."""
+    threshold = rebalance.terms.threshold_percent
+    return not over_edge(uneven, threshold) if uneven and threshold else before < threshold
+
+
+def _worse(one: Deviations, other: Deviations) -> dict[str, float]:
+    return {goal: max(one.get(goal, 0.0), other.get(goal, 0.0)) for goal in sorted({*one, *other})}
 
 
 def _name(rebalance: RebalanceView) -> str:
@@ -377,6 +405,11 @@ def _whole_number(value: object) -> int:
     if not isinstance(value, int):
         raise TypeError(f"a plan's figure should be a whole number, not {value!r}")
     return value
+
+
+def _uneven(result: Mapping[str, object], when: str) -> Deviations:
+    found = result.get(f"uneven_{when}")
+    return {str(goal): float(percent) for goal, percent in found.items()} if isinstance(found, dict) else {}
 
 
 def _number(result: Mapping[str, object], when: str) -> float:

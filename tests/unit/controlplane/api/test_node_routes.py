@@ -90,6 +90,18 @@ def test_an_evacuation_is_recorded_once_and_taken_back(house: House) -> None:
     assert house.view().requests.evacuations == {}
 
 
+def test_a_demotion_is_recorded_once_and_taken_back(house: House) -> None:
+    house.snapshots[house.view().uid] = a_snapshot(a_partition("x-0", (1000, 1002)), a_partition("x-1", (1000,)))
+    for _ in range(2):
+        answer = house.client.post("/v1/clusters/orders/demote", json={"brokers": [1000], "reason": "disk"})
+        assert answer.status_code == 200
+    assert house.view().requests.demotions["brokers-a-0.g1"].by_person
+    assert _types(house).count("brokers.demote_requested") == 1
+    assert house.client.post("/v1/clusters/orders/undemote", json={"brokers": [1000]}).json()["changed"]
+    assert not house.client.post("/v1/clusters/orders/undemote", json={"brokers": [1000]}).json()["changed"]
+    assert house.client.post("/v1/clusters/orders/demote", json={"brokers": []}).status_code == 422
+
+
 def test_an_evacuation_of_nobody_is_refused(house: House) -> None:
     assert house.client.post("/v1/clusters/orders/evacuate", json={"brokers": []}).status_code == 422
 

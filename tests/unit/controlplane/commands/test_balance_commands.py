@@ -39,7 +39,9 @@ def test_a_person_may_ask_and_is_told_how_uneven_it_is() -> None:
     assert isinstance(asked.fact, facts.RebalanceRequested)
     assert (asked.fact.cause, asked.fact.reason) == ("person", "asked by anna: it grew")
     assert (asked.fact.threshold_percent, asked.fact.per_day_bytes, asked.fact.new_brokers) == (0.0, 0, ())
-    assert asked.sentence.startswith("replicas of orders will be spread over 3 brokers; imbalance now: bytes")
+    assert asked.sentence.startswith(
+        "replicas of orders will be spread over 3 brokers; imbalance by the metadata alone: "
+    )
 
 
 def test_a_budget_is_recorded_and_told() -> None:

@@ -76,6 +76,22 @@ def test_a_broker_is_evacuated_and_readmitted(house: House, browser: TestClient)
     assert house.view().requests.evacuations == {}
 
 
+def test_a_broker_is_demoted_and_undemoted(house: House, browser: TestClient) -> None:
+    assert 'id="act-undemote"' not in browser.get("/clusters/orders").text
+    assert "will lead nothing until it is taken back" in post(browser, "demote", brokers="1000")
+    assert house.view().requests.demotions == {}, "nothing is recorded before the yes"
+    post(browser, "demote", **hidden(post(browser, "demote", brokers="1000", reason="a slow disk")))
+    demotion = house.view().requests.demotions["brokers-a-0.g1"]
+    assert (demotion.broker, demotion.by_person, demotion.reason) == (1000, True, "asked by ada: a slow disk")
+    overview = browser.get("/clusters/orders").text
+    assert 'id="act-undemote"' in overview
+    assert 'value="1000"' in overview
+    assert "asked by ada: a slow disk" in browser.get("/clusters/orders/brokers/1000").text
+    text = post(browser, "undemote", **hidden(post(browser, "undemote", brokers="1000")))
+    assert "brokers-a-0.g1 may lead again and get their share of leaders back." in text
+    assert house.view().requests.demotions["brokers-a-0.g1"].ended
+
+
 def test_what_is_done_already_offers_no_button(browser: TestClient) -> None:
     text = post(browser, "readmit", brokers="1000")
     assert "There is nothing to do." in text

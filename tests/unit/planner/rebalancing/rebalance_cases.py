@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 from planner.drain.model.capacity import Capacity, FigureOrigin, FigureSource
+from planner.drain.plan import Move
 from planner.observed import KafkaSnapshot, LogDirSeen, LogDirsSeen, PartitionSeen, TopicPartition
 from planner.rebalancing.question import RebalanceQuestion, question_of
 from planner.rebalancing.request import RebalanceRequest
@@ -131,3 +132,17 @@ def _dirs(random: Random, broker: int, partitions: Sequence[PartitionSeen]) -> L
         for n, (share, size) in enumerate(zip(shares, used, strict=True))
     )
     return LogDirsSeen(len(held), sum(used), disk, disk - sum(used), dirs if count > 1 else ())
+
+
+def moved(snapshot: KafkaSnapshot, moves: Sequence[Move]) -> KafkaSnapshot:
+    """The metadata as it will be once these moves are over and preferred leaders lead; disks are left as they are."""
+    after = {m.name: m.after for m in moves}
+    return replace(
+        snapshot,
+        partitions=tuple(
+            replace(p, replicas=(now := after[p.name]), isr=now, leader=now[0], adding=(), removing=())
+            if p.name in after
+            else p
+            for p in snapshot.partitions
+        ),
+    )

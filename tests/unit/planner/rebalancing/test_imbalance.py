@@ -23,7 +23,7 @@ def _seen(lists: list[tuple[int, ...]], racks: dict[int, str], disks: dict[int, 
 def test_a_rack_of_two_brokers_is_even_when_each_has_half_of_what_the_rack_holds() -> None:
     lists = [(1 + n % 2, 3, 4) for n in range(40)]
     seen = _seen(lists, {1: "a", 2: "a", 3: "b", 4: "c"})
-    assert (deviations(seen, (1, 2, 3, 4))["replicas"], deviations(seen, (1, 2, 3, 4))["bytes"]) == (0.0, 0.0)
+    assert (deviations(seen, (1, 2, 3, 4))["replicas"], deviations(seen, (1, 2, 3, 4))["disk"]) == (0.0, 0.0)
 
 
 def test_a_new_broker_in_a_rack_of_two_lacks_half_of_the_rack() -> None:
@@ -40,9 +40,9 @@ def test_bytes_are_shared_by_the_size_of_the_disks_within_a_rack() -> None:
     lists = [(1 if n % 4 else 2, 3, 4) for n in range(40)]
     disks = {1: 30 * SIZE, 2: 10 * SIZE, 3: 40 * SIZE, 4: 40 * SIZE}
     seen = _seen(lists, {1: "a", 2: "a", 3: "b", 4: "c"}, disks)
-    assert deviations(seen, (1, 2, 3, 4))["bytes"] == 0.0
+    assert deviations(seen, (1, 2, 3, 4))["disk"] == 0.0
     halves = _seen([(1 + n % 2, 3, 4) for n in range(40)], {1: "a", 2: "a", 3: "b", 4: "c"}, disks)
-    assert deviations(halves, (1, 2, 3, 4))["bytes"] == pytest.approx(90.0), "20 logs where 10 belong, but for one"
+    assert deviations(halves, (1, 2, 3, 4))["disk"] == pytest.approx(90.0), "20 logs where 10 belong, but for one"
 
 
 def test_a_single_receiver_is_always_even() -> None:

@@ -110,7 +110,7 @@ def test_a_blind_look_says_nothing_of_partitions() -> None:
         ("condition", "WaitsForStage/StageFails", Severity.WARNING),
         ("condition", "OfAnotherRelease/So", Severity.WARNING),
         ("partition-failure", "leaderless", Severity.CRITICAL),
-        ("goal-violation", "bytes", Severity.WARNING),
+        ("goal-violation", "disk", Severity.WARNING),
         ("of-another-release", "x", Severity.WARNING),
     ],
 )

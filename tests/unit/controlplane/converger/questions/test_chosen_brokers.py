@@ -55,7 +55,10 @@ def test_those_that_are_chosen_are_recorded_once_each_in_order_and_named_in_the_
     answer = rebalance_asked(six(), replace(ASK, targets=(1004, 1003, 1004)), Lookups(kafka=KAFKA))
     assert isinstance(answer.fact, facts.RebalanceRequested)
     assert (answer.fact.cause, answer.fact.new_brokers) == ("person", (1003, 1004))
-    assert "replicas of orders will move onto 1003, 1004 and no other broker; imbalance now:" in answer.sentence
+    assert (
+        "replicas of orders will move onto 1003, 1004 and no other broker; imbalance by the metadata alone:"
+        in answer.sentence
+    )
 
 
 def test_without_any_every_broker_may_receive_as_before() -> None:

@@ -67,7 +67,7 @@ BACK = a_partition("orders-0", isr=(1000, 1001, 1002))
 def rebalancing(partition: PartitionSeen, *, moves: StuckMovesView | None = None, **about: Any) -> Situation:
     """A rebalance whose one move has stood still for long."""
     own = {"rebalance": about.pop("rebalance", REBALANCE), "stuck": moves or StuckMovesView(), **about.pop("view", {})}
-    plan = RebalancePlan(a_plan([SPREAD]), (), 0, 50.0, 5.0)
+    plan = RebalancePlan(a_plan([SPREAD]), (), 0, {"disk": 50.0}, {"disk": 5.0})
     seen = {"kafka": a_snapshot(partition, **{"brokers": ALL, **about}), "pulses": _still(partition)}
     return a_situation(a_view(NEW, **own), **seen, rebalance_plan=plan, rebalance_sha256="sha")
 
@@ -284,7 +284,7 @@ def test_a_rebalance_gives_way_to_a_drain_of_a_broker_that_does_not_serve(
     """The drain called it somebody else's, and waited until the move was found to hang."""
     serves = [b for b in ALL if b != outgoing or partition == moving()]
     here = rebalancing(partition, brokers=serves, fenced=[b for b in ALL if b not in serves])
-    plan = RebalancePlan(a_plan([a_move("orders-0", after=partition.target)]), (), 0, 50.0, 5.0)
+    plan = RebalancePlan(a_plan([a_move("orders-0", after=partition.target)]), (), 0, {"disk": 50.0}, {"disk": 5.0})
     here = replace(here, seen=replace(here.seen, plans=replace(here.seen.plans, rebalance=plan)))
     assert here.seen.kafka is not None
     back, running = in_the_way_of_drain(here, here.seen.kafka, [outgoing])
@@ -297,7 +297,7 @@ def test_no_move_is_taken_back_from_a_target_that_may_have_the_only_copy() -> No
     partition = a_partition("orders-0", (1003, 1001), isr=(), adding=(1003,), removing=(1001,), leader=-1)
     down = [1001, 1003]
     here = rebalancing(partition, brokers=[b for b in ALL if b not in down], fenced=down)
-    plan = RebalancePlan(a_plan([a_move("orders-0", after=partition.target)]), (), 0, 50.0, 5.0)
+    plan = RebalancePlan(a_plan([a_move("orders-0", after=partition.target)]), (), 0, {"disk": 50.0}, {"disk": 5.0})
     here = replace(here, seen=replace(here.seen, plans=replace(here.seen.plans, rebalance=plan)))
     assert here.seen.kafka is not None
     assert in_the_way_of_drain(here, here.seen.kafka, [1001])[0] == ()

@@ -21,7 +21,8 @@ class RebalanceRequested:
     `new_brokers`: ids that alone are to get their share, new ones or those a person chose; empty: all brokers, within
     every goal. `threshold_percent`: nothing
     is done below that imbalance. `per_day_bytes`: no more is begun in 24 hours, 0 for no such limit. A throttle of 0 is
-    that of the spec, any other one bounds it.
+    that of the spec, any other one bounds it. `goals`: those alone, the first weighs most; none: all. Excluded topics
+    stay where they are, excluded brokers receive nothing.
     """
 
     rebalance: str
@@ -31,6 +32,9 @@ class RebalanceRequested:
     threshold_percent: float = 0.0
     per_day_bytes: int = 0
     throttle_mib_per_s: int = 0
+    goals: tuple[str, ...] = ()
+    exclude_topics: tuple[str, ...] = ()
+    exclude_brokers: tuple[int, ...] = ()
 
 
 @fact("rebalance.planned", schema=1)

@@ -76,3 +76,21 @@ class EvacuationEnded:
 
     keys: tuple[str, ...]
     reason: str
+
+
+@fact("offline.fix_requested", schema=1)
+@dataclass(frozen=True, slots=True)
+class OfflineFixRequested:
+    """A person gives these brokers (ids) up, which do not serve: their replicas are made anew on others."""
+
+    brokers: tuple[int, ...]
+    reason: str
+
+
+@fact("offline.fix_ended", schema=1)
+@dataclass(frozen=True, slots=True)
+class OfflineFixEnded:
+    """They are given up no more: they hold nothing, or serve again."""
+
+    brokers: tuple[int, ...]
+    reason: str

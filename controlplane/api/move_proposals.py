@@ -8,6 +8,7 @@ from controlplane.cluster.commands import CommandRefused, RebalanceCluster
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.previews.moves import placement_of
 from controlplane.fleet.proposals.fold import ProposalView
+from planner.rebalancing.choice import BalanceChoice
 
 REBALANCE = "rebalance"
 """What `ProposalMade.change` says of one."""
@@ -24,6 +25,9 @@ def propose_rebalance(services: PortalServices, command: RebalanceCluster, reaso
         "targets": command.targets,
         "per_day_bytes": command.per_day_bytes,
         "throttle_mib_per_s": command.throttle_mib_per_s,
+        "goals": command.choice.goals,
+        "exclude_topics": command.choice.exclude_topics,
+        "exclude_brokers": command.choice.exclude_brokers,
     }
     wanted = Proposed(
         change=REBALANCE,
@@ -50,6 +54,11 @@ def order_of(proposal: ProposalView) -> RebalanceCluster:
         throttle_mib_per_s=int(order["throttle_mib_per_s"]),
         only_while=made.digest,
         approval=made.id,
+        choice=BalanceChoice(
+            tuple(str(goal) for goal in order.get("goals", ())),
+            tuple(str(topic) for topic in order.get("exclude_topics", ())),
+            tuple(int(broker) for broker in order.get("exclude_brokers", ())),
+        ),
     )
 
 

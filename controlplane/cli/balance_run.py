@@ -66,15 +66,30 @@ def goals_in(text: str) -> Goals:
     return aims
 
 
+@dataclass(frozen=True, slots=True)
+class BrokersChosen:
+    """With `onto` only these receive; `excluded` receive nothing."""
+
+    onto: tuple[int, ...] = ()
+    excluded: tuple[int, ...] = ()
+
+
 def rebalanced(
-    given: Input, goals: Goals, *, excluded_topics: tuple[str, ...], onto: Sequence[int] = ()
+    given: Input, goals: Goals, *, excluded_topics: tuple[str, ...], brokers: BrokersChosen | None = None
 ) -> BalancePlan:
-    """The plan within the goals, or what comes nearest; with `onto` only these brokers receive. Raises CliError for one
-    that cannot, and when the plan's replay breaks a rule.
+    """The plan within the goals, or what comes nearest. Raises CliError for a broker that cannot receive or is not
+    there, and when the plan's replay breaks a rule.
     """
     given, apart = kept_up_with(given), frozenset(excluded_topics)
+    onto, out = (brokers.onto, brokers.excluded) if brokers else ((), ())
+    both = sorted(set(onto) & set(out))
+    if both:
+        raise usage(f"broker {both[0]} is to receive and is excluded", next_step="leave it out of one of the two")
     if not onto:
-        return _replayed(given, rebalance(given.state, goals, excluded_topics=apart))
+        try:
+            return _replayed(given, rebalance(given.state, goals, excluded_topics=apart, excluded_brokers=out))
+        except ValueError as error:
+            raise usage(str(error)) from None
     _refuse_unable(given, onto)
     return _replayed(given, add_brokers(given.state, onto, goals, excluded_topics=apart))
 

@@ -67,6 +67,7 @@ VERBS = (
     nodes.replace,
     nodes.evacuate,
     nodes.readmit,
+    nodes.fix_offline,
     nodes.demote,
     nodes.undemote,
     moves,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from controlplane.api.schemas import moves as move_api, nodes as node_api
-from controlplane.cli import errors, exits, moments, moves_order, waiter
+from controlplane.cli import errors, exits, moments, moves_order, state_options, waiter
 from controlplane.cli.session import Session
 from controlplane.cli.wait_reports import wait_for
 from controlplane.cli.waiting import Rebalanced
@@ -18,6 +18,9 @@ class RebalanceOrder:
     onto: tuple[int, ...]
     per_day_gib: int | None
     throttle_mib_per_s: int
+    goals: tuple[str, ...] = ()
+    exclude_topics: tuple[str, ...] = ()
+    exclude_brokers: tuple[int, ...] = ()
 
 
 def order_rebalance(
@@ -29,8 +32,15 @@ def order_rebalance(
         answer = session.client.cancel_rebalance(name, node_api.CancelRebalanceIn(reason=wanted.reason))
     else:
         targets, per_day, throttle = list(wanted.onto), wanted.per_day_gib, wanted.throttle_mib_per_s
+        goals, topics, brokers = list(wanted.goals), list(wanted.exclude_topics), list(wanted.exclude_brokers)
         planned = move_api.MovesPlanIn(
-            kind="rebalance", targets=targets, per_day_gib=per_day, throttle_mib_per_s=throttle
+            kind="rebalance",
+            targets=targets,
+            per_day_gib=per_day,
+            throttle_mib_per_s=throttle,
+            goals=goals,
+            exclude_topics=topics,
+            exclude_brokers=brokers,
         )
         found = moves_order.agreed_moves(session, name, planned, yes=yes)
         if not found.changes:
@@ -40,6 +50,9 @@ def order_rebalance(
             targets=targets,
             per_day_gib=per_day,
             throttle_mib_per_s=throttle,
+            goals=goals,
+            exclude_topics=topics,
+            exclude_brokers=brokers,
             digest=found.digest,
         )
         answer = session.client.rebalance(name, order)
@@ -54,9 +67,27 @@ def order_rebalance(
 def refuse_plan_options(name: str, given: bool) -> None:
     """Options of a plan that is only printed say nothing to the server."""
     if given:
-        why = "goals, limits and files belong to a plan that is only printed; the server uses all goals"
+        why = "limits and files belong to a plan that is only printed"
         next_step = f"add --dry-run, or leave them out: kedge rebalance {name}"
         raise errors.CliError("these options do not go together", why=why, next_step=next_step, exit_code=exits.USAGE)
+
+
+def choice_of(
+    goals: str, exclude_topics: str, exclude_brokers: list[int] | None
+) -> tuple[tuple[str, ...], tuple[str, ...], tuple[int, ...]]:
+    """Goals, topics and brokers as a server takes them. Raises CliError."""
+    return goals_of(goals), state_options.names_in(exclude_topics), tuple(exclude_brokers or ())
+
+
+def goals_of(text: str) -> tuple[str, ...]:
+    """The goals named, for a server: it has each with its usual tolerance. Raises CliError for another one."""
+    names = tuple(part.strip() for part in text.split(",") if part.strip())
+    special = next((name for name in names if "=" in name or name.endswith("!")), "")
+    if special:
+        why = f"`{special}`: a server takes goals with their usual tolerance and hardness"
+        next_step = "leave `=T` and `!` out, or add --dry-run to plan and print"
+        raise errors.CliError("these options do not go together", why=why, next_step=next_step, exit_code=exits.USAGE)
+    return names
 
 
 def refuse_order_options(given: bool) -> None:

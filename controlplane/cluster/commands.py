@@ -11,6 +11,7 @@ from events.spec.model import KafkaClusterDocument
 from events.spec.positions import NOWHERE, Positions
 from events.spec.problems import Problem
 from events.spec.topic_model import KafkaTopicDocument
+from planner.rebalancing.choice import EVERYTHING, BalanceChoice
 
 
 class ClusterNotFound(LookupError):
@@ -135,8 +136,9 @@ class ReadmitBrokers(ReasonedCommand):
 class RebalanceCluster(ReasonedCommand):
     """Spread replicas and leaders anew over the brokers. `per_day_bytes` 0: no more than throttles bound.
 
-    `targets` alone receive, where any are named: the others only give. The throttle and `only_while` as of
-    EvacuateBrokers, `approval` as of DeclareCluster.
+    `targets` alone receive, where any are named: the others only give. `choice`: which goals, and what is left out;
+    what it says nothing of is as the spec has it. The throttle and `only_while` as of EvacuateBrokers, `approval` as of
+    DeclareCluster.
     """
 
     targets: tuple[int, ...] = ()
@@ -144,6 +146,7 @@ class RebalanceCluster(ReasonedCommand):
     throttle_mib_per_s: int = 0
     only_while: str = ""
     approval: str = ""
+    choice: BalanceChoice = EVERYTHING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -269,6 +272,13 @@ class DemoteBrokers(ReasonedCommand):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UndemoteBrokers(ReasonedCommand):
     """Let these brokers lead again."""
+
+    brokers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FixOffline(ReasonedCommand):
+    """Give up these brokers, which do not serve: make their replicas anew on others."""
 
     brokers: tuple[int, ...]
 

@@ -20,12 +20,15 @@ from controlplane.api.problems import ApiError
 from controlplane.api.read_models.moves import moves_in_hand
 from controlplane.api.request_identity import heading_of
 from controlplane.api.services import Services
+from controlplane.cluster.balance_choice import spec_choice
 from controlplane.cluster.commands import CancelRebalance, EvacuateBrokers, RebalanceCluster
 from controlplane.cluster.lifecycle import Phase
 from controlplane.commands.previews.moves import placement_of
 from controlplane.portal.cluster import head_of
 from controlplane.portal.frame import CsrfChecked, onwards, page
 from events.quantities import GIB
+from planner.balance.goals import Goal
+from planner.rebalancing.choice import BalanceChoice
 
 router = APIRouter(prefix="/clusters/{name}/moves", tags=["pages"], include_in_schema=False, dependencies=[CsrfChecked])
 
@@ -38,6 +41,9 @@ class MovesForm(BaseModel):
     targets: list[int] = Field(default_factory=list, max_length=1000)
     throttle: str = Field(default="", pattern="^[0-9]{0,5}$")
     per_day_gib: str = Field(default="", pattern="^[0-9]{0,6}$")
+    goals: list[str] = Field(default_factory=list, max_length=32)
+    exclude_topics: str = Field(default="", max_length=10_000)
+    exclude_brokers: list[int] = Field(default_factory=list, max_length=1000)
     reason: str = Field(default="", max_length=200)
     placement: str = Field(default="", pattern="^[0-9a-f-]{0,60}$")
     key: str = Field(default_factory=lambda: uuid.uuid4().hex, pattern="^[0-9a-f]{32}$")
@@ -62,6 +68,8 @@ def moves(request: Request, name: str, services: Services, rights: Caller) -> Re
         hand=moves_in_hand(snapshot, known.pulses) if snapshot else None,
         sentence=said.sentence if said else "",
         brokers=[i for i in view.brokers() if i.phase is Phase.JOINED and not i.lost],
+        goals=[goal.value for goal in Goal],
+        chosen=spec_choice(view),
     )
 
 
@@ -115,6 +123,11 @@ def _command(name: str, form: MovesForm, rights: Rights) -> Moves:
             per_day_bytes=int(form.per_day_gib or 0) * GIB,
             throttle_mib_per_s=int(form.throttle or 0),
             only_while=form.placement,
+            choice=BalanceChoice(
+                tuple(form.goals),
+                tuple(form.exclude_topics.replace(",", " ").split()),
+                tuple(form.exclude_brokers),
+            ),
         )
     if not form.brokers:
         raise ApiError(422, "no-broker", "no broker was chosen", next_step="Choose one or more.")

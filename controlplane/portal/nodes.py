@@ -19,6 +19,7 @@ from controlplane.cluster.commands import (
     Command,
     DemoteBrokers,
     EvacuateBrokers,
+    FixOffline,
     ReadmitBrokers,
     ReplaceNode,
     RestartServices,
@@ -98,13 +99,22 @@ def readmit(request: Request, name: str, services: Services, rights: Caller, for
     return _ask(request, services, rights, form, command, "Readmit brokers")
 
 
+@router.post("/fix-offline")
+def fix_offline(request: Request, name: str, services: Services, rights: Caller, form: Fields) -> Response:
+    """Make replicas of brokers that do not serve anew on others."""
+    command = FixOffline(
+        **heading_of(rights, name, form.key),
+        reason=form.reason,
+        brokers=_some(_brokers(form.brokers)),
+    )
+    return _ask(request, services, rights, form, command, "Make offline replicas anew")
+
+
 @router.post("/demote")
 def demote(request: Request, name: str, services: Services, rights: Caller, form: Fields) -> Response:
     """Take leadership off brokers, and keep it off them."""
     command = DemoteBrokers(
-        name=name,
-        actor=actor_of(rights),
-        command_id=asked_id(rights, form.key),
+        **heading_of(rights, name, form.key),
         reason=form.reason,
         brokers=_some(_brokers(form.brokers)),
     )
@@ -115,9 +125,7 @@ def demote(request: Request, name: str, services: Services, rights: Caller, form
 def undemote(request: Request, name: str, services: Services, rights: Caller, form: Fields) -> Response:
     """Let demoted brokers lead again."""
     command = UndemoteBrokers(
-        name=name,
-        actor=actor_of(rights),
-        command_id=asked_id(rights, form.key),
+        **heading_of(rights, name, form.key),
         reason=form.reason,
         brokers=_some(_brokers(form.brokers)),
     )

@@ -19,7 +19,7 @@ ASKED_BY_PEOPLE = (
     *(facts.RecycleAborted, facts.SourceChanged, facts.SourceAccepted, facts.WindowWaived, facts.HealingSwitched),
     facts.LossesConfirmed,
     *(facts.RollingRestartRequested, facts.NodeReplaceRequested, facts.EvacuationRequested, facts.EvacuationEnded),
-    *(facts.BrokersDemoteRequested, facts.BrokersUndemoteRequested),
+    *(facts.BrokersDemoteRequested, facts.BrokersUndemoteRequested, facts.OfflineFixRequested),
     *(facts.RebalanceRequested, facts.RebalanceCancelRequested, facts.MovesCancelRequested, facts.MovesAdopted),
     *(
         topic_facts.TopicsDeclared,

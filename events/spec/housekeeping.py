@@ -25,6 +25,25 @@ AnomalyKind = Literal[
     "condition",
 ]
 
+GoalName = Literal[
+    "racks",
+    "replica-capacity",
+    "disk-capacity",
+    "nic-in-capacity",
+    "nic-out-capacity",
+    "cpu-capacity",
+    "replicas",
+    "potential-nic-out",
+    "disk",
+    "nic-in",
+    "nic-out",
+    "cpu",
+    "topic-spread",
+    "leaders",
+    "leader-nic-in",
+]
+"""The goals of a rebalance (docs/goals.md), hard ones first."""
+
 AntiAffinity = Literal["strict", "best-effort", "none"]
 TierName = Literal["critical", "standard", "scratch"]
 
@@ -142,6 +161,25 @@ class Balance(Part):
         default=None,
         ge=1,
         le=1_000_000,
+    )
+    goals: tuple[GoalName, ...] = classed(
+        BEHAVIOURAL,
+        "Goals that rebalances keep to and that set one going, the first weighs most; without it all of them. No move "
+        "loses a zone, whatever the goals.",
+        default=(),
+        max_length=32,
+    )
+    exclude_topics: tuple[TopicName, ...] = classed(
+        BEHAVIOURAL,
+        "Topics whose replicas and leaders no rebalance moves; what they weigh counts. No pattern, full names.",
+        default=(),
+        max_length=1000,
+    )
+    exclude_brokers: tuple[Whole, ...] = classed(
+        BEHAVIOURAL,
+        "Ids of brokers to which no rebalance moves replicas or leaders; it may move some off them.",
+        default=(),
+        max_length=1000,
     )
     placement: Placement = classed(
         BEHAVIOURAL,

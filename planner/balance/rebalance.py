@@ -24,15 +24,19 @@ def rebalance(
     *,
     measured: MeasuredLoads = UNMEASURED,
     excluded_topics: frozenset[str] = frozenset(),
+    excluded_brokers: Sequence[int] = (),
     demoted: Sequence[int] = (),
 ) -> Answer:
     """Bring the cluster within the goals. A cluster that is within them gets an empty schedule.
 
-    `excluded_topics` stay where they are and count. `demoted`: ids of brokers that are to lead nothing. Partitions on
-    brokers that have to be emptied, and those that need repair first, are left alone (Balanced.left). A hard goal that stays missed gives a Shortfall whose `best`
+    `excluded_topics` stay where they are and count. `excluded_brokers`: ids of brokers that receive nothing and may
+    give. `demoted`: ids of brokers that are to lead nothing. Partitions on brokers that have to be emptied, and those
+    that need repair first, are left alone (Balanced.left). A hard goal that stays missed gives a Shortfall whose `best`
     is the plan that comes nearest. Raises ValueError for goals that contradict themselves.
     """
-    return _planned(state, goals, measured, takes=state.brokers.may_receive, excluded=excluded_topics, demoted=demoted)
+    takes = state.brokers.may_receive.copy()
+    takes[rows_of(state, excluded_brokers)] = False
+    return _planned(state, goals, measured, takes=takes, excluded=excluded_topics, demoted=demoted)
 
 
 def add_brokers(

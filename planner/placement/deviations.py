@@ -96,7 +96,8 @@ def _gone(name: TopicPartition, replicas: Replicas, ground: ClusterBrokers) -> D
     missing = [b for b in replicas if b not in ground.racks]
     if not missing:
         return None
-    words = f"{name} has {len(missing)} of {len(replicas)} replicas on {brokers_named(missing)}, which nobody has"
+    how = "given up" if set(missing) <= ground.given_up else "which nobody has"
+    words = f"{name} has {len(missing)} of {len(replicas)} replicas on {brokers_named(missing)}, {how}"
     return Deviation(name, Rule.GONE, replicas, words, strict=True)
 
 

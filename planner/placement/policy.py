@@ -32,6 +32,8 @@ class ClusterBrokers:
     racks: Mapping[int, str]
     receivers: frozenset[int]
     zones: int
+    given_up: frozenset[int] = frozenset()
+    """Of those that are not there, the ones a person gave up."""
 
     def open_zones(self) -> frozenset[str]:
         """Zones with a broker that may get replicas now."""

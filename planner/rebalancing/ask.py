@@ -10,7 +10,6 @@ from pydantic_core import to_json
 
 from planner.balance.answer import Answer, Balanced, GoalReport, Shortfall
 from planner.balance.cpu import BrokerCpu, with_cpu
-from planner.balance.goals import DEFAULT_GOALS
 from planner.balance.loads import MeasuredLoads
 from planner.balance.rebalance import add_brokers, rebalance
 from planner.drain.certificate import Certificate
@@ -26,6 +25,7 @@ from planner.drain.solver.volumes import within_volumes
 from planner.drain.throttle import KAFKA_REACHES, LEAST_CATCH_UP_BYTES_PER_S
 from planner.heartbeats import HEARTBEAT_TOPIC
 from planner.observed import KafkaSnapshot
+from planner.rebalancing.choice import EVERYTHING, BalanceChoice
 from planner.rebalancing.imbalance import deviations
 from planner.rebalancing.known_load import KnownLoad, figures_of
 from planner.rebalancing.plan import GoalStatus, RebalancePlan, Unplanned
@@ -59,7 +59,8 @@ def plan_rebalance(
     """
     read = _state(request, snapshot)
     read = replace(read, state=within_volumes(read.state))
-    answer = spread(read.state, request.new, measured_loads(request, read.state), request.demoted)
+    measured = measured_loads(request, read.state)
+    answer = spread(read.state, request.new, measured, demoted=request.demoted, choice=request.choice)
     best = answer.best if isinstance(answer, Shortfall) else answer
     if best is None:
         raise NothingToRead(str(answer.message) if isinstance(answer, Shortfall) else "no plan")
@@ -71,8 +72,8 @@ def plan_rebalance(
         copies=copies,
         goals=tuple(_goal_status(report) for report in best.goals),
         left=len(best.left),
-        uneven_before=deviations(snapshot, receivers, load),
-        uneven_after=deviations(snapshot, receivers, load, after=after),
+        uneven_before=deviations(snapshot, receivers, load, choice=request.choice),
+        uneven_after=deviations(snapshot, receivers, load, choice=request.choice, after=after),
     )
 
 
@@ -100,15 +101,23 @@ def measured_loads(request: RebalanceRequest, state: ClusterState) -> MeasuredLo
 
 
 def spread(
-    state: ClusterState, onto: Sequence[int], measured: MeasuredLoads | None = None, demoted: Sequence[int] = ()
+    state: ClusterState,
+    onto: Sequence[int],
+    measured: MeasuredLoads | None = None,
+    *,
+    demoted: Sequence[int] = (),
+    choice: BalanceChoice = EVERYTHING,
 ) -> Answer:
-    """The brokers within all goals, or as near as can be; with `onto` these alone receive, and `demoted` lead nothing.
-    Heartbeats stay: each broker leads one."""
-    apart, known = frozenset({HEARTBEAT_TOPIC}), measured or MeasuredLoads()
+    """The brokers within the goals chosen, or as near as can be; with `onto` these alone receive, and `demoted` lead
+    nothing. Heartbeats stay: each broker leads one. Raises ValueError for a goal there is not."""
+    apart, known = frozenset({HEARTBEAT_TOPIC, *choice.exclude_topics}), measured or MeasuredLoads()
+    goals = choice.aims()
     there = [b for b in demoted if b in state.brokers.id]
+    out = [b for b in choice.exclude_brokers if b in state.brokers.id]
     if not onto:
-        return rebalance(state, DEFAULT_GOALS, measured=known, excluded_topics=apart, demoted=there)
-    return add_brokers(state, onto, DEFAULT_GOALS, measured=known, excluded_topics=apart, demoted=there)
+        return rebalance(state, goals, measured=known, excluded_topics=apart, excluded_brokers=out, demoted=there)
+    takers = [b for b in onto if b not in out]
+    return add_brokers(state, takers, goals, measured=known, excluded_topics=apart, demoted=there)
 
 
 def _state(request: RebalanceRequest, snapshot: KafkaSnapshot) -> ReadState:

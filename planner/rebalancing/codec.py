@@ -15,6 +15,7 @@ from planner.drain.arrays import model_of, padded
 from planner.drain.model.capacity import FIGURES, Capacity, FigureOrigin, FigureSource
 from planner.drain.plan import canonical
 from planner.observed import KafkaSnapshot, LogDirSeen, LogDirsSeen, PartitionSeen, TopicPartition
+from planner.rebalancing.choice import BalanceChoice
 from planner.rebalancing.plan import RebalancePlan, Unplanned
 from planner.rebalancing.question import RebalanceQuestion, planned_on
 from planner.rebalancing.request import RebalanceRequest
@@ -53,6 +54,11 @@ def question_document(question: RebalanceQuestion) -> dict[str, Any]:
         "receivers": list(request.receivers),
         "new": list(request.new),
         "demoted": list(request.demoted),
+        "choice": [
+            list(request.choice.goals),
+            list(request.choice.exclude_topics),
+            list(request.choice.exclude_brokers),
+        ],
         "capacities": [_source_document(source) for source in request.capacities],
         "racks": sorted(request.racks.items()),
         "cpu_used": sorted(request.cpu_used.items()),
@@ -102,6 +108,7 @@ def question_from(document: Mapping[str, Any], partitions: pa.Table) -> Rebalanc
         receivers=tuple(document["receivers"]),
         new=tuple(document["new"]),
         demoted=tuple(document["demoted"]),
+        choice=BalanceChoice(*(tuple(part) for part in document["choice"])),
         capacities=tuple(_source_from(entry) for entry in document["capacities"]),
         racks=dict(document["racks"]),
         write_bytes_per_s={name: rate for name, rate in rates if rate >= 0},

@@ -15,8 +15,9 @@ from planner.balance.goals import CEILINGS, DEFAULT_GOALS, Aim, Goal, Goals
 from planner.balance.limits import BAND_OF, CEILING_OF, counted, topic_band, topic_counts
 from planner.balance.loads import Figure, Loads, borne, loads_of
 from planner.balance.shares import even_share, topic_share
-from planner.drain.model.state import ClusterState, Floats, Int32s
+from planner.drain.model.state import Bools, ClusterState, Floats, Int32s
 from planner.observed import KafkaSnapshot, TopicPartition
+from planner.rebalancing.choice import EVERYTHING, BalanceChoice
 from planner.rebalancing.known_load import NO_LOAD, KnownLoad
 from planner.rebalancing.light_state import light_measured, light_state, rows_of_lists
 
@@ -26,7 +27,7 @@ CEILING_PERCENT = 5.0
 LEAST_KNOWN = 0.95
 """Traffic is judged where the write rate of so many partitions is known: an unknown one would count as idle."""
 
-LEADERS_ALONE: Goals = tuple(a for a in DEFAULT_GOALS if a.goal in (Goal.RACKS, Goal.LEADERS))
+LEADERS_ALONE = BalanceChoice(goals=(str(Goal.RACKS), str(Goal.LEADERS)))
 """How many each one leads, of what its rack can hold."""
 
 Lists = Mapping[TopicPartition, Sequence[int]]
@@ -44,17 +45,17 @@ def deviations(
     receivers: Collection[int],
     load: KnownLoad = NO_LOAD,
     *,
-    goals: Goals = DEFAULT_GOALS,
+    choice: BalanceChoice = EVERYTHING,
     after: Lists | None = None,
 ) -> Deviations:
     """Of each goal that can be judged, how far the broker furthest from it is, in percent of its even share; of a
     ceiling, in percent above it. `racks` is not among them: replicas are moved apart on their own (docs/placement.md).
 
     What no spread can avoid is not counted: one whole log (or what one partition adds) of each figure, and what racks
-    of unequal size make of a share (`planner.balance.shares`). `after`: replica lists of partitions that will have
-    moved by then.
+    of unequal size make of a share (`planner.balance.shares`). A broker that `choice` excludes may have less. `after`:
+    replica lists of partitions that will have moved by then.
     """
-    brokers = tuple(sorted(receivers))
+    brokers, goals = tuple(sorted(receivers)), choice.aims()
     aims = tuple(aim for aim in goals if aim.goal is not Goal.RACKS)
     if len(brokers) < 2:
         return {str(a.goal): 0.0 for a in aims if not why_unknown(kafka, brokers, load, a.goal)}
@@ -64,6 +65,7 @@ def deviations(
     total = borne(loads, lists, lists[:, 0])
     by_rack = any(aim.goal is Goal.RACKS for aim in goals)
     leadless = np.isin(state.brokers.id, sorted(load.demoted))
+    excluded = np.isin(state.brokers.id, choice.exclude_brokers)
     mean = even_share(state, loads, total, by_rack=by_rack, leadless=leadless)
     able = state.brokers.may_receive
     found = {}
@@ -76,7 +78,7 @@ def deviations(
             percent = _above(aim, total[able], loads.capacity[able])
         else:
             judged = able & ~leadless if aim.goal is Goal.CPU else able
-            percent = _apart(aim, total[judged], mean[judged], loads)
+            percent = _apart(aim, total[judged], mean[judged], loads, may_lack=excluded[judged])
         found[str(aim.goal)] = round(100 * percent, 1)
     return found
 
@@ -149,12 +151,12 @@ def _lists(state: ClusterState, kafka: KafkaSnapshot, after: Lists) -> Int32s:
     return rows_of_lists((after.get(p.name, p.target) for p in kafka.partitions), row)
 
 
-def _apart(aim: Aim, amount: Floats, mean: Floats, loads: Loads) -> float:
-    """`amount`, `mean`: float64[N, 8] of the brokers that count."""
+def _apart(aim: Aim, amount: Floats, mean: Floats, loads: Loads, *, may_lack: Bools) -> float:
+    """`amount`, `mean`: float64[N, 8] of the brokers that count; `may_lack`: bool[N], those that receive nothing."""
     figure = BAND_OF[aim.goal]
     each = loads.following[:, figure] + np.maximum(loads.leading[:, figure], 0.0)
     share, off = mean[:, figure], amount[:, figure] - mean[:, figure]
-    off = off if aim.goal is Goal.LEADER_NIC_IN else np.abs(off)
+    off = off if aim.goal is Goal.LEADER_NIC_IN else np.where(may_lack, off, np.abs(off))
     off = off - float(each.max(initial=0.0))
     due = share > 0
     return max(0.0, float((off[due] / share[due]).max(initial=0.0)))

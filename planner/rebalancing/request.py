@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from planner.drain.certificate import BandwidthSource
 from planner.drain.model.capacity import FigureSource
 from planner.observed import TopicPartition
+from planner.rebalancing.choice import EVERYTHING, BalanceChoice
 
 BATCH_S = 120.0
 """A batch takes about this long at the promised rates: so long does anything else have to wait for it."""
@@ -17,7 +18,7 @@ class RebalanceRequest:
 
     `read_bytes_per_s`: what consumers fetch of partitions, where it is known. `cpu_used`: the share of its processors
     each broker uses, 0 to 1, and how many it has; CPU is judged where both are known of every broker that is there.
-    `demoted`: brokers that are to lead nothing.
+    `demoted`: brokers that are to lead nothing. `choice`: which goals, and what is left out.
 
     `capacities` as for state files, the first that knows a figure counts. `most_bytes_per_s`: the operator's cap of
     every throttle.
@@ -37,6 +38,7 @@ class RebalanceRequest:
     cpu_used: Mapping[int, float] = field(default_factory=dict)
     processors: Mapping[int, int] = field(default_factory=dict)
     demoted: tuple[int, ...] = ()
+    choice: BalanceChoice = EVERYTHING
     most_bytes_per_s: int | None = None
     disk_limit_fraction: float = 0.9
     batch_s: float = BATCH_S

@@ -19,6 +19,7 @@ from controlplane.api.schemas import (
 from controlplane.api.services import Services
 from controlplane.cluster.commands import CancelRebalance, CommandHead, EvacuateBrokers, RebalanceCluster
 from events.quantities import GIB
+from planner.rebalancing.choice import BalanceChoice
 
 router = APIRouter(prefix=message_api.API_PREFIX, tags=["nodes"])
 
@@ -66,6 +67,7 @@ def rebalance(body: node_api.RebalanceIn, services: Services, head: Heading) -> 
         per_day_bytes=(body.per_day_gib or 0) * GIB,
         throttle_mib_per_s=body.throttle_mib_per_s,
         only_while=body.digest,
+        choice=BalanceChoice(tuple(body.goals), tuple(body.exclude_topics), tuple(body.exclude_brokers)),
     )
     return carry_out(services, command)
 
@@ -85,6 +87,7 @@ def _looked_at(name: str, body: move_api.MovesPlanIn) -> Moves:
             targets=tuple(body.targets),
             per_day_bytes=(body.per_day_gib or 0) * GIB,
             throttle_mib_per_s=throttle,
+            choice=BalanceChoice(tuple(body.goals), tuple(body.exclude_topics), tuple(body.exclude_brokers)),
         )
     return EvacuateBrokers(
         **head,

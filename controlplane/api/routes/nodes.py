@@ -4,6 +4,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from controlplane.api.access.bindings import traits_of
+from controlplane.api.access.caller import Caller
+from controlplane.api.access.roles import Verb
 from controlplane.api.cluster_lookup import living
 from controlplane.api.given_commands import carry_out
 from controlplane.api.paging import BelowNumber, Turning
@@ -20,6 +23,7 @@ from controlplane.api.schemas import (
 from controlplane.api.services import Services
 from controlplane.cluster.commands import (
     DemoteBrokers,
+    FixOffline,
     ReadmitBrokers,
     ReplaceNode,
     RestartServices,
@@ -28,6 +32,8 @@ from controlplane.cluster.commands import (
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.observed.agent_reports import AGENT_REPORT, reports_by_key
 from controlplane.cluster.views.instances import InstanceView
+from controlplane.commands.deciders.lookups import Lookups
+from controlplane.commands.deciders.offline import offline_fix_asked
 from controlplane.commands.previews.plan import pending_rollout
 from controlplane.converger.questions.running.restart_safety import RestartSafety, restart_safety
 from controlplane.converger.situation.observation import Observation
@@ -59,21 +65,31 @@ def readmit(body: node_api.BrokersIn, services: Services, head: Heading) -> comm
 
 
 @router.post("/clusters/{name}/demote")
-def demote(
-    name: str, body: node_api.BrokersIn, services: Services, actor: Actor, key: CommandId
-) -> command_api.CommandOut:
+def demote(body: node_api.BrokersIn, services: Services, head: Heading) -> command_api.CommandOut:
     """Take leadership off brokers, and keep it off them: only the order of replica lists changes."""
-    command = DemoteBrokers(name=name, actor=actor, command_id=key, reason=body.reason, brokers=tuple(body.brokers))
+    command = DemoteBrokers(**head, reason=body.reason, brokers=tuple(body.brokers))
     return carry_out(services, command)
 
 
 @router.post("/clusters/{name}/undemote")
-def undemote(
-    name: str, body: node_api.BrokersIn, services: Services, actor: Actor, key: CommandId
-) -> command_api.CommandOut:
+def undemote(body: node_api.BrokersIn, services: Services, head: Heading) -> command_api.CommandOut:
     """Let demoted brokers lead again."""
-    command = UndemoteBrokers(name=name, actor=actor, command_id=key, reason=body.reason, brokers=tuple(body.brokers))
+    command = UndemoteBrokers(**head, reason=body.reason, brokers=tuple(body.brokers))
     return carry_out(services, command)
+
+
+@router.post("/clusters/{name}/fix-offline")
+def fix_offline(
+    body: node_api.FixOfflineIn, services: Services, rights: Caller, head: Heading
+) -> command_api.CommandOut:
+    """Make replicas of brokers that do not serve anew on others; with `dry_run` only say what would come of it."""
+    command = FixOffline(**head, reason=body.reason, brokers=tuple(body.brokers))
+    if not body.dry_run:
+        return carry_out(services, command)
+    view = living(services, command.name)
+    rights.require(Verb.STEER, traits_of(view.document), view.name)
+    asked = offline_fix_asked(view, command, Lookups(kafka=services.fleet.clusters.last_snapshot(view.uid)))
+    return command_api.CommandOut(cluster=view.name, changed=asked.fact is not None, sentence=asked.sentence)
 
 
 @router.get(

@@ -18,6 +18,17 @@ Targets: list[int] = Field(
 )
 
 
+Goals: list[str] = Field(
+    default_factory=list, max_length=32, description="names of docs/goals.md, the first weighs most; none: the spec's"
+)
+ExcludeTopics: list[str] = Field(
+    default_factory=list, max_length=1000, description="full names: these stay where they are; none: the spec's"
+)
+ExcludeBrokers: list[int] = Field(
+    default_factory=list, max_length=1000, description="ids: these receive nothing; none: the spec's"
+)
+
+
 class EvacuateIn(Message):
     """Empty these brokers and keep them empty. Without `targets` every other broker may take what they hold."""
 
@@ -36,6 +47,9 @@ class MovesPlanIn(Message):
     targets: list[int] = Targets
     per_day_gib: int | None = Field(default=None, ge=1, le=1_000_000)
     throttle_mib_per_s: int = Throttle
+    goals: list[str] = Goals
+    exclude_topics: list[str] = ExcludeTopics
+    exclude_brokers: list[int] = ExcludeBrokers
 
 
 class PlannedMoveOut(Message):

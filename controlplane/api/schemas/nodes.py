@@ -6,7 +6,7 @@ from pydantic import Field
 
 from controlplane.api.schemas.conditions import RebalanceOut
 from controlplane.api.schemas.messages import Message
-from controlplane.api.schemas.moves import Digest, Targets, Throttle
+from controlplane.api.schemas.moves import Digest, ExcludeBrokers, ExcludeTopics, Goals, Targets, Throttle
 from controlplane.api.schemas.past import PastOut
 
 
@@ -29,6 +29,9 @@ class RebalanceIn(Message):
         default=None, ge=1, le=1_000_000, description="GiB that may begin to copy in 24 hours; without it no such limit"
     )
     throttle_mib_per_s: int = Throttle
+    goals: list[str] = Goals
+    exclude_topics: list[str] = ExcludeTopics
+    exclude_brokers: list[int] = ExcludeBrokers
     digest: str = Digest
 
 
@@ -109,6 +112,14 @@ class BrokersIn(Message):
 
     brokers: list[int] = Field(min_length=1)
     reason: str = ""
+
+
+class FixOfflineIn(Message):
+    """Give up these brokers, which do not serve, and make their replicas anew on others."""
+
+    brokers: list[int] = Field(min_length=1)
+    reason: str = ""
+    dry_run: bool = Field(default=False, description="only say what would come of it; nothing is recorded")
 
 
 class BlockingPartitionOut(Message):

@@ -20,6 +20,10 @@ class NodeCalls(ApiCalls):
         """Asks for brokers to be emptied and kept empty."""
         return self.post_of(name, "evacuate", order, command_api.CommandOut)
 
+    def fix_offline(self, name: str, order: node_api.FixOfflineIn) -> command_api.CommandOut:
+        """Have replicas of brokers that do not serve made anew on others."""
+        return self.post_of(name, "fix-offline", order, command_api.CommandOut)
+
     def demote(self, name: str, order: node_api.BrokersIn) -> command_api.CommandOut:
         """Take leadership off brokers."""
         return self.post_of(name, "demote", order, command_api.CommandOut)

@@ -59,6 +59,15 @@ _Goals = Annotated[
         help="Only these, first to last; T is the tolerance, `!` behind it makes it hard.",
     ),
 ]
+_ExcludeBrokers = Annotated[
+    list[int] | None,
+    typer.Option(
+        "--exclude-brokers",
+        metavar="ID",
+        show_default=False,
+        help="Nothing moves to these; some may move off them. Repeatable.",
+    ),
+]
 _AllowPartial = Annotated[
     bool, typer.Option("--allow-partial", help="If a hard goal cannot be met, plan the closest result.")
 ]
@@ -80,6 +89,7 @@ def rebalance(
     cluster: state_options.ClusterOption = "",
     goals: _Goals = "",
     exclude_topics: state_options.ExcludeTopics = "",
+    exclude_brokers: _ExcludeBrokers = None,
     disk_limit: state_options.DiskLimit = None,
     allow_partial: _AllowPartial = False,
     output_file: state_options.PlanFileOption = None,
@@ -89,40 +99,39 @@ def rebalance(
 ) -> None:
     """Spread replicas and leaders evenly, for the fewest bytes.
 
-    With CLUSTER the server does it in small throttled batches, each with a lower priority than rolls, repairs,
-    restarts and evacuations. See docs/rebalancing.md; kedge describe and kedge plans show its progress. The moves
-    are shown first, and a confirmation holds for the brokers and replica lists of the plan. With --onto replicas
-    and leaders move only to the brokers named, up to their share.
+    With CLUSTER the server does it in small throttled batches, behind rolls, repairs, restarts and evacuations
+    (docs/rebalancing.md). The moves are shown first, and a confirmation holds for the brokers and replica lists of
+    the plan. Without --goals, --exclude-topics and --exclude-brokers the server takes those of the spec (balance).
 
     With --dry-run, --state or --cluster a plan is made and printed here, and nothing is changed on any cluster.
-    Goals are met within their tolerances; hard goals are never traded for others. docs/goals.md describes each.
+    Goals are met within their tolerances; hard goals are never traded for others (docs/goals.md).
 
     Exit codes: 0 asked for or planned (or nothing to do), 1 not confirmed, a hard goal cannot be met, or it or the
     state is refused; with --wait as of kedge wait.
 
     \b
     Examples:
-      kedge rebalance orders --wait
       kedge rebalance orders --per-day-gib 500 --throttle-mib-per-s 20 --reason "new disks"
-      kedge rebalance orders --onto 1004 --onto 1005     # as after a scale-up
+      kedge rebalance orders --goals racks,leaders,nic-in --exclude-topics audit --exclude-brokers 1002
       kedge rebalance orders --dry-run
       kedge rebalance orders --cancel
-      kedge rebalance --state orders.json
       kedge rebalance --state orders.json --goals 'racks!,disk=1.05,leaders'
       kedge rebalance --cluster orders --kafka-json move.json --throttles throttles.sh
     """
-    from controlplane.cli.balance_run import goals_in, rebalanced
+    from controlplane.cli.balance_run import BrokersChosen, goals_in, rebalanced
 
     session = session_of(context)
     if name and not dry_run:
-        planned = (state, cluster, goals, exclude_topics, output_file, kafka_json, throttles, allow_partial)
+        planned = (state, cluster, output_file, kafka_json, throttles, allow_partial)
         rebalance_order.refuse_plan_options(name, any(planned) or disk_limit is not None)
-        order = rebalance_order.RebalanceOrder(cancel, reason, tuple(onto or ()), per_day_gib, throttle)
+        choice = rebalance_order.choice_of(goals, exclude_topics, exclude_brokers)
+        order = rebalance_order.RebalanceOrder(cancel, reason, tuple(onto or ()), per_day_gib, throttle, *choice)
         rebalance_order.order_rebalance(session, name, order, yes=yes, wait=wait, timeout=timeout)
         return
     rebalance_order.refuse_order_options(bool(cancel or wait or yes or per_day_gib or throttle or reason))
     aims, given = goals_in(goals), _input(session, state, cluster or name, shape, "RebalancePlan", disk_limit)
-    plan = rebalanced(given, aims, excluded_topics=_excluded(given, exclude_topics), onto=onto or ())
+    brokers = BrokersChosen(tuple(onto or ()), tuple(exclude_brokers or ()))
+    plan = rebalanced(given, aims, excluded_topics=_excluded(given, exclude_topics), brokers=brokers)
     _finish(session, given, plan, (output_file, kafka_json, throttles), shape, allow_partial=allow_partial)
 
 

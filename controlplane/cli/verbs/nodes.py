@@ -13,6 +13,7 @@ from controlplane.cli.errors import CliError
 from controlplane.cli.moves_order import agreed_moves
 from controlplane.cli.options import Cluster, Output, Reason, Throttle, Yes
 from controlplane.cli.output import Format, document, show_answer, show_or_write
+from controlplane.cli.prompts import confirm
 from controlplane.cli.session import session_of
 from controlplane.cli.tables import listing
 from controlplane.runtime.quantities import human_seconds
@@ -200,6 +201,39 @@ def readmit(
     """
     session = session_of(context)
     show_answer(session, session.client.readmit(cluster, node_api.BrokersIn(brokers=brokers, reason=reason)), output)
+
+
+def fix_offline(
+    context: typer.Context,
+    cluster: Cluster,
+    brokers: Brokers,
+    reason: Reason = "",
+    yes: Yes = False,
+    output: Output = Format.TEXT,
+) -> None:
+    """Make replicas of brokers that do not serve anew on others.
+
+    For brokers that do not come back, or not soon: Kedge itself gives a lost VM a successor, and waits for one that is
+    away. Each replica is copied from one in sync to a broker that lacks it; zones are kept. What has no replica in
+    sync stays: only the broker itself can bring it back. It ends when no replica is on them, or they serve again; what
+    was moved by then stays where it is.
+
+    What would be done is shown first, and asked about.
+
+    \b
+    Examples:
+      kedge fix-offline orders --broker 1001 --reason "the host burned"
+    """
+    session = session_of(context)
+    order = node_api.FixOfflineIn(brokers=brokers, reason=reason, dry_run=True)
+    found = session.client.fix_offline(cluster, order)
+    if found.changed:
+        session.tell(found.sentence)
+        if not yes and not confirm(session, f"Do this to {cluster}?", unattended="add -y, or use a terminal"):
+            raise CliError("not confirmed, nothing was changed")
+        found = session.client.fix_offline(cluster, order.model_copy(update={"dry_run": False}))
+    show_answer(session, found, output)
+    session.tell(f"to follow it: kedge describe {cluster}, condition Misplaced")
 
 
 def demote(

@@ -1,11 +1,11 @@
-"""The fold of healing switches and demotions: part of `controlplane.cluster.fold.evolve`."""
+"""The fold of healing switches, demotions and brokers given up: part of `controlplane.cluster.fold.evolve`."""
 
 from dataclasses import replace
 from datetime import datetime
 
 from controlplane.cluster.folds.steps import Rules, frozen
 from controlplane.cluster.view import ClusterView
-from controlplane.cluster.views.healing import DemotionView, SwitchView
+from controlplane.cluster.views.healing import DemotionView, OfflineFixView, SwitchView
 from events import facts
 
 
@@ -67,7 +67,19 @@ def _promoted(view: ClusterView, e: facts.BrokerPromoted, at: datetime) -> Clust
     )
 
 
+def _given_up(view: ClusterView, e: facts.OfflineFixRequested, at: datetime) -> ClusterView:
+    fresh = {broker: OfflineFixView(e.reason, at) for broker in e.brokers}
+    return replace(view, requests=replace(view.requests, offline=frozen({**view.requests.offline, **fresh})))
+
+
+def _given_up_no_more(view: ClusterView, e: facts.OfflineFixEnded, at: datetime) -> ClusterView:
+    left = {broker: fix for broker, fix in view.requests.offline.items() if broker not in e.brokers}
+    return replace(view, requests=replace(view.requests, offline=frozen(left)))
+
+
 RULES: Rules = {
+    facts.OfflineFixRequested: _given_up,
+    facts.OfflineFixEnded: _given_up_no_more,
     facts.HealingSwitched: switched,
     facts.DemoteRequested: _asked,
     facts.BrokersDemoteRequested: _asked_by_person,

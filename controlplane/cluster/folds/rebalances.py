@@ -9,6 +9,7 @@ from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views import rebalances
 from controlplane.cluster.views.plans import PlanView, ProgressView
 from events import facts
+from planner.rebalancing.choice import BalanceChoice
 
 
 def newcomer(view: ClusterView, key: str) -> ClusterView:
@@ -39,7 +40,13 @@ def _requested(view: ClusterView, e: facts.RebalanceRequested, at: datetime) -> 
         e.cause,
         e.reason,
         at,
-        rebalances.RebalanceTerms(e.new_brokers, e.threshold_percent, e.per_day_bytes, e.throttle_mib_per_s),
+        rebalances.RebalanceTerms(
+            e.new_brokers,
+            e.threshold_percent,
+            e.per_day_bytes,
+            e.throttle_mib_per_s,
+            BalanceChoice(e.goals, e.exclude_topics, e.exclude_brokers),
+        ),
     )
     return replace(view, moves=replace(view.moves, rebalance=asked, rebalances=view.moves.rebalances + 1))
 

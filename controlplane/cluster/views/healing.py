@@ -32,3 +32,11 @@ class DemotionView:
     ended: str = ""
     by_person: bool = False
     """A person said so: it stays so until a person takes it back, and passes on to the next VM of its node."""
+
+
+@dataclass(frozen=True, slots=True)
+class OfflineFixView:
+    """A broker that a person gave up: its replicas are made anew while it does not serve."""
+
+    reason: str
+    requested_at: datetime

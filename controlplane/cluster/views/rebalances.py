@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from controlplane.cluster.views.plans import PlanningView, PlanView, ProgressView
+from planner.rebalancing.choice import EVERYTHING, BalanceChoice
 
 DAY = timedelta(hours=24)
 
@@ -20,6 +21,7 @@ class RebalanceTerms:
     per_day_bytes: int = 0
     throttle_mib_per_s: int = 0
     """Of its moves, under that of the spec; 0 for that alone."""
+    choice: BalanceChoice = EVERYTHING
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 What only has to wait (a roll in hand, a broker that is down) is not refused: the answer says what it waits for.
 """
 
+from controlplane.cluster.balance_choice import choice_of
 from controlplane.cluster.commands import CancelRebalance, CommandRefused, RebalanceCluster
 from controlplane.cluster.external_brokers import is_shared
 from controlplane.cluster.lifecycle import Phase
@@ -13,8 +14,10 @@ from controlplane.commands.previews.moves import refuse_moved
 from controlplane.converger.questions.chosen_receivers import chosen_brokers
 from controlplane.converger.questions.moves.rebalance_requests import asked_by_person
 from events import facts
+from events.spec.suggestions import did_you_mean
 from planner.observed import KafkaSnapshot
 from planner.quantities import human_bytes
+from planner.rebalancing.choice import BalanceChoice
 from planner.rebalancing.imbalance import deviations, over_edge
 
 
@@ -39,13 +42,19 @@ def rebalance_asked(view: ClusterView, command: RebalanceCluster, known: Lookups
     if dead and len(there) < 3:
         message = f"{', '.join(i.key for i in dead)} is lost: its replicas are made anew first"
         raise CommandRefused("broker-lost", message, f"Wait for that: kedge wait {view.name} --for=converged")
+    choice = _choice(view, command, kafka)
     targets = chosen_brokers(view, command.targets, kafka)
+    both = sorted(set(targets) & set(choice.exclude_brokers))
+    if both:
+        message = f"broker {both[0]} is to receive and is excluded from receiving"
+        raise CommandRefused("not-a-target", message, "Leave it out of one of the two (spec.balance.excludeBrokers).")
     fact = asked_by_person(
         view,
         asked_by(command, command.reason),
         targets=targets,
         per_day_bytes=command.per_day_bytes,
         throttle_mib_per_s=command.throttle_mib_per_s,
+        choice=command.choice,
     )
     obey(known.judge.gate.rebalance(view), command)
     waits = _waits_for(view, kafka)
@@ -55,6 +64,7 @@ def rebalance_asked(view: ClusterView, command: RebalanceCluster, known: Lookups
     how = f"be spread over {len(there)} brokers"
     if targets:
         how = f"move onto {', '.join(map(str, targets))} and no other broker"
+    budget += _choice_words(choice)
     return CommandDecision(fact, f"replicas of {view.name} will {how}{budget}{_now(view, kafka)}{after}")
 
 
@@ -80,6 +90,37 @@ def rebalance_progress(view: ClusterView) -> str:
         return "no plan yet" if rebalance.round == 1 else f"planning round {rebalance.round}"
     amounts = f"{human_bytes(rebalance.begun_bytes)} of {human_bytes(rebalance.plan.bytes)} begun"
     return f"batch {rebalance.progress.batch + 1} of {rebalance.plan.batches}, {amounts}"
+
+
+def _choice(view: ClusterView, command: RebalanceCluster, kafka: KafkaSnapshot | None) -> BalanceChoice:
+    """What is asked for, with what the spec has of the rest. Raises CommandRefused for a name that is not there."""
+    choice = choice_of(view, command.choice)
+    try:
+        choice.aims()
+    except ValueError as wrong:
+        raise CommandRefused("unknown-goal", str(wrong), "docs/goals.md says what each asks for.") from wrong
+    ids = {i.service_id for i in view.brokers()}
+    strange = [b for b in command.choice.exclude_brokers if b not in ids]
+    if strange:
+        there = ", ".join(map(str, sorted(ids))) or "none"
+        raise CommandRefused("no-broker", f"{view.name} has no broker {strange[0]}", f"Its brokers: {there}.")
+    if not {i.service_id for i in view.receivers()} - set(choice.exclude_brokers):
+        message = f"every broker of {view.name} that may receive replicas is excluded: there is nobody to move any to"
+        raise CommandRefused("no-brokers", message, "Exclude fewer.")
+    topics = {p.name.topic for p in kafka.partitions} if kafka is not None else set()
+    unknown = [t for t in command.choice.exclude_topics if kafka is not None and t not in topics]
+    if unknown:
+        meant = did_you_mean(unknown[0], topics)
+        message = f"{view.name} has no topic {unknown[0]!r}"
+        raise CommandRefused("no-topic", message, f"{meant}Its topics: kedge topics {view.name}")
+    return choice
+
+
+def _choice_words(choice: BalanceChoice) -> str:
+    words = f", by {', '.join(choice.goals)} alone" if choice.goals else ""
+    words += f", without topics {', '.join(choice.exclude_topics)}" if choice.exclude_topics else ""
+    brokers = ", ".join(map(str, choice.exclude_brokers))
+    return words + (f", nothing onto brokers {brokers}" if brokers else "")
 
 
 def _now(view: ClusterView, kafka: KafkaSnapshot | None) -> str:

@@ -18,6 +18,7 @@ from controlplane.commands.deciders.healing import broker_demoted, broker_promot
 from controlplane.commands.deciders.lookups import Lookups
 from controlplane.commands.deciders.losses import loss_confirmed
 from controlplane.commands.deciders.nodes import evacuation_asked, readmission_asked, replacement_asked, restart_asked
+from controlplane.commands.deciders.offline import offline_fix_asked
 from controlplane.commands.deciders.pauses import cluster_paused, cluster_resumed, roll_aborted
 from controlplane.commands.deciders.rebalances import rebalance_asked, rebalance_cancelled
 from controlplane.commands.deciders.stuck_moves import moves_adopted, moves_taken_back
@@ -76,6 +77,7 @@ DECIDERS = _once_each(
         _row(asked.ReplaceNode, replacement_asked),
         _row(asked.EvacuateBrokers, evacuation_asked),
         _row(asked.ReadmitBrokers, readmission_asked),
+        _row(asked.FixOffline, offline_fix_asked),
         _row(asked.DemoteBrokers, demotion_asked),
         _row(asked.UndemoteBrokers, undemotion_asked),
         _row(asked.RebalanceCluster, rebalance_asked),

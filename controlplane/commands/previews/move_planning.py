@@ -7,7 +7,9 @@ from datetime import datetime
 
 import numpy as np
 
+from controlplane.cluster.balance_choice import choice_of
 from controlplane.cluster.commands import EvacuateBrokers, RebalanceCluster
+from controlplane.cluster.demotions import demoted_brokers
 from controlplane.cluster.observed.traffic import Traffic
 from controlplane.cluster.planner_state import cluster_document
 from controlplane.cluster.throttle_cap import lowered
@@ -63,13 +65,14 @@ def drain_preview(
 def rebalance_preview(
     view: ClusterView, kafka: KafkaSnapshot, command: RebalanceCluster, *, traffic: Traffic, now: datetime
 ) -> MovesPreview:
-    """How replicas would be spread within all goals, or as near to them as can be; onto those chosen alone, where some
-    are. Raises NoPreview.
+    """How replicas would be spread within the goals chosen, or as near to them as can be; onto those chosen alone,
+    where some are. Raises NoPreview.
     """
     state, assumptions = _state(_slowed(view, command.throttle_mib_per_s), kafka, traffic, now)
     state = within_volumes(state)
     _rows(state, command.targets)  # all of them are there
-    answer = spread(state, command.targets)
+    demoted = sorted(demoted_brokers(view))
+    answer = spread(state, command.targets, demoted=demoted, choice=choice_of(view, command.choice))
     shortfall = answer if isinstance(answer, Shortfall) else None
     balanced = answer.best if isinstance(answer, Shortfall) else answer
     if balanced is None:

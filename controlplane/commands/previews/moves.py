@@ -17,6 +17,7 @@ from controlplane.commands.previews.plan import moved_parts
 from events.quantities import counted
 from planner.observed import KafkaSnapshot
 from planner.quantities import human_bytes
+from planner.rebalancing.choice import EVERYTHING
 
 if TYPE_CHECKING:
     from controlplane.commands.previews.drain_figures import DrainedBroker
@@ -90,6 +91,9 @@ def placement_of(view: ClusterView, kafka: KafkaSnapshot | None, command: Evacua
     if isinstance(command, RebalanceCluster):
         # Without targets as ever, so that a proposal recorded before there were any stays what was agreed to.
         own = [command.per_day_bytes, own] if command.targets else command.per_day_bytes
+        if command.choice != EVERYTHING:
+            chosen = command.choice
+            own = [own, list(chosen.goals), sorted(chosen.exclude_topics), sorted(chosen.exclude_brokers)]
     asked = [view.uid, view.generation, sorted(leaving), own, command.throttle_mib_per_s]
     return "-".join(_short(part) for part in (asked, sorted(kafka.live_brokers()), where))
 

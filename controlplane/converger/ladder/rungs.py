@@ -117,7 +117,7 @@ LADDER: tuple[Rung, ...] = (
     Rung(
         placements.lost_replicas_step,
         Phase.IN_HAND,
-        "replicas on brokers that nobody has: made anew, before drains that cannot move them",
+        "replicas on brokers that nobody has, or that a person gave up: made anew, before drains that cannot move them",
         why="replicas on brokers nobody has are made anew: a repair",
         more="[placement](placement.md)",
     ),
@@ -278,7 +278,7 @@ LADDER: tuple[Rung, ...] = (
     Rung(
         demotion_step,
         Phase.NEXT,
-        "slow brokers: leadership taken off them, and given back",
+        "brokers that are slow, or that a person demoted: leadership taken off them, and given back",
         why="a cure: leadership goes off a slow broker, no data is moved",
         more="[anomalies](anomalies.md#slow-broker)",
     ),

@@ -24,7 +24,7 @@ def removed_brokers(changes: Sequence[NodeChange]) -> set[int]:
 
 def takers(view: ClusterView, rebalance: RebalanceView) -> frozenset[int]:
     """Ids of the brokers that a rebalance may give anything to now; none where all that were chosen have left."""
-    able = frozenset(i.service_id for i in view.receivers())
+    able = frozenset(i.service_id for i in view.receivers()) - set(rebalance.terms.choice.exclude_brokers)
     if not rebalance.chosen:
         return able
     return (able & frozenset(rebalance.chosen)) - demoted_brokers(view)

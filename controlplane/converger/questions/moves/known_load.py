@@ -3,6 +3,7 @@ tells of it, judge by the same."""
 
 from collections.abc import Mapping
 
+from controlplane.cluster.balance_choice import spec_choice
 from controlplane.cluster.demotions import demoted_brokers
 from controlplane.cluster.hardware import hardware_sources, processors_of
 from controlplane.cluster.observed.traffic import Traffic, read_by_partition
@@ -29,7 +30,7 @@ def known_load(view: ClusterView, kafka: KafkaSnapshot, traffic: Traffic, cpu_us
 
 def unevenness(view: ClusterView, kafka: KafkaSnapshot, load: KnownLoad) -> Deviations:
     """How far the brokers that may receive are from each goal that can be judged, percent."""
-    return deviations(kafka, [i.service_id for i in view.receivers()], load)
+    return deviations(kafka, [i.service_id for i in view.receivers()], load, choice=spec_choice(view))
 
 
 def left_over(view: ClusterView, found: Deviations) -> Deviations:

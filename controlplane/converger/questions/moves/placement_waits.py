@@ -24,7 +24,8 @@ def why_no_repair(situation: Situation, kafka: KafkaSnapshot) -> str:
     """Why no replica is made anew now, "" when one may be."""
     if is_shared(situation.view):
         return "others run a part of the cluster"
-    return why_not(situation.view, Kind.BROKER_FAILURE, situation.now) or unrest(situation, kafka)
+    off = "" if situation.view.requests.offline else why_not(situation.view, Kind.BROKER_FAILURE, situation.now)
+    return off or unrest(situation, kafka)
 
 
 def why_apart_waits(situation: Situation, seen: PlacementSeen, kafka: KafkaSnapshot) -> str:

@@ -5,6 +5,7 @@ is judged the moment it is seen, and what nobody has to move stays where it is.
 """
 
 from controlplane.cluster.external_brokers import external_brokers, is_shared
+from controlplane.cluster.offline_brokers import given_up
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.questions.disk_room import room_by_broker
 from controlplane.converger.situation.placement import IN_PLACE, PlacementSeen
@@ -52,7 +53,7 @@ def _uneven_leaders(view: ClusterView, kafka: KafkaSnapshot, ground: ClusterBrok
     """The lists to be put into another order, and how uneven leaders are: none below the spec's threshold."""
     if not evens_leaders(view) or view.document is None:
         return {}, 0.0
-    percent = deviations(kafka, ground.receivers, goals=LEADERS_ALONE)["leaders"]
+    percent = deviations(kafka, ground.receivers, choice=LEADERS_ALONE)["leaders"]
     if percent <= view.document.spec.balance.threshold_percent:
         return {}, percent
     return even_orders(kafka, ground.receivers), percent
@@ -65,14 +66,16 @@ def names_unknown_brokers(kafka: KafkaSnapshot) -> bool:
 
 def ground_of(view: ClusterView, kafka: KafkaSnapshot) -> ClusterBrokers:
     """The brokers there are: those Kafka knows, and those that are Kedge's or others', serving or not. Slow ones that
-    lead nothing get no copies either."""
+    lead nothing get no copies either, and what a person gave up is no broker any more while it does not serve."""
     known = {b: seen.rack for b, seen in kafka.brokers.items()}
     known |= {b: "" for b in external_brokers(view) if b not in known}
     ours = {i.service_id: i.planned.rack for i in view.brokers()}
-    racks = {**known, **ours}
+    lost = given_up(view, kafka)
+    racks = {b: rack for b, rack in {**known, **ours}.items() if b not in lost}
     slow = {d.broker for d in view.requests.demotions.values()}
     receivers = {i.service_id for i in view.receivers()} & kafka.live_brokers() - slow
-    return ClusterBrokers(racks, frozenset(receivers), len(set(ours.values()) or set(known.values())))
+    zones = len(set(ours.values()) or set(known.values()))
+    return ClusterBrokers(racks, frozenset(receivers), zones, lost)
 
 
 def topic_policy(view: ClusterView, topic: str) -> TopicPolicy:

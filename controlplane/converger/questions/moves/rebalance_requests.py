@@ -1,7 +1,9 @@
 """What the planner is asked of a rebalance, and who asks for one: a person, new brokers, or the policy of the spec."""
 
 import math
+from typing import Any
 
+from controlplane.cluster.balance_choice import choice_of, spec_choice
 from controlplane.cluster.bandwidth import ASSUMED_BYTES_PER_S, CLIENTS_KEEP, nic_bytes_per_s
 from controlplane.cluster.external_brokers import is_shared
 from controlplane.cluster.hardware import hardware_sources, volume_sources
@@ -22,6 +24,7 @@ from planner.drain.model.capacity import Capacity, FigureOrigin, FigureSource
 from planner.drain.model.observed import measured_disks
 from planner.observed import KafkaSnapshot
 from planner.quantities import brokers_named, human_bytes
+from planner.rebalancing.choice import EVERYTHING, BalanceChoice
 from planner.rebalancing.imbalance import Deviations, allowed_percent
 from planner.rebalancing.request import RebalanceRequest
 
@@ -67,6 +70,7 @@ def rebalance_request(situation: Situation, rebalance: RebalanceView, kafka: Kaf
         read_bytes_per_s={n: math.ceil(rate) for n, rate in load.read_bytes_per_s.items()},
         processors=load.processors,
         demoted=tuple(sorted(load.demoted)),
+        choice=rebalance.terms.choice,
         most_bytes_per_s=cap * MIB if cap else None,
         disk_limit_fraction=DISK_LIMIT_FRACTION,
     )
@@ -79,6 +83,7 @@ def asked_by_person(
     targets: tuple[int, ...] = (),
     per_day_bytes: int = 0,
     throttle_mib_per_s: int = 0,
+    choice: BalanceChoice = EVERYTHING,
 ) -> facts.RebalanceRequested:
     """A person is not bound by the threshold, and by a day's budget only where one is given."""
     return facts.RebalanceRequested(
@@ -88,6 +93,7 @@ def asked_by_person(
         new_brokers=targets,
         per_day_bytes=per_day_bytes,
         throttle_mib_per_s=throttle_mib_per_s,
+        **_chosen(choice_of(view, choice)),
     )
 
 
@@ -108,6 +114,7 @@ def asked_by_scale_up(view: ClusterView) -> facts.RebalanceRequested | None:
         new_brokers=ids,
         threshold_percent=float(policy.threshold_percent),
         per_day_bytes=day_budget_bytes(view),
+        **_chosen(spec_choice(view)),
     )
 
 
@@ -122,6 +129,7 @@ def asked_by_policy(view: ClusterView, over: Deviations, left: Deviations) -> fa
         f"{missed_words(over, threshold, left)} (spec.balance.continuous)",
         threshold_percent=threshold,
         per_day_bytes=day_budget_bytes(view),
+        **_chosen(spec_choice(view)),
     )
 
 
@@ -137,7 +145,11 @@ def asked_by_heat(view: ClusterView, reason: str) -> facts.RebalanceRequested:
     """The spec wants it continuous, and a broker is hot whom others cannot relieve by leading alone. No threshold: what
     is uneven is that broker's traffic of the moment, which the shares of hours may not show."""
     return facts.RebalanceRequested(
-        _next_id(view), "policy", f"{reason} (spec.balance.continuous)", per_day_bytes=day_budget_bytes(view)
+        _next_id(view),
+        "policy",
+        f"{reason} (spec.balance.continuous)",
+        per_day_bytes=day_budget_bytes(view),
+        **_chosen(spec_choice(view)),
     )
 
 
@@ -154,6 +166,14 @@ def _alone_receive(view: ClusterView, rebalance: RebalanceView, receivers: tuple
     if not left:
         raise ValueError(f"none of the brokers{rebalance.onto} can receive: there is nothing to plan")
     return left
+
+
+def _chosen(choice: BalanceChoice) -> dict[str, Any]:
+    return {
+        "goals": choice.goals,
+        "exclude_topics": choice.exclude_topics,
+        "exclude_brokers": choice.exclude_brokers,
+    }
 
 
 def _next_id(view: ClusterView) -> str:

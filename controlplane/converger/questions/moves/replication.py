@@ -1,6 +1,7 @@
 """Whether a batch of replicas may begin."""
 
 from controlplane.cluster.external_brokers import expected_brokers
+from controlplane.cluster.offline_brokers import given_up
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.questions.moves.placement_work import ground_of
 from controlplane.converger.questions.services.cluster_healthy import cluster_is_whole
@@ -8,8 +9,9 @@ from planner.observed import KafkaSnapshot
 
 
 def others_are_whole(view: ClusterView, kafka: KafkaSnapshot) -> bool:
-    """Whether all serve and are in sync but for brokers that nobody has, which only new replicas mend, and for whom a
-    drain empties. Asked before a batch begins, and of a batch that has not begun yet."""
+    """Whether all serve and are in sync but for brokers that nobody has, or a person gave up, which only new replicas
+    mend, and for whom a drain empties. Asked before a batch begins, and of a batch that has not begun yet."""
     unplaced = {r for p in kafka.under_replicated() for r in p.replicas} - ground_of(view, kafka).racks.keys()
     leaving = view.moves.drain.outgoing if view.moves.drain is not None else ()
-    return cluster_is_whole(kafka, expected_brokers(view), excepted=frozenset((*unplaced, *leaving))).open
+    expected = set(expected_brokers(view)) - given_up(view, kafka)
+    return cluster_is_whole(kafka, expected, excepted=frozenset((*unplaced, *leaving))).open

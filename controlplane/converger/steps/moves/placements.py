@@ -2,7 +2,8 @@
 
     found -> topics.replication_requested (cause `gone` or `zones`) -> `replication_in_hand_step` -> ended
 
-Replicas on brokers that nobody has are a repair: they are replaced at any time, in a roll too, whose gates they close.
+Replicas on brokers that nobody has, or that a person gave up, are a repair: they are replaced at any time, in a roll
+too, whose gates they close.
 Replicas that share a zone are moved apart at rest, where the spec says so, inside its windows and its budget of a day.
 Where the spec wants leaders even (cause `leaders`) lists are put into another order: nothing is copied. The same lets
 others lead what makes a broker hot (cause `hot`), by the advice of the last look at metrics.
@@ -15,6 +16,7 @@ from controlplane.cluster.external_brokers import is_shared
 from controlplane.cluster.healing_switches import why_not
 from controlplane.cluster.holds import hold_on
 from controlplane.cluster.observed.hot_brokers import YOUNG, HotNoted, ListNoted
+from controlplane.cluster.offline_brokers import over_with
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.work_in_hand import has_work
 from controlplane.converger.questions.moves.leaders import displaced_leaders
@@ -25,13 +27,13 @@ from controlplane.converger.situation.decision import Decision, record
 from controlplane.converger.situation.placement import PlacementSeen
 from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.moves.replication import WORDS, followed
-from events import topic_facts as facts
+from events import node_facts as facts_of_nodes, topic_facts as facts
 from events.ids import derived_id
 from planner.anomalies.kinds import Kind
 from planner.drain.plan import Move
 from planner.observed import KafkaSnapshot, TopicPartition
 from planner.placement.deviations import Rule
-from planner.quantities import human_bytes
+from planner.quantities import brokers_named, human_bytes
 
 KEPT = timedelta(hours=24)
 """How long leaders that were taken off a hot broker are not counted against those who lead them now."""
@@ -44,6 +46,10 @@ def lost_replicas_step(situation: Situation) -> Decision | None:
     if batch is not None:
         return followed(situation, batch) if batch.cause == "gone" else None
     seen, kafka = situation.seen.placement, situation.seen.fresh_kafka(situation.now)
+    if view.requests.offline and kafka is not None:
+        over, why = over_with(view, kafka)
+        if over:
+            return record(f"{brokers_named(over)} given up no more: {why}", facts_of_nodes.OfflineFixEnded(over, why))
     if seen is None or not seen.repair.moves or kafka is None or view.topics.change is not None:
         return None
     if hold_on(view, situation.now) is not None or why_no_repair(situation, kafka):

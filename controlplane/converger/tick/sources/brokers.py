@@ -10,6 +10,7 @@ from controlplane.cluster.observed.health import WELL, HealthSeen
 from controlplane.cluster.observed.moves import MoveProgress, MoveWatch
 from controlplane.cluster.observed.replica_lag import BehindWatch
 from controlplane.cluster.observed.traffic import UNKNOWN, Traffic, TrafficWatch, sent_by
+from controlplane.cluster.offline_brokers import given_up
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.work_in_hand import has_work
 from controlplane.converger.questions.health.broken_down import exits_of
@@ -84,7 +85,9 @@ class BrokersReader:
     def placement(self, view: ClusterView, kafka: KafkaSnapshot | None) -> PlacementSeen | None:
         """Once for each look at Kafka: a tick between two looks costs a comparison. While something is in hand only
         where replicas seem to be lost, which nothing of it waits for to pass by itself."""
-        if kafka is None or not view.roll.converged or (has_work(view) and not names_unknown_brokers(kafka)):
+        if kafka is None or not view.roll.converged:
+            return None
+        if has_work(view) and not names_unknown_brokers(kafka) and not given_up(view, kafka):
             return None
         known = self._placements.get(view.uid)
         if known is None or known[0] is not kafka or known[1] is not view:

@@ -29,7 +29,18 @@ EVERY_VERB = [
 ]
 EVERY_VERB += ["pause"]
 EVERY_VERB += ["resume", "roll", "freeze", "freezes", "thaw"]
-EVERY_VERB += ["abort", "restart", "restart-check", "replace", "evacuate", "readmit", "demote", "undemote", "moves"]
+EVERY_VERB += [
+    "abort",
+    "restart",
+    "restart-check",
+    "replace",
+    "evacuate",
+    "readmit",
+    "demote",
+    "undemote",
+    "fix-offline",
+    "moves",
+]
 EVERY_VERB += ["chaos"]
 EVERY_VERB += [
     "endpoints",

@@ -39,6 +39,9 @@ def world(world: World) -> World:
     return world
 
 
+NOTHING_CHOSEN: dict[str, object] = {"goals": [], "exclude_topics": [], "exclude_brokers": []}
+
+
 def sent(world: World, path: str = "rebalance") -> list[dict[str, object]]:
     return world.server.bodies("POST", f"/clusters/orders/{path}")
 
@@ -47,7 +50,7 @@ def sent(world: World, path: str = "rebalance") -> list[dict[str, object]]:
 def test_a_rebalance_is_asked_for_with_its_budget(world: World, options: list[str], budget: int | None) -> None:
     ran = world.run("rebalance", "orders", "--reason", "it grew", "--throttle-mib-per-s", "20", "--yes", *options)
     assert (ran.exit_code, ran.stdout.splitlines()[-1]) == (exits.OK, "orders: rebalance recorded")
-    chosen = {"targets": [], "per_day_gib": budget, "throttle_mib_per_s": 20}
+    chosen = {"targets": [], "per_day_gib": budget, "throttle_mib_per_s": 20, **NOTHING_CHOSEN}
     assert sent(world, "moves/plan") == [{"kind": "rebalance", "brokers": [], **chosen}]
     assert sent(world) == [{"reason": "it grew", "digest": "d1gest", **chosen}]
     assert "kedge rebalance orders --cancel" in ran.stderr
@@ -87,7 +90,19 @@ def test_it_is_watched_until_none_is_in_hand(world: World) -> None:
     assert "no rebalance is in hand" in ran.stdout
 
 
-@pytest.mark.parametrize("options", [["--goals", "racks!"], ["--state", "orders.json"], ["--kafka-json", "move.json"]])
+def test_goals_and_what_is_left_out_are_looked_at_and_asked_for(world: World) -> None:
+    chosen = ["--goals", "racks, leaders", "--exclude-topics", "audit,logs"]
+    ran = world.run("rebalance", "orders", "--yes", *chosen, "--exclude-brokers", "1002", "--exclude-brokers", "1003")
+    assert ran.exit_code == exits.OK, ran.stderr
+    wanted = {"goals": ["racks", "leaders"], "exclude_topics": ["audit", "logs"], "exclude_brokers": [1002, 1003]}
+    for body in (*sent(world, "moves/plan"), *sent(world)):
+        assert {name: body[name] for name in wanted} == wanted
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--goals", "racks!"], ["--goals", "disk=1.05"], ["--state", "orders.json"], ["--kafka-json", "move.json"]],
+)
 def test_what_belongs_to_a_plan_is_not_for_the_server(world: World, options: list[str]) -> None:
     ran = world.run("rebalance", "orders", *options)
     assert (ran.exit_code, sent(world)) == (exits.USAGE, [])

@@ -13,6 +13,7 @@ from controlplane.commands.deciders.lookups import NOTHING, Lookups
 from controlplane.commands.deciders.rebalances import rebalance_asked, rebalance_cancelled, rebalance_progress
 from controlplane.converger.questions.moves.rebalance_requests import asked_by_scale_up
 from events import facts
+from planner.rebalancing.choice import BalanceChoice
 from tests.builders import BEFORE, NOW, a_document, a_partition, a_snapshot, a_view, an_instance
 
 GIB = 1024**3
@@ -42,6 +43,46 @@ def test_a_person_may_ask_and_is_told_how_uneven_it_is() -> None:
     assert asked.sentence.startswith(
         "replicas of orders will be spread over 3 brokers; imbalance by the metadata alone: "
     )
+
+
+def test_goals_and_what_is_left_out_are_recorded_and_told() -> None:
+    kafka = a_snapshot(*(a_partition(f"{topic}-0", (1000,)) for topic in ("orders", "audit")))
+    choice = BalanceChoice(("racks", "leaders"), ("audit",), (1002,))
+    asked = rebalance_asked(a_view(), replace(ASK, choice=choice), Lookups(kafka=kafka))
+    assert isinstance(asked.fact, facts.RebalanceRequested)
+    assert (asked.fact.goals, asked.fact.exclude_topics) == (("racks", "leaders"), ("audit",))
+    assert asked.fact.exclude_brokers == (1002,)
+    assert "by racks, leaders alone, without topics audit, nothing onto brokers 1002" in asked.sentence
+
+
+def test_what_a_person_says_nothing_of_is_as_the_spec_has_it() -> None:
+    spec = a_view(document=a_document(balance="goals: [racks, disk], excludeTopics: [audit], excludeBrokers: [1001]"))
+    asked = rebalance_asked(spec, replace(ASK, choice=BalanceChoice(goals=("leaders",))), NOTHING)
+    assert isinstance(asked.fact, facts.RebalanceRequested)
+    terms = (asked.fact.goals, asked.fact.exclude_topics, asked.fact.exclude_brokers)
+    assert terms == (("leaders",), ("audit",), (1001,))
+
+
+@pytest.mark.parametrize(
+    ("choice", "code", "words"),
+    [
+        (BalanceChoice(goals=("dsk",)), "unknown-goal", "there is racks, replica-capacity"),
+        (BalanceChoice(exclude_topics=("order",)), "no-topic", "orders has no topic 'order'"),
+        (BalanceChoice(exclude_brokers=(9,)), "no-broker", "orders has no broker 9"),
+        (BalanceChoice(exclude_brokers=(1000, 1001, 1002)), "no-brokers", "nobody to move any to"),
+    ],
+)
+def test_a_choice_of_what_is_not_there_is_refused(choice: BalanceChoice, code: str, words: str) -> None:
+    known = Lookups(kafka=a_snapshot(a_partition("orders-0", (1000,))))
+    with pytest.raises(CommandRefused, match=words) as refused:
+        rebalance_asked(a_view(), replace(ASK, choice=choice), known)
+    assert refused.value.code == code
+
+
+def test_who_is_to_receive_cannot_be_excluded() -> None:
+    both = replace(ASK, targets=(1001,), choice=BalanceChoice(exclude_brokers=(1001,)))
+    with pytest.raises(CommandRefused, match="is to receive and is excluded"):
+        rebalance_asked(a_view(), both, NOTHING)
 
 
 def test_a_budget_is_recorded_and_told() -> None:

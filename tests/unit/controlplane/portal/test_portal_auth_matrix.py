@@ -48,6 +48,7 @@ ROUTES = {
     ("GET", "/v1/clusters/{name}/rolls"): PERSON,
     ("POST", "/v1/clusters/{name}/readmit"): PERSON,
     ("POST", "/v1/clusters/{name}/demote"): PERSON,
+    ("POST", "/v1/clusters/{name}/fix-offline"): PERSON,
     ("POST", "/v1/clusters/{name}/undemote"): PERSON,
     ("POST", "/v1/clusters/{name}/rebalance"): PERSON,
     ("POST", "/v1/clusters/{name}/rebalance/cancel"): PERSON,

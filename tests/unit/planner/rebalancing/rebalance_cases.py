@@ -9,6 +9,7 @@ from typing import Any
 from planner.drain.model.capacity import Capacity, FigureOrigin, FigureSource
 from planner.drain.plan import Move
 from planner.observed import KafkaSnapshot, LogDirSeen, LogDirsSeen, PartitionSeen, TopicPartition
+from planner.rebalancing.choice import EVERYTHING, BalanceChoice
 from planner.rebalancing.question import RebalanceQuestion, question_of
 from planner.rebalancing.request import RebalanceRequest
 from tests.builders import a_partition, a_snapshot
@@ -98,6 +99,10 @@ def drawn(seed: int) -> RebalanceQuestion:
         read_bytes_per_s={p.name: random.randrange(10**6) for p in partitions if random.random() < 0.5},
         cpu_used={b: random.random() for b in live if random.random() < 0.9},
         processors=dict.fromkeys(live, 8),
+        demoted=tuple(b for b in live if random.random() < 0.1),
+        choice=random.choice(
+            [EVERYTHING, BalanceChoice(("leaders", "disk")), BalanceChoice((), ("t1",), (live[0],) if live else ())]
+        ),
         most_bytes_per_s=random.choice([None, 5 * MIB]),
         round=random.randint(1, 5),
     )

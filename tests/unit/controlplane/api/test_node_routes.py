@@ -102,6 +102,21 @@ def test_a_demotion_is_recorded_once_and_taken_back(house: House) -> None:
     assert house.client.post("/v1/clusters/orders/demote", json={"brokers": []}).status_code == 422
 
 
+def test_what_a_fix_of_offline_replicas_would_do_is_told_and_recorded_on_a_yes(house: House) -> None:
+    lost = a_partition("x-0", (1000, 1001), isr=(1001,), leader=1001)
+    house.snapshots[house.view().uid] = a_snapshot(lost, brokers=(1001, 1002), fenced=(1000,))
+    ask = {"brokers": [1000], "reason": "it burned", "dry_run": True}
+    told = house.client.post("/v1/clusters/orders/fix-offline", json=ask).json()
+    assert told["changed"]
+    assert "replicas of broker 1000 are made anew on others" in told["sentence"]
+    assert house.view().requests.offline == {}
+    done = house.client.post("/v1/clusters/orders/fix-offline", json={**ask, "dry_run": False})
+    assert done.json()["changed"]
+    assert list(house.view().requests.offline) == [1000]
+    serving = house.client.post("/v1/clusters/orders/fix-offline", json={"brokers": [1001]})
+    assert (serving.status_code, serving.json()["code"]) == (409, "broker-serves")
+
+
 def test_an_evacuation_of_nobody_is_refused(house: House) -> None:
     assert house.client.post("/v1/clusters/orders/evacuate", json={"brokers": []}).status_code == 422
 

@@ -68,6 +68,25 @@ def test_brokers_are_named_one_by_one(world: World) -> None:
     ran = world.run("readmit", "orders", "--broker", "1001", "--broker", "1004", "--reason", "noises")
     assert (ran.exit_code, sent(world, "readmit")) == (exits.OK, [{"brokers": [1001, 1004], "reason": "noises"}])
     assert world.run("readmit", "orders").exit_code == exits.USAGE
+
+
+def test_leadership_is_taken_off_brokers_and_given_back(world: World) -> None:
+    for verb in ("demote", "undemote"):
+        done = command_api.CommandOut(cluster="orders", changed=True, sentence=f"orders: {verb} recorded")
+        world.server.on("POST", f"/clusters/orders/{verb}", done)
+        ran = world.run(verb, "orders", "--broker", "1001", "--broker", "1004", "--reason", "noises")
+        assert (ran.exit_code, sent(world, verb)) == (exits.OK, [{"brokers": [1001, 1004], "reason": "noises"}])
+
+
+def test_offline_replicas_are_made_anew_only_after_what_would_come_of_it_was_told(world: World) -> None:
+    told = command_api.CommandOut(cluster="orders", changed=True, sentence="replicas of broker 1001 are made anew")
+    world.server.on("POST", "/clusters/orders/fix-offline", told)
+    ran = world.run("fix-offline", "orders", "--broker", "1001", "--yes")
+    assert ran.exit_code == exits.OK, ran.stderr
+    asked = sent(world, "fix-offline")
+    assert [body["dry_run"] for body in asked] == [True, False]
+    assert world.run("fix-offline", "orders", "--broker", "1001").exit_code == exits.FAILED, "nobody said yes"
+    assert sent(world, "fix-offline")[2:] == [{"brokers": [1001], "reason": "", "dry_run": True}]
     assert world.run("evacuate", "orders").exit_code == exits.USAGE
 
 

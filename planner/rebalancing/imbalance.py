@@ -111,12 +111,12 @@ def why_unknown(kafka: KafkaSnapshot, brokers: Sequence[int], load: KnownLoad, g
     """Which figure of the goal is not known, "" where it can be judged."""
     figure = CEILING_OF.get(goal, BAND_OF.get(goal))
     if figure is Figure.CPU:
-        told = sum(b in load.cpu_used and load.processors.get(b, 0) > 0 for b in brokers)
-        if told < len(brokers) or not brokers:
-            return f"CPU of {len(brokers) - told} of {len(brokers)} brokers"
+        judged = sum(b in load.cpu_used and load.processors.get(b, 0) > 0 for b in brokers)
+        if judged < len(brokers) or not brokers:
+            return f"CPU of {len(brokers) - judged} of {len(brokers)} brokers"
     if goal is Goal.DISK_CAPACITY:
-        told = sum(b in kafka.log_dirs and kafka.log_dirs[b].total_bytes > 0 for b in brokers)
-        return "" if told == len(brokers) else f"the disk of {len(brokers) - told} of {len(brokers)} brokers"
+        judged = sum(b in kafka.log_dirs and kafka.log_dirs[b].total_bytes > 0 for b in brokers)
+        return "" if judged == len(brokers) else f"the disk of {len(brokers) - judged} of {len(brokers)} brokers"
     if figure not in _TRAFFIC:
         return ""
     count = len(kafka.partitions)

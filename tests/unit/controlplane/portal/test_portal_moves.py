@@ -252,21 +252,3 @@ def test_the_history_lists_rolls_with_their_result_and_what_they_changed(browser
     rolls = text.split('id="rolls"')[1].split("</details>")[0]
     assert "1 roll, the last done" in rolls
     assert "9 of 9" in rolls, "six brokers and three controllers"
-
-
-def test_goals_and_what_is_left_out_are_chosen_and_agreed_to(portal: LivingPortal, browser: TestClient) -> None:
-    page = browser.get(MOVES).text
-    assert 'name="goals" value="leader-nic-in"' in page
-    assert 'name="exclude_brokers" value="1005"' in page
-    choice = {"goals": ["racks", "leaders"], "exclude_topics": "payments", "exclude_brokers": "1005"}
-    wanted = {"kind": "rebalance", **choice}
-    plan = browser.post(f"{MOVES}/plan", data=wanted).text
-    assert "by racks, leaders alone, without topics payments, nothing onto brokers 1005" in plan
-    for field in ('name="goals" value="racks"', 'name="exclude_topics" value="payments"', 'value="1005"'):
-        assert field in plan
-    browser.post(f"{MOVES}/approve", data={**wanted, "placement": placement(plan)})
-    (asked,) = [e.data for e in portal.world.history() if e.type == "rebalance.requested"]
-    assert (asked["goals"], asked["exclude_topics"]) == (["racks", "leaders"], ["payments"])
-    assert asked["exclude_brokers"] == [1005]
-    refused = browser.post(f"{MOVES}/plan", data={**wanted, "goals": ["dsk"]})
-    assert (refused.status_code, "there is racks, replica-capacity" in refused.text) == (409, True)

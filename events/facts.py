@@ -17,6 +17,7 @@ from typing import Any
 from events.agent_facts import *
 from events.anomaly_facts import *
 from events.balance_facts import *
+from events.brake_facts import *
 from events.chaos_facts import *
 from events.drain_facts import *
 from events.external_facts import *

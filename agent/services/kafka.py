@@ -1,9 +1,12 @@
 """Kafka on this VM, one object per service: brings rendering, storage, launch and probes together for the converger."""
 
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
 from agent.durable import write_durably
+from agent.layout import AgentLayout
+from agent.load import LOAD, MEAN_EVER, REQUESTS, LoadCounters, RecentLoad, disk_counters
 from agent.metrics import DIGEST, JolokiaSilent
 from agent.old_clients import old_clients
 from agent.probes import ProbeResult, log_dir_reports, probe
@@ -13,12 +16,17 @@ from agent.services.launch import service_environment
 from agent.services.metadata_log import forget_leader_of_empty_log
 from agent.services.properties import ignored_settings, server_properties
 from agent.services.storage import format_storage, run_storage_tool, storage_facts
+from agent.settings import AgentSettings
 from agent.steps import StorageFacts
-from agent.wire import LogDirReport, OldClientReport, ServiceDocument
+from agent.wire import LogDirReport, OldClientReport, ServiceDocument, ServiceName
 
 
 class KafkaService(JavaService):
     """One Kafka process (broker or controller). Its methods do; `agent.steps` decides."""
+
+    def __init__(self, name: ServiceName, *, layout: AgentLayout, settings: AgentSettings) -> None:
+        super().__init__(name, layout=layout, settings=settings)
+        self._recent_load = RecentLoad()
 
     def storage(self, service: ServiceDocument, record: ServiceRecord) -> StorageFacts:
         return storage_facts(service, self._layout, used=record.used_directories)
@@ -52,17 +60,31 @@ class KafkaService(JavaService):
         return log_dir_reports(service, self._layout)
 
     def digest(self, service: ServiceDocument) -> Mapping[str, float]:
-        """Kafka's metrics by short name; empty when the metrics port is silent."""
+        """Kafka's metrics by short name, of a broker with its load of the last seconds; empty when the metrics port is
+        silent."""
         jolokia = self._metrics_port(service)
         try:
-            return jolokia.read(DIGEST[self._name]) if jolokia else {}
+            if jolokia is None or self._name != "broker":
+                return jolokia.read(DIGEST[self._name]) if jolokia else {}
+            read = jolokia.read((*DIGEST[self._name], *LOAD))
         except JolokiaSilent:
             return {}
+        return self._recent_load.figures(self._load_counters(service, read), read)
 
     def old_clients(self, service: ServiceDocument) -> tuple[OldClientReport, ...]:
         """Who speaks to a broker in versions the next major Kafka refuses; a controller has no clients."""
         jolokia = self._metrics_port(service) if self._name == "broker" else None
         return old_clients(jolokia) if jolokia else ()
+
+    def _load_counters(self, service: ServiceDocument, read: Mapping[str, float]) -> LoadCounters:
+        process = self._process
+        return LoadCounters(
+            at_s=time.monotonic(),
+            pid=process.pid if process is not None else 0,
+            requests=read.get(REQUESTS.name),
+            mean_ever_ms=read.get(MEAN_EVER.name),
+            disks=disk_counters(self._layout.mount(d) for d in service.log_dirs),
+        )
 
     def note(self, service: ServiceDocument) -> str:
         ignored = ignored_settings(service)

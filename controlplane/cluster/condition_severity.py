@@ -67,6 +67,7 @@ CONDITIONS: Mapping[str, ConditionRow] = MappingProxyType(
             Severity.WARNING, {"Announced": Severity.INFO}, told_by=Kind.MAINTENANCE_EVENT
         ),
         "Misplaced": ConditionRow(Severity.WARNING, told_by=Kind.GOAL_VIOLATION),
+        "MovesBraked": _NOTE,
         "NetworkDrift": _WARNING,
         "Orphans": _WARNING,
         "PacketFilterBehind": _WARNING,

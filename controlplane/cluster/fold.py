@@ -21,6 +21,7 @@ from controlplane.cluster.folds import (
     healing as healingfold,
     images as imagefold,
     instances as instancefold,
+    latency_brake as brakefold,
     migration as migrationfold,
     nodes as nodefold,
     offset_resets as resetfold,
@@ -42,6 +43,9 @@ from controlplane.cluster.view import ClusterView, ConditionView
 from events import codec, envelope, errors, facts
 from events.spec.conversion import UnknownApiVersion, from_data
 from providers.given_machines import given_by, newest
+
+_NO_PROGRESS = (facts.ConditionChanged, facts.BrakeArmed, facts.BrakeChanged)
+"""What tells of a cluster and moves nothing on: whoever waits waits on."""
 
 
 def fold(view: ClusterView, history: Iterable[envelope.Recorded]) -> ClusterView:
@@ -69,7 +73,7 @@ def evolve(view: ClusterView, recorded: envelope.Recorded) -> ClusterView:
     except Exception as error:  # noqa: BLE001 - one cluster's history must not keep the whole fleet from being folded
         reason = f"event {recorded.version} ({recorded.type}): {type(error).__name__}: {error}"
         return replace(view, version=recorded.version, history=replace(view.history, unreadable=reason))
-    moved_on = view.history.progressed_at if isinstance(event, facts.ConditionChanged) else recorded.recorded_at
+    moved_on = view.history.progressed_at if isinstance(event, _NO_PROGRESS) else recorded.recorded_at
     return replace(after, version=recorded.version, history=replace(after.history, progressed_at=moved_on))
 
 
@@ -171,6 +175,7 @@ _APPLY: Rules = {
     **migrationfold.RULES,
     **externalfold.RULES,
     **movefold.RULES,
+    **brakefold.RULES,
     **chaosfold.RULES,
     **gamefold.RULES,
     **resetfold.RULES,

@@ -15,6 +15,7 @@ from controlplane.api.access.rights import Rights
 from controlplane.api.access.roles import Verb
 from controlplane.api.cluster_lookup import living
 from controlplane.api.given_commands import carry_out
+from controlplane.api.presenters.conditions import brake_out
 from controlplane.api.presenters.moves import Moves, look_of, moves_asked
 from controlplane.api.problems import ApiError
 from controlplane.api.read_models.moves import moves_in_hand
@@ -67,6 +68,7 @@ def moves(request: Request, name: str, services: Services, rights: Caller) -> Re
         snapshot=snapshot,
         hand=moves_in_hand(snapshot, known.pulses) if snapshot else None,
         sentence=said.sentence if said else "",
+        brake=brake_out(view),
         brokers=[i for i in view.brokers() if i.phase is Phase.JOINED and not i.lost],
         goals=[goal.value for goal in Goal],
         chosen=spec_choice(view),

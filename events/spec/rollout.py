@@ -32,6 +32,54 @@ class RolloutWindow(Part):
     zone: scalars.TimeZone = classed(BEHAVIOURAL, "Time zone by its IANA name, as in `Europe/Zurich`.", default="UTC")
 
 
+class LatencyBrake(Part):
+    """When moves of replicas are slowed for the sake of clients. A figure is over its limit when it is above the number
+    here and above `risePercent` of what it was before the moves."""
+
+    enabled: scalars.Flag = classed(
+        BEHAVIOURAL, "`false`: moves go at the planned rate whatever clients feel.", default=True
+    )
+    rise_percent: scalars.Whole = classed(
+        BEHAVIOURAL,
+        "What a figure may reach of what it was before the moves, in percent, where that is more than its limit.",
+        default=150,
+        ge=110,
+        le=10_000,
+    )
+    produce_p99_ms: scalars.Whole = classed(
+        BEHAVIOURAL,
+        "Produce latency (p99, ms, replication with it) at and below which nobody is harmed, however much it rose.",
+        default=20,
+        alias="produceP99Ms",
+        ge=1,
+        le=600_000,
+    )
+    request_queue: scalars.Whole = classed(
+        BEHAVIOURAL, "Requests that wait for a handler.", default=100, ge=1, le=100_000
+    )
+    handlers_busy_percent: scalars.Whole = classed(
+        BEHAVIOURAL, "Share of the last minute in which request handlers were busy.", default=95, ge=1, le=100
+    )
+    disk_busy_percent: scalars.Whole = classed(
+        BEHAVIOURAL,
+        "Share of the time in which the busiest disk has anything to do. It is over its limit together with "
+        "`diskWaitMs` only: a fast disk is busy long before it is slow.",
+        default=90,
+        ge=1,
+        le=100,
+    )
+    disk_wait_ms: scalars.Whole = classed(
+        BEHAVIOURAL, "How long a request to that disk takes, ms.", default=50, ge=1, le=600_000
+    )
+    floor_percent: scalars.Whole = classed(
+        BEHAVIOURAL,
+        "The slowest that moves may become, in percent of the planned rate: they have to end.",
+        default=10,
+        ge=1,
+        le=100,
+    )
+
+
 class RolloutPolicy(Part):
     """How Kedge rolls instances forward."""
 
@@ -92,6 +140,11 @@ class RolloutPolicy(Part):
         default=None,
         ge=1,
         le=100_000,
+    )
+    brake: LatencyBrake = classed(
+        BEHAVIOURAL,
+        "When moves are slowed for the sake of clients, and let go again ([planning](planning.md#the-latency-brake)).",
+        default=LatencyBrake(),
     )
     windows: tuple[RolloutWindow, ...] = classed(
         BEHAVIOURAL,

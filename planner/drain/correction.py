@@ -17,6 +17,11 @@ BAND = 0.1
 """A quota is written anew when it is this much off: traffic that flutters less rewrites nothing."""
 
 
+OUTRUN = 1.5
+"""What copies get at least of what is written to them meanwhile, however hard the latency brake is pressed: they have
+to end."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PortTraffic:
     """One broker in one direction now, bytes/s.
@@ -25,7 +30,8 @@ class PortTraffic:
     nothing. `own_bytes_per_s`: all that is not copies, the charge included; at least that, where rates are unknown.
     `bandwidth_bytes_per_s` None: not known. `volumes_bytes_per_s`: what its volumes leave copies in this direction
     beside what clients and replication write (`left_by_volumes`); None: not known. `set_bytes_per_s`: the throttle in
-    force, as Kafka says; None: none yet.
+    force, as Kafka says; None: none yet. `share`: what the latency brake leaves copies of their room, 0 to 1; never
+    less than they need to end beside `growth_bytes_per_s`, what is written meanwhile to what is copied.
     """
 
     charge_bytes_per_s: float
@@ -34,6 +40,8 @@ class PortTraffic:
     bandwidth_bytes_per_s: int | None = None
     volumes_bytes_per_s: float | None = None
     set_bytes_per_s: int | None = None
+    share: float = 1.0
+    growth_bytes_per_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +79,7 @@ def due(port: Port, now: PortTraffic, *, cap_bytes_per_s: int | None = None) -> 
     else:
         wanted = max(_quota(_room(port, now), now), _above(least))
     quota = int(min(wanted, cap))
-    near = abs(quota - before) < BAND * before
+    near = abs(quota - before) < BAND * (before if now.share >= 1 else _room(port, now))
     if quota == before or (near and min(least, cap) <= before <= cap):
         return Due(before, before)
     return Due(quota, before, _why(port, now, least, cap))
@@ -100,7 +108,14 @@ def _above(least: int) -> int:
 
 
 def _room(port: Port, now: PortTraffic) -> float:
-    """Bytes/s for copies: the least that network and volumes leave (docs/planning.md), at most the promise."""
+    """Bytes/s for copies: what the latency brake leaves of what network and volumes do."""
+    room = _unbraked(port, now)
+    least = max(LEAST_CATCH_UP_BYTES_PER_S, OUTRUN * now.growth_bytes_per_s)
+    return min(room, max(room * now.share, least))
+
+
+def _unbraked(port: Port, now: PortTraffic) -> float:
+    """The least that network and volumes leave (docs/planning.md), at most the promise."""
     promised = float(port.promised_bytes_per_s)
     return min(promised, max(min(_left_by_network(now), _left_by_volumes(now)), LEAST_CATCH_UP_BYTES_PER_S))
 
@@ -121,7 +136,9 @@ def _why(port: Port, now: PortTraffic, least: int, cap: float) -> str:
         return f"the cap is below the {human_bytes(least)}/s that copies need to end: raise rollout.throttleMibPerS"
     if now.unknown:
         return f"copies end above {human_bytes(least)}/s only, write rates of {now.unknown} partitions are unknown"
-    room = _room(port, now)
+    room = _unbraked(port, now)
+    if now.share < 1:
+        return f"the latency brake leaves copies {human_bytes(_room(port, now))}/s of {human_bytes(room)}/s"
     if room < port.promised_bytes_per_s:
         own = f"its own traffic of {human_bytes(now.own_bytes_per_s)}/s leaves copies {human_bytes(room)}/s"
         if _left_by_volumes(now) < _left_by_network(now):

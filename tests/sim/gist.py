@@ -38,6 +38,10 @@ def gist(recorded: Recorded) -> str:
         return _of_migration(data)
     if recorded.type.startswith("topics."):
         return _of_topics(data)
+    if recorded.type == "brake.armed":
+        return f"{data['batch'][:8]}: {len(data['before'])} brokers"
+    if recorded.type == "brake.changed":
+        return f"{data['share']:.0%}: {data['reason']}"
     keep = ("key", "keys", "reason", "node", "old", "new", "feature", "level", "generation", "type", "status", "proof")
     told = " ".join(f"{k}={_short(data[k])}" for k in keep if k in data)
     return f"{told} beside={_short(data['beside'])}" if data.get("beside") else told

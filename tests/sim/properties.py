@@ -173,7 +173,7 @@ def bounded(world: World) -> Iterator[str]:
         yield f"{told}, and still: {world.sentence()}"
 
 
-_TELLS_WHY = ("Blocked", "Paused", "WaitsForStage", "WaitsForWindow")
+_TELLS_WHY = ("Blocked", "MovesBraked", "Paused", "WaitsForStage", "WaitsForWindow")
 
 
 def progress_or_reason(world: World) -> Iterator[str]:

@@ -76,6 +76,8 @@ def _of_service(machines: "Services", vm: Vm, service: ServiceDocument, at: date
         lags, progress = machines.metadata.look(machines, vm, process, at)
         findings += lags
     metrics = dict(machines.kafka.migration.metrics(service)) if up else {}
+    if machines.latency is not None and service.name == "broker" and up:
+        metrics |= machines.latency.figures(machines.kafka, service.node_id, at)
     if vm.key in machines.breakdowns.exits:
         metrics["unexpected_exits"] = float(machines.breakdowns.exits[vm.key])
     disks = file_systems(machines.attached.on(vm, machines.volumes), service)

@@ -14,6 +14,7 @@ from providers.handover import Handover
 from tests.fakes.kafka import FakeKafka
 from tests.sim.breakdowns import Breakdowns
 from tests.sim.evidence import Evidence, Violation
+from tests.sim.client_latency import ClientLatency
 from tests.sim.metadatawork import MetadataWork
 from tests.sim.reports import report_of
 from tests.sim.vms import BOOT_S, START_S, Attached, Illness, Process, Vm, too_old
@@ -75,6 +76,8 @@ class Services:
         """By instance key; of a server beside a broker by its own (`Vm.service_key`)."""
         self.metadata: MetadataWork | None = None
         """How brokers come on with metadata, where that is of interest."""
+        self.latency: ClientLatency | None = None
+        """What clients wait for, where that is of interest."""
         self.breakdowns = Breakdowns()
         self.wrong_identities = WrongIdentities()
         self.had_volumes: dict[int, set[str]] = {}

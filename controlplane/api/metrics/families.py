@@ -21,6 +21,7 @@ from controlplane.api.metrics.load_families import load_families
 from controlplane.api.metrics.pipeline_families import pipeline_families
 from controlplane.api.metrics.plan_families import plan_families
 from controlplane.api.metrics.snapshot import ClusterSnapshot, ServerSnapshot
+from controlplane.cluster.latency_brake import batch_of, share_of
 
 STATUSES = ("Converged", "Working", "Blocked", "Paused", "Held", "Deleting", "Unreadable")
 
@@ -32,6 +33,11 @@ _DIGEST = {
     "offline_replicas": "Its replicas in failed log directories.",
     "request_handler_idle": "Share of the last minute in which request handlers were idle.",
     "network_processor_idle": "Share of the time in which network processors are idle.",
+    "produce_p99_ms": "How long produce requests took it, p99 of the last minutes.",
+    "produce_mean_ms": "How long produce requests took it, mean of the last seconds.",
+    "request_queue": "Requests that wait for a request handler.",
+    "disk_busy": "Share of the last seconds in which its busiest disk had anything to do.",
+    "disk_wait_ms": "How long a request to that disk took in the last seconds.",
     "heap_used_bytes": "Bytes of its heap in use.",
     "active_controllers": "1 for the active controller.",
     "offline_partitions": "Partitions without a leader, by the active controller.",
@@ -47,6 +53,7 @@ _DIGEST_TOTALS = {
     "bytes_in_total": "Bytes clients have produced to it since it began.",
     "bytes_out_total": "Bytes clients have fetched from it since it began.",
     "messages_in_total": "Records clients have produced to it since it began.",
+    "produce_requests_total": "Produce requests it has answered since it began.",
     "updates_total": "ZooKeeper: changes it has made since it began.",
     "unexpected_exits": "Times it ended though nobody asked it to.",
 }
@@ -99,6 +106,9 @@ def _of_clusters(clusters: Iterable[ClusterSnapshot]) -> Iterator[Metric]:
     below = GaugeMetricFamily("kedge_cluster_under_min_isr_partitions", "With an ISR below min ISR.", labels=one)
     read_at = GaugeMetricFamily("kedge_cluster_metadata_timestamp_seconds", "When metadata was read.", labels=one)
     drain = GaugeMetricFamily("kedge_cluster_drain_bytes", "Bytes of the drain in hand.", labels=["cluster", "state"])
+    share = GaugeMetricFamily(
+        "kedge_cluster_moves_share", "Share of the planned rate that the latency brake leaves moves.", labels=one
+    )
     dns = GaugeMetricFamily(
         "kedge_dns_name_problem", "1 for a name that could not be kept.", labels=["cluster", "name"]
     )
@@ -128,12 +138,14 @@ def _of_clusters(clusters: Iterable[ClusterSnapshot]) -> Iterator[Metric]:
         if view.moves.drain is not None:
             drain.add_metric([name, "planned"], float(view.moves.drain.plan.bytes))
             drain.add_metric([name, "done"], float(view.moves.drain.progress.done_bytes))
+        if batch_of(view):
+            share.add_metric([name], share_of(view))
         for dns_name, problem in sorted(cluster.names.items()):
             dns.add_metric([name, dns_name], float(bool(problem)))
         if cluster.source_sync:
             source.add_metric([name, cluster.source_sync], 1.0)
     yield from (said, progressed, generation, converged, status, condition, instances, lost)
-    yield from (partitions, lagging, at_min, below, read_at, drain, dns, source)
+    yield from (partitions, lagging, at_min, below, read_at, drain, share, dns, source)
 
 
 def _of_services(clusters: Iterable[ClusterSnapshot]) -> Iterator[Metric]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from controlplane.api.moments import as_utc
-from controlplane.api.presenters.conditions import conditions_out, drain_out, rebalance_out, status_word
+from controlplane.api.presenters.conditions import brake_out, conditions_out, drain_out, rebalance_out, status_word
 from controlplane.api.presenters.instances import AgentSeen, consoles_out, instance_out
 from controlplane.api.presenters.quorum import quorum_out
 from controlplane.api.presenters.specs import step_out
@@ -64,6 +64,7 @@ def cluster_detail(
         ],
         drain=drain_out(view),
         rebalance=rebalance_out(view),
+        brake=brake_out(view),
         consoles=consoles_out(consoles, now),
         quorum=quorum_out(view, snapshot),
         window=window,

@@ -4,6 +4,7 @@ from datetime import datetime
 
 from controlplane.api.schemas import conditions as condition_api
 from controlplane.cluster.holds import hold_on
+from controlplane.cluster.latency_brake import brake_of
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.work_in_hand import has_work
 from controlplane.converger.conditions.changes import BLOCKED
@@ -41,6 +42,22 @@ def drain_out(view: ClusterView) -> condition_api.DrainOut | None:
         return None
     return condition_api.DrainOut.like(
         drain.plan, keys=list(drain.keys), outgoing=list(drain.outgoing), round=drain.round, batch=drain.progress.batch
+    )
+
+
+def brake_out(view: ClusterView) -> condition_api.BrakeOut | None:
+    """How far the moves in hand are slowed, None where they never were."""
+    brake = brake_of(view)
+    if brake.changed_at is None:
+        return None
+    return condition_api.BrakeOut(
+        share=brake.share,
+        bytes_per_s=int(brake.planned_bytes_per_s * brake.share),
+        planned_bytes_per_s=brake.planned_bytes_per_s,
+        reason=brake.reason,
+        figure=brake.figure,
+        broker=brake.broker,
+        since=brake.changed_at,
     )
 
 

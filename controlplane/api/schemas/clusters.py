@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import Field
 
-from controlplane.api.schemas.conditions import ConditionOut, DrainOut, RebalanceOut
+from controlplane.api.schemas.conditions import BrakeOut, ConditionOut, DrainOut, RebalanceOut
 from controlplane.api.schemas.external import ExternalBrokerOut
 from controlplane.api.schemas.instances import ConsoleOut, InstanceOut
 from controlplane.api.schemas.messages import Message
@@ -45,6 +45,7 @@ class ClusterDetailOut(ClusterOut):
     externals: list[ExternalBrokerOut] = Field(default=[], description="its brokers that others run, by id")
     drain: DrainOut | None
     rebalance: RebalanceOut | None = None
+    brake: BrakeOut | None = Field(default=None, description="of the moves in hand; absent: they never were slowed")
     consoles: list[ConsoleOut] = Field(default=[], description="of VMs that never joined, of the last day")
     window: str = Field(default="", description="what windows and freezes say now, where there are any")
     quorum: QuorumOut | None = Field(default=None, description="of the last metadata; absent before any was read")

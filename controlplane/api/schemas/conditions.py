@@ -26,6 +26,18 @@ class DrainOut(Message):
     batches: int
 
 
+class BrakeOut(Message):
+    """How far the moves in hand are slowed for the sake of clients."""
+
+    share: float = Field(description="of the planned rate, 0 to 1; 1: they are not slowed")
+    bytes_per_s: int = Field(description="what the broker that takes most may take now; 0: not known")
+    planned_bytes_per_s: int = Field(description="the same by the plan; 0: not known")
+    reason: str = Field(description="in words with numbers")
+    figure: str = Field(description="what was over its limit, as in `produce p99`; empty while it is let go")
+    broker: int = Field(description="whose figure it is; -1 for none")
+    since: datetime
+
+
 class RebalanceOut(Message):
     """The rebalance in hand: replicas are spread anew in small batches, each of which begins once nothing else is to
     be done. Figures of the plan are 0 before there is one.

@@ -4,6 +4,7 @@
 from dataclasses import dataclass, field
 
 from controlplane.cluster.views.drains import DrainView, PostponedView
+from controlplane.cluster.views.latency_brake import LatencyBrakeView
 from controlplane.cluster.views.rebalances import BatchSpent, LastRebalance, RebalanceView
 from controlplane.cluster.views.stuck_moves import StuckMovesView
 
@@ -18,6 +19,7 @@ class MovesView:
     postponed: PostponedView | None = None
     """Drains that were put off since anything else came of anything, None where none was."""
     stuck: StuckMovesView = field(default_factory=StuckMovesView)
+    brake: LatencyBrakeView = field(default_factory=LatencyBrakeView)
     rebalance: RebalanceView | None = None
     rebalances: int = 0
     """Rebalances asked for, ever."""

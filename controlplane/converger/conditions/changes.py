@@ -23,6 +23,7 @@ from controlplane.converger.conditions.isr import at_min_isr
 from controlplane.converger.conditions.listing_refused import LISTING_REFUSED, listing_refused
 from controlplane.converger.conditions.live_settings import ADOPTED, settings_adopted
 from controlplane.converger.conditions.maintenance import maintenance_condition
+from controlplane.converger.conditions.moves_braked import moves_braked
 from controlplane.converger.conditions.packet_filters import FILTER_BEHIND, filters_condition
 from controlplane.converger.conditions.placement import MISPLACED, misplaced_condition
 from controlplane.converger.conditions.planned_in_process import planned_in_process
@@ -225,5 +226,6 @@ _CONDITIONS: tuple[Callable[[Situation], facts.ConditionChanged | None], ...] = 
     settings_adopted,
     single_copies,
     planned_in_process,
+    moves_braked,
 )
 """What is told whatever the decision: None, or the condition as it should be."""

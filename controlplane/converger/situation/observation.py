@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from controlplane.cluster.observed.agent_reports import STALE_AFTER, ReportSeen
+from controlplane.cluster.observed.broker_loads import NO_LOADS, LoadsSeen
 from controlplane.cluster.observed.cloud_drift import Noted
 from controlplane.cluster.observed.consumer_groups import GroupsNoted
 from controlplane.cluster.observed.cpu_shares import CpuNoted
@@ -189,6 +190,8 @@ class Observation:
     jobs: Mapping[str, JobSeen] = field(default_factory=dict)
     plans: PlansRead = PlansRead()
     traffic: Traffic = UNKNOWN
+    loads: LoadsSeen = NO_LOADS
+    """What clients of the brokers feel; told while work is in hand."""
     clouds: CloudsSeen = CloudsSeen()
     settings: SettingsObserved | None = None
     """Asked for only where something is to be set, and at rest as often as the metadata is read."""

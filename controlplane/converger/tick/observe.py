@@ -68,6 +68,7 @@ class Observer:
             topics=self._topics.read(view, kafka, missing) if kafka is not None and is_new else None,
             placement=self._brokers.placement(view, kafka),
             traffic=self.traffic(view.uid) if has_work(view) else UNKNOWN,
+            loads=self._brokers.loads(view, kafka, reports),
             zookeeper=zookeeper_of(view, ports, missing, kafka_was_read=kafka is not None),
             networks=ports.networks(view),
             background=self._background.read(view),

@@ -184,6 +184,8 @@ SAMPLES: tuple[object, ...] = (
         {"1003": 4},
         {"1000": 4},
     ),
+    facts.BrakeArmed("drain-1", {"1000": {"produce_p99_ms": 8.5, "request_queue": 0.0}}, BEFORE),
+    facts.BrakeChanged("drain-1", 0.5, "produce p99", 1000, "produce p99 of broker 1000 is 60 ms, limit 20 ms"),
     facts.ElectionCureRequested("reelect_controller", "LeadersAway", 3, "3 partitions are led elsewhere"),
     facts.ControllerElectionRequested(1001, 7, "3 partitions are led elsewhere"),
     facts.MovesAdopted(("orders-4",), "asked by anna: our own tool"),

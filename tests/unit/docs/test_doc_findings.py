@@ -36,6 +36,7 @@ NOT_OF_HEALTH = frozenset(
         "Synced",
         "HealingOff",
         "MachineFallback",
+        "MovesBraked",
         "PlannedInProcess",
         "SingleCopies",
         "ImageBehind",

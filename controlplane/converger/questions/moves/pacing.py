@@ -11,9 +11,11 @@ from datetime import timedelta
 
 from controlplane.cluster.bandwidth import nic_bytes_per_s
 from controlplane.cluster.hardware import volumes_of
+from controlplane.cluster.latency_brake import share_of
 from controlplane.cluster.observed.traffic import Traffic
 from controlplane.cluster.throttle_cap import cap_mib_per_s
 from controlplane.cluster.view import ClusterView
+from controlplane.converger.questions.moves.latency_brake import words_of
 from controlplane.converger.questions.rolls.batch import source_of
 from controlplane.converger.situation.situation import Situation
 from controlplane.kafka.throttle import ThrottlePlan, throttle_for
@@ -56,6 +58,8 @@ class _Load:
     charge: Rates
     unknown: defaultdict[int, int]
     own: Rates
+    growth: Rates
+    """What is written meanwhile to what is copied."""
     blind: bool
     """Nothing is known of any partition."""
 
@@ -88,7 +92,8 @@ def paced(
     raised_out, raised_in = _raised(situation.view, batch)
     due_out = {b: _at_least(judge_out(b, p, out, set_out), raised_out.get(b, 0)) for b, p in given.items()}
     due_in = {b: _at_least(judge_in(b, p, into, set_in), raised_in.get(b, 0)) for b, p in taken.items()}
-    lines = [*_rate_lines("out of", due_out), *_rate_lines("into", due_in)]
+    braked = words_of(situation)
+    lines = [*([braked] if braked else []), *_rate_lines("out of", due_out), *_rate_lines("into", due_in)]
     throttle = ThrottlePlan(
         leader_bytes_per_s={b: d.quota_bytes_per_s for b, d in due_out.items()},
         follower_bytes_per_s={b: d.quota_bytes_per_s for b, d in due_in.items()},
@@ -109,7 +114,7 @@ def _left_by_volumes(
 
 
 def _judge(view: ClusterView, left: Mapping[int, float]) -> Callable[[int, Port, _Load, Mapping[int, int]], Due]:
-    bandwidth, cap = bandwidths(view), _cap(view)
+    bandwidth, cap, share = bandwidths(view), _cap(view), share_of(view)
 
     def judged(broker: int, port: Port, load: _Load, in_force: Mapping[int, int]) -> Due:
         if broker in in_force and broker not in load.charge:
@@ -121,6 +126,8 @@ def _judge(view: ClusterView, left: Mapping[int, float]) -> Callable[[int, Port,
             unknown=load.unknown.get(broker, 0) or int(load.blind),
             bandwidth_bytes_per_s=bandwidth.get(broker),
             volumes_bytes_per_s=left.get(broker),
+            share=share,
+            growth_bytes_per_s=load.growth.get(broker, 0.0),
         )
         return due(port, seen, cap_bytes_per_s=cap)
 
@@ -137,18 +144,24 @@ def _copies(kafka: KafkaSnapshot, running: Sequence[Move], starting: Sequence[Mo
 def _loads(kafka: KafkaSnapshot, copies: Sequence[_Copy], traffic: Traffic) -> tuple[_Load, _Load]:
     """(out, into). `charge` has every broker that takes part, if only with 0."""
     blind = traffic.at is None
-    out, into = (_Load(defaultdict(float), defaultdict(int), own, blind) for own in _own(kafka, traffic))
+    out, into = (_load(own, blind=blind) for own in _own(kafka, traffic))
     for copy in copies:
         written = traffic.write_bytes_per_s.get(copy.partition.name)
         followers = max(0, len(copy.partition.isr) - 1)
         out.charge[copy.source] += (written or 0) * followers
         out.unknown[copy.source] += blind or (written is None and followers > 0)
+        out.growth[copy.source] += (written or 0) * len(set(copy.targets) - set(copy.partition.isr))
         for target in copy.targets:
             # A new replica is charged once it has caught up; until then it is the copy itself.
             arrived = target in copy.partition.isr
             into.charge[target] += (written or 0) * arrived
+            into.growth[target] += (written or 0) * (not arrived)
             into.unknown[target] += blind or (written is None and arrived)
     return out, into
+
+
+def _load(own: Rates, *, blind: bool) -> _Load:
+    return _Load(charge=defaultdict(float), unknown=defaultdict(int), own=own, growth=defaultdict(float), blind=blind)
 
 
 def _own(kafka: KafkaSnapshot, traffic: Traffic) -> tuple[Rates, Rates]:

@@ -6,11 +6,12 @@ import math
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from controlplane.converger.questions.rolls.drain_progress import left_bytes
 from controlplane.converger.situation.effects import Effect, ElectPreferred, PreferLogDirs, Reassign, SetThrottle
 from controlplane.kafka.throttle import ThrottlePlan
-from planner.drain.plan import DrainPlan, Move
+from planner.drain.plan import DrainPlan, Move, Port
 from planner.drain.release import ReleaseEntry, released
 from planner.drain.request import MAX_MOVES_PER_CALL
 from planner.drain.residual import Residual
@@ -22,9 +23,12 @@ LEADER_PEAK = 2.0
 Seen = Mapping[TopicPartition, PartitionSeen]
 
 
-def starting_now(plan: DrainPlan, left: Residual, kafka: KafkaSnapshot, allowed: Iterable[Move]) -> list[Move]:
+def starting_now(
+    plan: DrainPlan, left: Residual, kafka: KafkaSnapshot, allowed: Iterable[Move], *, share: float = 1.0
+) -> list[Move]:
     """The allowed moves that start in this tick, in the plan's order. Mere changes of order come when all copies have
-    been handed over: they take no slot, and nothing waits for them.
+    been handed over: they take no slot, and nothing waits for them. `share`: of the planned rate, by the latency brake;
+    as many copies run at once.
     """
     seen, live = kafka.by_name, kafka.live_brokers()
     waiting = list(allowed)
@@ -32,8 +36,8 @@ def starting_now(plan: DrainPlan, left: Residual, kafka: KafkaSnapshot, allowed:
     return released(
         (_entry(m, seen[m.name], live) for m in copies or waiting),
         [_running(m, seen) for m in left.running],
-        into=plan.into,
-        out=plan.out,
+        into=_braked(plan.into, share),
+        out=_braked(plan.out, share),
         most=MAX_MOVES_PER_CALL,
     )
 
@@ -98,6 +102,20 @@ def source_of(move: Move, now: PartitionSeen, live: frozenset[int]) -> int:
 def stretch_of(plan: DrainPlan, position: int) -> int:
     """Between which two checkpoints the move at this position stands, counted from 0."""
     return bisect_right(plan.checkpoints, position)
+
+
+def _braked(ports: Mapping[int, Port], share: float) -> Mapping[int, Port]:
+    """One copy at least: moves have to end."""
+    if share >= 1:
+        return ports
+    return {
+        broker: replace(
+            port,
+            slots=None if port.slots is None else max(1, math.ceil(port.slots * share)),
+            promised_bytes_per_s=int(port.promised_bytes_per_s * share),
+        )
+        for broker, port in ports.items()
+    }
 
 
 def _entry(move: Move, now: PartitionSeen, live: frozenset[int]) -> ReleaseEntry:

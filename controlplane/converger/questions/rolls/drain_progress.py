@@ -45,9 +45,17 @@ class Progress:
 
 
 def progress_of(
-    plan: DrainPlan, left: Residual, kafka: KafkaSnapshot, *, moving_s: float, traffic: Traffic = UNKNOWN
+    plan: DrainPlan,
+    left: Residual,
+    kafka: KafkaSnapshot,
+    *,
+    moving_s: float,
+    traffic: Traffic = UNKNOWN,
+    share: float = 1.0,
 ) -> Progress:
-    """Read off Kafka and its log directories; `moving_s`: seconds since the first stretch began."""
+    """Read off Kafka and its log directories; `moving_s`: seconds since the first stretch began. `share`: of the
+    planned rate, by the latency brake; what is left comes no faster than that.
+    """
     seen = kafka.by_name
     sizes = [left_bytes(m, seen) for m in left.running] + [_waiting_bytes(m, seen) for m in left.valid_next]
     written = traffic.write_bytes_per_s
@@ -55,6 +63,8 @@ def progress_of(
     done = sum(m.bytes for m in left.finished) + sum(_arrived_bytes(m, seen) for m in left.running)
     measured = moving_s >= MEASURED_AFTER_S and done > 0
     rate = done / moving_s if measured else _promised(plan)
+    if share < 1:
+        rate = min(rate, _promised(plan) * share) or rate
     return Progress(done, sum(sizes), rate, sum(growths), _left_s(sizes, growths, rate))
 
 

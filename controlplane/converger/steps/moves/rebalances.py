@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from controlplane.cluster.demotions import demoted_as_slow
 from controlplane.cluster.external_brokers import expected_brokers
 from controlplane.cluster.healing_switches import heals
+from controlplane.cluster.latency_brake import share_of
 from controlplane.cluster.views.rebalances import DAY, RebalanceView, spent_bytes
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.chosen_receivers import takers
@@ -303,7 +304,7 @@ def _startable(
     ]
     if not ready or not _whole(situation, kafka).open:
         return []
-    return starting_now(plan, left, kafka, ready)
+    return starting_now(plan, left, kafka, ready, share=share_of(situation.view))
 
 
 def _gate(situation: Situation, kafka: observed.KafkaSnapshot, move: Move) -> Gate:
@@ -328,7 +329,8 @@ def _sentence(
     situation: Situation, rebalance: RebalanceView, plan: DrainPlan, left: Residual, kafka: observed.KafkaSnapshot
 ) -> str:
     moving_s = situation.seconds_since(rebalance.progress.moving_at) if rebalance.progress.moving_at else 0.0
-    progress = progress_of(plan, left, kafka, moving_s=moving_s, traffic=situation.seen.traffic)
+    share, traffic = share_of(situation.view), situation.seen.traffic
+    progress = progress_of(plan, left, kafka, moving_s=moving_s, traffic=traffic, share=share)
     ending = f" (no batch follows: {rebalance.cancelled})" if rebalance.cancelled else ""
     gone = gone_for_good(situation)
     sentence = (

@@ -7,10 +7,12 @@ never undone. A batch that waits for a broker that is not there is taken back: i
 from collections.abc import Sequence
 
 from controlplane.cluster.bandwidth import CLIENTS_KEEP, usable_bytes_per_s
+from controlplane.cluster.latency_brake import share_of
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.stuck_moves import StuckMovesView
 from controlplane.cluster.views.topics import ReplicationView
 from controlplane.cluster.wait_reasons import WaitReason
+from controlplane.converger.questions.moves.latency_brake import words_of
 from controlplane.converger.questions.moves.replication import others_are_whole
 from controlplane.converger.questions.rolls.batch import throttle_effects
 from controlplane.converger.questions.topics.work import as_fact, as_move, topic_work
@@ -23,6 +25,7 @@ from events import topic_facts as facts
 from events.ids import derived_id
 from events.quantities import MIB
 from planner.drain.plan import Move
+from planner.drain.throttle import floor
 from planner.observed import KafkaSnapshot, PartitionSeen
 from planner.quantities import human_bytes
 
@@ -59,7 +62,7 @@ def followed(situation: Situation, batch: ReplicationView) -> Decision | None:
         return _taken_back(situation, batch, kafka, running, done, missing)
     if batch.cause != "gone" and (view.moves.drain is not None or any(i.lost for i in view.alive())):
         return None
-    words = WORDS[batch.cause]
+    words, braked = WORDS[batch.cause], "; ".join(("", *filter(None, [words_of(situation)])))
     startable = [m for m in waiting if _gate(situation, seen[m.name], m)]
     if view.moves.stuck.is_taking_back(batch.id, 0):
         startable = []  # some of it hung: what was taken back begins with the next batch
@@ -67,12 +70,12 @@ def followed(situation: Situation, batch: ReplicationView) -> Decision | None:
         startable = []  # nothing of it has begun: it is put off, and found again once the cluster is whole
     if startable:
         throttle = _throttle(view, kafka, batch, [*running, *startable])
-        sentence = f"{words}: handing {len(startable)} moves to Kafka, {len(running)} running"
+        sentence = f"{words}: handing {len(startable)} moves to Kafka, {len(running)} running{braked}"
         return act(sentence, *throttle_effects(throttle), Reassign({m.name: m.after for m in startable}))
     if running and not any(kafka.has_source(seen[m.name]) for m in running):
         return None  # who has the only copies does not serve, and is mended below
     if running:
-        sentence = f"{words}: {done} of {len(moves)} moves done, {len(running)} running"
+        sentence = f"{words}: {done} of {len(moves)} moves done, {len(running)} running{braked}"
         throttle = _throttle(view, kafka, batch, running)
         effects = () if throttle.seen == kafka.throttles else throttle_effects(throttle)
         return wait(WaitReason.TOPIC_REPLICAS, sentence, *effects, patience_s=PATIENCE_S)
@@ -135,7 +138,9 @@ def _throttle(view: ClusterView, kafka: KafkaSnapshot, batch: ReplicationView, m
     since moves of this batch hung on it."""
     raised = view.moves.stuck if view.moves.stuck.cured == batch.id else StuckMovesView()
     moved = [(m.name, m.before, m.after) for m in moves if m.added]
-    plan = throttle_for(moved, bytes_per_s=_rate_bytes_per_s(view))
+    planned = _rate_bytes_per_s(view)
+    rate = max(int(planned * share_of(view)), min(planned, floor(0.0)))
+    plan = throttle_for(moved, bytes_per_s=rate)
     live = kafka.live_brokers()
     return ThrottlePlan(
         {b: max(r, raised.leader_rates.get(b, 0)) for b, r in plan.leader_bytes_per_s.items() if b in live},

@@ -8,6 +8,7 @@ from typing import Any
 
 from controlplane.cluster.external_brokers import leaving_externals, named
 from controlplane.cluster.holds import hold_on
+from controlplane.cluster.latency_brake import share_of
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.drains import DrainView
 from controlplane.cluster.wait_reasons import WaitReason
@@ -156,7 +157,8 @@ def _move(situation: Situation, drain: DrainView, plan: DrainPlan, kafka: KafkaS
     hold = None if situation.view.requests.aborting else hold_on(situation.view, situation.now)
     stretch = {m.name: batch.stretch_of(plan, n) for n, m in enumerate(plan.moves)}
     begun = [m for m in allowed if stretch[m.name] <= drain.progress.batch]
-    starting = batch.starting_now(plan, left, kafka, begun if hold else allowed)
+    share = share_of(situation.view)
+    starting = batch.starting_now(plan, left, kafka, begun if hold else allowed, share=share)
     upcoming = min((n for m in starting if (n := stretch[m.name]) > drain.progress.batch), default=None)
     if upcoming is not None:
         return _no_room(drain, left.valid_next, kafka) or _begin_stretch(drain, plan, upcoming)
@@ -248,7 +250,8 @@ def _progress(
     situation: Situation, drain: DrainView, plan: DrainPlan, kafka: KafkaSnapshot, left: Residual
 ) -> drain_progress.Progress:
     moving_s = situation.seconds_since(drain.progress.moving_at) if drain.progress.moving_at else 0.0
-    return drain_progress.progress_of(plan, left, kafka, moving_s=moving_s, traffic=situation.seen.traffic)
+    share, traffic = share_of(situation.view), situation.seen.traffic
+    return drain_progress.progress_of(plan, left, kafka, moving_s=moving_s, traffic=traffic, share=share)
 
 
 def _end_round(

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 from controlplane.cluster.external_brokers import external_addresses
 from controlplane.cluster.observed.agent_reports import ReportSeen
+from controlplane.cluster.observed.broker_loads import NO_LOADS, LoadsSeen, LoadWatch
 from controlplane.cluster.observed.disks import with_volume_sizes
 from controlplane.cluster.observed.health import WELL, HealthSeen
 from controlplane.cluster.observed.moves import MoveProgress, MoveWatch
@@ -39,6 +40,7 @@ class BrokersReader:
         self.replica_lag = BehindWatch()
         self._acted: set[str] = set()
         self._traffic: dict[str, TrafficWatch] = {}
+        self._loads: dict[str, LoadWatch] = {}
         self._placements: dict[str, tuple[KafkaSnapshot, ClusterView, PlacementSeen]] = {}
 
     def read(
@@ -67,6 +69,13 @@ class BrokersReader:
         sent = sent_by(view, {key: seen.report for key, seen in reports.items()})
         self._traffic.setdefault(view.uid, TrafficWatch()).see(kafka, sent)
         self.replica_lag.see(view.uid, kafka)
+
+    def loads(self, view: ClusterView, kafka: KafkaSnapshot | None, reports: Mapping[str, ReportSeen]) -> LoadsSeen:
+        """What clients of the brokers feel. Looked at while work is in hand alone: at rest nothing is slowed."""
+        if kafka is None or not has_work(view):
+            self._loads.pop(view.uid, None)
+            return NO_LOADS
+        return self._loads.setdefault(view.uid, LoadWatch()).see(view, kafka, reports, self._ports.clock())
 
     def moves_of(self, view: ClusterView, kafka: KafkaSnapshot | None) -> MoveProgress:
         """How running moves have come on."""

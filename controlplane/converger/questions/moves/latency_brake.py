@@ -1,0 +1,85 @@
+"""How hard the latency brake is to be pressed now, whose moves it is about, and what it says. Pure.
+
+What is in force is recorded, so a server that is started anew brakes as the last one did.
+"""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from controlplane.cluster.latency_brake import batch_of, brake_of, is_braking
+from controlplane.cluster.view import ClusterView
+from controlplane.converger.situation.situation import Situation
+from planner.latency_brake import BrakeLimits, BrakeState, Concerned, Judgement, judged
+from planner.observed import KafkaSnapshot
+from planner.quantities import brokers_named
+
+SILENT_LONG = timedelta(minutes=2)
+"""Figures that are missing for so long are told where people look."""
+
+
+def judgement_of(situation: Situation, kafka: KafkaSnapshot) -> Judgement | None:
+    """What the newest figures say of the moves in hand; None while none run, or the spec wants no brake."""
+    view, brake = situation.view, brake_of(situation.view)
+    running = kafka.moving()
+    if not batch_of(view) or not running or not is_braking(view):
+        return None
+    loads = situation.seen.loads
+    there = {b for p in running for b in (p.leader, *p.replicas)} & kafka.live_brokers() & loads.recent.keys()
+    seen = Concerned({b: loads.recent[b] for b in there}, brake.before)
+    state = BrakeState(brake.share, brake.changed_at)
+    found = judged(state, seen, limits_of(view), situation.now)
+    return found if there else replace(found, share=brake.share)
+
+
+def words_of(situation: Situation) -> str:
+    """For the sentence of a tick: what the brake does and why, or that it knows nothing; "" where it does nothing."""
+    kafka, brake = situation.seen.fresh_kafka(situation.now), brake_of(situation.view)
+    now = judgement_of(situation, kafka) if kafka is not None else None
+    silent = _silence(situation, now) if now is not None else ""
+    if brake.share >= 1:
+        return silent
+    over = str(now.worst) if now is not None and now.worst is not None else brake.reason
+    return "; ".join(part for part in (f"braked to {brake.share:.0%} of the plan: {over}", silent) if part)
+
+
+def planned_bytes_per_s(situation: Situation, kafka: KafkaSnapshot) -> int:
+    """What the broker that is to take most of what moves now may take by the plan; 0 where no plan says so."""
+    plans, moves = situation.seen.plans, situation.view.moves
+    plan = plans.drain if moves.drain is not None else plans.rebalance.copies if plans.rebalance is not None else None
+    targets = {b for p in kafka.moving() for b in p.adding}
+    ports = [plan.into[b].promised_bytes_per_s for b in targets if b in plan.into] if plan is not None else []
+    return max(ports, default=0)
+
+
+def limits_of(view: ClusterView) -> BrakeLimits:
+    """Of the spec."""
+    if view.document is None:
+        return BrakeLimits()
+    spec = view.document.spec.rollout.brake
+    return BrakeLimits(
+        rise=spec.rise_percent / 100,
+        produce_p99_ms=float(spec.produce_p99_ms),
+        request_queue=float(spec.request_queue),
+        handlers_busy=spec.handlers_busy_percent / 100,
+        disk_busy=spec.disk_busy_percent / 100,
+        disk_wait_ms=float(spec.disk_wait_ms),
+        floor=spec.floor_percent / 100,
+    )
+
+
+def silent_brokers(situation: Situation, now: Judgement) -> tuple[int, ...]:
+    """Of those nothing fresh is known of: who has told nothing for long, as far as this server has looked."""
+    loads = situation.seen.loads
+    if loads.since is None or situation.now - loads.since < SILENT_LONG:
+        return ()
+    since = situation.now - SILENT_LONG
+    return tuple(b for b in now.unknown if not any(x.is_told and x.at >= since for x in loads.recent.get(b, ())))
+
+
+def _silence(situation: Situation, now: Judgement) -> str:
+    silent = silent_brokers(situation, now)
+    if not silent:
+        return ""
+    minutes = SILENT_LONG.total_seconds() / 60
+    then = "stays as it is" if brake_of(situation.view).share < 1 else "is the planned one"
+    return f"no figures of {brokers_named(silent)} for {minutes:.0f} min: the rate {then}"

@@ -52,6 +52,8 @@ class ClusterSpec:
     """Of brokers."""
     disks: int = 1
     throttle_mib_per_s: int = 64
+    brake: Mapping[str, object] = field(default_factory=lambda: {"enabled": False})
+    """Of moves. Off: how long clients wait on a busy machine is not what most tests are about."""
     linger_s: int = 1
     soak_s: int = 1
     join_deadline_s: int = 60
@@ -115,6 +117,7 @@ class ClusterSpec:
                     "soak": self.soak_s,
                     "joinDeadline": self.join_deadline_s,
                     "throttleMibPerS": self.throttle_mib_per_s,
+                    "brake": dict(self.brake),
                     **({"windows": [dict(w) for w in self.windows]} if self.windows else {}),
                     **({"allowUnavailable": list(self.allow_unavailable)} if self.allow_unavailable else {}),
                 },

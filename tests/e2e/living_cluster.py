@@ -316,10 +316,17 @@ class LivingCluster:
 
     def free_bytes(self, key: str) -> int:
         """What the VM's agent last reported as free on its volumes."""
+        return sum(d["free_bytes"] for s in self._services(key) for d in s["log_dirs"])
+
+    def figures(self, key: str) -> dict[str, float]:
+        """What the VM's agent last reported of its service's metrics."""
+        return {name: value for s in self._services(key) for name, value in s["metrics"].items()}
+
+    def _services(self, key: str) -> list[dict[str, Any]]:
         with closing(sqlite3.connect(f"file:{self.home / 'kedge.db'}?mode=ro", uri=True, timeout=5)) as database:
             row = database.execute("SELECT value FROM latest WHERE kind = ? AND subject = ?", (AGENT_REPORT, key))
-            report = json.loads(row.fetchone()[0])
-        return sum(d["free_bytes"] for s in report["services"] for d in s["log_dirs"])
+            services: list[dict[str, Any]] = json.loads(row.fetchone()[0])["services"]
+        return services
 
     def _strays(self) -> list[psutil.Process]:
         """Processes that were started with this home, or a VM in it, in their environment."""

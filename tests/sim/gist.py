@@ -36,15 +36,16 @@ def gist(recorded: Recorded) -> str:
         return f"{told} ({data['security']}: {data['reason']})" if data["security"] else told
     if recorded.type.startswith("migration.") and "generation" not in data:
         return _of_migration(data)
-    if recorded.type.startswith("topics."):
-        return _of_topics(data)
-    if recorded.type == "brake.armed":
-        return f"{data['batch'][:8]}: {len(data['before'])} brokers"
-    if recorded.type == "brake.changed":
-        return f"{data['share']:.0%}: {data['reason']}"
+    family = recorded.type.partition(".")[0]
+    if family in ("topics", "brake"):
+        return _of_topics(data) if family == "topics" else _of_brake(data)
     keep = ("key", "keys", "reason", "node", "old", "new", "feature", "level", "generation", "type", "status", "proof")
     told = " ".join(f"{k}={_short(data[k])}" for k in keep if k in data)
     return f"{told} beside={_short(data['beside'])}" if data.get("beside") else told
+
+
+def _of_brake(data: Any) -> str:
+    return f"{data['share']:.0%}: {data['reason']}" if "share" in data else f"{len(data['before'])} brokers told"
 
 
 def _of_rebalance(what: str, data: Any) -> str:

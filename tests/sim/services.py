@@ -13,8 +13,8 @@ from providers.base import CloudVolume
 from providers.handover import Handover
 from tests.fakes.kafka import FakeKafka
 from tests.sim.breakdowns import Breakdowns
-from tests.sim.evidence import Evidence, Violation
 from tests.sim.client_latency import ClientLatency
+from tests.sim.evidence import Evidence, Violation
 from tests.sim.metadatawork import MetadataWork
 from tests.sim.reports import report_of
 from tests.sim.vms import BOOT_S, START_S, Attached, Illness, Process, Vm, too_old

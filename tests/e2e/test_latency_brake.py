@@ -34,6 +34,8 @@ SPEC = ClusterSpec(
     brake=EASILY,
 )
 MIB = 2**20
+BURST_PER_S = 800
+"""Four times what brokers had before: more handlers are busy, and those are what is judged by so low a limit."""
 WITHIN_S = 300.0
 
 
@@ -48,7 +50,7 @@ def test_moves_are_slowed_while_clients_are_busy_and_let_go_again(living_cluster
         assert "produce_p99_ms" in {name for told in armed.data["before"].values() for name in told}
         cluster.moving(within_s=WITHIN_S)
         planned = _fastest(cluster)
-        burst = Workload(cluster.bootstrap, "heavy", records_per_s=3000, group="burst")
+        burst = Workload(cluster.bootstrap, "heavy", records_per_s=BURST_PER_S, group="burst")
         burst.start()
         try:
             pressed = cluster.event("brake.changed", before, within_s=WITHIN_S)
@@ -56,7 +58,7 @@ def test_moves_are_slowed_while_clients_are_busy_and_let_go_again(living_cluster
             assert pressed.data["reason"]
             slowed = cluster.until(lambda: _below(cluster, 0.7 * planned), "slower throttles", timeout_s=60)
             cluster.restart_server()
-            assert _fastest(cluster) <= slowed, "the next server slows them, too"
+            assert cluster.until(lambda: _below(cluster, slowed + 1), "the next server to slow them", timeout_s=120)
             brake = cluster.detail().brake
             assert brake is not None
             assert brake.share <= 0.5

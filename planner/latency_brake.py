@@ -75,7 +75,7 @@ class BrokerLoad:
     endangered: int = 0
 
     @property
-    def is_told(self) -> bool:
+    def has_figures(self) -> bool:
         """Whether its agent has told anything of it."""
         return any(v is not None for v in (self.produce_p99_ms, self.request_queue, self.handlers_busy, self.disk_busy))
 
@@ -133,7 +133,7 @@ class Concerned:
     def tells(self, broker: int) -> bool:
         """Whether its agent has ever told figures. One that is too old, or reads none, is not waited for: Kafka's
         metadata alone says how that broker is."""
-        return broker in self.before or any(load.is_told for load in self.loads[broker])
+        return broker in self.before or any(load.has_figures for load in self.loads[broker])
 
 
 _UNTOLD = BrokerLoad(at=datetime.min.replace(tzinfo=UTC))
@@ -143,7 +143,7 @@ _UNTOLD = BrokerLoad(at=datetime.min.replace(tzinfo=UTC))
 def judged(state: BrakeState, seen: Concerned, limits: BrakeLimits, now: datetime) -> Judgement:
     """The share that is due: never above 1, nor below the floor unless it is there already."""
     newest = {b: looks[-1] for b, looks in seen.loads.items() if looks and now - looks[-1].at <= FRESH}
-    silent = (b for b in seen.loads if b not in newest or (seen.tells(b) and not newest[b].is_told))
+    silent = (b for b in seen.loads if b not in newest or (seen.tells(b) and not newest[b].has_figures))
     unknown = tuple(sorted(silent))
     over = [s for b, load in newest.items() for s in strains(b, load, seen.before, limits) if s.ratio > 1]
     worst = max(over, key=lambda s: (s.figure is Figure.MIN_ISR, s.ratio, -s.broker), default=None)
@@ -228,7 +228,7 @@ def _is_calm(state: BrakeState, seen: Concerned, limits: BrakeLimits, now: datet
         if not recent or looks[0].at > since or not _is_unbroken([*(x.at for x in recent), now], since):
             return False
         tells = seen.tells(broker)
-        if any((tells and not load.is_told) or _reaches(broker, load, seen.before, limits) for load in recent):
+        if any((tells and not load.has_figures) or _reaches(broker, load, seen.before, limits) for load in recent):
             return False
     return True
 

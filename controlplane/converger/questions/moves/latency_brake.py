@@ -73,7 +73,7 @@ def silent_brokers(situation: Situation, now: Judgement) -> tuple[int, ...]:
     if loads.since is None or situation.now - loads.since < SILENT_LONG:
         return ()
     since = situation.now - SILENT_LONG
-    return tuple(b for b in now.unknown if not any(x.is_told and x.at >= since for x in loads.recent.get(b, ())))
+    return tuple(b for b in now.unknown if not any(x.has_figures and x.at >= since for x in loads.recent.get(b, ())))
 
 
 def _silence(situation: Situation, now: Judgement) -> str:

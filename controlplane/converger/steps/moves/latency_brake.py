@@ -32,7 +32,7 @@ def _armed(situation: Situation) -> Decision | None:
     batch, last, loads = batch_of(situation.view), situation.view.moves.brake, situation.seen.loads
     if last.batch == batch:
         return None
-    before = {b: load for b, load in loads.at_rest.items() if load.is_told}
+    before = {b: load for b, load in loads.at_rest.items() if load.has_figures}
     old = [load for load in last.before.values() if situation.now - load.at <= USUAL]
     if old and loads.moved_at is not None and situation.now - loads.moved_at <= RESERVOIR:
         before = dict(last.before)

@@ -43,14 +43,14 @@ def test_an_agents_figures_are_the_brokers_load() -> None:
     found = loads_of(the_view(), kafka(), reports, NOW)
 
     assert found[1000] == TOLD
-    assert not found[1001].is_told
+    assert not found[1001].has_figures
 
 
 def test_an_old_report_tells_nothing_of_now() -> None:
     old = NOW - timedelta(seconds=31)
     reports = {BROKER.key: a_report(BROKER, metrics=METRICS, received_at=old)}
 
-    assert not loads_of(the_view(), kafka(), reports, NOW)[1000].is_told
+    assert not loads_of(the_view(), kafka(), reports, NOW)[1000].has_figures
 
 
 def test_a_replica_out_of_sync_counts_where_its_broker_serves_and_nothing_of_it_moves() -> None:

@@ -1,4 +1,7 @@
-"""`python -m benchmarks NAME`: runs one benchmark; the last line it prints is one JSON object with its numbers."""
+"""`python -m benchmarks NAME`: runs one benchmark; the last line it prints is one JSON object with its numbers.
+
+`calibration` says what a fixed piece of work took in the same process, and of how many the benchmark took as long.
+"""
 
 import importlib
 import json
@@ -6,11 +9,14 @@ import os
 import pkgutil
 import platform
 import sys
+import time
 from collections.abc import Sequence
 
 import benchmarks
+from benchmarks.calibration import calibrated
+from benchmarks.processor import processor_seconds
 
-SHARED = {"busy", "chosen", "loaded", "memory", "processor", "watched"}
+SHARED = {"busy", "calibration", "chosen", "loaded", "memory", "processor", "watched"}
 """Modules beside the benchmarks that measure for several of them."""
 
 TAKE_ARGUMENTS = {"flood", "healing", "lifecycle", "portal", "surge"}
@@ -25,9 +31,14 @@ def main(arguments: Sequence[str]) -> int:
         print(f"usage: python -m benchmarks NAME, with NAME one of: {', '.join(names)}", file=sys.stderr)
         return 2
     module = importlib.import_module(f"benchmarks.{arguments[0]}")
-    numbers: dict[str, object] = module.main(arguments[1:]) if arguments[1:] else module.main()
+    before, began = calibrated(), time.perf_counter()
+    with processor_seconds() as taken_s:
+        numbers: dict[str, object] = module.main(arguments[1:]) if arguments[1:] else module.main()
+        processor_s = taken_s()
+    wall_s = time.perf_counter() - began
+    calibration = before.ratios(calibrated(), wall_s=wall_s, processor_s=processor_s)
     machine = {"cpus": len(os.sched_getaffinity(0)), "python": platform.python_version(), "load": os.getloadavg()[0]}
-    print(json.dumps({"benchmark": arguments[0], **numbers, "machine": machine}))
+    print(json.dumps({"benchmark": arguments[0], **numbers, "machine": machine, "calibration": calibration}))
     return 0
 
 

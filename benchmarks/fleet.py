@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ def measured(snapshot: Path, *, split_above: int = SPLIT_ABOVE) -> tuple[dict[st
     with tempfile.TemporaryDirectory() as work, peak_rss() as rss, processor_seconds() as taken_s:
         began = time.perf_counter()
         session = build_session(_settings(Path(work)))
-        session_s = time.perf_counter() - began
+        session_s, session_processor_s = time.perf_counter() - began, taken_s()
         try:
             tables = read_snapshot(session, str(snapshot))
             report = plan_fleet(session, tables, EPOCH, f"{work}/out", split_above=split_above)
@@ -71,6 +72,7 @@ def measured(snapshot: Path, *, split_above: int = SPLIT_ABOVE) -> tuple[dict[st
         "session_s": round(session_s, 1),
         "steps_s": dict(report.seconds),
         "kernel_s": kernel_seconds(report.verdicts),
+        **overhead(report.verdicts, seconds=seconds - session_s, processor_s=processor_s - session_processor_s),
         "clusters": len(report.verdicts),
         "moves": sum(verdict.entries for verdict in report.verdicts),
     }
@@ -97,15 +99,26 @@ def skewed() -> Iterator[tuple[str, ClusterState]]:
     yield from fleet.clusters(20, Shape(brokers=27, topics=1_500, partitions=50_000, exact=True))
 
 
-FLEETS: dict[str, Callable[[], Iterator[tuple[str, ClusterState]]]] = {"fleet": fleet.clusters, "skewed": skewed}
+FLEETS: dict[str, Callable[[], Iterator[tuple[str, ClusterState]]]] = {
+    "fleet": fleet.clusters,
+    "tenth": partial(fleet.clusters, fleet.CLUSTERS // 10),
+    "skewed": skewed,
+}
 
 
 def kernel_seconds(verdicts: tuple[ClusterOutcome, ...]) -> dict[str, float]:
-    """Seconds of each step of the kernel, summed over all clusters: they ran on every core at a time."""
+    """Processor seconds of each step of the kernel, summed over all clusters."""
     total: Counter[str] = Counter()
     for verdict in verdicts:
         total.update(verdict.seconds)
     return {step: round(taken, 2) for step, taken in total.items()}
+
+
+def overhead(verdicts: tuple[ClusterOutcome, ...], *, seconds: float, processor_s: float) -> dict[str, float]:
+    """The job, its session's start apart, over the processor seconds of its kernels: by the clock, and by processor
+    seconds, which others on the machine make no longer."""
+    kernels = sum(kernel_seconds(verdicts).values())
+    return {"wall_over_kernels": round(seconds / kernels, 2), "processor_over_kernels": round(processor_s / kernels, 2)}
 
 
 def worst_ratios(verdicts: tuple[ClusterOutcome, ...]) -> dict[str, float]:

@@ -88,6 +88,9 @@ CONDITIONS: Mapping[str, ConditionRow] = MappingProxyType(
 )
 """By type. A type without a row is told as a warning."""
 
+DISK_THIS_WEEK = "/disk/week"
+"""How the subject of an anomaly ends that tells of a disk which is full within a week: writes fail then."""
+
 UNREADABLE = "Unreadable"
 """What is told of a cluster whose history cannot be read: nothing can be recorded of it, so it is no condition."""
 
@@ -101,6 +104,7 @@ _OF_KIND: Mapping[Kind, Severity] = MappingProxyType(
         Kind.TOPIC_ANOMALY: Severity.WARNING,
         Kind.MAINTENANCE_EVENT: Severity.WARNING,
         Kind.PARTITION_FAILURE: Severity.CRITICAL,
+        Kind.CAPACITY: Severity.WARNING,
     }
 )
 
@@ -137,4 +141,6 @@ def severity_of_anomaly(kind: str, subject: str) -> Severity:
     if kind == Kind.CONDITION:
         condition, _, reason = subject.partition("/")
         return Severity.CRITICAL if condition == UNREADABLE else severity_of(condition, reason)
+    if kind == Kind.CAPACITY and subject.endswith(DISK_THIS_WEEK):
+        return Severity.CRITICAL
     return next((severity for known, severity in _OF_KIND.items() if known == kind), Severity.WARNING)

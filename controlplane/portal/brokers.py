@@ -11,7 +11,7 @@ from agent.wire import FindingReport
 from controlplane.api.access.caller import Caller
 from controlplane.api.cluster_lookup import living
 from controlplane.api.presenters import instances as instance_answers
-from controlplane.api.presenters.figures import broker_figures_out
+from controlplane.api.presenters.figures import broker_figures_out, cluster_forecasts
 from controlplane.api.presenters.instances import agents_of_cluster
 from controlplane.api.presenters.quorum import quorum_out
 from controlplane.api.problems import ApiError
@@ -109,6 +109,7 @@ def broker_detail(
         dirs=snapshot.log_dirs.get(broker) if snapshot else None,
         agent=agents.get(instance.key),
         measured=_measured(services, view, broker),
+        forecasts=[one for one in cluster_forecasts(services, view) if one.broker == broker],
         findings=_findings(agents.get(instance.key), instance),
         ours=frozenset(i.service_id for i in view.brokers()),
         partitions=shown[:MOST_PARTITIONS],

@@ -22,6 +22,7 @@ AnomalyKind = Literal[
     "topic-anomaly",
     "maintenance-event",
     "partition-failure",
+    "capacity",
     "condition",
 ]
 

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 class Kind(StrEnum):
     """What is wrong. The words are Cruise Control's, so that its users find their way; it has no hot broker,
-    and neither of the last two."""
+    and none of the last three."""
 
     GOAL_VIOLATION = "goal-violation"
     BROKER_FAILURE = "broker-failure"
@@ -21,6 +21,7 @@ class Kind(StrEnum):
     TOPIC_ANOMALY = "topic-anomaly"
     MAINTENANCE_EVENT = "maintenance-event"
     PARTITION_FAILURE = "partition-failure"
+    CAPACITY = "capacity"
     CONDITION = "condition"
 
 
@@ -65,6 +66,7 @@ GRACE: Mapping[Kind, timedelta] = MappingProxyType(
         Kind.TOPIC_ANOMALY: timedelta(minutes=5),
         Kind.MAINTENANCE_EVENT: timedelta(0),
         Kind.PARTITION_FAILURE: timedelta(seconds=60),
+        Kind.CAPACITY: timedelta(0),
         Kind.CONDITION: timedelta(minutes=2),
     }
 )
@@ -80,6 +82,7 @@ WORDS: Mapping[Kind, str] = MappingProxyType(
         Kind.TOPIC_ANOMALY: "a topic is not as it is declared",
         Kind.MAINTENANCE_EVENT: "the cloud is going to take a host down",
         Kind.PARTITION_FAILURE: "partitions cannot be written or read",
+        Kind.CAPACITY: "a disk is full, or a network or processors are busy, before long",
         Kind.CONDITION: "a condition of the cluster tells of harm, or waits for a person",
     }
 )

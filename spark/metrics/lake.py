@@ -1,8 +1,8 @@
-"""The metric lake: two Delta tables below one path, the only I/O of the metric jobs.
+"""The metric lake: three Delta tables below one path, the only I/O of the metric jobs.
 
 Delta because a table is a path (a directory, a bucket), appends are transactions, and an append can carry the batch
 that made it: a batch that is written twice is there once. `messages` is raw; `windows` is derived from it and can be
-derived again.
+derived again. `trends` say how brokers' figures grow, and are made anew every day.
 """
 
 from collections.abc import Iterable, Mapping
@@ -66,6 +66,11 @@ class Lake:
         predicate = f"({_within(spans, 'window_start')}) AND width_s IN ({', '.join(map(str, widths_s))})"
         writing = windows.write.format("delta").mode("overwrite").option("replaceWhere", predicate)
         writing.save(self._path("windows"))
+
+    def replace_trends(self, trends: "DataFrame") -> None:
+        """In one transaction: those of the day before go."""
+        writing = trends.coalesce(1).write.format("delta").mode("overwrite").option("overwriteSchema", "true")
+        writing.save(self._path("trends"))
 
     def messages_in(self, spans: Iterable[WindowSpan]) -> "DataFrame":
         return self.messages().where(F.expr(_within(spans, "interval_start")))

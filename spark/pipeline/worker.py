@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from spark.frames import Frame, FrameBroken, FrameSocket
 from spark.jobs.metric_stream import StreamSettings, start
+from spark.jobs.metric_trends import make_trends
 from spark.jobs.metric_upkeep import keep_up
 from spark.lake_jars import jars_in, lake_settings
 from spark.metrics.lake import Lake
@@ -115,6 +116,8 @@ def _serve(link: FrameSocket, options: PipelineArguments, over: threading.Event)
 def _kept_up(session: "SparkSession", lake: str, turn: threading.Lock, today: date) -> None:
     with turn:
         keep_up(Lake(session, lake), today=today)
+    with turn:
+        make_trends(Lake(session, lake), today=today)
 
 
 def _begun(session: "SparkSession", options: PipelineArguments, source: MetricSource, turn: threading.Lock) -> Query:

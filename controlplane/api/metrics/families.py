@@ -15,6 +15,7 @@ from controlplane.api.metrics.anomaly_families import anomaly_families, notifier
 from controlplane.api.metrics.audit_topic_families import audit_topic_families
 from controlplane.api.metrics.drift_families import drift_families
 from controlplane.api.metrics.figure_families import figure_families
+from controlplane.api.metrics.forecast_families import forecast_families
 from controlplane.api.metrics.group_families import group_families
 from controlplane.api.metrics.heartbeat_families import heartbeat_families
 from controlplane.api.metrics.load_families import load_families
@@ -75,6 +76,7 @@ def families(server: ServerSnapshot) -> Iterator[Metric]:
     yield from _of_clusters(server.clusters)
     yield from _of_services(server.clusters)
     yield from figure_families(server.clusters)
+    yield from forecast_families(server.clusters)
     yield from group_families(server.clusters, server.now)
     yield from anomaly_families(server.clusters)
     yield from notifier_families(server.notifiers)

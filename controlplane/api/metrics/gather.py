@@ -12,6 +12,7 @@ from controlplane.api.presenters.conditions import status_word
 from controlplane.api.presenters.sources import spec_source_out
 from controlplane.api.read_models.broker_figures import FRESH, newest
 from controlplane.api.services import PortalServices
+from controlplane.background.anomalies.forecasts import forecasts_of
 from controlplane.background.anomalies.record import ANOMALIES_NOTED, noted_of
 from controlplane.background.dns.reconciler import DNS_NAME
 from controlplane.background.metric_pipeline.sources import SHARED
@@ -35,6 +36,7 @@ def server_snapshot(services: PortalServices) -> ServerSnapshot:
     anomalies = noted_of(services.cluster.latest.of_kind(ANOMALIES_NOTED))
     drift = all_audits(services.cluster.latest)
     now, fleet, service = services.clock(), services.fleet.clusters, services.fleet.sources
+    trends = services.brokers.windows.trends()
     living = [v for v in fleet.views() if not v.deleted]
     clusters = tuple(
         ClusterSnapshot(
@@ -47,6 +49,7 @@ def server_snapshot(services: PortalServices) -> ServerSnapshot:
             groups=groups.get(view.uid),
             anomalies=anomalies.get(view.uid),
             drift=drift.get(view.uid, {}),
+            forecasts=forecasts_of(view, fleet.last_snapshot(view.uid), trends.get(view.uid), now.date()),
             measured=newest(services.brokers.windows.figures(view.uid, now - FRESH, now), now),
             source_sync=spec_source_out(view, service.polled.of_source if service is not None else lambda _: None).sync,
         )

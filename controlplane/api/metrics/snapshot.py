@@ -8,6 +8,7 @@ from agent.wire import Report
 from controlplane.api.audit.status import TopicStatus
 from controlplane.api.read_models.broker_figures import Measured
 from controlplane.api.server_load import LoadFigures
+from controlplane.background.anomalies.forecasts import Forecasts
 from controlplane.background.anomalies.record import AnomaliesNoted
 from controlplane.background.notifications.service import NotifierSeen
 from controlplane.cluster.observed.cloud_drift import Noted
@@ -38,6 +39,8 @@ class ClusterSnapshot:
     """Its open anomalies, where any was ever found."""
     drift: Noted = field(default_factory=dict)
     """The last audits of its places in the clouds."""
+    forecasts: Forecasts = field(default_factory=dict)
+    """By broker, when its disk is full or it is busy; none where no trend is young."""
     measured: Mapping[int, Measured] = field(default_factory=dict)
     """By broker, its newest minute in the metric lake, where that is young."""
 

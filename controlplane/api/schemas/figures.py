@@ -26,6 +26,22 @@ class BrokerFiguresOut(Message):
     log_flush_p99_ms: float | None
 
 
+class ForecastOut(Message):
+    """When a broker's disk is full, or its network or processors are at four fifths, by its last four weeks."""
+
+    broker: int
+    figure: str = Field(description="`disk` (bytes), `nic-in`, `nic-out` (bytes/s), `cpu` (share)")
+    level: float | None = Field(description="now; null where nothing can be said")
+    limit: float | None = Field(description="what counts as full or busy; null where nobody knows it")
+    per_day: float | None = Field(description="growth")
+    earliest: float | None = Field(description="days, the early end of the interval; null: not within a year")
+    likely: float | None = Field(description="days; null: not within a year, or unknown")
+    latest: float | None = Field(description="days, the late end; null: not within a year")
+    days: int = Field(description="of how many days it is made")
+    words: str
+    unknown: str = Field(description='why nothing can be said; "" where something is')
+
+
 class TrafficOut(Message):
     """All brokers in one minute, clients and replication together."""
 
@@ -48,4 +64,5 @@ class FiguresOut(Message):
     brokers: list[BrokerFiguresOut] = Field(description="by id, those that were measured in the last 20 minutes")
     traffic: list[TrafficOut] = Field(description="of the last six hours, oldest first")
     marks: list[RollMarkOut] = Field(description="in the same time")
+    forecasts: list[ForecastOut] = Field(default_factory=list, description="by broker and figure; made once a day")
     why_none: str = Field(description='where there is nothing: why; else ""')

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from controlplane.background.anomalies.conditions import conditions_that_last, failed_partitions
+from controlplane.background.anomalies.forecasts import Forecasts, short_capacity
 from controlplane.background.anomalies.rates import NO_RATES, Rates, bands
 from controlplane.background.anomalies.status import ZONES
 from controlplane.cluster.condition_severity import UNREADABLE
@@ -52,6 +53,8 @@ class SeenCluster:
     slow: tuple[SlowBroker, ...] | None = None
     hot: tuple[HotBroker, ...] | None = None
     """As `slow`."""
+    forecasts: Forecasts | None = None
+    """As `slow`: None where nothing was forecast."""
     holds: Mapping[str, datetime] = field(default_factory=dict)
     """By node, until when a demoted broker is kept so: what leads nothing cannot be measured."""
     goals: bool = True
@@ -108,6 +111,9 @@ def evidence(view: ClusterView, seen: SeenCluster) -> AnomalyEvidence:
     if seen.hot is not None:
         found += _hot(view, seen.hot)
         looked_at.add(Kind.HOT_BROKER)
+    if seen.forecasts:
+        found += short_capacity(view, seen.forecasts)
+        looked_at.add(Kind.CAPACITY)
     return AnomalyEvidence(_once(found), frozenset(looked_at))
 
 

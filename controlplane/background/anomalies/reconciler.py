@@ -14,6 +14,7 @@ from typing import Protocol
 from agent.wire import DIRECTORY_LOST, Report
 from controlplane.background.anomalies.evidence import REPORTS_YOUNG, DiskFailure, SeenCluster, evidence
 from controlplane.background.anomalies.fold import EMPTY, AnomalyFold, folded, read_anomalies
+from controlplane.background.anomalies.forecasts import forecasts_of
 from controlplane.background.anomalies.hot_brokers import advice, coolings_of, hot_in
 from controlplane.background.anomalies.rates import NoRates, Rates, TopicRates
 from controlplane.background.anomalies.record import keep_noted
@@ -43,6 +44,7 @@ from planner.anomalies.slow import BrokerWindow, SlowBroker, SlowRule, slow_brok
 from planner.anomalies.topic_rates import topic_of_rate
 from planner.observed import KafkaSnapshot
 from planner.rebalancing.known_load import NO_LOAD, KnownLoad
+from spark.metrics.read_trends import ClusterTrends
 
 _log = logging.getLogger(__name__)
 
@@ -65,7 +67,15 @@ class HandlesCommands(Protocol):
     def handle(self, command: Command) -> object: ...
 
 
-Mark = tuple[int, datetime | None, bool, tuple[SlowBroker, ...] | None, tuple[HotBroker, ...] | None, Rates]
+Mark = tuple[
+    int,
+    datetime | None,
+    bool,
+    tuple[SlowBroker, ...] | None,
+    tuple[HotBroker, ...] | None,
+    Rates,
+    ClusterTrends | None,
+]
 """What a look rests on: nothing is new while it is the same."""
 
 
@@ -153,6 +163,7 @@ class AnomalyReconciler:
                 keep_noted(self._latest, view.uid, known.fold, now)  # it may have been lost
         kafka = self._fleet.last_snapshot(view.uid)
         rates = self._rates.of(view.uid)
+        trends = self._windows.trends().get(view.uid)
         mark: Mark = (
             view.version,
             kafka.at if kafka else None,
@@ -160,6 +171,7 @@ class AnomalyReconciler:
             outliers.slow,
             outliers.hot,
             rates,
+            trends,
         )
         if known.mark == mark and not known.fold.open_ and not view.requests.demotions:
             return 0
@@ -172,6 +184,7 @@ class AnomalyReconciler:
             kafka=kafka,
             slow=outliers.slow,
             hot=outliers.hot,
+            forecasts=forecasts_of(view, kafka, trends, now.date()),
             disks=self._disks(view, known.fold, view.uid in unhealthy_uids, now),
             rates=rates,
             odd_rates=odd_rates(known.fold),

@@ -156,6 +156,8 @@ _LEFT: Mapping[Kind, str] = {
     Kind.TOPIC_ANOMALY: "it is put right once what stands in its way is gone. Next: kedge topics {name}",
     Kind.PARTITION_FAILURE: "it is over once replicas are back in sync; what keeps them away is told apart. "
     "Next: kedge describe {name}",
+    Kind.CAPACITY: "nothing is begun for a forecast. Larger disks or machines, more brokers or shorter retention help. "
+    "Next: kedge topics {name}",
     Kind.MAINTENANCE_EVENT: "nothing is done about it before its date. Next: kedge describe {name}",
 }
 """What an anomaly waits for whose grace is over, where nothing is in hand."""

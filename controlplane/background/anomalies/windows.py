@@ -11,11 +11,14 @@ from events.clock import utc_now
 from planner.anomalies.cooling import Load
 from planner.anomalies.slow import BrokerWindow
 from planner.observed import TopicPartition
+from spark.metrics.read_trends import ClusterTrends
 
 _T = TypeVar("_T")
 MINUTE_S = 60
 SHOWN_ANEW = timedelta(seconds=30)
 """Pages reload by themselves, and a minute more is there every five minutes."""
+TRENDS_ANEW = timedelta(minutes=10)
+"""They are made once a day."""
 _log = logging.getLogger(__name__)
 
 
@@ -35,6 +38,10 @@ class Windows(Protocol):
         """Minutes of all its brokers that began since then, with every figure that is measured of a broker."""
         ...
 
+    def trends(self) -> Mapping[str, ClusterTrends]:
+        """How figures of brokers grow, of all clusters at once."""
+        ...
+
 
 class NoWindows:
     """`Windows` where there is no metric lake: slow brokers are not looked for."""
@@ -51,6 +58,10 @@ class NoWindows:
     def figures(self, cluster: str, since: datetime, now: datetime) -> Sequence[BrokerWindow]:
         return ()
 
+    def trends(self) -> Mapping[str, ClusterTrends]:
+        """See Windows."""
+        return {}
+
 
 class LakeWindows:
     """`Windows` of the lake at this path or URL, of `width_s` (60 or 300)."""
@@ -58,6 +69,7 @@ class LakeWindows:
     def __init__(self, lake: str, width_s: int) -> None:
         self._lake, self._width_s = lake, width_s
         self._shown: ShortCache[tuple[str, timedelta], Sequence[BrokerWindow]] = ShortCache(utc_now, fresh=SHOWN_ANEW)
+        self._trends: ShortCache[str, Mapping[str, ClusterTrends]] = ShortCache(utc_now, fresh=TRENDS_ANEW)
 
     def recent(self, now: datetime) -> Mapping[str, Sequence[BrokerWindow]]:
         from spark.metrics.latencies import recent_windows
@@ -84,6 +96,15 @@ class LakeWindows:
             return self._read(lambda: figure_windows(self._lake, MINUTE_S, cluster, since=since, now=now), ())
 
         return self._shown.look((cluster, now - since), look)
+
+    def trends(self) -> Mapping[str, ClusterTrends]:
+        """See Windows."""
+        from spark.metrics.read_trends import read_trends
+
+        def look(_: Mapping[str, ClusterTrends] | None) -> Mapping[str, ClusterTrends]:
+            return self._read(lambda: read_trends(self._lake), {})
+
+        return self._trends.look("all", look)
 
     def _read(self, read: Callable[[], _T], nothing: _T) -> _T:
         from deltalake.exceptions import DeltaError

@@ -9,6 +9,8 @@ from controlplane.api.read_models.roll_stages import NodeRoll, Roll
 from controlplane.api.schemas.figures import FiguresOut, TrafficOut
 from controlplane.portal.charts import traffic_chart
 from planner.anomalies.slow import BrokerWindow
+from planner.forecasts.trend import Trend
+from spark.metrics.read_trends import ClusterTrends
 from spark.pipeline.status import PipelineStatus
 from tests.unit.controlplane.api.portal_house import START, House, three_brokers
 from tests.unit.controlplane.api.test_metrics_route import scraped, value
@@ -116,3 +118,22 @@ def test_prometheus_is_told_in_base_units_and_nothing_of_what_is_unknown(house: 
     assert value(told, "kedge_broker_produce_p99_seconds", broker="1000") == pytest.approx(0.012)
     assert value(told, "kedge_broker_measured_timestamp_seconds", broker="1000") == (START - 6 * MINUTE).timestamp()
     assert "kedge_broker_gc_ratio" not in told
+
+
+def test_when_a_broker_is_full_or_busy_is_told_with_its_interval_and_so_is_what_nobody_can_say(house: House) -> None:
+    cpu = Trend("cpu", 14, 0.5, 0.03, 0.02, 0.05)
+    trends = {1000: (Trend("disk", 3, unknown="3 of 7 days are known"), cpu)}
+    house.windows.grown = {house.view().uid: ClusterTrends(START.date(), trends)}
+    disk, busy = house.client.get("/v1/clusters/orders/figures").json()["forecasts"]
+    assert (disk["figure"], disk["likely"], disk["level"]) == ("disk", None, None)
+    assert disk["unknown"]
+    assert (busy["earliest"], busy["likely"], busy["latest"]) == pytest.approx((6, 10, 15))
+    assert busy["words"] == "at 80% in about 10 days (6 to 15)"
+    page = house.client.get("/clusters/orders/brokers/1000", headers={"Accept": "text/html"}).text
+    assert "at 80% in about 10 days (6 to 15)" in page
+    assert "not known: " in page
+    told = scraped(house)
+    one = {"cluster": "orders", "broker": "1000"}
+    assert value(told, "kedge_forecast_days", **one, figure="cpu", estimate="likely") == pytest.approx(10)
+    assert value(told, "kedge_forecast_known", **one, figure="disk") == 0
+    assert {s.labels["figure"] for s in told["kedge_forecast_days"]} == {"cpu"}, "unknown is absent"

@@ -25,6 +25,7 @@ from planner.anomalies.judge import AnomalyFinding
 from planner.anomalies.kinds import HEALED, Kind, State
 from planner.anomalies.slow import BrokerWindow
 from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
+from spark.metrics.read_trends import ClusterTrends
 from tests.builders import NOW, a_document, a_drain, a_partition, a_report, a_snapshot, a_view, an_instance
 from tests.fakes.event_store import MemoryEventStore
 from tests.fakes.latest_values import MemoryLatestStore
@@ -56,6 +57,9 @@ class FakeWindows:
 
     def past(self, cluster: str, brokers: Sequence[int], now: datetime) -> Sequence[BrokerWindow]:
         return [w for w in self.windows if w.broker in brokers]
+
+    def trends(self) -> Mapping[str, ClusterTrends]:
+        return {}
 
     def loads(self, cluster: str, now: datetime) -> Mapping[TopicPartition, Load]:
         return {}
@@ -120,7 +124,9 @@ def kinds(view: ClusterView, **seen: object) -> dict[Kind, str]:
 
 
 def test_a_cluster_at_rest_has_none_and_what_cannot_be_seen_is_not_looked_at() -> None:
-    whole = evidence(a_view(), SeenCluster(kafka=a_snapshot(a_partition()), slow=(), hot=(), now=NOW))
+    whole = evidence(
+        a_view(), SeenCluster(kafka=a_snapshot(a_partition()), slow=(), hot=(), forecasts={1: ()}, now=NOW)
+    )
     assert whole.findings == ()
     assert whole.looked_at == set(Kind)
     blind = evidence(a_view(), SeenCluster(kafka=None, slow=None, disks=None, now=NOW))

@@ -110,6 +110,8 @@ def test_a_blind_look_says_nothing_of_partitions() -> None:
         ("condition", "WaitsForStage/StageFails", Severity.WARNING),
         ("condition", "OfAnotherRelease/So", Severity.WARNING),
         ("partition-failure", "leaderless", Severity.CRITICAL),
+        ("capacity", "brokers-a-0/disk/week", Severity.CRITICAL),
+        ("capacity", "brokers-a-0/cpu/week", Severity.WARNING),
         ("goal-violation", "disk", Severity.WARNING),
         ("of-another-release", "x", Severity.WARNING),
     ],

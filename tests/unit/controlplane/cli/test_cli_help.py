@@ -36,9 +36,9 @@ EVERY_VERB += [
     "replace",
     "evacuate",
     "readmit",
+    "fix-offline",
     "demote",
     "undemote",
-    "fix-offline",
     "moves",
 ]
 EVERY_VERB += ["chaos"]

@@ -4,7 +4,7 @@ In memory alone: a new server knows the last minutes after some minutes. What it
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -61,7 +61,9 @@ def loads_of(
 ) -> dict[int, BrokerLoad]:
     """Of each broker, what its agent told a moment ago, and what Kafka's metadata says. Of one that is silent the
     latter alone."""
-    lagging, endangered = _lagging(kafka)
+    drain = view.moves.drain
+    leaving = {view.instances[key].service_id for key in drain.keys} if drain is not None else set()
+    lagging, endangered = _lagging(kafka, leaving)
     found = {}
     for instance in view.brokers():
         seen, broker = reports.get(instance.key), instance.service_id
@@ -86,10 +88,13 @@ def _as_reported(metrics: Mapping[str, float], at: datetime) -> BrokerLoad:
     )
 
 
-def _lagging(kafka: KafkaSnapshot) -> tuple[Counter[int], Counter[int]]:
+def _lagging(kafka: KafkaSnapshot, leaving: Collection[int]) -> tuple[Counter[int], Counter[int]]:
     """By leader: partitions that do not move, of which a replica is out of sync though its broker serves; and those of
-    them with no more in sync than min ISR."""
-    live = kafka.live_brokers()
+    them with no more in sync than min ISR.
+
+    What is out of sync on brokers that are `leaving` is not: a failed disk is why they leave, and what ends it is the
+    very drain that would be slowed."""
+    live = kafka.live_brokers() - set(leaving)
     behind = [
         p for p in kafka.under_replicated() if not p.is_moving and any(r in live and r not in p.isr for r in p.replicas)
     ]

@@ -85,7 +85,7 @@ def test_a_python_name_is_no_yaml_key() -> None:
             "`spec.rollout` has no key `max_unavailable`",
             (
                 "Did you mean `maxUnavailable`? Known here: strategy, surge, maxUnavailable, "
-                "maxParallelRestarts, soak, linger, pause, joinDeadline, throttleMibPerS, windows, allowUnavailable."
+                "maxParallelRestarts, soak, linger, pause, joinDeadline, throttleMibPerS, brake, windows, allowUnavailable."
             ),
         ),
     ]

@@ -70,7 +70,8 @@ def test_the_plan_is_shown_and_the_order_carries_its_digest(world: World) -> Non
     ):
         assert words in shown, (words, shown)
     chosen = {"brokers": [1001], "targets": [1003, 1004], "throttle_mib_per_s": 20}
-    assert sent(world, PLAN) == [{"kind": "drain", "per_day_gib": None, **chosen}]
+    nothing = {"goals": [], "exclude_topics": [], "exclude_brokers": []}
+    assert sent(world, PLAN) == [{"kind": "drain", "per_day_gib": None, **nothing, **chosen}]
     assert sent(world) == [{"reason": "noises", "digest": "d1gest", **chosen}]
 
 

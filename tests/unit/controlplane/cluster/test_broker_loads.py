@@ -6,7 +6,8 @@ from controlplane.cluster.observed.broker_loads import LoadWatch, loads_of
 from controlplane.cluster.view import ClusterView
 from planner.latency_brake import BrokerLoad
 from planner.observed import KafkaSnapshot, PartitionSeen
-from tests.builders import NOW, a_partition, a_report, a_snapshot, a_view, an_instance
+from tests.builders import NOW, a_drain, a_partition, a_report, a_snapshot, a_view, an_instance
+from tests.changed_view import changed_view
 
 METRICS = {
     "produce_p99_ms": 12.0,
@@ -65,6 +66,20 @@ def test_a_replica_out_of_sync_counts_where_its_broker_serves_and_nothing_of_it_
 
     assert (found[1000].lagging, found[1000].endangered) == (2, 2)
     assert (found[1001].lagging, found[1001].endangered) == (0, 0)
+
+
+def test_what_is_out_of_sync_on_a_broker_that_leaves_slows_nothing() -> None:
+    """A failed disk is why it leaves: the drain is what brings those replicas back."""
+    thin = a_partition("orders-2", (1000, 1001, 1002), leader=1000, isr=(1000,))
+    other = a_partition("orders-3", (1000, 1001, 1002), leader=1000, isr=(1000, 1001))
+    leaves = changed_view(the_view(), drain=a_drain(keys=("brokers-b-0.g1",)))
+    found = loads_of(leaves, kafka(thin, other), {}, NOW)[1000]
+    assert leaves.instances["brokers-b-0.g1"].service_id == 1001
+    assert (found.lagging, found.endangered) == (2, 2), "1002 stays and is behind in both"
+    gone = loads_of(
+        changed_view(leaves, drain=a_drain(keys=("brokers-b-0.g1", "brokers-c-0.g1"))), kafka(thin), {}, NOW
+    )
+    assert (gone[1000].lagging, gone[1000].endangered) == (0, 0)
 
 
 def test_figures_of_before_the_moves_stand_while_they_run() -> None:

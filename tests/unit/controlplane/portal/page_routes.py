@@ -140,6 +140,7 @@ AS_THINGS_ARE = {
     ("POST", "/clusters/{name}/chaos/game"),
     ("GET", "/clusters/{name}/chaos/game/end"),
     ("POST", "/clusters/{name}/chaos/game/end"),
+    ("POST", "/clusters/{name}/fix-offline"),
     ("POST", "/clusters/{name}/moves/approve"),
     ("POST", "/clusters/{name}/moves/cancel"),
     ("POST", "/clusters/{name}/change"),

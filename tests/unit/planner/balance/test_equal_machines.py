@@ -170,4 +170,6 @@ def test_a_plan_never_leaves_the_busier_of_equal_machines_busier_still(state: Cl
     report = next(goal for goal in best.goals if goal.goal == Goal.NIC_IN)
     inside = (np.abs(after / after.mean() - 1) <= 0.09 + 1e-6).all()
     assert inside == report.met
-    assert after.max() <= max(before.max(), 1.09 * before.mean()) * (1 + 1e-6)
+    weighing_more = best.goals[: best.goals.index(report)]
+    if not any(goal.broken_after < goal.broken_before for goal in weighing_more):
+        assert after.max() <= max(before.max(), 1.09 * before.mean()) * (1 + 1e-6)

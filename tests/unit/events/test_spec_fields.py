@@ -84,8 +84,8 @@ def test_a_python_name_is_no_yaml_key() -> None:
             "KEDGE-SPEC-020",
             "`spec.rollout` has no key `max_unavailable`",
             (
-                "Did you mean `maxUnavailable`? Known here: strategy, surge, maxUnavailable, "
-                "maxParallelRestarts, soak, linger, pause, joinDeadline, throttleMibPerS, brake, windows, allowUnavailable."
+                "Did you mean `maxUnavailable`? Known here: strategy, surge, maxUnavailable, maxParallelRestarts, "
+                "soak, linger, pause, joinDeadline, throttleMibPerS, brake, windows, allowUnavailable."
             ),
         ),
     ]

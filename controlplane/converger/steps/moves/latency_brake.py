@@ -7,7 +7,7 @@ brake.changed  pressed, or let go by one step
 from dataclasses import fields
 from datetime import timedelta
 
-from controlplane.cluster.latency_brake import batch_of, brake_of
+from controlplane.cluster.latency_brake import batch_of, brake_of, is_braking
 from controlplane.converger.questions.moves.latency_brake import judgement_of, planned_bytes_per_s
 from controlplane.converger.situation.decision import Decision, record
 from controlplane.converger.situation.situation import Situation
@@ -21,7 +21,9 @@ USUAL = timedelta(hours=6)
 def with_brake(situation: Situation, decision: Decision) -> Decision:
     """The decision, or what is to be recorded of the brake before it."""
     view = situation.view
-    if decision.events or view.history.unreadable or view.requests.held or view.deleted or not batch_of(view):
+    if decision.events or view.history.unreadable or view.requests.held or view.deleted:
+        return decision
+    if not batch_of(view) or not is_braking(view):
         return decision
     return _armed(situation) or _changed(situation) or decision
 

@@ -166,6 +166,27 @@ def test_a_rebalance_goes_onto_the_brokers_that_were_chosen_and_its_yes_is_bound
     assert "A rebalance onto 1003, 1004 (" in browser.get(MOVES).text
 
 
+def test_goals_topics_and_brokers_are_chosen_on_the_page_and_the_order_has_them(
+    portal: LivingPortal, browser: TestClient
+) -> None:
+    page = browser.get(MOVES).text
+    assert 'name="goals" value="leaders"' in page
+    assert 'name="exclude_brokers" value="1005"' in page
+    portal.fill("refunds")
+    portal.world.kafka.reassign({TopicPartition("refunds", n): (1000, 1001, 1002) for n in range(6)})
+    portal.ticks(140)
+    chosen = {"goals": ["racks", "replicas"], "exclude_topics": "payments, orders", "exclude_brokers": ["1005"]}
+    wanted = {"kind": "rebalance", **chosen}
+    plan = browser.post(f"{MOVES}/plan", data=wanted).text
+    assert "1005" not in set(re.findall(r'<p><span class="mono">(\d+)</span> <svg class="ingress"', plan))
+    answer = browser.post(f"{MOVES}/approve", data={**wanted, "placement": placement(plan)})
+    assert answer.status_code == 303
+    requested = next(e for e in portal.world.history() if e.type == "rebalance.requested")
+    assert requested.data["goals"] == ["racks", "replicas"]
+    assert requested.data["exclude_topics"] == ["payments", "orders"]
+    assert requested.data["exclude_brokers"] == [1005]
+
+
 def test_a_demoted_broker_cannot_be_chosen_on_the_page(portal: LivingPortal, browser: TestClient) -> None:
     portal.world.person(facts.DemoteRequested("brokers-b-1.g1", 1003, "a slow disk"))
     portal.ticks(1)

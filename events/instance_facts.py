@@ -202,6 +202,16 @@ class JoinFailed:
     superseded: bool = False
 
 
+@fact("instance.takeover_failed", schema=1)
+@dataclass(frozen=True, slots=True)
+class TakeoverFailed:
+    """A VM that was given the id and the disks of a lost broker does not serve from them. It counts as that broker from
+    here on, and is replaced: by one of another id, with new disks, to which is copied what others have in sync."""
+
+    key: str
+    reason: str
+
+
 @fact("instance.reconfigured", schema=1)
 @dataclass(frozen=True, slots=True)
 class InstanceReconfigured:

@@ -108,13 +108,18 @@ class ClusterView:
         return _by_node(self.alive())
 
     def hands_over(self, instance: InstanceView) -> bool:
-        """Whether its volumes and its id pass to a successor: controllers that stay, brokers of strategy `reattach`."""
+        """Whether its volumes and its id pass to a successor: controllers that stay, brokers that are reattached."""
         if instance.departure.drained or instance.key in self.controller_moves():
             return False
         if not instance.is_broker or instance.planned.handover or instance.phase is Phase.RELEASED:
             return True  # what was let go waits for a successor, though the one it was let go for died and is gone
         successors = (i for i in self.of_node(instance.node) if i.planned.generation > instance.planned.generation)
         return any(i.planned.handover and i.service_id == instance.service_id for i in successors)
+
+    @property
+    def reattaches_lost(self) -> bool:
+        """Whether the spec has the disks of lost brokers pass on, whatever its strategy says."""
+        return self.document is not None and self.document.spec.healing.lost_disk == "reattach"
 
     def in_phase(self, *phases: Phase) -> tuple[InstanceView, ...]:
         return tuple(i for i in self.instances.values() if i.phase in phases)

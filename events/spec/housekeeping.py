@@ -75,6 +75,15 @@ class Healing(Part):
         default=None,
         alias="lostAfter",
     )
+    lost_disk: Literal["reattach", "copy"] = classed(
+        BEHAVIOURAL,
+        "The persistent disk of a broker whose VM is gone. `copy` goes by `rollout.strategy`: under `migrate` the next "
+        "VM gets a new disk and id, and all of it is copied. `reattach` gives it to the next VM, with the broker's id, "
+        "whatever the strategy says, where the cloud shows it whole and free in its zone, and copies only where that "
+        "fails.",
+        default="copy",
+        alias="lostDisk",
+    )
     hung_after_s: Seconds = classed(
         BEHAVIOURAL,
         "How long a move may make no progress until it counts as hung. Seconds, or as in `5m`.",

@@ -30,6 +30,8 @@ class Machines(Services):
         self.mute: set[str] = set()
         """Nodes whose next VM runs, by the cloud's word, and whose agent nobody ever hears of."""
         self.volume_places: dict[str, str] = {}
+        self.stuck_volumes: set[str] = set()
+        """Volumes that the cloud lists as any other, and gives to no VM any more."""
         self.announced: dict[str, MaintenanceNotice] = {}
         self._next_address = 0
         self.states: dict[str, set[str]] = {}
@@ -67,6 +69,11 @@ class Machines(Services):
             silent=dict.fromkeys(mute, CloudUnavailable("sim: no answer")),
             addresses_by_place={p: dict(a) for p, a in self.addresses_by_place.items() if p not in mute},
         )
+
+    def lose_disks(self, key: str) -> None:
+        """The disks of this VM go, with all that was on them, as some do with the machine they were in."""
+        for volume in [v.key for v in self.volumes.values() if v.attached_to == key]:
+            self.volumes.pop(volume)
 
     def terminate(self, view: ClusterView, cloud_id: str) -> None:
         self._delete_instance(cloud_id.removeprefix("vm-"))
@@ -181,7 +188,9 @@ class Machines(Services):
         found = [a for a in run.resources.attachments if a.key == key]
         if verb == "create":
             self._refuse_late_tie(run, instance, "attachment")
-            volume = self.volumes[found[0].volume]
+            volume = self.volumes.get(found[0].volume)
+            if volume is None or volume.key in self.stuck_volumes:
+                raise CloudUnavailable(f"sim: {found[0].volume} cannot be attached to {instance}")
             holder = self.vms.get(volume.attached_to or "")
             if volume.attached_to != instance and holder is not None and holder.alive:
                 raise Violation(f"{volume.key} is attached to {volume.attached_to} and asked for by {instance}")

@@ -82,6 +82,8 @@ class Services:
         self.wrong_identities = WrongIdentities()
         self.had_volumes: dict[int, set[str]] = {}
         """By broker, what it was last started on."""
+        self.dead_volumes: set[str] = set()
+        """Volumes that the cloud lists as any other, and on which no Kafka comes up any more."""
         self.failed_disks: dict[int, datetime] = {}
         """Brokers one of whose disks has failed, and since when."""
         self.ensemble_id = ""
@@ -185,7 +187,8 @@ class Services:
         for process in vm.processes:
             service = process.document
             fatal = self.fatal.items() & service.settings.items() or 0 < self.largest_heap_mib < service.heap_mib
-            if process.up or fatal or self.seconds < process.ready_at:
+            dead = any(d.volume in self.dead_volumes for d in service.log_dirs)
+            if process.up or fatal or dead or self.seconds < process.ready_at:
                 continue
             if not self.breakdowns.ends(vm, process, self.seconds):
                 process.up = True

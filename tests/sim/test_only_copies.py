@@ -27,3 +27,17 @@ def test_an_only_copy_that_is_gone_keeps_no_other_topic_from_its_replicas_and_en
     world.disturbed()
     world.converge(ticks=300)
     assert {i.key for i in world.view().alive() if i.node == "brokers-b-0"} == {"brokers-b-0.g2"}
+
+
+def test_an_only_copy_on_a_disk_that_lives_is_there_again_with_its_broker() -> None:
+    """No other broker could give it back."""
+    world = World()
+    world.declare(a_document(healing="lostDisk: reattach"))
+    world.converge(ticks=200)
+    world.kafka.create_topic("scratch", partitions=3, rf=1, min_isr=1, bytes_per_partition=20_000_000)
+    world.kafka.write("scratch", 30)
+    world.machines.power_cut("brokers-b-0.g1")
+    world.run(until=lambda w: not w.is_converged(), ticks=500)
+    world.converge(ticks=500)
+    assert world.kafka.lost() == 0
+    assert {p.isr for p in world.kafka.partitions()} == {(1000,), (1001,), (1002,)}

@@ -27,6 +27,7 @@ WORDS: dict[str, Said] = {
     "quorum.founded": lambda d: f"the quorum is founded by controllers {named([v['id'] for v in d['voters']])}",
     "instance.joined": lambda d: f"{d['key']} has joined, its id is {d['service_id']}",
     "instance.join_failed": lambda d: f"{d['key']} did not join: {d['reason']}",
+    "instance.takeover_failed": lambda d: f"{d['key']} does not serve from the disk it took over: {d['reason']}",
     "instance.reconfigured": lambda d: f"{d['key']}, which Kafka refused to start as told, is told {d['reason']}",
     "instance.lost": lambda d: f"{d['key']} is lost: {d['reason']}",
     "instance.drained": lambda d: f"{named(d['keys'])} emptied: {_moved(d)}",

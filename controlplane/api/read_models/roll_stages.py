@@ -375,6 +375,7 @@ _RULES = {
     "surge.completed": _surge_completed,
     "instance.joined": _joined,
     "instance.join_failed": _join_failed,
+    "instance.takeover_failed": _join_failed,
     "drain.requested": _drain_requested,
     "drain.planned": _drain_planned,
     "drain.batch_started": _batch_started,

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from controlplane.cluster.folds import (
     controller_moves as controller_move_fold,
+    nodes as nodefold,
     rebalances as balancefold,
     settings as settingfold,
     spec_order as specorderfold,
@@ -134,6 +135,11 @@ def _join_failed(view: ClusterView, e: facts.JoinFailed, at: datetime) -> Cluste
     return replace(view, roll=replace(view.roll, join_failures=view.roll.join_failures + int(first)))
 
 
+def _takeover_failed(view: ClusterView, e: facts.TakeoverFailed, at: datetime) -> ClusterView:
+    """Its predecessor's disks are its own by now, and nobody else has the id: it stays until all it had is copied."""
+    return nodefold.not_taken_over(move(view, e.key, Phase.JOINED, at), e, at)
+
+
 def _reconfigured(view: ClusterView, e: facts.InstanceReconfigured, at: datetime) -> ClusterView:
     """What it is told from here on. It, and who waited for it, have as long as the first time to join."""
     instance = view.instances[e.key]
@@ -219,6 +225,7 @@ RULES: Rules = {
     facts.RunFailed: _run_failed,
     facts.InstanceJoined: _joined,
     facts.JoinFailed: _join_failed,
+    facts.TakeoverFailed: _takeover_failed,
     facts.InstanceReconfigured: _reconfigured,
     facts.InstanceLost: _lost,
     facts.QuorumFounded: _founded,

@@ -39,6 +39,11 @@ def replace_requested(view: ClusterView, e: facts.NodeReplaceRequested, at: date
     return replace(view, requests=replace(view.requests, to_replace=MappingProxyType(asked)))
 
 
+def not_taken_over(view: ClusterView, e: facts.TakeoverFailed, at: datetime) -> ClusterView:
+    asked = {**view.requests.to_replace, e.key: ReplaceView(e.reason, new_disk=True, requested_at=at, mends=True)}
+    return replace(view, requests=replace(view.requests, to_replace=MappingProxyType(asked)))
+
+
 def evacuation_requested(view: ClusterView, e: facts.EvacuationRequested, at: datetime) -> ClusterView:
     unknown = [key for key in e.keys if key not in view.instances]
     if unknown:

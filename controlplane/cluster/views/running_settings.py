@@ -98,6 +98,8 @@ class ReplaceView:
     new_disk: bool
     requested_at: datetime
     disks: tuple[str, ...] = ()
+    mends: bool = False
+    """It is no better than a VM that is gone: it took over the disks of one, and does not serve from them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -227,6 +227,8 @@ def _how(view: ClusterView, instance: InstanceView, command: ReplaceNode) -> str
         return "which takes over its id and its address; its disk leaves the quorum, the new one begins empty"
     if not instance.is_broker:
         return "which takes over its id, its disk and its address"
+    if instance.lost and view.reattaches_lost and not command.new_disk:
+        return "which takes over its id and its disk where the cloud shows that, and is filled by the others elsewhere"
     policy = view.document.spec.rollout.strategy if view.document else "migrate"
     if policy == "reattach" and not command.new_disk:
         return "which takes over its id and its disk"

@@ -180,7 +180,7 @@ LADDER: tuple[Rung, ...] = (
     Rung(
         handover_step,
         Phase.IN_HAND,
-        "nodes that are handed over: controllers, and brokers under `reattach`",
+        "nodes that are handed over: controllers, and brokers whose id and disk pass on",
         why="a successor stands there already",
         lets_notices_pass=True,
         sees_controllers_in=True,

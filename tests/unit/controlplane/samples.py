@@ -92,6 +92,7 @@ SAMPLES: tuple[object, ...] = (
     facts.MachineSubstituted("intent-1", {A2: "medium"}, "NoCapacity: none left"),
     facts.InstanceJoined(A2, 1003),
     facts.JoinFailed(A2, "its agent has not reported after 120 s"),
+    facts.TakeoverFailed(A2, "failed after 600 s"),
     facts.InstanceReconfigured(
         A2, 2, {"num.io.threads": "8"}, {"num.io.threads": "8", "num.partitions": None}, "num.io.threads=8"
     ),
@@ -291,6 +292,7 @@ def states() -> Mapping[type, ClusterView]:
         facts.MachineSubstituted: requested,
         facts.InstanceJoined: launched,
         facts.JoinFailed: launched,
+        facts.TakeoverFailed: launched,
         facts.InstanceReconfigured: launched,
         facts.DrainPlanned: draining,
         facts.DrainPlanFailed: draining,

@@ -1,11 +1,12 @@
 """Volumes the cloud does not list though VMs on record hold them: somebody deleted them, or the listing is not whole.
 
 A missing name proves nothing, so nobody makes a volume anew for it. It is left out of Terraform's state and of what is
-rendered once two say that it is no use: its node was given up with its disk (`kedge replace --new-disk`, or by a cure
-of the spec's), and a fresh listing does not have it. Nothing is destroyed by that; what was listed late stays there.
+rendered once two say that it is no use: its node was given up with its disk (`kedge replace --new-disk`, by a cure of
+the spec's, or under `lostDisk: reattach` since its VM is gone and the next one has another), and a fresh listing does
+not have it. Nothing is destroyed by that; what was listed late stays there.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.places import place_of
@@ -20,10 +21,17 @@ def unlisted_volumes(view: ClusterView, inventory: InventorySeen | None) -> Mapp
     """Key -> who holds it. Empty where the place of the VM did not answer, and for VMs that are not there yet."""
     if inventory is None:
         return {}
+    serving = (i for i in view.alive() if i.phase is Phase.JOINED and not i.lost)
+    return _unlisted(view, serving, inventory)
+
+
+def _unlisted(
+    view: ClusterView, holders: Iterable[InstanceView], inventory: InventorySeen
+) -> Mapping[str, InstanceView]:
     return {
         v.key: i
-        for i in view.alive()
-        if i.phase is Phase.JOINED and not i.lost and not inventory.silence(place_of(view, i))
+        for i in holders
+        if not inventory.silence(place_of(view, i))
         for v in i.planned.volumes
         if v.kind != EPHEMERAL and v.key not in inventory.volumes
     }
@@ -31,16 +39,17 @@ def unlisted_volumes(view: ClusterView, inventory: InventorySeen | None) -> Mapp
 
 def given_up(view: ClusterView, inventory: InventorySeen | None) -> frozenset[str]:
     """Keys of those that no run has to find: the disk is given up, and no other VM of the node is to have it."""
-    if not view.requests.to_replace:
+    lost = tuple(i for i in view.brokers() if i.lost) if view.reattaches_lost else ()
+    if inventory is None or not (view.requests.to_replace or lost):
         return frozenset()
     found: set[str] = set()
-    for key, holder in unlisted_volumes(view, inventory).items():
+    for key, holder in {**unlisted_volumes(view, inventory), **_unlisted(view, lost, inventory)}.items():
         asked = view.requests.to_replace.get(holder.key)
         name = next(v.dir for v in holder.planned.volumes if v.key == key)
-        successors = [i for i in view.of_node(holder.node) if i.key != holder.key]
-        if asked is None or any(v.key == key for i in successors for v in i.planned.volumes):
+        successors = [i for i in view.of_node(holder.node) if i.planned.generation > holder.planned.generation]
+        if any(v.key == key for i in successors for v in i.planned.volumes):
             continue
-        if asked.new_disk or name in asked.disks:
+        if (holder.lost and successors) or (asked is not None and (asked.new_disk or name in asked.disks)):
             found.add(key)
     return frozenset(found)
 

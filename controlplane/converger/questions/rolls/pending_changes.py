@@ -83,5 +83,8 @@ def _incumbent(view: ClusterView, node: str) -> Incumbent | None:
 
 
 def _broken(view: ClusterView, instance: InstanceView) -> str:
+    asked = view.requests.to_replace.get(instance.key)
+    if asked is not None and asked.mends:
+        return f"{instance.key} did not take over its disk: {asked.reason}"
     said = view.is_broken(instance) if instance.bound else ""
     return f"its ZooKeeper server has lost its directory: {said}" if said and instance.is_broker else said

@@ -13,6 +13,7 @@ from controlplane.cluster.views.intents import IntentView
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.clouds.missing_volumes import unlisted_volumes, was_given_up_since
 from controlplane.converger.questions.clouds.rendering import place_of_intent
+from controlplane.converger.questions.rolls.lost_disks import is_bound_in_vain
 from controlplane.converger.situation.decision import Decision, act, record, wait
 from controlplane.converger.situation.effects import StartRun, TerminateInstance
 from controlplane.converger.situation.observation import InventorySeen
@@ -78,9 +79,37 @@ def _died_unbound(situation: Situation, intent: IntentView) -> Decision | None:
     return record(f"{instance.key} died before it had the volumes of its node", facts.BindCompleted(intent.id))
 
 
+def _bound_in_vain(situation: Situation, intent: IntentView, what: str) -> Decision | None:
+    """The disk of a lost VM does not come to the one that was made for it. That one has never had a service: it goes,
+    the disk stays as it is, and what is on it is copied to the next VM from who has it in sync."""
+    inventory = situation.seen.fresh_inventory(situation.now)
+    if inventory is None or not is_bound_in_vain(situation, intent):
+        return None
+    successor = situation.view.instances[intent.keys[0]]
+    left = _left(situation, intent, inventory)
+    if left:
+        kills = tuple(TerminateInstance(c.key, c.id) for c in left)
+        sentence = f"{what} is given up, {_why_in_vain(intent)}: asking the cloud to terminate {successor.key}"
+        return wait(WaitReason.VM_LEFT_BEHIND, sentence, *kills)
+    if not successor.awaits_bind or not _proved_gone(situation, successor.key, inventory):
+        return None  # its end is read off the inventory, as of any VM
+    return record(
+        f"{what} is given up, {_why_in_vain(intent)}",
+        facts.BindCompleted(intent.id, (facts.LaunchedInstance(successor.key, "", ""),)),
+        facts.InstanceLost(successor.key, "it never had its disk, and is gone"),
+        facts.TakeoverFailed(successor.key, "the disk of its node did not come to its VM"),
+    )
+
+
+def _why_in_vain(intent: IntentView) -> str:
+    return f"after {intent.failures} failures ({intent.error})" if intent.failures else "it takes too long"
+
+
 def _start(situation: Situation, intent: IntentView, what: str) -> Decision:
     if (dead := _died_unbound(situation, intent)) is not None:
         return dead
+    if (in_vain := _bound_in_vain(situation, intent, what)) is not None:
+        return in_vain
     if (forbidden := permission_step(situation, intent, what)) is not None:
         return forbidden
     over = was_given_up_since(situation.view, intent) or _is_let_in_again(situation, intent)
@@ -144,13 +173,15 @@ def _confirm(situation: Situation, intent: IntentView, job: JobSeen, what: str) 
         return wait(WaitReason.INVENTORY_UNKNOWN, f"{what} ran; {unknown}")
     if (dead := _died_unbound(situation, intent)) is not None:
         return dead
+    in_vain = _bound_in_vain(situation, intent, what) if intent.kind == "bind" else None
     match intent.kind:
         case "surge":
             return _surged(situation, intent, inventory, job, what)
         case "release":
             return _unbound(situation, intent, inventory, what)
         case "bind":
-            return _bound(situation, intent, inventory, job, what)
+            bound = _bound(situation, intent, inventory, job, what)
+            return in_vain if in_vain is not None and bound.wait is not None else bound
         case "grow":
             return grown_step(situation, intent, inventory, what)
         case "retire":

@@ -15,6 +15,7 @@ from controlplane.converger.questions.rolls.founding import (
     is_unfounded,
     lacks_founding_members,
 )
+from controlplane.converger.questions.rolls.lost_disks import has_disks_of_lost, is_bound_in_vain
 from controlplane.converger.questions.rolls.plan_ahead import foreseen_drain, plan_job_id
 from controlplane.converger.questions.services.service_reports import (
     has_reported,
@@ -50,11 +51,27 @@ def loss_step(situation: Situation) -> Decision | None:
     events: list[object] = []
     for instance in lost:
         events.append(facts.InstanceLost(instance.key, "the cloud says it is gone"))
-        if instance.phase is Phase.LAUNCHED:
+        if instance.phase is Phase.LAUNCHED and _is_given_up(situation, instance):
+            events.append(facts.TakeoverFailed(instance.key, "the disk of its node did not come to its VM"))
+        elif instance.phase is Phase.LAUNCHED:
             events.append(facts.JoinFailed(instance.key, "the VM died before its service served"))
         if instance.phase is Phase.FENCING:
             events.append(facts.NodeFenced(instance.key, "inventory", was_seen_started(situation, instance)))
     return record(f"{', '.join(i.key for i in lost)} gone without being asked", *events)
+
+
+def _is_given_up(situation: Situation, successor: InstanceView) -> bool:
+    """Whether its VM was ended by us: the disk of the lost one it follows did not come to it."""
+    intents = (i for i in situation.view.intents.values() if i.kind == "bind" and successor.key in i.keys)
+    return any(is_bound_in_vain(situation, i) for i in intents)
+
+
+def _overdue(situation: Situation, late: InstanceView) -> facts.JoinFailed | facts.TakeoverFailed:
+    """What is recorded of one that has not joined in time. Another VM would be given the same disk: where others have
+    what is on it, that is copied from here on."""
+    if late.bound and has_disks_of_lost(situation.view, late):
+        return facts.TakeoverFailed(late.key, _why_late(situation, late))
+    return facts.JoinFailed(late.key, _why_late(situation, late))
 
 
 def _vanished(instance: InstanceView, inventory: InventorySeen) -> bool:
@@ -119,7 +136,7 @@ def arrival_step(situation: Situation) -> Decision | None:
         return record(f"{', '.join(i.key for i in joined)} joined", *events)
     late = [i for i in arriving if _is_overdue(situation, i)]
     if late:
-        failed = [facts.JoinFailed(i.key, _why_late(situation, i)) for i in late]
+        failed = [_overdue(situation, i) for i in late]
         sentence = f"{', '.join(i.key for i in late)} did not join in time"
         return Decision(sentence, tuple(failed), tuple(ReadConsole(i.key) for i in late))
     if lacks_founding_members(situation.view):

@@ -6,8 +6,9 @@ Where a VM gets a node's address or disk only when it is made (`Handover.DELETE_
 
     gate -> fence old -> release, which deletes the old VM -> bind, which makes the new one -> serve again -> retire old
 
-Controllers always go this way, brokers where the strategy is `reattach`. One node at a time: the next gate opens only
-when the quorum has caught up, or every replica is back in its ISR. With three voters the swap runs on two.
+Controllers always go this way, brokers where the strategy is `reattach`, and lost ones whose disk is there where
+`healing.lostDisk` is `reattach`. One node at a time: the next gate opens only when the quorum has caught up, or every
+replica is back in its ISR. With three voters the swap runs on two.
 """
 
 from controlplane.cluster.lifecycle import Phase
@@ -16,6 +17,7 @@ from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.quorum.seats import lacks_majority, must_leave_first, voter_change_due
 from controlplane.converger.questions.rolls import handover_pairs, stale_stops, stop_gates
+from controlplane.converger.questions.rolls.lost_disks import is_given_up
 from controlplane.converger.questions.services.agent_evidence import lost_directories
 from controlplane.converger.questions.services.service_reports import has_reported
 from controlplane.converger.questions.unavailability import may_go_away
@@ -57,13 +59,16 @@ def handover_step(situation: Situation) -> Decision | None:
     if (kept := _retire_unneeded(situation)) is not None:
         return kept
     # A gate that waits for somebody dead waits for ever, unless that one gets its successor first.
-    lost = handover_pairs.is_orphaned(situation) or any(new.phase is Phase.JOINED and new.lost for _, new in handovers)
+    lost = handover_pairs.is_orphaned(situation) or any(
+        new.phase is Phase.JOINED and (new.lost or is_given_up(situation.view, new)) for _, new in handovers
+    )
     return None if lost or handover_pairs.is_to_be_replaced_first(situation) else waiting
 
 
 def _hand_over(situation: Situation, olds: list[InstanceView], new: InstanceView) -> Decision | None:
     """`olds` are all earlier instances of the node: one that failed to join may hold the volume now."""
-    if not new.awaits_bind and not has_reported(situation, new):
+    given_up = is_given_up(situation.view, new)
+    if not new.awaits_bind and not given_up and not has_reported(situation, new):
         return wait(
             WaitReason.SUCCESSOR_SILENT, f"{new.key} runs; waiting for its agent before {olds[0].key} is touched"
         )
@@ -75,7 +80,8 @@ def _hand_over(situation: Situation, olds: list[InstanceView], new: InstanceView
         return record(f"binding volume and address of {new.node} to {new.key}", facts.BindRequested(intent, new.key))
     if new.phase is Phase.JOINED:
         released = [i for i in olds if i.phase is Phase.RELEASED]
-        if new.planned.new_dirs and not new.lost and (left := _left_to_copy(situation, new)):
+        fills = bool(new.planned.new_dirs) and not new.lost and not given_up
+        if fills and (left := _left_to_copy(situation, new)):
             return wait(WaitReason.COPIES_MISSING, f"{new.key} fills its new disk: {left}", patience_s=_COPYING_S)
         retained = next((i for i in released if _keeps_a_disk(i, new)), None)
         if retained is not None and (left := _not_elsewhere(situation, retained)):
@@ -84,7 +90,8 @@ def _hand_over(situation: Situation, olds: list[InstanceView], new: InstanceView
                 f"{retained.key} keeps the disk nobody took over: {left}",
                 patience_s=_COPYING_S,
             )
-        return request_retire(situation, released, f"{new.key} has taken over {new.planned.service} {new.service_id}")
+        has = "stands for" if given_up else "has taken over"
+        return request_retire(situation, released, f"{new.key} {has} {new.planned.service} {new.service_id}")
     return None
 
 

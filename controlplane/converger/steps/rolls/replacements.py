@@ -37,7 +37,9 @@ def replacement_step(situation: Situation) -> Decision | None:
     handed = succession.drain_lost(situation, [p for p in pairs if p[0].lost], changes)
     if handed is None and not mends:
         handed = succession.drain_replaced(situation, [p for p in pairs if not p[0].lost])
-    if handed is not None and not (unhealthy and handed.wait is not None):
+    # A drain that waits for a whole cluster would wait for ever for who took over a disk that is of no use.
+    mended_first = unhealthy or (mends and situation.view.reattaches_lost)
+    if handed is not None and not (mended_first and handed.wait is not None):
         return handed
     return _work_on(situation, work, changes, mends=mends, unhealthy=bool(unhealthy)) if work is not None else None
 

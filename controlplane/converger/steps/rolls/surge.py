@@ -14,6 +14,7 @@ from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.quorum import controller_moves
 from controlplane.converger.questions.quorum.seats import id_for
 from controlplane.converger.questions.rolls import founding, images, node_volumes, refusals
+from controlplane.converger.questions.rolls.lost_disks import DiskOfLost, disks_of_lost
 from controlplane.converger.questions.rolls.sizes import planned_sizes, unsized_machine
 from controlplane.converger.questions.services.applied_settings import config_to_make, settings_to_make
 from controlplane.converger.situation.decision import Decision, record, wait
@@ -37,11 +38,13 @@ def surge(situation: Situation, work: Work) -> Decision:
     given: set[int] = set()
     sizes: dict[str, facts.PlannedSize] = {}
     planned: list[facts.PlannedInstance] = []
+    if view.reattaches_lost and (unknown := _unknown_disk(situation, work)):
+        return unknown
     for change in work.nodes:
         if change.desired is None:
             continue
         old = change.incumbent
-        if change.service == "broker" and old is not None and _reattaches(view, old.key, change.desired):
+        if change.service == "broker" and old is not None and _reattaches(situation, old.key, change.desired):
             service_id = old.service_id
         elif change.service == "broker":
             service_id, next_broker = next_broker, next_broker + 1
@@ -137,7 +140,9 @@ def _plan_instance(
     old = max(holders, key=lambda i: i.planned.generation, default=None)
     moves_from = controller_moves.controller_to_move(view, change, way)
     inherits = (
-        _takes_over(view, past) if want.service != "broker" else old is not None and _reattaches(view, old.key, want)
+        _takes_over(view, past)
+        if want.service != "broker"
+        else old is not None and _reattaches(situation, old.key, want)
     )
     # A broker's disk is that of who holds the node now: a later VM that failed may have had one of its own elsewhere.
     line = past if want.service != "broker" or old is None else [old]
@@ -211,22 +216,60 @@ def _config_to_make(
     return config, settings_to_make(view, view.document, want.settings, refused)
 
 
-def _reattaches(view: ClusterView, key: str, want: DesiredNode) -> bool:
-    """Whether a broker's successor takes over its disk and its id: by policy, or because a handover is under way. No
-    disk goes to another place: who moves is copied, unless its handover has to be ended first."""
+def _unknown_disk(situation: Situation, work: Work) -> Decision | None:
+    """A wait where nobody knows whether the disk of a lost broker is there: it is neither taken nor copied then."""
+    for change in work.nodes:
+        old = situation.view.instances.get(change.incumbent.key) if change.incumbent else None
+        if change.desired is None or old is None or not (old.lost and old.phase is Phase.JOINED and old.is_broker):
+            continue
+        unknown = disks_of_lost(situation, old, change.desired.rack) is DiskOfLost.UNKNOWN
+        if unknown and _may_reattach(situation.view, old, change.desired) and _hands_over_lost(situation.view, old):
+            sentence = f"not replacing {old.node}: whether its disk is there is unknown until its cloud answers"
+            return wait(WaitReason.INVENTORY_UNKNOWN, sentence)
+    return None
+
+
+def _reattaches(situation: Situation, key: str, want: DesiredNode) -> bool:
+    """Whether a broker's successor takes over its disk and its id: by policy, by the spec's wish since its VM is gone
+    and its disk is not, or because a handover is under way."""
+    view = situation.view
     instance = view.instances[key]
+    if not _may_reattach(view, instance, want):
+        return False
+    asked = view.requests.to_replace.get(key)
+    under_way = instance.phase is not Phase.JOINED and (
+        instance.planned.handover or (instance.phase in _HANDED_OVER and view.hands_over(instance))
+    )
+    if under_way:
+        return True
+    if instance.lost and view.reattaches_lost:
+        free = disks_of_lost(situation, instance, want.rack) is DiskOfLost.FREE
+        return free and _hands_over_lost(view, instance)
+    return _strategy(view) == "reattach" or (asked is not None and bool(asked.disks))
+
+
+def _hands_over_lost(view: ClusterView, lost: InstanceView) -> bool:
+    """Whether a lost broker's disks are to pass on. A migration to KRaft keeps the ids of its brokers; of a broker that
+    a person wanted empty nothing is wanted back."""
+    asked = view.requests.to_replace.get(lost.key)
+    wanted = lost.key not in view.requests.evacuations
+    return bool(view.quorum.migration) or wanted or (asked is not None and bool(asked.disks))
+
+
+def _strategy(view: ClusterView) -> str:
+    return view.document.spec.rollout.strategy if view.document and not view.quorum.migration else "reattach"
+
+
+def _may_reattach(view: ClusterView, instance: InstanceView, want: DesiredNode) -> bool:
+    """Whether its disks can be those of the next VM. No disk goes to another place: who moves is copied, unless its
+    handover has to be ended first."""
     if want.member_heap_mib or member_of(instance) is not None:
         return False  # the server beside it leaves after the next VM serves
     if instance.phase is Phase.JOINED and str(place_of(view, instance)) != want.place:
         return False
-    asked = view.requests.to_replace.get(key)
+    asked = view.requests.to_replace.get(instance.key)
     if asked is not None and asked.new_disk:
         return False
-    policy = view.document.spec.rollout.strategy if view.document and not view.quorum.migration else "reattach"
     outlives = all(v.kind == "persistent" for v in instance.planned.volumes)
-    if instance.phase is Phase.JOINED and not node_volumes.disks_are_as_wanted(view, instance, want):
-        return False
-    under_way = instance.phase is not Phase.JOINED and (
-        instance.planned.handover or (instance.phase in _HANDED_OVER and view.hands_over(instance))
-    )
-    return outlives and (policy == "reattach" or under_way or (asked is not None and bool(asked.disks)))
+    as_wanted = instance.phase is not Phase.JOINED or node_volumes.disks_are_as_wanted(view, instance, want)
+    return outlives and as_wanted

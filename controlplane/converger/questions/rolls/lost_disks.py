@@ -56,6 +56,17 @@ def has_disks_of_lost(view: ClusterView, instance: InstanceView) -> bool:
     return any(i.lost and i.service_id == instance.service_id for i in before)
 
 
+def who_takes_over(view: ClusterView, lost: InstanceView) -> InstanceView | None:
+    """Who was made to have the id and the disks of this broker, by the spec's wish. What is on them is copied nowhere
+    meanwhile, and its id stays. None where there is nobody."""
+    if not (view.reattaches_lost and lost.lost and lost.is_broker):
+        return None
+    on_its_way = (Phase.REQUESTED, Phase.LAUNCHED, Phase.JOINED)
+    after = (i for i in view.of_node(lost.node) if i.planned.generation > lost.planned.generation)
+    successors = (i for i in after if i.planned.handover and i.service_id == lost.service_id)
+    return next((i for i in successors if i.phase in on_its_way), None)
+
+
 def is_given_up(view: ClusterView, broker: InstanceView) -> bool:
     """Whether it took over the disks of a lost one and does not serve from them: the next one gets others."""
     asked = view.requests.to_replace.get(broker.key)

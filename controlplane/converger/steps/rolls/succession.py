@@ -11,6 +11,7 @@ from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.moves.blocked_moves import in_the_way
 from controlplane.converger.questions.rolls.drain_requests import request_drain
+from controlplane.converger.questions.rolls.lost_disks import who_takes_over
 from controlplane.converger.questions.services.cluster_healthy import cluster_is_whole
 from controlplane.converger.situation.decision import Decision, record, wait
 from controlplane.converger.situation.situation import Situation
@@ -44,7 +45,7 @@ def superseded(view: ClusterView) -> list[Pair]:
 
 def drain_lost(situation: Situation, pairs: Sequence[Pair], changes: Sequence[NodeChange]) -> Decision | None:
     """What lost brokers had goes to their successors. Another one that is lost and shares partitions with them gets its
-    own successor first, or goes in the same drain where it is to get none."""
+    own successor first, and that one its disk, or goes in the same drain where it is to get none."""
     view, kafka = situation.view, situation.seen.fresh_kafka(situation.now)
     if not pairs or kafka is None:
         return drain_replaced(situation, pairs)
@@ -53,6 +54,11 @@ def drain_lost(situation: Situation, pairs: Sequence[Pair], changes: Sequence[No
     replaced = {c.node for c in changes if c.change is Change.REPLACE and c.incumbent and c.incumbent.lost}
     if any(i.node in replaced for i in way):
         return None
+    found = ((i, who_takes_over(view, i)) for i in way)
+    passing = next(((lost, successor) for lost, successor in found if successor is not None), None)
+    if passing is not None:
+        sentence = f"not draining {pairs[0][0].key}: {passing[1].key} takes over the disk of {passing[0].key} first"
+        return wait(WaitReason.INSTANCE_JOINS, sentence)
     # What a lost one had is copied though a failed disk keeps another out of sync: that one waits for this.
     gone = [i.service_id for i in view.brokers() if i.lost or has_failed_disk(view, i.node, i.key)]
     return drain_replaced(situation, pairs, beside=way, excepted=gone)

@@ -29,7 +29,18 @@ from events import facts
 from providers.base import CloudVolume, Place
 from providers.errors import CloudUnavailable
 from providers.handover import Handover
-from tests.builders import BEFORE, NOW, a_document, a_report, a_situation, a_view, an_instance, an_inventory
+from tests.builders import (
+    BEFORE,
+    NOW,
+    a_document,
+    a_partition,
+    a_report,
+    a_situation,
+    a_snapshot,
+    a_view,
+    an_instance,
+    an_inventory,
+)
 from tests.changed_view import changed_view
 
 LOST = an_instance("brokers-c-0", lost_at=NOW - timedelta(seconds=301))
@@ -143,6 +154,38 @@ def test_a_disk_nobody_knows_of_is_neither_taken_nor_copied(how: str) -> None:
     assert decision.wait.reason == "InventoryUnknown"
     copied = _lost(healing="lostDisk: copy")
     assert not _next_vm(copied, seen).handover, "where it is copied anyway nobody has to know"
+
+
+# --- meanwhile --------------------------------------------------------------------------------------------------
+
+
+def _both_lost(heir: InstanceView, **spec: Any) -> Decision:
+    """Of two lost brokers with the same partitions one was made anew under another id; the other has this heir."""
+    old = an_instance("brokers-a-0", lost_at=NOW - timedelta(seconds=400))
+    new = an_instance("brokers-a-0", 2, service_id=1003)
+    view = changed_view(a_view(old, new, LOST, heir, document=a_document(**spec)), recycling=1)
+    kafka = a_snapshot(a_partition(isr=(1001,), leader=1001), brokers=(1001, 1003))
+    decision = replacement_step(a_situation(view, kafka=kafka, inventory=_seen(view)))
+    assert decision is not None
+    return decision
+
+
+def test_no_drain_of_another_empties_a_broker_whose_disk_passes_on() -> None:
+    """Its id would be unregistered under its successor, who would wait for ever to become that broker."""
+    decision = _both_lost(SUCCESSOR, healing=OPTED_IN)
+    assert (decision.events, decision.wait is not None) == ((), True)
+    assert "brokers-c-0.g2 takes over the disk of brokers-c-0.g1 first" in decision.sentence
+
+
+@pytest.mark.parametrize(
+    ("heir", "healing"),
+    [(an_instance("brokers-c-0", 2, Phase.LAUNCHED), OPTED_IN), (SUCCESSOR, "")],
+    ids=["its successor has another id", "a spec that does not ask for it"],
+)
+def test_one_whose_disk_does_not_pass_on_goes_in_the_same_drain(heir: InstanceView, healing: str) -> None:
+    (drain,) = _both_lost(heir, healing=healing).events
+    assert isinstance(drain, facts.DrainRequested)
+    assert drain.keys == ("brokers-a-0.g1", LOST.key)
 
 
 # --- it does not come up ----------------------------------------------------------------------------------------

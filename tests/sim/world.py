@@ -414,7 +414,7 @@ class World:
                 with_effect = due.work
                 try:
                     with_effect()
-                except (InfeasibleDrain, PlanRefused, RuntimeError):
+                except (InfeasibleDrain, PlanRefused, ProviderError, RuntimeError):
                     continue
 
     # --- what the properties are judged by ---------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """What a person asks for of single nodes: first told what would come of it, then recorded when they say yes."""
 
 import uuid
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from fastapi import APIRouter, Form, Request
 from pydantic import BaseModel, Field
@@ -51,6 +51,7 @@ class NodeForm(BaseModel):
 
 
 Fields = Annotated[NodeForm, Form()]
+_OfBrokers = TypeVar("_OfBrokers", EvacuateBrokers, ReadmitBrokers, FixOffline, DemoteBrokers, UndemoteBrokers)
 
 
 @router.post("/restart")
@@ -80,56 +81,41 @@ def replace(request: Request, name: str, services: Services, rights: Caller, for
 @router.post("/evacuate")
 def evacuate(request: Request, name: str, services: Services, rights: Caller, form: Fields) -> Response:
     """Empty brokers and keep them empty."""
-    command = EvacuateBrokers(
-        **heading_of(rights, name, form.key),
-        reason=form.reason,
-        brokers=_some(_brokers(form.brokers)),
-    )
+    command = _of_brokers(EvacuateBrokers, name, rights, form)
     return _ask(request, services, rights, form, command, "Evacuate brokers")
 
 
 @router.post("/readmit")
 def readmit(request: Request, name: str, services: Services, rights: Caller, form: Fields) -> Response:
     """Let brokers receive replicas again."""
-    command = ReadmitBrokers(
-        **heading_of(rights, name, form.key),
-        reason=form.reason,
-        brokers=_some(_brokers(form.brokers)),
-    )
+    command = _of_brokers(ReadmitBrokers, name, rights, form)
     return _ask(request, services, rights, form, command, "Readmit brokers")
 
 
 @router.post("/fix-offline")
 def fix_offline(request: Request, name: str, services: Services, rights: Caller, form: Fields) -> Response:
     """Make replicas of brokers that do not serve anew on others."""
-    command = FixOffline(
-        **heading_of(rights, name, form.key),
-        reason=form.reason,
-        brokers=_some(_brokers(form.brokers)),
-    )
+    command = _of_brokers(FixOffline, name, rights, form)
     return _ask(request, services, rights, form, command, "Make offline replicas anew")
 
 
 @router.post("/demote")
 def demote(request: Request, name: str, services: Services, rights: Caller, form: Fields) -> Response:
     """Take leadership off brokers, and keep it off them."""
-    command = DemoteBrokers(
-        **heading_of(rights, name, form.key),
-        reason=form.reason,
-        brokers=_some(_brokers(form.brokers)),
-    )
+    command = _of_brokers(DemoteBrokers, name, rights, form)
     return _ask(request, services, rights, form, command, "Demote brokers")
 
 
 @router.post("/undemote")
 def undemote(request: Request, name: str, services: Services, rights: Caller, form: Fields) -> Response:
     """Let demoted brokers lead again."""
-    command = UndemoteBrokers(
-        **heading_of(rights, name, form.key),
-        reason=form.reason,
-        brokers=_some(_brokers(form.brokers)),
-    )
+    command = _of_brokers(UndemoteBrokers, name, rights, form)
     return _ask(request, services, rights, form, command, "Undemote brokers")
+
+
+def _of_brokers(command: type[_OfBrokers], name: str, rights: Caller, form: NodeForm) -> _OfBrokers:
+    """The command about the brokers the form names. Raises ApiError where it names none."""
+    return command(**heading_of(rights, name, form.key), reason=form.reason, brokers=_some(_brokers(form.brokers)))
 
 
 def would_come_of(view: ClusterView, command: Command, kafka: KafkaSnapshot | None) -> CommandDecision:

@@ -19,9 +19,6 @@ from events.engine import reading, writing
 MOST = 1000
 """Notices that wait for one notifier."""
 
-MOST_AT_ONCE = 100
-"""Notices that may go out now, among which those of a cluster are looked for."""
-
 _NOTICE: TypeAdapter[Notice] = TypeAdapter(Notice)
 
 

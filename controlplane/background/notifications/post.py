@@ -146,8 +146,9 @@ class NoticeSender:
     def poll(self) -> None:
         """Raises StoreUnavailable."""
         silenced = self._silences()
+        waiting = self._waiting(silenced)
         for _ in range(IN_A_ROW):
-            due = going_out(self._waiting(silenced), self._clock(), self._gathers, silenced)
+            due = going_out(waiting, self._clock(), self._gathers, silenced)
             if not due:
                 return
             try:
@@ -155,9 +156,12 @@ class NoticeSender:
             except NotDelivered as error:
                 self._postpone(due[0], str(error))
                 return
-            self._outbox.delivered(self._name, [one.position for one in due], self._clock())
+            gone = {one.position for one in due}
+            self._outbox.delivered(self._name, sorted(gone), self._clock())
+            waiting = [one for one in waiting if one.position not in gone]
 
     def _waiting(self, silenced: IsSilenced) -> Sequence[WaitingNotice]:
+        """What may have to be heard, read once for a poll: what comes meanwhile waits for the next one."""
         waiting = self._outbox.waiting(self._name, self._clock())
         passed = passed_in_silence(waiting, silenced)
         if passed:

@@ -8,11 +8,14 @@ from datetime import datetime, timedelta
 from functools import cache
 
 from controlplane.background.notifications.notice import Notice
-from controlplane.background.notifications.outbox import MOST_AT_ONCE, WaitingNotice
+from controlplane.background.notifications.outbox import WaitingNotice
 from controlplane.cluster.condition_severity import Severity
 from controlplane.cluster.view import ClusterView
 from controlplane.fleet.freezes.state import FreezeCache
 from controlplane.fleet.ports import SeenFleet
+
+MOST_AT_ONCE = 100
+"""Notices that may go out now, among which those of a cluster are looked for."""
 
 IsSilenced = Callable[[Notice, datetime], bool]
 """Whether that notice is kept back at that time."""
@@ -43,11 +46,11 @@ def passed_in_silence(waiting: Sequence[WaitingNotice], silenced: IsSilenced) ->
     by_key: dict[str, list[WaitingNotice]] = {}
     for one in waiting:
         by_key.setdefault(one.notice.key, []).append(one)
-    passed: list[int] = []
+    passed: set[int] = set()
     for those in by_key.values():
         alarms = [one.notice for one in those if not one.notice.is_over]
         if len(alarms) < len(those) and alarms and all(silenced(n, n.at) for n in alarms):
-            passed += [one.position for one in those]
+            passed.update(one.position for one in those)
     return passed
 
 

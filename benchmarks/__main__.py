@@ -16,10 +16,21 @@ import benchmarks
 from benchmarks.calibration import calibrated
 from benchmarks.processor import processor_seconds
 
-SHARED = {"busy", "calibration", "chosen", "loaded", "memory", "processor", "watched"}
+SHARED = {
+    "braked",
+    "busy",
+    "calibration",
+    "chosen",
+    "latency",
+    "loaded",
+    "memory",
+    "processor",
+    "slow_volume",
+    "watched",
+}
 """Modules beside the benchmarks that measure for several of them."""
 
-TAKE_ARGUMENTS = {"flood", "healing", "lifecycle", "portal", "surge"}
+TAKE_ARGUMENTS = {"flood", "healing", "lifecycle", "live", "portal", "surge"}
 """Benchmarks with options of their own; their `main` takes what comes after the name."""
 
 

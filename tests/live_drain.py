@@ -21,7 +21,7 @@ from controlplane.kafka.gateway import KafkaGateway
 from events import facts
 from planner.drain.check import check
 from planner.drain.plan import DrainPlan
-from planner.drain.request import Bandwidth, DrainRequest
+from planner.drain.request import NO_VOLUMES, Bandwidth, DrainRequest, VolumeLimits
 from planner.drain.solve import solve
 from planner.observed import KafkaSnapshot
 from tests.builders import a_drain, a_situation, a_view, an_instance
@@ -52,8 +52,15 @@ class LiveDrain:
     """What sees how much is written; without, no throttle is ever corrected."""
 
     @classmethod
-    def planned(cls, gateway: KafkaGateway, *, bandwidth_bytes_per_s: int) -> "LiveDrain":
-        """Plans from the brokers' own word; clients keep nothing, so the bandwidth is the promise."""
+    def planned(
+        cls,
+        gateway: KafkaGateway,
+        *,
+        bandwidth_bytes_per_s: int,
+        volumes: VolumeLimits = NO_VOLUMES,
+        client_fraction: float = 0.0,
+    ) -> "LiveDrain":
+        """Plans from the brokers' own word; where clients keep nothing, the bandwidth is the promise."""
         seen = gateway.snapshot()
         asked = DrainRequest.from_snapshot(
             seen,
@@ -63,7 +70,8 @@ class LiveDrain:
             targets=(1001, 1002, SUCCESSOR),
             successors={OUTGOING: SUCCESSOR},
             bandwidth=Bandwidth(bandwidth_bytes_per_s, "measured"),
-            client_fraction=0.0,
+            client_fraction=client_fraction,
+            volumes=volumes,
         )
         plan = solve(asked)
         assert isinstance(plan, DrainPlan), plan

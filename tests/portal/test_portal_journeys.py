@@ -107,7 +107,7 @@ def test_2_from_the_fleet_to_a_cluster_and_its_two_words(signed_in: Watched, pic
     pictured(page, "fleet")
     row.get_by_role("link", name=NAME, exact=True).click()
     expect(page.get_by_text("Healthy", exact=True)).to_be_visible(timeout=SOON_MS)
-    expect(page.get_by_text("4 (4 asked for)")).to_be_visible()
+    expect(page.get_by_text("4 (4 declared)")).to_be_visible()
     page.get_by_role("link", name="Brokers", exact=True).click()
     expect(page.get_by_role("row").filter(has_text="one-a-0")).to_be_visible()
     signed_in.assert_content()

@@ -11,11 +11,14 @@ from events.registry import fact
 @dataclass(frozen=True, slots=True)
 class BrakeArmed:
     """Moves of `batch` (a drain, a rebalance, a batch of replicas) are about to begin. `before`: by broker id and name
-    of the figure, what agents told at `at`, when nothing had moved for a while; figures nobody told are missing."""
+    of the figure, what agents told at `at`, when nothing had moved for a while; figures nobody told are missing.
+    `share` (0 to 1) of the planned rate is what they begin with, below 1 for `reason`."""
 
     batch: str
     before: Mapping[str, Mapping[str, float]]
     at: datetime
+    share: float = 1.0
+    reason: str = ""
 
 
 @fact("brake.changed", schema=1)

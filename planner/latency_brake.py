@@ -2,6 +2,9 @@
 
 The model is Cruise Control's concurrency adjuster: over a limit the share is halved, well below all of them for a while
 it comes back in small steps. Between the two it stays, and what is not known moves it neither way.
+
+Moves whose volumes nobody knows begin softly: with a part of the planned rate, doubled each time clients felt nothing
+of the last step (TCP's slow start), so that the first thing clients feel is a small one.
 """
 
 import math
@@ -24,6 +27,15 @@ PRESS_APART = timedelta(seconds=30)
 
 CALM_FOR = timedelta(seconds=60)
 """So long all figures have to be known and well below their limits, and so long after a change, for a step up."""
+
+SOFT_STEP = 2.0
+"""What the share is multiplied by while moves begin softly."""
+
+SOFT_CALM_FOR = timedelta(seconds=15)
+"""So long nobody has to feel a step of a soft beginning until the next: agents' figures are of the last 15 s."""
+
+SOFT_MOST = timedelta(minutes=1)
+"""Where nobody tells figures, the next step comes after so long: they say nothing against the planned rate either."""
 
 RESERVOIR = timedelta(minutes=5)
 """How long a p99 of Kafka's may tell of what has passed: its decaying reservoir loses an old sample in that time."""
@@ -107,10 +119,12 @@ class Strain:
 
 @dataclass(frozen=True, slots=True)
 class BrakeState:
-    """`share` of the planned rate, since `changed_at` (None: it was always so)."""
+    """`share` of the planned rate, since `changed_at` (None: it was always so). `is_soft`: moves have begun with a part
+    of it, and nothing has been over a limit since."""
 
     share: float = 1.0
     changed_at: datetime | None = None
+    is_soft: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +163,8 @@ def judged(state: BrakeState, seen: Concerned, limits: BrakeLimits, now: datetim
     worst = max(over, key=lambda s: (s.figure is Figure.MIN_ISR, s.ratio, -s.broker), default=None)
     if worst is not None:
         return Judgement(_pressed(state, over, newest, limits, now), worst, unknown)
-    if state.share < 1 and not unknown and _is_calm(state, seen, limits, now):
-        return Judgement(min(1.0, state.share * EASED))
+    if state.share < 1 and _may_rise(state, seen, unknown, limits, now):
+        return Judgement(min(1.0, state.share * (SOFT_STEP if state.is_soft else EASED)), None, unknown)
     return Judgement(state.share, None, unknown)
 
 
@@ -209,7 +223,7 @@ def _pressed(
     if any(s.figure is Figure.MIN_ISR for s in over):
         return least
     changed = state.changed_at
-    if changed is not None:
+    if changed is not None and not state.is_soft:  # of a step up nothing is waited for: it was made to see this
         if now - changed < PRESS_APART:
             return state.share
         of_after = [s for s in over if newest[s.broker].at - changed >= PRESS_APART / 2]
@@ -218,9 +232,15 @@ def _pressed(
     return max(least, state.share * PRESSED)
 
 
+def _may_rise(state: BrakeState, seen: Concerned, unknown: tuple[int, ...], limits: BrakeLimits, now: datetime) -> bool:
+    if not unknown:
+        return _is_calm(state, seen, limits, now)
+    return state.is_soft and (state.changed_at is None or now - state.changed_at >= SOFT_MOST)
+
+
 def _is_calm(state: BrakeState, seen: Concerned, limits: BrakeLimits, now: datetime) -> bool:
     """Whether every broker has been known, and well below its limits, for a while since the last change."""
-    since = now - CALM_FOR
+    since = now - (SOFT_CALM_FOR if state.is_soft else CALM_FOR)
     if state.changed_at is not None and state.changed_at > since:
         return False
     for broker, looks in seen.loads.items():

@@ -78,6 +78,14 @@ class LatencyBrake(Part):
         ge=1,
         le=100,
     )
+    start_percent: scalars.Whole = classed(
+        BEHAVIOURAL,
+        "What moves of some minutes begin with, in percent of the planned rate, where nobody knows what the volumes "
+        "they write to can do; doubled every 15 s while no figure comes near its limit. `100`: at once as planned.",
+        default=25,
+        ge=1,
+        le=100,
+    )
 
 
 class RolloutPolicy(Part):

@@ -16,10 +16,10 @@ KNEE = 20 * MIB
 BROKERS = (1000, 1001, 1002, 1003)
 
 
-def _born(world: World, **spec: object) -> ClientLatency:
+def _born(world: World, *, brake: str = "startPercent: 100") -> ClientLatency:
     """Four brokers that may copy 80 MiB/s by their plan; clients stand 20 MiB/s of it."""
     world.machines.latency = ClientLatency()
-    world.declare(a_document(brokers=4, throttle=", throttleMibPerS: 80", **spec))
+    world.declare(a_document(brokers=4, throttle=", throttleMibPerS: 80", parallel=f", brake: {{{brake}}}"))
     world.converge()
     world.kafka.create_topic("orders", partitions=24, rf=3, min_isr=2, bytes_per_partition=2_400_000_000)
     world.machines.latency.knee_bytes_per_s = KNEE
@@ -83,8 +83,32 @@ def drain_whose_agents_fall_silent(world: World) -> None:
     assert world.kafka_hosts(1000) == 0
 
 
+def drain_begins_softly(world: World) -> None:
+    """What the target's volumes can do is not known: a quarter of the plan first, and never what clients would feel
+    most. Once they have gone, the plan's own rate."""
+    latency, strains = _born(world, brake="enabled: true"), []
+    _drain(world)
+    for _ in range(30):
+        world.tick()
+        strains.append(max(latency.strain(world.kafka, b) for b in BROKERS))
+    assert max(strains) < 4, "four times as long is what the plan's rate would make of it"
+    latency.knee_bytes_per_s = math.inf
+    world.converge(ticks=2000)
+    assert _shares(world)[-1] > 0.5
+
+
+def drain_of_calm_clients_begins_softly(world: World) -> None:
+    """Nobody feels it: after half a minute it goes as planned, and nothing is told of a brake."""
+    latency = _born(world, brake="enabled: true")
+    latency.knee_bytes_per_s = math.inf
+    _drain(world)
+    world.converge(ticks=2000)
+    assert _shares(world) == [0.5, 1.0]
+    assert "MovesBraked" not in world.view().conditions
+
+
 def drain_without_a_brake(world: World) -> None:
-    latency = _born(world, parallel=", brake: {enabled: false}")
+    latency = _born(world, brake="enabled: false")
     _drain(world)
     for _ in range(12):
         world.tick()
@@ -99,6 +123,8 @@ def drain_without_a_brake(world: World) -> None:
         drain_is_slowed_and_let_go,
         drain_is_slowed_by_a_server_that_dies,
         drain_whose_agents_fall_silent,
+        drain_begins_softly,
+        drain_of_calm_clients_begins_softly,
         drain_without_a_brake,
     ],
     ids=lambda s: s.__name__,

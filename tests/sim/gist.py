@@ -45,7 +45,10 @@ def gist(recorded: Recorded) -> str:
 
 
 def _of_brake(data: Any) -> str:
-    return f"{data['share']:.0%}: {data['reason']}" if "share" in data else f"{len(data['before'])} brokers told"
+    if "before" not in data:
+        return f"{data['share']:.0%}: {data['reason']}"
+    softly = f", begun at {data['share']:.0%}: {data['reason']}" if data["share"] < 1 else ""
+    return f"{len(data['before'])} brokers told{softly}"
 
 
 def _of_rebalance(what: str, data: Any) -> str:

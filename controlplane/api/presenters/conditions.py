@@ -58,6 +58,7 @@ def brake_out(view: ClusterView) -> condition_api.BrakeOut | None:
         figure=brake.figure,
         broker=brake.broker,
         since=brake.changed_at,
+        is_soft=brake.is_soft,
     )
 
 

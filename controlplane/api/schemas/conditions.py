@@ -36,6 +36,7 @@ class BrakeOut(Message):
     figure: str = Field(description="what was over its limit, as in `produce p99`; empty while it is let go")
     broker: int = Field(description="whose figure it is; -1 for none")
     since: datetime
+    is_soft: bool = Field(default=False, description="moves begin with a part of the plan's rate; nobody feels them")
 
 
 class RebalanceOut(Message):

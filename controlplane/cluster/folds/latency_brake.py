@@ -16,6 +16,8 @@ _FIGURES = {f.name for f in fields(BrokerLoad)} - {"at"}
 def _armed(view: ClusterView, e: facts.BrakeArmed, at: datetime) -> ClusterView:
     before = {int(broker): _load(figures, e.at) for broker, figures in e.before.items()}
     brake = view.moves.brake if view.moves.brake.batch == e.batch else LatencyBrakeView(e.batch)
+    if e.share < 1:
+        brake = replace(brake, share=e.share, changed_at=at, reason=e.reason, is_soft=True)
     return replace(view, moves=replace(view.moves, brake=replace(brake, before=frozen(before))))
 
 
@@ -29,6 +31,7 @@ def _changed(view: ClusterView, e: facts.BrakeChanged, at: datetime) -> ClusterV
         broker=e.broker,
         reason=e.reason,
         planned_bytes_per_s=e.planned_bytes_per_s,
+        is_soft=before.is_soft and not e.figure,
     )
     return replace(view, moves=replace(view.moves, brake=brake))
 

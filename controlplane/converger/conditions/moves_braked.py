@@ -19,9 +19,10 @@ _REASONS = {
 
 
 def moves_braked(situation: Situation) -> facts.ConditionChanged | None:
-    """Of the moves in hand alone. One that is being let go is still slower than planned: `LettingGo`."""
+    """Of the moves in hand alone. One that is being let go is still slower than planned: `LettingGo`. Moves that begin
+    softly are nobody's trouble."""
     view, brake = situation.view, brake_of(situation.view)
-    if brake.share >= 1:
+    if brake.share >= 1 or brake.is_soft:
         known = MOVES_BRAKED in view.conditions
         return facts.ConditionChanged(MOVES_BRAKED, False, "Free", "") if known else None
     reason = next((reason for figure, reason in _REASONS.items() if figure == brake.figure), "LettingGo")

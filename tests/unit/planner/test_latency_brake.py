@@ -51,7 +51,8 @@ def run(load: BrokerLoad, state: BrakeState, *, minutes: int) -> list[float]:
         now = NOW + timedelta(seconds=10 * step)
         looks = {1: since(load, seconds=70, until=now)}
         share = judged(state, Concerned(looks, BEFORE), LIMITS, now).share
-        state = BrakeState(share, now) if share != state.share else state
+        softly = state.is_soft and share > state.share
+        state = BrakeState(share, now, is_soft=softly) if share != state.share else state
         shares.append(share)
     return shares
 
@@ -175,6 +176,36 @@ def test_under_constant_strain_it_goes_down_to_the_floor_and_stays() -> None:
 
     assert shares == sorted(shares, reverse=True)
     assert shares[-1] == LIMITS.floor
+
+
+def test_moves_that_begin_softly_reach_the_plan_in_two_steps_where_nobody_feels_them() -> None:
+    shares = run(WELL, BrakeState(0.25, NOW, is_soft=True), minutes=1)
+
+    assert shares == [0.25, 0.25, 0.5, 0.5, 1.0, 1.0]
+
+
+def test_a_soft_beginning_ends_with_the_first_figure_over_its_limit() -> None:
+    shares = run(SLOW, BrakeState(0.5, NOW - timedelta(minutes=1), is_soft=True), minutes=3)
+
+    assert shares[0] == 0.25
+    assert shares[-1] == LIMITS.floor
+    assert run(WELL, BrakeState(0.25, NOW), minutes=1)[-1] == 0.25, "and then it rises as ever"
+
+
+def test_a_figure_near_its_limit_holds_a_soft_beginning() -> None:
+    near = replace(WELL, produce_p99_ms=18.0, produce_mean_ms=18.0)
+
+    assert set(run(near, BrakeState(0.25, NOW, is_soft=True), minutes=5)) == {0.25}
+
+
+def test_where_agents_tell_nothing_a_soft_beginning_goes_on_all_the_same() -> None:
+    silent = Concerned({1: [], 2: since(WELL)}, BEFORE)
+
+    def share(after_s: int) -> float:
+        return judged(BrakeState(0.25, NOW - timedelta(seconds=after_s), is_soft=True), silent, LIMITS, NOW).share
+
+    assert (share(59), share(60)) == (0.25, 0.5)
+    assert judged(BrakeState(0.25, NOW - timedelta(hours=1)), silent, LIMITS, NOW).share == 0.25
 
 
 def test_once_all_is_well_it_lets_go_again() -> None:

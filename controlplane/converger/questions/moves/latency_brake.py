@@ -6,12 +6,17 @@ What is in force is recorded, so a server that is started anew brakes as the las
 from dataclasses import replace
 from datetime import timedelta
 
+from controlplane.cluster.hardware import volumes_of
 from controlplane.cluster.latency_brake import batch_of, brake_of, is_braking
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.situation.situation import Situation
+from planner.drain.plan import DrainPlan
 from planner.latency_brake import BrakeLimits, BrakeState, Concerned, Judgement, judged
 from planner.observed import KafkaSnapshot
 from planner.quantities import brokers_named
+
+SOFT_FROM = timedelta(minutes=2)
+"""Moves that take less at the planned rate begin with it: a soft beginning would be half of their time."""
 
 SILENT_LONG = timedelta(minutes=2)
 """Figures that are missing for so long are told where people look."""
@@ -26,7 +31,7 @@ def judgement_of(situation: Situation, kafka: KafkaSnapshot) -> Judgement | None
     loads = situation.seen.loads
     there = {b for p in running for b in (p.leader, *p.replicas)} & kafka.live_brokers() & loads.recent.keys()
     seen = Concerned({b: loads.recent[b] for b in there}, brake.before)
-    state = BrakeState(brake.share, brake.changed_at)
+    state = BrakeState(brake.share, brake.changed_at, brake.is_soft)
     found = judged(state, seen, limits_of(view), situation.now)
     return found if there else replace(found, share=brake.share)
 
@@ -39,13 +44,36 @@ def words_of(situation: Situation) -> str:
     if brake.share >= 1:
         return silent
     over = str(now.worst) if now is not None and now.worst is not None else brake.reason
-    return "; ".join(part for part in (f"braked to {brake.share:.0%} of the plan: {over}", silent) if part)
+    verb = "begun at" if brake.is_soft else "braked to"
+    return "; ".join(part for part in (f"{verb} {brake.share:.0%} of the plan: {over}", silent) if part)
+
+
+def plan_of(situation: Situation) -> DrainPlan | None:
+    """Of the moves in hand. None: there is none yet, or they are replicas of a topic, which need none."""
+    moves, plans = situation.view.moves, situation.seen.plans
+    if moves.drain is not None:
+        return plans.drain
+    if situation.view.topics.replication is not None or plans.rebalance is None:
+        return None
+    return plans.rebalance.copies
+
+
+def beginning(situation: Situation) -> tuple[float, str]:
+    """The share moves begin with, and why it is below 1: of the volumes they write to nobody knows what they do, and
+    there are enough of them for a soft beginning to be worth its time."""
+    view, plan = situation.view, plan_of(situation)
+    share = view.document.spec.rollout.brake.start_percent / 100 if view.document is not None else 1.0
+    if plan is None or share >= 1 or plan.certificate.measures.makespan_s.value < SOFT_FROM.total_seconds():
+        return 1.0, ""
+    unknown = sorted(plan.into.keys() - volumes_of(view).keys())
+    if not unknown:
+        return 1.0, ""
+    return share, f"what the volumes of {brokers_named(unknown)} can do is not known"
 
 
 def planned_bytes_per_s(situation: Situation, kafka: KafkaSnapshot) -> int:
     """What the broker that is to take most of what moves now may take by the plan; 0 where no plan says so."""
-    plans, moves = situation.seen.plans, situation.view.moves
-    plan = plans.drain if moves.drain is not None else plans.rebalance.copies if plans.rebalance is not None else None
+    plan = plan_of(situation)
     targets = {b for p in kafka.moving() for b in p.adding}
     ports = [plan.into[b].promised_bytes_per_s for b in targets if b in plan.into] if plan is not None else []
     return max(ports, default=0)

@@ -1,6 +1,7 @@
 """The latency brake, beside whatever else a tick decides: it records, and the step whose moves they are sets the rate.
 
-brake.armed    moves are about to begin: what brokers told until now is what they are held to
+brake.armed    moves are about to begin: what brokers told until now is what they are held to, and the share of the
+               plan's rate they begin with
 brake.changed  pressed, or let go by one step
 """
 
@@ -8,7 +9,7 @@ from dataclasses import fields
 from datetime import timedelta
 
 from controlplane.cluster.latency_brake import batch_of, brake_of, is_braking
-from controlplane.converger.questions.moves.latency_brake import judgement_of, planned_bytes_per_s
+from controlplane.converger.questions.moves.latency_brake import beginning, judgement_of, plan_of, planned_bytes_per_s
 from controlplane.converger.situation.decision import Decision, record
 from controlplane.converger.situation.situation import Situation
 from events import facts
@@ -32,7 +33,8 @@ def _armed(situation: Situation) -> Decision | None:
     """Once for each batch, with the figures of before its first move: of later ones nobody could tell what is usual.
     Right after other moves they would be what those made of them: then those of before these still count."""
     batch, last, loads = batch_of(situation.view), situation.view.moves.brake, situation.seen.loads
-    if last.batch == batch:
+    has_plan = situation.view.moves.drain is not None or situation.view.topics.replication is None
+    if last.batch == batch or (has_plan and plan_of(situation) is None):
         return None
     before = {b: load for b, load in loads.at_rest.items() if load.has_figures}
     old = [load for load in last.before.values() if situation.now - load.at <= USUAL]
@@ -41,8 +43,10 @@ def _armed(situation: Situation) -> Decision | None:
     if not before:
         return None
     figures = {str(b): _figures(load) for b, load in sorted(before.items())}
-    armed = facts.BrakeArmed(batch, figures, max(load.at for load in before.values()))
-    return record(f"what {len(figures)} brokers told before the moves is noted", armed)
+    share, why = beginning(situation)
+    armed = facts.BrakeArmed(batch, figures, max(load.at for load in before.values()), share, why)
+    softly = f", which begin at {share:.0%} of the plan: {why}" if share < 1 else ""
+    return record(f"what {len(figures)} brokers told before the moves is noted{softly}", armed)
 
 
 def _changed(situation: Situation) -> Decision | None:
@@ -52,7 +56,7 @@ def _changed(situation: Situation) -> Decision | None:
         return None
     batch, share, planned = batch_of(situation.view), round(now.share, 4), planned_bytes_per_s(situation, kafka)
     if now.worst is None or share > brake.share:
-        reason = "all figures are well below their limits"
+        reason = brake.reason if brake.is_soft and share < 1 else "all figures are well below their limits"
         eased = facts.BrakeChanged(batch, share, "", -1, reason, planned)
         return record(f"moves go at {share:.0%} of the plan: {reason}", eased)
     pressed = facts.BrakeChanged(batch, share, str(now.worst.figure), now.worst.broker, str(now.worst), planned)

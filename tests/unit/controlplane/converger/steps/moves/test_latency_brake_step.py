@@ -20,7 +20,7 @@ from controlplane.converger.steps.rolls.drains import drain_step
 from events import facts
 from events.codec import encode
 from events.envelope import Recorded
-from planner.drain.plan import Port
+from planner.drain.plan import DrainPlan, Port
 from planner.latency_brake import BrokerLoad
 from planner.observed import KafkaSnapshot, TopicPartition
 from tests.builders import (
@@ -55,12 +55,19 @@ def loads(load: BrokerLoad, **seen: Any) -> LoadsSeen:
 
 
 def draining(seen: LoadsSeen, brake: LatencyBrakeView = LatencyBrakeView(), **more: Any) -> Situation:  # noqa: B008
-    kafka = more.pop("kafka", a_snapshot(MOVING, brokers=BROKERS))
+    kafka, plan = more.pop("kafka", a_snapshot(MOVING, brokers=BROKERS)), more.pop("plan", PLAN)
     successor = an_instance("brokers-a-0", 2)
     there = (successor, *(an_instance(n) for n in ("brokers-b-0", "brokers-c-0")))
     view = a_view(*there, drain=a_drain(), brake=brake, **more)
     traffic = Traffic({TopicPartition("orders", 0): 0.0}, at=NOW, over_s=30)
-    return a_situation(view, kafka=kafka, plan=PLAN, plan_sha256="sha", traffic=traffic, loads=seen)
+    return a_situation(view, kafka=kafka, plan=plan, plan_sha256="sha", traffic=traffic, loads=seen)
+
+
+def lasting(seconds: float) -> DrainPlan:
+    """A plan that takes so long."""
+    measures = PLAN.certificate.measures
+    makespan = replace(measures.makespan_s, value=seconds)
+    return replace(PLAN, certificate=replace(PLAN.certificate, measures=replace(measures, makespan_s=makespan)))
 
 
 def recorded(view: ClusterView, fact: object) -> ClusterView:
@@ -81,6 +88,52 @@ def test_what_brokers_told_before_the_first_move_is_recorded_once() -> None:
     after = recorded(situation.view, armed)
     assert after.moves.brake == LatencyBrakeView("drain-1", before={1001: WELL})
     assert not with_brake(replace(situation, view=after), drain_step(situation)).events  # type: ignore[arg-type]
+
+
+def test_long_moves_onto_volumes_nobody_knows_begin_softly() -> None:
+    quiet = a_snapshot(a_partition("orders-0"), brokers=BROKERS)
+    situation = draining(loads(WELL, at_rest={1001: WELL}), kafka=quiet, plan=lasting(121.0))
+
+    (armed,) = decide(situation).events
+
+    assert isinstance(armed, facts.BrakeArmed)
+    assert (armed.share, armed.reason) == (0.25, "what the volumes of broker 1010 can do is not known")
+    begun = recorded(situation.view, armed)
+    assert begun.moves.brake.is_soft
+    moving = draining(loads(WELL), begun.moves.brake, plan=lasting(121.0))
+    assert moving.seen.kafka is not None
+    pace = paced(moving, lasting(121.0), moving.seen.kafka, (MOVE,), ())
+    assert pace.throttle.follower_bytes_per_s[1010] == pytest.approx(10 * MIB / 0.9, rel=0.01)
+    assert "begun at 25% of the plan: what the volumes of broker 1010 can do is not known" in pace.said
+    assert moves_braked(moving) is None, "nobody has to look at that"
+
+
+def test_short_moves_and_those_onto_known_volumes_begin_as_planned() -> None:
+    quiet = a_snapshot(a_partition("orders-0"), brokers=BROKERS)
+    known = {v.key: facts.MeasuredVolume(200e6, 200e6) for v in an_instance("brokers-a-0", 2).planned.volumes}
+    told = loads(WELL, at_rest={1001: WELL})
+
+    (short,) = decide(draining(told, kafka=quiet, plan=lasting(119.0))).events
+    (measured,) = decide(draining(told, kafka=quiet, plan=lasting(900.0), measured_volumes=known)).events
+
+    assert isinstance(short, facts.BrakeArmed)
+    assert isinstance(measured, facts.BrakeArmed)
+    assert (short.share, measured.share) == (1.0, 1.0)
+
+
+def test_a_soft_beginning_goes_on_until_something_is_over_its_limit() -> None:
+    soft = LatencyBrakeView("drain-1", 0.25, NOW - timedelta(minutes=1), reason="unknown", before=BEFORE, is_soft=True)
+    well, slow = draining(loads(WELL), soft), draining(loads(SLOW), soft)
+
+    (eased,) = decide(well).events
+    (pressed,) = decide(slow).events
+
+    assert isinstance(eased, facts.BrakeChanged)
+    assert (eased.share, eased.figure, eased.reason) == (0.5, "", "unknown")
+    assert recorded(well.view, eased).moves.brake.is_soft
+    assert isinstance(pressed, facts.BrakeChanged)
+    assert pressed.share == 0.125
+    assert not recorded(slow.view, pressed).moves.brake.is_soft
 
 
 def test_where_moves_follow_each_other_the_figures_of_before_the_first_count() -> None:

@@ -16,16 +16,16 @@ def figures_out(services: PortalServices, view: ClusterView, roll: Roll) -> api.
     now = services.clock()
     since = now - SHOWN
     windows = services.brokers.windows.figures(view.uid, since, now)
+    points = traffic(windows, services.fleet.clusters.traffic(view.uid).recent)
     return api.FiguresOut(
         cluster=view.name,
         brokers=[broker_figures_out(one) for _, one in sorted(newest(windows, now).items())],
         traffic=[
-            api.TrafficOut(at=p.at, in_bytes_per_s=p.in_bytes_per_s, out_bytes_per_s=p.out_bytes_per_s)
-            for p in traffic(windows)
+            api.TrafficOut(at=p.at, in_bytes_per_s=p.in_bytes_per_s, out_bytes_per_s=p.out_bytes_per_s) for p in points
         ],
         marks=[api.RollMarkOut(at=mark.at, words=mark.words) for mark in roll_marks(roll, since)],
         forecasts=cluster_forecasts(services, view),
-        why_none="" if windows else _why_none(services),
+        why_none="" if windows or points else _why_none(services),
     )
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from controlplane.api.read_models.roll_stages import Roll
+from controlplane.cluster.observed.broker_traffic import TrafficPoint
 from planner.anomalies.slow import BrokerWindow
 
 SHOWN = timedelta(hours=6)
@@ -19,16 +20,6 @@ class Measured:
     broker: int
     at: datetime
     figures: Mapping[str, float]
-
-
-@dataclass(frozen=True, slots=True)
-class TrafficPoint:
-    """All brokers in the minute that began `at`, clients and replication together; None where one of them is not known,
-    as a sum without it would be too small."""
-
-    at: datetime
-    in_bytes_per_s: float | None
-    out_bytes_per_s: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +39,17 @@ def newest(windows: Sequence[BrokerWindow], now: datetime) -> dict[int, Measured
     return found
 
 
-def traffic(windows: Sequence[BrokerWindow]) -> tuple[TrafficPoint, ...]:
-    """The sums of each minute, oldest first."""
+def traffic(windows: Sequence[BrokerWindow], recent: Sequence[TrafficPoint]) -> tuple[TrafficPoint, ...]:
+    """The sums of each minute of the lake, oldest first, and what agents told since the newest of them."""
     by_minute: dict[datetime, list[BrokerWindow]] = {}
     for window in windows:
         by_minute.setdefault(window.start, []).append(window)
-    return tuple(
+    minutes = [
         TrafficPoint(at, _sum(of, "nic_in_bytes_per_s"), _sum(of, "nic_out_bytes_per_s"))
         for at, of in sorted(by_minute.items())
-    )
+    ]
+    until = max((window.end for window in windows), default=None)
+    return (*minutes, *(point for point in recent if until is None or point.at >= until))
 
 
 def roll_marks(roll: Roll, since: datetime) -> tuple[RollMark, ...]:

@@ -43,7 +43,7 @@ class ForecastOut(Message):
 
 
 class TrafficOut(Message):
-    """All brokers in one minute, clients and replication together."""
+    """All brokers in the time from `at` to the next, clients and replication together."""
 
     at: datetime
     in_bytes_per_s: float | None = Field(description="null where a broker's share is not known")
@@ -58,11 +58,12 @@ class RollMarkOut(Message):
 
 
 class FiguresOut(Message):
-    """As the metric lake has it: a minute is there some five minutes after it ended."""
+    """As the metric lake has it, where a minute is there some five minutes after it ended; of the time since then, and
+    of the last hour where there is no lake, as agents told it."""
 
     cluster: str
     brokers: list[BrokerFiguresOut] = Field(description="by id, those that were measured in the last 20 minutes")
-    traffic: list[TrafficOut] = Field(description="of the last six hours, oldest first")
+    traffic: list[TrafficOut] = Field(description="of the last six hours, oldest first; the newest are shorter")
     marks: list[RollMarkOut] = Field(description="in the same time")
     forecasts: list[ForecastOut] = Field(default_factory=list, description="by broker and figure; made once a day")
     why_none: str = Field(description='where there is nothing: why; else ""')

@@ -2,17 +2,19 @@
 
 A leader's log grows by exactly the bytes its followers fetch, compression and all, so two looks at log directories give
 the write rate of each partition. A log that shrank was cleaned by retention meanwhile, and one whose leader changed is
-another log: both tell nothing. What consumers read is counted by brokers and comes with their agents' reports.
+another log: both tell nothing. What consumers read is counted by brokers and comes with their agents' reports, and so
+is all they take in and give out (`broker_traffic`).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 
 import numpy as np
 
 from agent.wire import Report
+from controlplane.cluster.observed.broker_traffic import BrokerCounters, RecentTraffic, TrafficPoint
 from controlplane.cluster.view import ClusterView
 from planner.drain.arrays import Int32s, Int64s
 from planner.observed import KafkaSnapshot, TopicPartition
@@ -26,16 +28,10 @@ WINDOW = timedelta(seconds=30)
 OLDEST = timedelta(seconds=180)
 """Looks, and rates, older than this are forgotten."""
 
-_SENT = "bytes_out_total"
+_FETCHED = "bytes_out_total"
 """BrokerTopicMetrics BytesOutPerSec, the count: what clients fetched; replication is counted apart."""
 
-
-@dataclass(frozen=True, slots=True)
-class FetchedBytes:
-    """Bytes consumers have fetched from a broker since it started, as its agent said at `at` (the agent's clock)."""
-
-    at: datetime
-    total_bytes: float
+_IN, _OUT = ("bytes_in_total", "replication_bytes_in_total"), (_FETCHED, "replication_bytes_out_total")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +39,15 @@ class Traffic:
     """Bytes per second as of `at`, the mean over `over_s` seconds before. What is missing is unknown, never idle.
 
     `write_bytes_per_s`: produce traffic into the leader, as it stands in the log. `read_bytes_per_s`: what consumers
-    fetch, by broker.
+    fetch, by broker. `recent`: all that brokers took in and gave out in the last hour, oldest first, however old the
+    rest is.
     """
 
     write_bytes_per_s: Mapping[TopicPartition, float] = field(default_factory=dict)
     read_bytes_per_s: Mapping[int, float] = field(default_factory=dict)
     at: datetime | None = None
     over_s: float = 0.0
+    recent: tuple[TrafficPoint, ...] = ()
 
     def words(self, now: datetime) -> str:
         """Where the rates come from and how old they are; "" when there are none."""
@@ -60,7 +58,7 @@ class Traffic:
 
     def not_older(self, than: timedelta, now: datetime) -> "Traffic":
         """These rates, or none if they are older."""
-        return self if self.at is not None and now - self.at <= than else UNKNOWN
+        return self if self.at is not None and now - self.at <= than else Traffic(recent=self.recent)
 
 
 UNKNOWN = Traffic()
@@ -88,14 +86,16 @@ class TrafficWatch:
 
     def __init__(self) -> None:
         self._samples: tuple[_TrafficLook, ...] = ()
+        self._recent = RecentTraffic()
         self._known: tuple[datetime, Traffic] | None = None
 
-    def see(self, snapshot: KafkaSnapshot, sent: Mapping[int, FetchedBytes]) -> None:
-        """Takes in a look, `sent` by broker. One too soon after the last is passed over."""
+    def see(self, snapshot: KafkaSnapshot, counters: Mapping[int, BrokerCounters]) -> None:
+        """Takes in a look, `counters` by broker. One too soon after the last is passed over."""
+        self._recent.see(snapshot.at, snapshot.live_brokers(), counters)
         if self._samples and snapshot.at - self._samples[-1].at < APART:
             return
         self._samples = _recent(
-            (*self._samples, _look(snapshot, sent, self._samples[-1].names if self._samples else ()))
+            (*self._samples, _look(snapshot, counters, self._samples[-1].names if self._samples else ()))
         )
 
     def traffic(self, now: datetime) -> Traffic:
@@ -105,20 +105,26 @@ class TrafficWatch:
             return UNKNOWN
         latest = samples[-1].at
         if self._known is None or self._known[0] != latest:
-            self._known = (latest, _between(samples))
+            self._known = (latest, replace(_between(samples), recent=self._recent.points()))
         return self._known[1].not_older(OLDEST, now)
 
 
-def sent_by(view: ClusterView, reports: Mapping[str, Report]) -> dict[int, FetchedBytes]:
-    """What brokers have sent to consumers so far, by broker; `reports` by instance key. A silent one is left out."""
+def counters_of(view: ClusterView, reports: Mapping[str, Report]) -> dict[int, BrokerCounters]:
+    """What brokers have taken in and given out so far, by broker; `reports` by instance key. No silent one."""
     found = {}
     for instance in view.brokers():
         report = reports.get(instance.key)
         for service in report.services if report else ():
-            total = service.metrics.get(_SENT)
-            if service.name == "broker" and total is not None and report is not None:
-                found[instance.service_id] = FetchedBytes(report.at, total)
+            fetched = service.metrics.get(_FETCHED)
+            if service.name == "broker" and fetched is not None and report is not None:
+                into, out = (_sum(service.metrics, names) for names in (_IN, _OUT))
+                found[instance.service_id] = BrokerCounters(report.at, fetched, into, out)
     return found
+
+
+def _sum(metrics: Mapping[str, float], names: tuple[str, ...]) -> float | None:
+    values = [metrics[name] for name in names if name in metrics]
+    return sum(values) if len(values) == len(names) else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -131,7 +137,7 @@ class _TrafficLook:
     names: tuple[TopicPartition, ...]
     leader: Int32s
     size: Int64s
-    sent: Mapping[int, FetchedBytes]
+    counters: Mapping[int, BrokerCounters]
 
     def of(self, names: tuple[TopicPartition, ...]) -> tuple[Int32s, Int64s]:
         """(leader, size) of these partitions."""
@@ -143,7 +149,9 @@ class _TrafficLook:
         return leader[place], size[place]
 
 
-def _look(snapshot: KafkaSnapshot, sent: Mapping[int, FetchedBytes], known: tuple[TopicPartition, ...]) -> _TrafficLook:
+def _look(
+    snapshot: KafkaSnapshot, counters: Mapping[int, BrokerCounters], known: tuple[TopicPartition, ...]
+) -> _TrafficLook:
     """`known`: the names of the look before; mostly they are the same, and then the very same tuple."""
     names = tuple(p.name for p in snapshot.partitions)
     return _TrafficLook(
@@ -151,7 +159,7 @@ def _look(snapshot: KafkaSnapshot, sent: Mapping[int, FetchedBytes], known: tupl
         names=known if names == known else names,
         leader=np.array([p.leader for p in snapshot.partitions], dtype=np.int32),
         size=np.array([p.leader_bytes for p in snapshot.partitions], dtype=np.int64),
-        sent=dict(sent),
+        counters=dict(counters),
     )
 
 
@@ -192,10 +200,10 @@ def _read(samples: tuple[_TrafficLook, ...]) -> dict[int, float]:
     amounts: dict[int, float] = {}
     seconds: dict[int, float] = {}
     for before, after in pairwise(samples):
-        for broker, new in after.sent.items():
-            old = before.sent.get(broker)
-            if old is None or new.at <= old.at or new.total_bytes < old.total_bytes:
+        for broker, new in after.counters.items():
+            old = before.counters.get(broker)
+            if old is None or new.at <= old.at or new.fetched_bytes < old.fetched_bytes:
                 continue
-            amounts[broker] = amounts.get(broker, 0.0) + new.total_bytes - old.total_bytes
+            amounts[broker] = amounts.get(broker, 0.0) + new.fetched_bytes - old.fetched_bytes
             seconds[broker] = seconds.get(broker, 0.0) + (new.at - old.at).total_seconds()
     return {broker: amount / seconds[broker] for broker, amount in amounts.items()}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from controlplane.cluster.observed import agent_reports, disks, moves, replica_lag
-from controlplane.cluster.observed.traffic import UNKNOWN, Traffic, TrafficWatch, sent_by
+from controlplane.cluster.observed.traffic import UNKNOWN, Traffic, TrafficWatch, counters_of
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.work_in_hand import has_work
 from controlplane.converger.questions.moves.leaders import displaced_leaders
@@ -67,9 +67,9 @@ class KafkaReadings:
         """One look. Raises KafkaFault, StoreUnavailable."""
         snapshot = self._kafka(view).snapshot()
         reports = agent_reports.reports_by_key(self._latest.of_cluster(view.uid, agent_reports.AGENT_REPORT))
-        sent = sent_by(view, {key: seen.report for key, seen in reports.items()})
+        counters = counters_of(view, {key: seen.report for key, seen in reports.items()})
         with self._lock:
-            self._watches.setdefault(view.uid, TrafficWatch()).see(snapshot, sent)
+            self._watches.setdefault(view.uid, TrafficWatch()).see(snapshot, counters)
             self._behind.see(view.uid, snapshot)
             self._moves.see(view.uid, snapshot, leaders_away=bool(displaced_leaders(snapshot)))
             self._snapshots[view.uid] = disks.with_volume_sizes(snapshot, view, reports)

@@ -10,7 +10,7 @@ from controlplane.cluster.observed.disks import with_volume_sizes
 from controlplane.cluster.observed.health import WELL, HealthSeen
 from controlplane.cluster.observed.moves import MoveProgress, MoveWatch
 from controlplane.cluster.observed.replica_lag import BehindWatch
-from controlplane.cluster.observed.traffic import UNKNOWN, Traffic, TrafficWatch, sent_by
+from controlplane.cluster.observed.traffic import UNKNOWN, Traffic, TrafficWatch, counters_of
 from controlplane.cluster.offline_brokers import given_up
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.work_in_hand import has_work
@@ -66,8 +66,8 @@ class BrokersReader:
 
     def take_in(self, view: ClusterView, kafka: KafkaSnapshot, reports: Mapping[str, ReportSeen]) -> None:
         """Goes on counting what is told from look to look."""
-        sent = sent_by(view, {key: seen.report for key, seen in reports.items()})
-        self._traffic.setdefault(view.uid, TrafficWatch()).see(kafka, sent)
+        counters = counters_of(view, {key: seen.report for key, seen in reports.items()})
+        self._traffic.setdefault(view.uid, TrafficWatch()).see(kafka, counters)
         self.replica_lag.see(view.uid, kafka)
 
     def loads(self, view: ClusterView, kafka: KafkaSnapshot | None, reports: Mapping[str, ReportSeen]) -> LoadsSeen:

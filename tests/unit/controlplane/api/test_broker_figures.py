@@ -7,6 +7,7 @@ import pytest
 from controlplane.api.read_models.broker_figures import newest, roll_marks, traffic
 from controlplane.api.read_models.roll_stages import NodeRoll, Roll
 from controlplane.api.schemas.figures import FiguresOut, TrafficOut
+from controlplane.cluster.observed.broker_traffic import TrafficPoint
 from controlplane.portal.charts import traffic_chart
 from planner.anomalies.slow import BrokerWindow
 from planner.forecasts.trend import Trend
@@ -34,12 +35,20 @@ def test_traffic_is_the_sum_of_all_brokers_and_unknown_where_one_of_them_is() ->
             minute(1, 2, nic_in_bytes_per_s=10.0, nic_out_bytes_per_s=1.0),
             minute(2, 2, nic_in_bytes_per_s=20.0),
             minute(1, 3, nic_in_bytes_per_s=5.0, nic_out_bytes_per_s=4.0),
-        ]
+        ],
+        (),
     )
     assert [(p.at, p.in_bytes_per_s, p.out_bytes_per_s) for p in told] == [
         (START - 3 * MINUTE, 5.0, 4.0),
         (START - 2 * MINUTE, 30.0, None),
     ]
+
+
+def test_what_agents_told_goes_on_where_the_lake_ends() -> None:
+    told = [TrafficPoint(START - n * MINUTE / 2, float(n), None) for n in (9, 4, 3)]
+    lake = [minute(1, 3, nic_in_bytes_per_s=50.0, nic_out_bytes_per_s=4.0)]
+    assert [p.in_bytes_per_s for p in traffic(lake, told)] == [50.0, 4.0, 3.0]
+    assert traffic([], told) == tuple(told), "without a lake it is all there is"
 
 
 def test_the_steps_of_a_roll_are_marked_as_far_as_they_are_shown() -> None:

@@ -7,17 +7,18 @@ from datetime import timedelta
 from controlplane.cluster.observed.traffic import (
     OLDEST,
     UNKNOWN,
-    FetchedBytes,
+    BrokerCounters,
     Traffic,
     TrafficWatch,
+    counters_of,
     read_by_partition,
-    sent_by,
 )
 from planner.observed import KafkaSnapshot, TopicPartition
 from tests.builders import NOW, a_partition, a_report, a_snapshot, a_view, an_instance
 
 ONE, TWO = TopicPartition("orders", 0), TopicPartition("orders", 1)
 MB = 10**6
+BROKERS = tuple(sorted(a_snapshot().live_brokers()))
 
 
 def _at(seconds: float, *, leader: int = 1000, **sizes: int) -> KafkaSnapshot:
@@ -27,7 +28,7 @@ def _at(seconds: float, *, leader: int = 1000, **sizes: int) -> KafkaSnapshot:
     return a_snapshot(*partitions, at=NOW + timedelta(seconds=seconds))
 
 
-def _watched(*samples: KafkaSnapshot, sent: Mapping[float, Mapping[int, FetchedBytes]] | None = None) -> Traffic:
+def _watched(*samples: KafkaSnapshot, sent: Mapping[float, Mapping[int, BrokerCounters]] | None = None) -> Traffic:
     watch = TrafficWatch()
     for look in samples:
         watch.see(look, (sent or {}).get((look.at - NOW).total_seconds(), {}))
@@ -100,11 +101,11 @@ def test_what_is_too_old_is_forgotten() -> None:
 
 def test_what_consumers_read_comes_from_two_reports_by_the_agents_own_clock() -> None:
     agent = NOW + timedelta(hours=3)
-    sent: dict[float, Mapping[int, FetchedBytes]] = {
-        0: {1000: FetchedBytes(agent, 5 * MB), 1001: FetchedBytes(agent, 900 * MB)},
+    sent: dict[float, Mapping[int, BrokerCounters]] = {
+        0: {1000: BrokerCounters(agent, 5 * MB), 1001: BrokerCounters(agent, 900 * MB)},
         10: {
-            1000: FetchedBytes(agent + timedelta(seconds=8), 13 * MB),
-            1001: FetchedBytes(agent + timedelta(seconds=8), MB),
+            1000: BrokerCounters(agent + timedelta(seconds=8), 13 * MB),
+            1001: BrokerCounters(agent + timedelta(seconds=8), MB),
         },
     }
     read = _watched(_at(0, one=0), _at(10, one=0), sent=sent).read_bytes_per_s
@@ -117,7 +118,7 @@ def test_a_broker_whose_agent_says_nothing_is_left_out() -> None:
         told.key: a_report(told, metrics={"bytes_out_total": 7.0}).report,
         silent.key: a_report(silent).report,
     }
-    assert sent_by(a_view(told, silent), reports) == {1000: FetchedBytes(NOW, 7.0)}
+    assert counters_of(a_view(told, silent), reports) == {1000: BrokerCounters(NOW, 7.0)}
 
 
 def test_rates_older_than_asked_for_are_none() -> None:
@@ -139,3 +140,20 @@ def test_where_a_write_rate_is_missing_or_nothing_is_written_reads_of_partitions
     names = [p.name for p in seen.partitions]
     traffic = Traffic({names[0]: 1.0, names[2]: 0.0, names[3]: 0.0}, {1000: 30.0, 1001: 7.0})
     assert read_by_partition(traffic, seen) == {}
+
+
+def test_what_clients_and_followers_move_is_told_where_the_agent_tells_both() -> None:
+    told = an_instance("brokers-a-0")
+    counted = {"bytes_out_total": 7.0, "bytes_in_total": 2.0, "replication_bytes_in_total": 3.0}
+    reports = {told.key: a_report(told, metrics=counted).report}
+    assert counters_of(a_view(told), reports) == {1000: BrokerCounters(NOW, 7.0, 5.0, None)}
+
+
+def test_what_brokers_took_in_of_late_outlives_rates_that_are_too_old() -> None:
+    watch = TrafficWatch()
+    for seconds in (0, 10, 20):
+        at = NOW + timedelta(seconds=seconds)
+        watch.see(_at(seconds, one=seconds * MB), {b: BrokerCounters(at, 0, seconds, seconds) for b in BROKERS})
+    later = watch.traffic(NOW + timedelta(minutes=30))
+    assert not later.write_bytes_per_s
+    assert [p.in_bytes_per_s for p in later.recent] == [len(BROKERS), len(BROKERS)]

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from agent.disks.saturation import DiskCounters
 from agent.metrics import Metric
 
 OVER_S = 15.0
@@ -30,18 +31,12 @@ LOAD = (P99, REQUESTS, MEAN_EVER, QUEUE)
 """What is read of a broker for it; `TotalTimeMs` is what clients wait, replication with it."""
 
 _BLOCK = Path("/sys/dev/block")
-_FINISHED, _WAITED_MS, _BUSY_MS = (0, 4), (3, 7), 9
-"""Fields of `stat`: reads and writes that ended, how long each kind took together, how long any was under way."""
+_FINISHED, _SECTORS, _WAITED_MS, _BUSY_MS = (0, 4), (2, 6), (3, 7), 9
+"""Fields of `stat`: reads and writes that ended, sectors of each kind, how long each took together, how long any was
+under way."""
 
-
-@dataclass(frozen=True, slots=True)
-class DiskCounters:
-    """Of one block device since the machine began: requests that ended, the time they took together (ms), and the time
-    in which any was under way (ms)."""
-
-    finished: int
-    waited_ms: int
-    busy_ms: int
+_SECTOR_BYTES = 512
+"""Whatever those of the device are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +84,8 @@ def disk_counters(directories: Iterable[Path], *, block: Path = _BLOCK) -> dict[
         except (OSError, ValueError):
             continue
         if len(fields) > _BUSY_MS:
-            ended, waited = sum(fields[n] for n in _FINISHED), sum(fields[n] for n in _WAITED_MS)
-            found[device] = DiskCounters(ended, waited, fields[_BUSY_MS])
+            ended, sectors, waited = (sum(fields[n] for n in pair) for pair in (_FINISHED, _SECTORS, _WAITED_MS))
+            found[device] = DiskCounters(ended, sectors * _SECTOR_BYTES, waited, fields[_BUSY_MS])
     return found
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from agent.disks.measuring import kept_rate
+from agent.disks.saturation import SaturationWatch
 from agent.layout import AgentLayout
 from agent.metrics import BROKER_STATE, BROKER_STATE_RUNNING, Jolokia, JolokiaSilent
 from agent.wire import LogDir, LogDirReport, ServiceDocument
@@ -48,7 +49,9 @@ def listens(address: str, port: int) -> bool:
     return False
 
 
-def log_dir_reports(service: ServiceDocument, layout: AgentLayout) -> tuple[LogDirReport, ...]:
+def log_dir_reports(
+    service: ServiceDocument, layout: AgentLayout, saturation: SaturationWatch
+) -> tuple[LogDirReport, ...]:
     """Usage of the log directories that can be read now; one that cannot is left out: unknown is not empty."""
     reports = []
     for log_dir in service.log_dirs:
@@ -64,9 +67,17 @@ def log_dir_reports(service: ServiceDocument, layout: AgentLayout) -> tuple[LogD
                     partitions=partitions,
                     write_bytes_per_s=rate.write_bytes_per_s if rate else None,
                     read_bytes_per_s=rate.read_bytes_per_s if rate else None,
+                    limit_bytes_per_s=_limit(layout.mount(log_dir), saturation),
                 )
             )
     return tuple(reports)
+
+
+def _limit(mount: Path, saturation: SaturationWatch) -> float | None:
+    """Of a volume that is a device of its own; a directory shares its disk with others, and what that can do is not
+    its."""
+    volume = mount.resolve()
+    return saturation.limit_bytes_per_s(volume.stat().st_dev) if volume.is_mount() else None
 
 
 def volume_usage(layout: AgentLayout, log_dir: LogDir) -> tuple[int, int]:

@@ -239,6 +239,11 @@ class LogDirReport(Wire):
         " version 1, as did the next one",
     )
     read_bytes_per_s: float | None = None
+    limit_bytes_per_s: float | None = Field(
+        default=None,
+        description="most that the volume read and wrote together while it was saturated, for five minutes of the last"
+        " hour in all; absent: it was not. Came later than wire version 1",
+    )
 
 
 class FindingReport(Wire):

@@ -25,7 +25,6 @@ SHARED = {
     "loaded",
     "memory",
     "processor",
-    "slow_volume",
     "watched",
 }
 """Modules beside the benchmarks that measure for several of them."""

@@ -11,12 +11,12 @@ from dataclasses import replace
 from typing import Any
 
 from benchmarks.latency import Latencies, produced
-from benchmarks.slow_volume import slowed
 from controlplane.api.schemas import moves as move_api, nodes as node_api
 from providers.local.slow_disk import slow_down
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.living_cluster import LivingCluster
 from tests.kafka_topics import create_topic
+from tests.slow_volume import slowed
 
 MIB = 2**20
 PARTITIONS = 12

@@ -26,7 +26,6 @@ from agent.disks.measuring import measure
 from benchmarks.braked import SPEC as BRAKED, braked
 from benchmarks.loaded import on_a_cluster
 from benchmarks.selection import Row, measured
-from benchmarks.slow_volume import slow_volume
 from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.dialer import DirectDialer
 from controlplane.kafka.errors import KafkaUnavailable
@@ -35,6 +34,7 @@ from planner.drain.request import NO_VOLUMES, VolumeLimits
 from tests.kafka_processes import KafkaProcesses
 from tests.kafka_topics import create_topic
 from tests.live_drain import SUCCESSOR, LiveDrain, Tick
+from tests.slow_volume import slow_volume
 from tests.waiting import until
 
 MIB = 2**20

@@ -23,3 +23,13 @@ class GrowthCompleted:
     """The cloud shows the new sizes, and the agent a file system of that size."""
 
     intent: str
+
+
+@fact("volume.limit_found", schema=1)
+@dataclass(frozen=True, slots=True)
+class VolumeLimitFound:
+    """Saturated at work, the volume (by key) read and wrote so much together at most. 0: it has not been saturated for
+    so long that it is not known any more."""
+
+    volume: str
+    bytes_per_s: int

@@ -4,6 +4,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from agent.disks.saturation import SaturationWatch
 from agent.durable import write_durably
 from agent.layout import AgentLayout
 from agent.load import LOAD, MEAN_EVER, REQUESTS, LoadCounters, RecentLoad, disk_counters
@@ -27,6 +28,7 @@ class KafkaService(JavaService):
     def __init__(self, name: ServiceName, *, layout: AgentLayout, settings: AgentSettings) -> None:
         super().__init__(name, layout=layout, settings=settings)
         self._recent_load = RecentLoad()
+        self._saturation = SaturationWatch()
 
     def storage(self, service: ServiceDocument, record: ServiceRecord) -> StorageFacts:
         return storage_facts(service, self._layout, used=record.used_directories)
@@ -57,7 +59,7 @@ class KafkaService(JavaService):
         return probe(service, self._metrics_port(service))
 
     def usage(self, service: ServiceDocument) -> tuple[LogDirReport, ...]:
-        return log_dir_reports(service, self._layout)
+        return log_dir_reports(service, self._layout, self._saturation)
 
     def digest(self, service: ServiceDocument) -> Mapping[str, float]:
         """Kafka's metrics by short name, of a broker with its load of the last seconds; empty when the metrics port is
@@ -69,7 +71,9 @@ class KafkaService(JavaService):
             read = jolokia.read((*DIGEST[self._name], *LOAD))
         except JolokiaSilent:
             return {}
-        return self._recent_load.figures(self._load_counters(service, read), read)
+        counters = self._load_counters(service, read)
+        self._saturation.see(counters.at_s, counters.disks)
+        return self._recent_load.figures(counters, read)
 
     def old_clients(self, service: ServiceDocument) -> tuple[OldClientReport, ...]:
         """Who speaks to a broker in versions the next major Kafka refuses; a controller has no clients."""

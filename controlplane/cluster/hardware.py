@@ -70,7 +70,7 @@ def volumes_of(view: ClusterView) -> Mapping[int, BrokerVolumes]:
         planned = instance.planned
         now = tuple(replace(v, size_gib=view.vms.volume_sizes.get(v.key, v.size_gib)) for v in planned.volumes)
         limits = [*_limits(cloud_of(view, planned), planned.shape, now, view.declaration.machines)]
-        measured = _measured(view, planned.volumes, limits)
+        measured = [*_measured(view, planned.volumes, limits), *_at_work(view, planned.volumes, limits)]
         known = min([*measured, *limits], key=lambda each: each.bytes_per_s, default=None)
         if known is not None:
             found[instance.service_id] = known
@@ -163,9 +163,26 @@ def _measured(
     if not known or len(known) < len(rates):
         return
     total = sum(min(rate.write_bytes_per_s, rate.read_bytes_per_s) for rate in known)
+    yield BrokerVolumes(total, FigureOrigin.MEASURED, f"as measured when new{_differing(limits)}")
+
+
+def _at_work(
+    view: ClusterView, volumes: Sequence[PlannedVolume], limits: Sequence[BrokerVolumes]
+) -> Iterator[BrokerVolumes]:
+    """What they did at most while they were saturated of late, where that is known of all of them: a disk whose credits
+    are spent, or that others wear out. It lowers what is published or was measured when they were new, as that does.
+    """
+    found = [view.vms.volume_limits.get(volume.key) for volume in volumes]
+    known = [limit for limit in found if limit is not None]
+    if known and len(known) == len(found):
+        total, since = sum(limit.bytes_per_s for limit in known), min(limit.at for limit in known)
+        words = f"as found at work on {since:%Y-%m-%d}, when they were saturated{_differing(limits)}"
+        yield BrokerVolumes(float(total), FigureOrigin.MEASURED, words)
+
+
+def _differing(limits: Sequence[BrokerVolumes]) -> str:
     told = min(limits, key=lambda each: each.bytes_per_s, default=None)
-    differs = f"; {told.words}, would be {human_bytes(told.bytes_per_s)}/s" if told is not None else ""
-    yield BrokerVolumes(total, FigureOrigin.MEASURED, f"as measured when new{differs}")
+    return f"; {told.words}, would be {human_bytes(told.bytes_per_s)}/s" if told is not None else ""
 
 
 def cloud_of(view: ClusterView, planned: PlannedInstance) -> str:

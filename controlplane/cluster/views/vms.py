@@ -3,6 +3,7 @@ of `controlplane.cluster.view`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from types import MappingProxyType
 
 from controlplane.cluster.views.agents import AgentOrderView
@@ -17,6 +18,14 @@ FIRST_BROKER_ID = 1000
 
 
 @dataclass(frozen=True, slots=True)
+class VolumeLimitView:
+    """What a saturated volume did at most, and since when that is known."""
+
+    bytes_per_s: int
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class VmsView:
     """What outlives a single VM, and what was done to VMs that stay."""
 
@@ -28,6 +37,8 @@ class VmsView:
     """GiB of the volumes that were asked to grow, by key: their planned size is that of their making."""
     measured_volumes: Mapping[str, facts.MeasuredVolume] = field(default_factory=lambda: MappingProxyType({}))
     """By key, of volumes whose agents measured them when they were new."""
+    volume_limits: Mapping[str, VolumeLimitView] = field(default_factory=lambda: MappingProxyType({}))
+    """By key, of volumes that were saturated at work of late."""
     cost_tags: Mapping[str, CostTagsView] = field(default_factory=lambda: MappingProxyType({}))
     """Of VMs that were given others than they were made with, by instance key: see `tags_on`."""
     taggings: int = 0

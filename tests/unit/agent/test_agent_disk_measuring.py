@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent.disks.measuring import BLOCK_BYTES, VolumeRate, keep_rate, kept_rate, measure
+from agent.disks.saturation import SaturationWatch
 from agent.disks.volumes import DiskVolumes
 from agent.layout import AgentLayout
 from agent.probes import log_dir_reports
@@ -68,9 +69,9 @@ def test_the_report_of_a_log_directory_has_it(tmp_path: Path) -> None:
     layout, service = AgentLayout(tmp_path), broker()
     (log_dir,) = service.log_dirs
     layout.data(log_dir).mkdir(parents=True)
-    assert log_dir_reports(service, layout)[0].write_bytes_per_s is None
+    assert log_dir_reports(service, layout, SaturationWatch())[0].write_bytes_per_s is None
     keep_rate(layout.rate_file(log_dir), log_dir.volume, RATE)
-    report = log_dir_reports(service, layout)[0]
+    report = log_dir_reports(service, layout, SaturationWatch())[0]
     assert (report.write_bytes_per_s, report.read_bytes_per_s) == (120e6, 130e6)
 
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.load import DiskCounters, LoadCounters, RecentLoad, disk_counters
+from agent.disks.saturation import DiskCounters
+from agent.load import LoadCounters, RecentLoad, disk_counters
 
 READ = {"produce_p99_ms": 80.0, "produce_requests_total": 0.0, "produce_mean_ever_ms": 0.0, "request_queue": 3.0}
 
@@ -60,8 +61,8 @@ def test_what_was_seen_a_minute_ago_is_not_of_now() -> None:
 
 def test_the_busiest_disk_is_told() -> None:
     load = RecentLoad()
-    load.figures(LoadCounters(0, 7, None, None, {1: DiskCounters(10, 0, 0), 2: DiskCounters(10, 0, 0)}), {})
-    later = {1: DiskCounters(20, 100, 1500), 2: DiskCounters(110, 9000, 12_000)}
+    load.figures(LoadCounters(0, 7, None, None, {1: DiskCounters(10, 0, 0, 0), 2: DiskCounters(10, 0, 0, 0)}), {})
+    later = {1: DiskCounters(20, 0, 100, 1500), 2: DiskCounters(110, 0, 9000, 12_000)}
 
     found = load.figures(LoadCounters(15, 7, None, None, later), {})
 
@@ -74,7 +75,7 @@ def test_counters_are_linuxs_of_the_disk_a_directory_is_on(tmp_path: Path) -> No
     stat.parent.mkdir(parents=True)
     stat.write_text("     100   1  800  40   300  7  2400  260   0   290   300   0  0  0  0\n")
 
-    assert disk_counters([tmp_path], block=tmp_path / "block") == {device: DiskCounters(400, 300, 290)}
+    assert disk_counters([tmp_path], block=tmp_path / "block") == {device: DiskCounters(400, 3200 * 512, 300, 290)}
 
 
 def test_a_disk_the_kernel_does_not_count_is_not_known(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from agent.boots import Sequence, boot_id_of, next_boot_id
+from agent.disks.saturation import SaturationWatch
 from agent.durable import write_durably
 from agent.layout import AgentLayout, BootDataUnreadable
 from agent.metrics import BROKER_STATE, DIGEST, Jolokia, JolokiaSilent
@@ -107,19 +108,19 @@ def test_an_accounted_volume_reports_its_own_size(tmp_path: Path) -> None:
     (data / "orders-0" / "0.log").write_bytes(b"x" * 8192)
     (data / "meta.properties").touch()
     (tmp_path / "volumes" / "data.bytes").write_text("1048576\n")
-    (report,) = log_dir_reports(broker(), AgentLayout(tmp_path))
+    (report,) = log_dir_reports(broker(), AgentLayout(tmp_path), SaturationWatch())
     assert (report.total_bytes, report.partitions) == (1_048_576, 1)
     assert report.free_bytes == 1_048_576 - 8192
 
 
 def test_a_volume_of_its_own_reports_the_filesystem(tmp_path: Path) -> None:
     (tmp_path / "volumes" / "data" / "kafka").mkdir(parents=True)
-    (report,) = log_dir_reports(broker(), AgentLayout(tmp_path))
+    (report,) = log_dir_reports(broker(), AgentLayout(tmp_path), SaturationWatch())
     assert report.total_bytes >= report.free_bytes > 0
 
 
 def test_a_log_directory_that_cannot_be_read_is_not_reported_as_empty(tmp_path: Path) -> None:
-    assert log_dir_reports(broker(), AgentLayout(tmp_path)) == ()
+    assert log_dir_reports(broker(), AgentLayout(tmp_path), SaturationWatch()) == ()
 
 
 def test_a_digest_keeps_numbers_and_leaves_out_what_kafka_lacks() -> None:

@@ -126,6 +126,7 @@ SAMPLES: tuple[object, ...] = (
     facts.BindCompleted("intent-3"),
     facts.GrowthRequested("intent-9", A1, {"brokers-a-0.data.v1": 200}, "brokers-a-0: disk 100 -> 200 GiB"),
     facts.GrowthCompleted("intent-9"),
+    facts.VolumeLimitFound("brokers-a-0.data.v1", 60_400_000),
     facts.TaggingRequested("intent-8", A1, {"team": "payments"}, ("env",), "cost tags team=payments; without env"),
     facts.TaggingCompleted("intent-8"),
     facts.TaggingFailed("intent-8", "the credentials may not tag"),

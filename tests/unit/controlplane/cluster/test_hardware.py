@@ -7,6 +7,7 @@ import pytest
 from controlplane.cluster.hardware import processors_of, volume_lines, volume_sources, volumes_of
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.drains import DrainView
+from controlplane.cluster.views.vms import VolumeLimitView
 from controlplane.converger.tick.act import drain_request
 from events.instance_facts import MeasuredVolume, PlannedDisk, PlannedPlace, PlannedVolume
 from planner.drain.model.capacity import FigureOrigin
@@ -129,6 +130,31 @@ def test_what_is_measured_of_some_volumes_or_before_one_grew_says_nothing() -> N
     assert volumes_of(view) == {}
     grown = changed_view(measured(on("nowhere", "m1", one), 1e6, 1e6), volume_sizes={one.key: 900})
     assert volumes_of(grown) == {}
+
+
+def test_what_volumes_did_when_they_were_saturated_lowers_all_that_is_known_before() -> None:
+    view = measured(on("aws", "m7g.2xlarge", a_volume()), 80 * MIB, 90 * MIB)
+    worn = changed_view(view, volume_limits={a_volume().key: VolumeLimitView(60 * MIB, NOW)})
+    known = volumes_of(worn)[1000]
+    assert (known.bytes_per_s, known.origin) == (60 * MIB, FigureOrigin.MEASURED)
+    told = f"as found at work on {NOW:%Y-%m-%d}, when they were saturated; 1 x gp3, as aws publishes"
+    assert known.words == f"{told}, would be 125.0 MiB/s"
+
+
+def test_volumes_that_did_more_than_is_published_count_as_published() -> None:
+    fast = changed_view(
+        on("aws", "m7g.2xlarge", a_volume()), volume_limits={a_volume().key: VolumeLimitView(200 * MIB, NOW)}
+    )
+    assert volumes_of(fast)[1000].bytes_per_s == 125 * MIB
+
+
+def test_one_saturated_volume_of_two_says_nothing_of_both() -> None:
+    one, two = a_volume(1), a_volume(2)
+    limit = VolumeLimitView(60 * MIB, NOW)
+    half = changed_view(on("nowhere", "m1", one, two), volume_limits={one.key: limit})
+    both = changed_view(half, volume_limits={one.key: limit, two.key: limit})
+    assert volumes_of(half) == {}
+    assert volumes_of(both)[1000].bytes_per_s == 120 * MIB
 
 
 def test_migration_gets_what_clients_leave_and_says_of_what() -> None:

@@ -4,7 +4,8 @@
 with brokers); the page is written when all have run. `paired` needs nothing but a processor: it runs behind the others,
 and gives way to whatever else the machine does.
 
-`--streams N` runs calls with brokers N at a time, each alone in its own process: what one prints comes when it is over.
+`--streams N` runs calls with brokers N at a time, each alone in its own process, as root on a network of its own: what
+one prints comes when it is over.
 
 What came of each test is kept in `.cache/soak/TREE.jsonl` the moment its call is over; the next run of the same files,
 there or on a machine that the file was copied to, runs what is not there yet, or failed. In the end `docs/soak.md` and
@@ -26,6 +27,7 @@ from threading import Lock
 
 from tests.behind import Behind
 from tests.environment import kept_bytecode
+from tests.own_network import in_own_network
 from tests.recorder import Result
 from tests.soak import durations as timings
 from tests.soak.commit import head, tree
@@ -117,7 +119,7 @@ def jobs(known: timings.Durations) -> list[Job]:
 def _run(todo: Sequence[Job], kept: Kept, *, streams: int) -> None:
     """What needs only a processor behind the rest, as in `make test`."""
     behind, fronts = Behind(), [job for job in todo if job.call.lane != PAIRED_LANE]
-    start: Run = run if streams == 1 else _printed_whole
+    start = _apart(run if streams == 1 else _printed_whole)
     with ThreadPoolExecutor(1) as pool, ThreadPoolExecutor(streams) as front:
         later = [pool.submit(_job, job, kept, behind) for job in todo if job.call.lane == PAIRED_LANE]
         now = [front.submit(_job, job, kept, start) for job in fronts]
@@ -129,6 +131,11 @@ def _run(todo: Sequence[Job], kept: Kept, *, streams: int) -> None:
             for one in now:
                 one.cancel()
             raise
+
+
+def _apart(start: Run) -> Run:
+    """Each call on a network of its own, where that can be had: others may run beside it, in this clone or another."""
+    return lambda command, environment: start(in_own_network(command), environment)
 
 
 def _printed_whole(command: Sequence[str], environment: Mapping[str, str]) -> int:

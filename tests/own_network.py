@@ -1,0 +1,23 @@
+"""A network for a command alone: brokers of tests live on fixed loopback addresses, so two runs beside each other on
+one machine would find each other's.
+"""
+
+import subprocess
+from collections.abc import Sequence
+from functools import cache
+
+_WITH_LOOPBACK = ("unshare", "--net", "--", "sh", "-c", 'ip link set lo up && exec "$@"', "sh")
+
+
+def in_own_network(command: Sequence[str]) -> tuple[str, ...]:
+    """The command, with a loopback of its own and nothing else where this user can make one; else as it is."""
+    return (*_WITH_LOOPBACK, *command) if can_have_own_network() else tuple(command)
+
+
+@cache
+def can_have_own_network() -> bool:
+    """That takes Linux, `unshare` and `ip`, and as a rule root."""
+    try:
+        return subprocess.run((*_WITH_LOOPBACK, "true"), capture_output=True, check=False, timeout=10).returncode == 0
+    except OSError:
+        return False

@@ -59,13 +59,19 @@ _ENDS = re.compile(
 )
 """Lines in which a program says that it ends. What a log says before was no reason to end."""
 _THROWS = re.compile(r"^Exception in thread |requirement failed|^[a-z][\w.$]*\.[A-Z][\w$]*(?:Exception|Error)(?::|$)")
-_ERROR = re.compile(r"\bERROR\b|^E: |\b[Ee]rror:|\bfatal:|^Error occurred |^Invalid |^Unrecognized |^Could not ")
+_ERROR = re.compile(
+    r"\bERROR\b|^E: |\b[Ee]rror:|\bfatal:|^Error occurred |^Invalid |^Unrecognized |^Could not "
+    r"|^Improperly specified |^(?:Unexpected|Missing) \+/- setting | is outside the allowed range \["
+)
 """In this order: of a log that has none of the first, a line that throws; else the first that calls itself an error."""
 
 _CONFIGURES = re.compile(r"^\s+at \S*Config(?:\$\S*)?\.")
 _REFUSES = re.compile(
     r"\bConfigException\b|\bInvalidConfigurationException\b"
     r"|^Invalid (?:maximum|initial) heap size|^Initial heap size set to a larger|^Unrecognized (?:VM )?option"
+    r"|^Improperly specified VM option|^(?:Unexpected|Missing) \+/- setting|^\w+ \w+=\S+ is outside the allowed range"
+    r"|\bVM option '\w+' is (?:experimental|diagnostic)|^Multiple garbage collectors selected|^Invalid -Xlog option"
+    r"|^The Java thread stack size specified is|\bUnable to parse --add-"
 )
 _UNREACHED = re.compile(r"[Rr]esolvable|resolve")
 """A name that nobody resolves now is no fault of the setting that says it."""

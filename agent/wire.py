@@ -93,6 +93,11 @@ class ServiceDocument(Wire):
         description="Java's options beside the heap, which is then taken whole at the start; empty: the agent decides"
         " by the heap. Came later than wire version 1; an older agent ignores it",
     )
+    jvm_options: tuple[str, ...] = Field(
+        default=(),
+        description="Java's options of the spec, which take the place of those they contradict of `jvm`, or of the"
+        " agent's own. Came later than wire version 1; an older agent ignores it",
+    )
     log_levels: dict[str, str] = Field(
         default_factory=dict,
         description="log4j's level by logger; `root` is all others. They count without a restart. Came later than wire"

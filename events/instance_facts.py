@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from events.image_facts import PlannedImage
+from events.jvm import JvmChange
 from events.registry import fact
 
 
@@ -100,6 +101,8 @@ class PlannedInstance:
     """Labels of the spec it is made with as tags, with its disks and its node's address; None for none."""
     member: PlannedMember | None = None
     """The server of the ensemble beside the broker, None for a VM with one service."""
+    jvm_options: tuple[str, ...] = ()
+    """The spec's options of its service's JVM, over those that its machine or its agent decides."""
 
     @property
     def key(self) -> str:
@@ -218,7 +221,7 @@ class InstanceReconfigured:
     """Kafka refuses what this VM, which has not joined, was told: it is told the spec in force, by another start.
 
     `config` are the spec's settings that changed for it and `told` the properties its service is started with that did;
-    None takes one away. `heap_mib` is 0 where the Java heap stays.
+    None takes one away. `heap_mib` is 0 where the Java heap stays, `jvm_options` None where those of its JVM do.
     """
 
     key: str
@@ -227,6 +230,11 @@ class InstanceReconfigured:
     told: Mapping[str, str | None]
     reason: str
     heap_mib: int = 0
+    jvm_options: tuple[str, ...] | None = None
+
+    @property
+    def jvm(self) -> JvmChange:
+        return JvmChange(self.heap_mib, self.jvm_options)
 
 
 @fact("instance.lost", schema=1)

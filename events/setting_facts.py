@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from events.jvm import JvmChange
 from events.registry import fact
 
 
@@ -91,7 +92,8 @@ class RestartRequested:
     """One service is to be started anew where it is, as its `start`-th, with these settings.
 
     `config` and `told` are as in `SettingsChangeRequested`. `canary`: the others of its kind wait until it was watched.
-    `heap_mib` is its Java heap from then on, 0 where that stays as it is.
+    `heap_mib` is its Java heap from then on, 0 where that stays as it is, and `jvm_options` are the spec's options of
+    its JVM, None where these stay.
     """
 
     key: str
@@ -106,6 +108,11 @@ class RestartRequested:
     """Keys of the brokers of its rack that are started anew at the same time, because it was proved safe for all."""
     service: str = ""
     """Which of the services on that VM: "" is what the VM was made for, `zookeeper` the server beside a broker."""
+    jvm_options: tuple[str, ...] | None = None
+
+    @property
+    def jvm(self) -> JvmChange:
+        return JvmChange(self.heap_mib, self.jvm_options)
 
 
 @fact("restart.completed", schema=1)

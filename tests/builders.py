@@ -56,13 +56,13 @@ spec:
       services: [{quorum}]
       size: {controllers}
       machine: small
-      disk: {{kind: persistent, sizeGib: {quorum_gib}}}{quorum_heap}
+      disk: {{kind: persistent, sizeGib: {quorum_gib}}}{quorum_heap}{quorum_jvm}
       place: {{{quorum_place}}}
     - name: brokers
       services: [broker]
       size: {brokers}
       machine: {machine}
-      disk: {{kind: {disk}, sizeGib: {broker_gib}{disks}}}{heap}
+      disk: {{kind: {disk}, sizeGib: {broker_gib}{disks}}}{heap}{jvm}{pool_config}
       place: {{cloud: {cloud}, region: {brokers_in}, zones: [{zones}]}}
   rollout:
     {{strategy: {strategy}, surge: {surge}, maxUnavailable: {max_unavailable}, pause: {pause},
@@ -116,13 +116,18 @@ def a_spec(**overrides: Any) -> str:
         "quorum_gib": 1,
         "heap": 0,
         "quorum_heap": 0,
+        "jvm": "",
+        "quorum_jvm": "",
+        "pool_config": "",
         "zones": "a, b, c",
         "others": 0,
         "others_machine": "small",
     }
     values |= overrides
     heaps = {k: f"\n      heapMib: {values[k]}" if values[k] else "" for k in ("heap", "quorum_heap")}
-    text = _SPEC.format(**{**values, **heaps})
+    options = {k: f"\n      jvmOptions: [{values[k]}]" if values[k] else "" for k in ("jvm", "quorum_jvm")}
+    options["pool_config"] = f"\n      config: {{{values['pool_config']}}}" if values["pool_config"] else ""
+    text = _SPEC.format(**{**values, **heaps, **options})
     if values["others"]:
         text = text.replace("  rollout:\n", _OTHERS.format(**values) + "  rollout:\n")
     return _on_the_brokers_vms(text, values["quorum_heap"]) if values["quorum"] == "members" else text
@@ -229,14 +234,9 @@ _FLAT: dict[str, tuple[Any, dict[str, str]]] = {
     "start": (
         StartView,
         {
-            **{
-                f.name: f.name
-                for f in fields(StartView)
-                if f.name not in ("count", "settings", "heap_mib", "successors")
-            },
+            **{f.name: f.name for f in fields(StartView) if f.name not in ("count", "settings", "successors")},
             "starts": "count",
             "told": "settings",
-            "heap_mib": "heap_mib",
             "told_successors": "successors",
         },
     ),

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent.services.jvm_options import with_options
 from agent.wire import ServiceDocument, ServiceName
 
 JOLOKIA_PORT: Mapping[ServiceName, int] = {"broker": 8778, "controller": 8779, "zookeeper": 8780}
@@ -108,10 +109,10 @@ def _shared(archive: Path | None) -> tuple[str, ...]:
 
 
 def _heap(service: ServiceDocument) -> tuple[str, ...]:
-    """The heap, and how Java goes about it. Without options of the document a small heap means a small machine: one
-    collector thread and the quick compiler halve the start time."""
+    """The heap, how Java goes about it, and what the spec says of that. Where the document has none of the machine, a
+    small heap means a small one: one collector thread and the quick compiler halve the start time."""
     most = f"-Xmx{service.heap_mib}m"
     if service.jvm:
-        return (f"-Xms{service.heap_mib}m", most, *service.jvm, *_COMMON)
+        return (f"-Xms{service.heap_mib}m", most, *with_options((*service.jvm, *_COMMON), service.jvm_options))
     by_heap = _SMALL_JVM if service.heap_mib <= _SMALL_HEAP_MIB else ("-XX:+UseG1GC",)
-    return (f"-Xms{min(64, service.heap_mib)}m", most, *by_heap, *_COMMON)
+    return (f"-Xms{min(64, service.heap_mib)}m", most, *with_options((*by_heap, *_COMMON), service.jvm_options))

@@ -109,6 +109,8 @@ def _of_node(
     if desired.ipv6 or instance.planned.ipv6:
         yield Field(node, "IPv6", _yes(desired.ipv6), _yes(instance.planned.ipv6))
     yield Field(node, "rack", desired.rack, instance.planned.rack)
+    if desired.jvm_options or instance.jvm.options:
+        yield Field(node, "JVM options", _listed(desired.jvm_options), _listed(instance.jvm.options))
     has = {v.dir: _disk(v.kind, size_of(view, v), v.options) for v in instance.planned.volumes}
     wanted = dict.fromkeys(
         directory_names(desired.disks.count), _disk(desired.disks.kind, desired.disks.gib, desired.disks.options)
@@ -135,6 +137,10 @@ def _settings(view: ClusterView, node: str, instance: InstanceView) -> Iterator[
 
 def _disk(kind: str, size_gib: int, options: PlannedDisk | None) -> str:
     return f"{kind}, {size_gib} GiB" + (f", {options_in_words(options)}" if options else "")
+
+
+def _listed(options: tuple[str, ...]) -> str:
+    return " ".join(options) or "none"
 
 
 def _yes(is_so: bool) -> str:

@@ -292,6 +292,14 @@ class Pool(Part):
         le=65536,
     )
 
+    jvm_options: tuple[scalars.OneLine, ...] = classed(
+        RESTART,
+        "Options of the JVM of each service beside its heap, one a line, as in `[-XX:+UseZGC, -Xlog:gc]`, over those "
+        "of Kedge (docs/defaults.md): an option takes the place of the same one, and a collector that of another with "
+        "all its tuning. In a pool of `[broker, zookeeper]` they are the broker's.",
+        default=(),
+        max_length=50,
+    )
     log_levels: dict[scalars.LoggerName, LogLevel] = classed(
         DYNAMIC,
         "Levels of loggers, by name, as in `{kafka.server.ReplicaManager: DEBUG}`; `root` is every other one, `INFO` "

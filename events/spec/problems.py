@@ -114,6 +114,7 @@ WRONG_LENGTH = _kind(26, "too few or too many items", "The list has bounds.")
 DURATION = _kind(27, "not a duration", "Seconds, or hours, minutes and seconds, up to seven days.")
 
 # Pools.
+JVM_OPTION = _kind(28, "JVM option not possible", "A JVM that does not start, or starts something else, serves nobody.")
 CONTROLLER_POOLS = _kind(30, "not exactly one controller pool", "A cluster has one quorum.")
 CONTROLLER_COUNT = _kind(31, "controller count", "An even quorum survives no more failures than the odd one below it.")
 NO_BROKERS = _kind(32, "no broker pool", "Somebody has to hold the data.")

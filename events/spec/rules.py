@@ -11,6 +11,7 @@ from events.spec.change_rules import change_problems
 from events.spec.disk_options import option_problems
 from events.spec.distribution_rules import distribution_problems
 from events.spec.external_rules import external_problems
+from events.spec.jvm_rules import jvm_problems
 from events.spec.kafka_rules import kafka_problems, replication_problems
 from events.spec.model import ClusterSpec, KafkaClusterDocument, MetadataMode, Pool
 from events.spec.network_rules import client_problems, domain_problems, network_problems
@@ -42,6 +43,7 @@ def check_sections(sections: Mapping[str, Any], *, pools: Mapping[int, Pool], po
     mode = kafka.mode if kafka is not None else _mode_of(tuple(pools.values()))
     for index, pool in pools.items():
         found += pool_problems(index, pool, positions)
+        found += jvm_problems(index, pool, positions)
         found += spot_problems(index, pool, positions)
         found += count_problems(pool, ("spec", "pools", index), positions)
         found += option_problems(pool, ("spec", "pools", index), positions)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from events.instance_facts import PlannedDisk
+from events.jvm import Jvm
 from events.spec.digest import digest_of, digest_with_disk, service_settings, static_inputs
 from events.spec.model import Disk, KafkaClusterDocument, Pool
 from events.spec.storage_rules import grows_in_place
@@ -66,6 +67,13 @@ class DesiredNode:
     """Java heap of the ZooKeeper server that shares the broker's VM, 0 where none does."""
     size: ServiceSize | None = None
     """What its machine decides, of a cluster whose nodes are sized by it (`sized`)."""
+    jvm_options: tuple[str, ...] = ()
+    """The spec's options of its service's JVM. No part of the digest: they are compared as they are."""
+
+    @property
+    def jvm(self) -> Jvm:
+        """What its service is to be started with."""
+        return Jvm(self.heap_mib, self.jvm_options)
 
     def sized(self, size: ServiceSize) -> "DesiredNode":
         """The same node, started with what its machine decides where the spec says nothing. No part of the digest: a
@@ -146,6 +154,7 @@ def _nodes_of(document: KafkaClusterDocument, pool: Pool) -> list[DesiredNode]:
             spot=pool.spot,
             ipv6=pool.ipv6,
             member_heap_mib=(pool.zookeeper_heap_mib or DEFAULT_HEAP_MIB["zookeeper"]) if pool.has_members else 0,
+            jvm_options=pool.jvm_options,
         )
         for number in range(pool.size)
     ]

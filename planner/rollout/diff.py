@@ -1,10 +1,11 @@
 """Desired against actual, node by node: what to make, replace, remove or keep, each with its reason."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from events.instance_facts import PlannedDisk
+from events.jvm import AS_BEFORE, UNKNOWN_JVM, Jvm, JvmChange, jvm_change
 from planner.rollout.desired import DesiredNode
 
 
@@ -94,8 +95,8 @@ class Incumbent:
     """Its VM has an IPv6 address, too."""
     vm_address: bool = False
     """A controller that is reached at its VM's own address, which no other VM will have."""
-    heap_mib: int = 0
-    """The Java heap its service was told, 0 where nobody asks."""
+    jvm: Jvm = UNKNOWN_JVM
+    """What its service was told to start with, a heap of 0 where nobody asks."""
     member: IncumbentMember = IncumbentMember()
 
     @property
@@ -147,19 +148,20 @@ class NodeChange:
         return self.desired is not None and bool(self.desired.member_heap_mib)
 
     @property
-    def heap_mib(self) -> int:
-        """The Java heap its service is to be started anew with, 0 where it has it; another VM is born with its own."""
+    def jvm(self) -> JvmChange:
+        """What else its service is to be started anew with; nothing where it has it, or gets a VM that is born with
+        it."""
         if self.change is Change.REPLACE or self.desired is None or self.incumbent is None:
-            return 0
+            return AS_BEFORE
         if self.beside:
-            return _new_member_heap_mib(self.desired, self.incumbent)
-        return _new_heap_mib(self.desired, self.incumbent)
+            return _new_member_jvm(self.desired, self.incumbent)
+        return _new_jvm(self.desired, self.incumbent)
 
     @property
     def is_new_to_it(self) -> bool:
         """Whether its service, once restarted, runs with something it never ran with: the first one is watched."""
         settings = self.incumbent is not None and bool(self.incumbent.restarts) and not self.beside
-        return settings or bool(self.heap_mib)
+        return settings or bool(self.jvm)
 
     @property
     def moves(self) -> bool:
@@ -188,16 +190,15 @@ def _beside(change: NodeChange) -> tuple[NodeChange, ...]:
     want, have = change.desired, change.incumbent
     if want is None or have is None or have.member.id < 0 or change.change is Change.REPLACE:
         return ()
-    heap_mib = _new_member_heap_mib(want, have)
-    if not heap_mib and not have.member.restart_asked:
+    why = _new_member_jvm(want, have).words(Jvm(have.member.heap_mib)) or have.member.restart_asked
+    if not why:
         return ()
-    why = f"heap {have.member.heap_mib} -> {heap_mib} MiB" if heap_mib else have.member.restart_asked
     reason = f"{change.node}: ZooKeeper server {have.member.id}: {why}"
     return (NodeChange(change.node, Change.RESTART, reason, want, have, beside=True),)
 
 
-def _new_member_heap_mib(want: DesiredNode, have: Incumbent) -> int:
-    return want.member_heap_mib if want.member_heap_mib not in (0, have.member.heap_mib) else 0
+def _new_member_jvm(want: DesiredNode, have: Incumbent) -> JvmChange:
+    return jvm_change(Jvm(have.member.heap_mib), Jvm(want.member_heap_mib))
 
 
 def _change(node: str, want: DesiredNode | None, have: Incumbent | None) -> NodeChange:
@@ -219,10 +220,8 @@ def _change(node: str, want: DesiredNode | None, have: Incumbent | None) -> Node
         return NodeChange(node, Change.REPLACE, f"{node}: {have.reasons.outdated}", want, have)
     if want.disks.grows and 0 < have.disks.gib < want.disks.gib:
         return NodeChange(node, Change.GROW, f"{node}: {_disk_words(want, have)}", want, have)
-    heap_mib = _new_heap_mib(want, have)
-    if have.restarts or heap_mib:
-        words = [f"heap {have.heap_mib} -> {heap_mib} MiB"] if heap_mib else []
-        words += [_restart_words(have.restarts)] if have.restarts else []
+    words = [w for w in (_new_jvm(want, have).words(have.jvm), _restart_words(have.restarts)) if w]
+    if words:
         return NodeChange(node, Change.RESTART, f"{node}: {'; '.join(words)}", want, have)
     if have.reasons.restart_asked:
         return NodeChange(node, Change.RESTART, f"{node}: {have.reasons.restart_asked}", want, have)
@@ -257,12 +256,12 @@ def _sizes_at_birth(have: Incumbent) -> tuple[int | None, ...]:
     return (None, have.born.disk_gib) if have.born.disk_gib else (None,)
 
 
-def _new_heap_mib(want: DesiredNode, have: Incumbent) -> int:
-    """The heap it is to be started with, 0 where it has it. A default that a release changes restarts nobody."""
-    if have.heap_mib in (0, want.heap_mib):
-        return 0
-    as_born = have.heap_mib == have.born.heap_mib and _was_made_with_this_heap(want, have)
-    return 0 if as_born else want.heap_mib
+def _new_jvm(want: DesiredNode, have: Incumbent) -> JvmChange:
+    """What it is to be started with otherwise. A default heap that a release changes restarts nobody."""
+    found = jvm_change(have.jvm, want.jvm)
+    unknown = not have.jvm.heap_mib
+    as_born = have.jvm.heap_mib == have.born.heap_mib and _was_made_with_this_heap(want, have)
+    return replace(found, heap_mib=0) if found.heap_mib and (unknown or as_born) else found
 
 
 def _disk_is_another(want: DesiredNode, have: Incumbent) -> bool:
@@ -299,6 +298,8 @@ def options_in_words(options: PlannedDisk | None) -> str:
 
 
 def _restart_words(names: tuple[str, ...]) -> str:
+    if not names:
+        return ""
     more = f" and {len(names) - 1} more" if len(names) > 1 else ""
     return f"Kafka reads {names[0]}{more} when it starts"
 

@@ -62,6 +62,8 @@ class Services:
         """Settings no process comes up with."""
         self.refused: dict[str, str] = {}
         """Settings that Kafka itself refuses: a controller is not even formatted with them, a broker ends at once."""
+        self.refused_options: dict[str, str] = {}
+        """Options no JVM starts with, and its words against each."""
         self.refused_on: set[str] = set()
         """VMs that is so on, by key; empty: on all of them."""
         self.largest_heap_mib = 0
@@ -196,10 +198,14 @@ class Services:
                 self._start(vm, service)
 
     def refused_configuration(self, vm: Vm, service: ServiceDocument) -> str:
-        """Kafka's words against its settings, "" where it takes them. A ZooKeeper server is told none of them."""
+        """Kafka's words against its settings, or its JVM's against its options; "" where they take them. A ZooKeeper
+        server is told no settings."""
         named = sorted(self.refused.items() & service.settings.items())
         if self.refused_on and vm.key not in self.refused_on:
             return ""
+        said = next((self.refused_options[o] for o in service.jvm_options if o in self.refused_options), "")
+        if said:
+            return said
         return f"java.lang.IllegalArgumentException: requirement failed: {named[0][0]}" if named else ""
 
     def has_lost(self, service: ServiceDocument) -> bool:

@@ -152,7 +152,7 @@ def _reconfigured(view: ClusterView, e: facts.InstanceReconfigured, at: datetime
         reconfigured=before.reconfigured + 1,
         config=None if before.config is None else settingfold.with_values(before.config, e.config),
         settings=settingfold.with_values(instance.settings, e.told),
-        heap_mib=e.heap_mib or before.heap_mib,
+        jvm=before.jvm.then(e.jvm),
     )
     return counted_anew(change(view, e.key, start=start), at)
 

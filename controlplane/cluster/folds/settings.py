@@ -116,14 +116,12 @@ def restart(view: ClusterView, e: facts.RestartRequested, at: datetime) -> Clust
     if others or e.key in view.settings.restarts:
         raise ValueError(f"{(others or [e.key])[0]} is being restarted already")
     instance = named_service(view, e.key, e.service)
-    before = Before(instance.start.config, instance.start.settings, instance.start.heap_mib)
+    before = Before(instance.start.config, instance.start.settings, instance.start.jvm)
     config = None if instance.start.config is None else with_values(instance.start.config, e.config)
     settings = with_values(instance.settings, e.told) if e.told else instance.start.settings
-    heap = e.heap_mib or instance.start.heap_mib
-    new = replace(
-        instance, start=replace(instance.start, count=e.start, config=config, settings=settings, heap_mib=heap)
-    )
-    is_new = bool(e.config or e.told or e.heap_mib)
+    jvm = instance.start.jvm.then(e.jvm)
+    new = replace(instance, start=replace(instance.start, count=e.start, config=config, settings=settings, jvm=jvm))
+    is_new = bool(e.config or e.told or e.jvm)
     in_hand = RestartView(e.key, e.generation, at, e.canary, before, new_settings=is_new, service=e.service)
     return _with_service(_with(view, in_hand), e.key, new)
 
@@ -145,12 +143,10 @@ def revert(view: ClusterView, e: facts.RestartRevertRequested, at: datetime) -> 
     against the one in force, which gets a canary of its own; nor does a cure that did not help, of anybody else."""
     instance = named_service(view, e.key, e.service)
     before, generation = _before(view, instance, e.service)
-    had = Before(instance.start.config, instance.start.settings, instance.start.heap_mib)
+    had = Before(instance.start.config, instance.start.settings, instance.start.jvm)
     old = replace(
         instance,
-        start=replace(
-            instance.start, count=e.start, config=before.config, settings=before.settings, heap_mib=before.heap_mib
-        ),
+        start=replace(instance.start, count=e.start, config=before.config, settings=before.settings, jvm=before.jvm),
     )
     is_new = had != before
     in_hand = RestartView(e.key, generation, at, False, before, e.reason, new_settings=is_new, service=e.service)

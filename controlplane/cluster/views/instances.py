@@ -7,6 +7,7 @@ from datetime import datetime
 
 from controlplane.cluster.lifecycle import Phase
 from events import facts
+from events.jvm import AS_BEFORE, Jvm, JvmChange
 from providers.base import Place
 
 
@@ -24,8 +25,8 @@ class StartView:
     """The spec's Kafka settings it has been told by now: those it was born with, and what was changed since."""
     settings: Mapping[str, str] | None = None
     """What its service is started with from now on, where that is not what was planned."""
-    heap_mib: int = 0
-    """Its Java heap from now on, 0 where that is as planned."""
+    jvm: JvmChange = AS_BEFORE
+    """What its Java is started with from now on, where that is not as planned."""
     listed: frozenset[int] | None = None
     """Voters its last start was told of, by id; None before its first."""
     successors: frozenset[str] = frozenset()
@@ -61,8 +62,8 @@ class MemberView:
 
     starts: int = 1
     """As `StartView.count` is of the broker."""
-    heap_mib: int = 0
-    """As `StartView.heap_mib`."""
+    jvm: JvmChange = AS_BEFORE
+    """As `StartView.jvm`."""
     gone: bool = False
     """That server has left the ensemble for good: it is stopped, whatever becomes of the broker."""
 
@@ -127,13 +128,13 @@ class InstanceView:
         return self.planned.settings if self.start.settings is None else self.start.settings
 
     @property
-    def heap_mib(self) -> int:
-        """The Java heap its service is started with."""
-        return self.start.heap_mib or self.planned.heap_mib
+    def jvm(self) -> Jvm:
+        """What of the spec its Java is started with."""
+        return self.start.jvm.of(Jvm(self.planned.heap_mib, self.planned.jvm_options))
 
     @property
-    def jvm(self) -> tuple[str, ...]:
-        """Java's options its service is started with, () where its agent decides by the heap."""
+    def sized_jvm(self) -> tuple[str, ...]:
+        """Java's options by its machine, before those of the spec, () where its agent decides by the heap."""
         size = self.start.size
         return () if size is None else size.member_jvm if self.hosted else size.jvm
 

@@ -22,6 +22,7 @@ def member_of(instance: InstanceView) -> InstanceView | None:
         service_id=member.service_id,
         volumes=(volume,),
         heap_mib=member.heap_mib,
+        jvm_options=(),
         settings={},
         config=None,
         vm_address=True,
@@ -39,7 +40,7 @@ def member_of(instance: InstanceView) -> InstanceView | None:
             count=instance.member.starts,
             reconfigured=0,
             settings=None,
-            heap_mib=instance.member.heap_mib,
+            jvm=instance.member.jvm,
         ),
     )
 
@@ -56,9 +57,7 @@ def with_service_start(instance: InstanceView, service: InstanceView) -> Instanc
     """The VM once this service of it is told another start, or another heap."""
     if not service.hosted:
         return service
-    return replace(
-        instance, member=replace(instance.member, starts=service.start.count, heap_mib=service.start.heap_mib)
-    )
+    return replace(instance, member=replace(instance.member, starts=service.start.count, jvm=service.start.jvm))
 
 
 def services_on(instance: InstanceView) -> tuple[InstanceView, ...]:

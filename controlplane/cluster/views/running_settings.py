@@ -6,6 +6,8 @@ from datetime import datetime
 from enum import StrEnum
 from types import MappingProxyType
 
+from events.jvm import AS_BEFORE, JvmChange
+
 
 class SettingStage(StrEnum):
     """How far a change of live settings has come."""
@@ -49,7 +51,7 @@ class Before:
 
     config: Mapping[str, str] | None
     settings: Mapping[str, str] | None
-    heap_mib: int = 0
+    jvm: JvmChange = AS_BEFORE
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,6 +58,7 @@ TAGGED = "put as a cost tag on VMs, disks and addresses in place, one node at a 
 IN_PLACE = "grown in place, one node at a time; no restart"
 NEW_DISKS = "brokers move to new VMs with new disks"
 HEAP_RESTARTS = "the services are restarted in place: a heap is fixed when Java starts"
+OPTIONS_RESTART = "the services are restarted in place: Java reads its options when it starts"
 OTHER_ADDRESSES = "the VMs are replaced: clients know the addresses of the listeners"
 
 
@@ -209,27 +210,28 @@ def short_digest(text: str) -> str:
 
 
 def _process_effects(changes: Iterable[FieldChange], nodes: Sequence[NodeChange]) -> dict[str, str]:
-    """Fields a process is started with beside its settings: the heap, the listeners."""
+    """Fields a process is started with beside its settings: those of its JVM, the listeners."""
     found = {}
     for change in changes:
         if change.field_class is not fields.FieldClass.RESTART or change.path.startswith("spec.kafka.config["):
             continue
         pool, is_of_one, field_name = change.path.removeprefix("spec.pools[").partition("].")
         beside = field_name == "zookeeperHeapMib"
-        of_heap = is_of_one and (beside or field_name == "heapMib")
-        found[change.path] = _heap_effect(pool, nodes, beside=beside) if of_heap else OTHER_ADDRESSES
+        of_jvm = is_of_one and (beside or field_name in ("heapMib", "jvmOptions"))
+        words = OPTIONS_RESTART if field_name == "jvmOptions" else HEAP_RESTARTS
+        found[change.path] = _jvm_effect(pool, nodes, words, beside=beside) if of_jvm else OTHER_ADDRESSES
     return found
 
 
-def _heap_effect(pool: str, nodes: Sequence[NodeChange], *, beside: bool) -> str:
+def _jvm_effect(pool: str, nodes: Sequence[NodeChange], words: str, *, beside: bool) -> str:
     """Of who is there: a node that is made now, or made anew, starts with it. `beside`: of the servers on the brokers'
     VMs."""
     there = [c for c in nodes if c.desired and c.desired.pool == pool and c.incumbent and not c.incumbent.lost]
-    restarted = any(c.heap_mib for c in there if c.beside is beside)
+    restarted = any(c.jvm for c in there if c.beside is beside)
     replaced = any(c.change is Change.REPLACE for c in there)
     if replaced:
-        return f"{HEAP_RESTARTS}; the replaced VMs are started with it" if restarted else "comes with the replaced VMs"
-    return HEAP_RESTARTS if restarted else "changes nothing: the services have it"
+        return f"{words}; the replaced VMs are started with it" if restarted else "comes with the replaced VMs"
+    return words if restarted else "changes nothing: the services have it"
 
 
 def _label_effects(

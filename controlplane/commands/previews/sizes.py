@@ -1,5 +1,6 @@
 """What new VMs are started with where their machine decides it, in a plan's words."""
 
+import re
 from collections.abc import Iterable
 
 from planner.rollout.desired import DesiredNode
@@ -16,7 +17,7 @@ def size_lines(changes: Iterable[NodeChange]) -> tuple[str, ...]:
 
 def _line(node: DesiredNode, size: ServiceSize) -> str:
     machine = size.machine
-    words = [f"heap {size.heap_mib} MiB ({_collector(size.jvm)})"]
+    words = [f"heap {size.heap_mib} MiB ({_collector((*size.jvm, *node.jvm_options))})"]
     words += [f"ZooKeeper's heap {size.member_heap_mib} MiB"] if size.member_heap_mib else []
     words += [
         f"{word} {node.settings[name]}"
@@ -32,4 +33,10 @@ def _line(node: DesiredNode, size: ServiceSize) -> str:
 
 
 def _collector(jvm: tuple[str, ...]) -> str:
-    return "G1" if "-XX:+UseG1GC" in jvm else "serial collector"
+    """The last one named: the spec's goes before the machine's."""
+    named = [found[1] for option in jvm if (found := _COLLECTOR.fullmatch(option))]
+    return _NAMES.get(named[-1], f"{named[-1]} collector") if named else "Java's own collector"
+
+
+_COLLECTOR = re.compile(r"-XX:\+Use(\w+)GC")
+_NAMES = {"G1": "G1", "Z": "ZGC", "Serial": "serial collector", "Parallel": "parallel collector"}

@@ -9,6 +9,7 @@ from controlplane.converger.questions.rolls.node_volumes import directory_names
 from controlplane.server.rebuild.evidence import FoundCluster, FoundVm
 from events import facts
 from events.ids import derived_id, kafka_uuid
+from events.jvm import Jvm
 from planner.rollout.desired import DEFAULT_HEAP_MIB, DesiredNode
 
 GENERATION_LEAP = 100
@@ -108,6 +109,7 @@ def place(
     volumes = _volumes(found, vm, desired, takes_over=is_successor or kind == "controller")
     version = service.kafka_version if service else seen.image or (desired.kafka_version if desired else "")
     settings = dict(service.settings if service else desired.settings if desired else {})
+    options = service.jvm_options if service else desired.jvm_options if desired else ()
     heap = service.heap_mib if service else desired.heap_mib if desired else DEFAULT_HEAP_MIB[kind]
     took_over = kind == "controller" or any(v.version < seen.generation for v in volumes)
     hands_over = is_successor or (seen.generation > 1 and took_over)
@@ -137,6 +139,7 @@ def place(
         relieves=moved_from,
         vm_address=kind == "controller" and seen.node not in found.node_addresses,
         port=service.port if service and kind == "broker" else 0,
+        jvm_options=options,
     )
     differs = _differences(planned, desired)
     if desired is None or differs:
@@ -144,7 +147,7 @@ def place(
         return PlacedInstance(
             replace(planned, digest=derived_id("digest", repr(planned))[:12]), differs, _assumed(vm, desired)
         )
-    others = (*_other_heap(heap, desired.heap_mib), *_other_settings(settings, desired.settings, config))
+    others = (*_other_jvm(Jvm(heap, options), desired.jvm), *_other_settings(settings, desired.settings, config))
     if not others:
         return PlacedInstance(replace(planned, digest=desired.digest), (), _assumed(vm, desired))
     had = {k: settings[k] for k in sorted(_judged(settings, desired.settings, config)) if k in settings}
@@ -283,8 +286,10 @@ def _differences(planned: facts.PlannedInstance, desired: DesiredNode | None) ->
     return tuple(f"{what} {have}, the spec says {want}" for what, have, want in pairs if have != want)
 
 
-def _other_heap(have: int, want: int) -> list[str]:
-    return [f"heap {have} MiB, the spec says {want}"] if have != want else []
+def _other_jvm(have: Jvm, want: Jvm) -> list[str]:
+    heap = [f"heap {have.heap_mib} MiB, the spec says {want.heap_mib}"] if have.heap_mib != want.heap_mib else []
+    has, wants = (" ".join(jvm.options) or "none" for jvm in (have, want))
+    return [*heap, *([f"JVM options {has}, the spec says {wants}"] if has != wants else [])]
 
 
 def _other_settings(have: Mapping[str, str], want: Mapping[str, str], config: Collection[str]) -> list[str]:

@@ -90,9 +90,34 @@ def test_a_name_that_nobody_resolves_now_is_not_refused_configuration() -> None:
             "Error: A fatal exception has occurred. Program will exit.\n",
             "Invalid maximum heap size: -Xmx10q",
         ),
+        *(
+            (f"{said}\nError: Could not create the Java Virtual Machine.\n", said)
+            for said in (
+                "Unrecognized VM option 'UseFooGC'",
+                "Improperly specified VM option 'MaxGCPauseMillis=abc'",
+                "Unexpected +/- setting in VM option 'MaxGCPauseMillis'",
+                "Missing +/- setting for VM option 'UseG1GC'",
+                "Error: VM option 'UseEpsilonGC' is experimental and must be enabled via -XX:+UnlockX.",
+                "uintx InitiatingHeapOccupancyPercent=400 is outside the allowed range [ 0 ... 100 ]",
+            )
+        ),
+        (
+            "Error occurred during initialization of VM\nMultiple garbage collectors selected\n",
+            "Multiple garbage collectors selected",
+        ),
+        (
+            "[0.000s][error][logging] Invalid level 'blah' in log selection.\n"
+            "Invalid -Xlog option '-Xlog:foo=blah', see error log for details.\n",
+            "Invalid -Xlog option '-Xlog:foo=blah', see error log for details.",
+        ),
+        (
+            "Error occurred during initialization of boot layer\n"
+            "java.lang.RuntimeException: Unable to parse --add-opens <module>=<value>: java.base/foo\n",
+            "java.lang.RuntimeException: Unable to parse --add-opens <module>=<value>: java.base/foo",
+        ),
     ],
 )
-def test_a_heap_that_the_jvm_refuses_is_configuration(output: str, said: str) -> None:
+def test_what_the_jvm_refuses_is_configuration(output: str, said: str) -> None:
     found = exit_reason(output)
     assert (found.words, found.is_configuration) == (said, True)
 

@@ -3,6 +3,7 @@
 import pytest
 
 from events.instance_facts import PlannedDisk
+from events.jvm import Jvm
 from events.spec.digest import instance_digest, static_inputs
 from events.spec.disk_options import OFFERED, option_problems
 from events.spec.model import Disk, KafkaClusterDocument, PlaceSpec, Pool
@@ -132,7 +133,7 @@ def test_another_figure_is_another_vm_of_brokers_with_a_new_disk() -> None:
         False,
         born=BornWith({}, disk_gib=100, heap_mib=256),
         disks=IncumbentDisks(100, "persistent"),
-        heap_mib=256,
+        jvm=Jvm(256),
     )
     (change,) = node_changes([want], [have])
     assert change.change is Change.REPLACE

@@ -73,10 +73,10 @@ def _incumbent(view: ClusterView, node: str) -> Incumbent | None:
         spot=p.spot,
         ipv6=p.ipv6,
         vm_address=p.vm_address,
-        heap_mib=best.heap_mib,
+        jvm=best.jvm,
         member=IncumbentMember(
             id=member.service_id if member else -1,
-            heap_mib=member.heap_mib if member else 0,
+            heap_mib=member.jvm.heap_mib if member else 0,
             restart_asked=rolling.reason if rolling and member and member.service_key in asked else "",
         ),
     )

@@ -1,6 +1,6 @@
 """VMs that refuse their configuration are told another one once there is one: the same VM, and its disk, start anew.
 
-    another spec: settings, heap   -> instance.reconfigured -> joined
+    another spec: settings, JVM    -> instance.reconfigured -> joined
     another spec: another VM       -> instance.join_failed, which counts as no failed try -> that VM
     the roll is aborted            -> the same, where the one it was to replace serves
 
@@ -19,6 +19,7 @@ from controlplane.converger.questions.services.applied_settings import config_to
 from controlplane.converger.situation.decision import Decision, record
 from controlplane.converger.situation.situation import Situation
 from events import facts
+from events.jvm import jvm_change
 from planner.rollout.desired import DesiredNode
 from planner.rollout.diff import Change
 
@@ -58,19 +59,23 @@ def _taken_back(view: ClusterView, instance: InstanceView) -> str:
 def _reconfigured(view: ClusterView, instance: InstanceView) -> facts.InstanceReconfigured | None:
     """What the spec in force says otherwise than it was told; None where it was told that."""
     want, document = _wanted(view, instance), view.document
-    if want is None or document is None or instance.start.config is None or instance.planned.service == "zookeeper":
+    if want is None or document is None or instance.start.config is None:
         return None
     wanted: Mapping[str, str] = document.spec.kafka.config
     settings: Mapping[str, str] = want.settings
-    if any(i.served_at is not None for i in view.instances.values()):
+    if instance.planned.service == "zookeeper":  # which knows none of them
+        wanted, settings = instance.start.config, instance.settings
+    elif any(i.served_at is not None for i in view.instances.values()):
         wanted, settings = config_to_make(view, document), settings_to_make(view, document, want.settings)
     config, values = _differing(instance.start.config, wanted), _differing(instance.settings, settings)
-    heap_mib = want.heap_mib if want.heap_mib != instance.heap_mib else 0
-    if not config and not values and not heap_mib:
+    jvm = jvm_change(instance.jvm, want.jvm)
+    if not config and not values and not jvm:
         return None
-    heap = [f"heap {instance.heap_mib} -> {heap_mib} MiB"] if heap_mib else []
-    said = ", ".join([*heap, *(f"{n} unset" if v is None else f"{n}={v}" for n, v in (config or values).items())])
-    return facts.InstanceReconfigured(instance.key, instance.start.count + 1, config, values, said, heap_mib)
+    process = [jvm.words(instance.jvm)] if jvm else []
+    said = ", ".join([*process, *(f"{n} unset" if v is None else f"{n}={v}" for n, v in (config or values).items())])
+    return facts.InstanceReconfigured(
+        instance.key, instance.start.count + 1, config, values, said, jvm.heap_mib, jvm.options
+    )
 
 
 def _wanted(view: ClusterView, instance: InstanceView) -> DesiredNode | None:

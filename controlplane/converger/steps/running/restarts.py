@@ -1,6 +1,6 @@
 """Services are started anew where they are, one at a time: for settings that Kafka reads only when it starts, for
-another heap, and because a person asked for it (`kedge restart`). Where the spec asks for it, brokers of one rack that
-may be away together are started anew together (`restartbatch`).
+another heap or other options of the JVM, and because a person asked for it (`kedge restart`). Where the spec asks for
+it, brokers of one rack that may be away together are started anew together (`restartbatch`).
 
     gate -> restart.requested (a new start id in its document) -> back in every ISR -> restart.completed -> the next one
                         +--> not back by its deadline: restart.revert_requested -> restart.reverted, and nothing else
@@ -177,13 +177,13 @@ def restart_step(situation: Situation) -> Decision | None:
 def _all_run_current(view: ClusterView) -> bool:
     """A cheap yes, asked of every cluster at every tick."""
     return (
-        all_configs_sent(view) and not has_thin_list(view) and not has_old_protocol(view) and not _has_other_heap(view)
+        all_configs_sent(view) and not has_thin_list(view) and not has_old_protocol(view) and not _has_other_jvm(view)
     )
 
 
 @once
-def _has_other_heap(view: ClusterView) -> bool:
-    return any(c.heap_mib for c in pending_changes(view))
+def _has_other_jvm(view: ClusterView) -> bool:
+    return any(c.jvm for c in pending_changes(view))
 
 
 def _all_restarted(rolling: RollingRestartView) -> Decision:
@@ -240,7 +240,7 @@ def _restart(situation: Situation, kafka: KafkaSnapshot, order: Sequence[NodeCha
         requests.append(_request(situation, change, beside=[r.key for r in requests]))
     together = f"{', '.join(r.key for r in requests)} together (rack {order[0].rack})"
     whom = first.service_key if len(requests) == 1 else together
-    is_new = bool(requests[0].told or requests[0].heap_mib)
+    is_new = bool(requests[0].told or requests[0].jvm)
     why = f"for {requests[0].reason}" if is_new else f"({requests[0].reason})"
     alone = f"; no further one with it: {batch.alone}" if batch.alone else ""
     return record(f"restarting {whom} {why}: {safety.gate.reason}{alone}", *requests)
@@ -248,7 +248,7 @@ def _restart(situation: Situation, kafka: KafkaSnapshot, order: Sequence[NodeCha
 
 def _request(situation: Situation, change: NodeChange, *, beside: Sequence[str]) -> facts.RestartRequested:
     """`beside` are those of its batch whose turn is before its own."""
-    view, document, heap_mib = situation.view, situation.view.document, change.heap_mib
+    view, document, jvm = situation.view, situation.view.document, change.jvm
     instance = _instance(view, change)
     names = needs_restart(view, instance)
     wanted = document.spec.kafka.config if document else {}
@@ -257,9 +257,9 @@ def _request(situation: Situation, change: NodeChange, *, beside: Sequence[str])
     canary = is_first_of_its_kind(situation, change)
     asked = _asked(view, instance.service_key, after=len(beside))
     asked = asked or thin_list(view, instance) or old_protocol(view, instance)
-    heap = [f"heap {instance.heap_mib} -> {heap_mib} MiB"] if heap_mib else []
+    process = [jvm.words(instance.jvm)] if jvm else []
     whose = f"ZooKeeper server {instance.service_id}: " if instance.hosted else ""
-    changes = ", ".join([*heap, *(f"{n}={wanted[n]}" if n in wanted else f"{n} unset" for n in names)])
+    changes = ", ".join([*process, *(f"{n}={wanted[n]}" if n in wanted else f"{n} unset" for n in names)])
     return facts.RestartRequested(
         key=instance.key,
         generation=view.generation,
@@ -268,9 +268,10 @@ def _request(situation: Situation, change: NodeChange, *, beside: Sequence[str])
         told={n: wanted.get(n, silent.get(n)) for n in names},
         canary=canary,
         reason=f"{whose}{changes or asked}{' (the first one, to be watched)' if canary else ''}",
-        heap_mib=heap_mib,
+        heap_mib=jvm.heap_mib,
         beside=tuple(beside),
         service=instance.beside,
+        jvm_options=jvm.options,
     )
 
 

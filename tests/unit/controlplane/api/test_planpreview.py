@@ -303,6 +303,17 @@ def test_another_heap_restarts_the_services_of_its_pool_one_by_one() -> None:
     assert plan.rollout.bytes == 0
 
 
+def test_other_options_of_the_jvm_restart_the_services_of_their_pool() -> None:
+    changed = document({20: "      machine: medium\n      jvmOptions: ['-XX:+UseZGC']"})
+    plan = preview(running(), changed, snapshot=snapshot())
+    assert plan.effects == {
+        "spec.pools[brokers].jvmOptions": "the services are restarted in place: Java reads its options when it starts"
+    }
+    assert {s.reason for p in plan.rollout.phases for s in p.steps} == {
+        f"brokers-{rack}-0: JVM option -XX:+UseZGC added" for rack in "abc"
+    }
+
+
 def test_another_heap_comes_with_vms_that_are_replaced_anyway() -> None:
     plan = preview(running(), document({20: BROKER_HEAP.replace("medium", "large")}), snapshot=snapshot())
     assert plan.effects == {"spec.pools[brokers].heapMib": "comes with the replaced VMs"}

@@ -29,6 +29,7 @@ from controlplane.converger.steps.rolls.arrivals import arrival_step
 from controlplane.converger.steps.rolls.departures import departure_step
 from controlplane.converger.steps.running.restarts import restart_in_hand_step, restart_step
 from events import facts
+from events.jvm import JvmChange
 from planner.healing import Cure
 from planner.observed import QuorumSeen, VoterSeen
 from planner.rollout.diff import Change
@@ -138,7 +139,7 @@ def test_one_that_does_not_come_back_gets_the_heap_it_had_and_no_other_one_is_tr
     view = after(view, asked, NOW)
     server = member_of(view.instances[B1])
     assert server is not None
-    assert (server.start.count, server.heap_mib, view.instances[B1].start.count) == (3, 128, 1)
+    assert (server.start.count, server.jvm.heap_mib, view.instances[B1].start.count) == (3, 128, 1)
     assert view.settings.restart_refusal == (SERVER, asked.reason)
     assert not after(view, facts.RestartReverted(B1), NOW).settings.restarts
 
@@ -169,7 +170,7 @@ def test_the_first_server_with_another_heap_is_watched_and_taken_back_where_it_f
     view = after(_watched(), back, NOW)
     server = member_of(view.instances[B1])
     assert server is not None
-    assert (server.heap_mib, view.settings.canaries) == (128, {})
+    assert (server.jvm.heap_mib, view.settings.canaries) == (128, {})
 
 
 def test_one_that_has_left_is_watched_no_more() -> None:
@@ -211,7 +212,7 @@ def test_a_broker_is_not_restarted_while_a_server_beside_another_one_is_down() -
 def test_another_heap_of_the_servers_restarts_them_and_no_broker() -> None:
     view = a_sharing_view(document=a_cohosted_document(quorum_heap=192), generation=2)
     changes = [c for c in pending_changes(view) if c.change is not Change.KEEP]
-    assert [(c.node, c.change, c.service, c.service_id, c.heap_mib) for c in changes] == [
+    assert [(c.node, c.change, c.service, c.service_id, c.jvm.heap_mib) for c in changes] == [
         (node, Change.RESTART, "zookeeper", 100 + n, 192) for n, node in enumerate(NODES)
     ]
     assert changes[0].reason == "brokers-a-0: ZooKeeper server 100: heap 128 -> 192 MiB"
@@ -224,7 +225,7 @@ def test_another_heap_of_the_servers_restarts_them_and_no_broker() -> None:
 
 def test_a_server_that_was_told_its_heap_or_comes_with_a_new_vm_is_not_restarted() -> None:
     document = a_cohosted_document(quorum_heap=192)
-    told = {h.key: h for h in (a_host(n, 100 + i, member_heap_mib=192) for i, n in enumerate(NODES))}
+    told = {h.key: h for h in (a_host(n, 100 + i, member_jvm=JvmChange(192)) for i, n in enumerate(NODES))}
     assert {c.change for c in pending_changes(a_sharing_view(document=document, instances=told))} == {Change.KEEP}
     rolled = a_cohosted_document(quorum_heap=192, version="3.9.1")
     assert [c.change for c in pending_changes(a_sharing_view(document=rolled))] == [Change.REPLACE] * 3

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from events.jvm import Jvm, JvmChange
 from planner.rollout.desired import DesiredNode, desired_nodes
 from planner.rollout.diff import BornWith, Change, Incumbent, IncumbentDisks, IncumbentReasons, NodeChange, node_changes
 from planner.rollout.order import Work, next_work, restart_order, who_leads
@@ -29,6 +30,7 @@ def _has(node: str, **overrides: Any) -> Incumbent:
         "born": BornWith(**{k: overrides.pop(name) for name, k in BORN.items() if name in overrides}),
         "reasons": IncumbentReasons(**{k: overrides.pop(k) for k in REASONS & overrides.keys()}),
         "disks": IncumbentDisks(gib=overrides.pop("disk_gib", 0)),
+        "jvm": Jvm(overrides.pop("heap_mib", 0), overrides.pop("options", ())),
     }
     return replace(known, **parts, **overrides)
 
@@ -261,7 +263,7 @@ def _becomes(have: Incumbent, **spec: Any) -> NodeChange:
 def test_another_heap_is_a_restart_whether_the_spec_had_named_the_old_one_or_not() -> None:
     for have in (_born_with(512, 512), _born_with(256, 0), _born_with(256, 256)):
         change = _becomes(have, heap=1024)
-        assert (change.change, change.heap_mib, change.is_new_to_it) == (Change.RESTART, 1024, True)
+        assert (change.change, change.jvm.heap_mib, change.is_new_to_it) == (Change.RESTART, 1024, True)
 
 
 def test_a_spec_that_names_the_heap_there_is_or_drops_it_changes_nothing() -> None:
@@ -269,10 +271,28 @@ def test_a_spec_that_names_the_heap_there_is_or_drops_it_changes_nothing() -> No
     assert _becomes(_born_with(256, 256)).change is Change.KEEP
 
 
+def test_other_options_of_the_jvm_are_a_restart_of_who_has_others() -> None:
+    change = _becomes(_born_with(512, 512), heap=512, jvm="-XX:+UseZGC")
+    assert (change.change, change.jvm) == (Change.RESTART, JvmChange(options=("-XX:+UseZGC",)))
+    assert change.reason == "brokers-a-0: JVM option -XX:+UseZGC added"
+    assert change.is_new_to_it
+    has = _born_with(512, 512, options=("-XX:+UseZGC",))
+    assert _becomes(has, heap=512, jvm="-XX:+UseZGC").change is Change.KEEP
+    both = _becomes(has, heap=1024)
+    assert both.jvm == JvmChange(1024, ())
+    assert both.reason == "brokers-a-0: heap 512 -> 1024 MiB, JVM option -XX:+UseZGC removed"
+
+
+def test_the_order_of_options_counts() -> None:
+    has = _born_with(512, 512, options=("-Xlog:gc", "-Xss1m"))
+    change = _becomes(has, heap=512, jvm="-Xss1m, '-Xlog:gc'")
+    assert change.reason == "brokers-a-0: JVM options in another order"
+
+
 def test_who_was_told_the_heap_of_the_spec_is_as_declared_whatever_it_was_born_with() -> None:
     assert _becomes(_born_with(512, 512, heap_mib=1024), heap=1024).change is Change.KEEP
     back = _becomes(_born_with(512, 512, heap_mib=1024), heap=512)
-    assert (back.change, back.heap_mib) == (Change.RESTART, 512)
+    assert (back.change, back.jvm.heap_mib) == (Change.RESTART, 512)
 
 
 def test_a_default_that_was_another_when_the_vm_was_made_restarts_nobody() -> None:
@@ -282,14 +302,14 @@ def test_a_default_that_was_another_when_the_vm_was_made_restarts_nobody() -> No
 def test_a_heap_beside_what_no_running_vm_takes_is_another_vm_that_is_born_with_it() -> None:
     for spec in ({"version": "4.2.0"}, {"machine": "medium"}):
         change = _becomes(_born_with(512, 512), heap=1024, **spec)
-        assert (change.change, change.heap_mib) == (Change.REPLACE, 0)
+        assert (change.change, change.jvm.heap_mib) == (Change.REPLACE, 0)
 
 
 def test_a_heap_beside_a_disk_that_grew_or_other_settings_is_still_the_same_vm() -> None:
     grown = _born_with(512, 512, disk_gib=200, born_gib=100)
     assert _becomes(grown, heap=1024, broker_gib=200).change is Change.RESTART
     both = _becomes(_born_with(512, 512), heap=1024, config=", config: {num.partitions: 6}")
-    assert (both.change, both.heap_mib) == (Change.RESTART, 1024)
+    assert (both.change, both.jvm.heap_mib) == (Change.RESTART, 1024)
 
 
 def test_an_instance_whose_settings_nobody_knows_is_not_guessed_at() -> None:

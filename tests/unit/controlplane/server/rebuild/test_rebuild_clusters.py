@@ -17,6 +17,7 @@ from controlplane.converger.situation.situation import Situation
 from controlplane.server.rebuild.clusters import RebuiltCluster, rebuild_cluster
 from controlplane.server.rebuild.evidence import FoundCluster, Weight
 from events.ids import kafka_uuid
+from events.jvm import JvmChange
 from planner.observed import FeatureSeen, KafkaSnapshot
 from providers.base import CloudVolume, InstanceState, Place
 from tests.builders import NODES, NOW, a_document
@@ -256,7 +257,7 @@ def test_a_changed_property_is_a_difference_and_what_follows_from_the_size_is_no
 
 def test_a_heap_an_agent_was_told_is_a_restart_and_no_other_vm() -> None:
     ran = what_ran()
-    larger = tuple(replace(i, start=replace(i.start, heap_mib=2048)) if i.is_broker else i for i in ran.alive())
+    larger = tuple(replace(i, start=replace(i.start, jvm=JvmChange(2048))) if i.is_broker else i for i in ran.alive())
     after = rebuilt(found(what_ran(*larger)))
     assert "brokers-a-0.g1: heap 2048 MiB, the spec says 256" in told(after, Weight.DIFFERS)
     assert "heap 2048 -> 256 MiB: restarted once it is resumed" in told(after, Weight.DIFFERS)

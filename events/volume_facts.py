@@ -33,3 +33,15 @@ class VolumeLimitFound:
 
     volume: str
     bytes_per_s: int
+
+
+@fact("growth.decided", schema=1)
+@dataclass(frozen=True, slots=True)
+class GrowthDecided:
+    """Every disk of this pool is to have `size_gib` from now on, where it has `before_gib`: brokers of it are fuller
+    than the spec's `disk.grow.above`. The spec's own `sizeGib` is a floor below it for as long as the pool is there."""
+
+    pool: str
+    before_gib: int
+    size_gib: int
+    reason: str

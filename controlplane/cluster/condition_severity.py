@@ -55,6 +55,7 @@ CONDITIONS: Mapping[str, ConditionRow] = MappingProxyType(
         "CloudDrift": _WARNING,
         "ConsumersStuck": _WARNING,
         "Converged": ConditionRow(Severity.INFO, good_when_true=True),
+        "DiskGrowthHeld": ConditionRow(Severity.WARNING, {"CoolDown": Severity.INFO, "FiguresUnknown": Severity.INFO}),
         "ElectionsFail": _WARNING,
         "ExternalEmpty": _NOTE,
         "HealingOff": _NOTE,

@@ -92,7 +92,7 @@ def _said_meanwhile(view: ClusterView, recorded: envelope.Recorded) -> ClusterVi
 
 def _declared(view: ClusterView, e: facts.ClusterDeclared, at: datetime) -> ClusterView:
     document = from_data(e.document)
-    view = windowfold.over(settingfold.forgiven(view))
+    view = growthfold.declared(windowfold.over(settingfold.forgiven(view)), document)
     ensemble, order = migrationfold.declared(view, document), specorderfold.declared(view, document, at)
     machines = newest((*view.declaration.machines, *given_by(document)))
     return replace(

@@ -45,7 +45,8 @@ def catalogue_capacity(view: ClusterView) -> FigureSource:
 
     What the catalogue does not know of a machine stays unknown, but for the spec's own throttle.
     """
-    spec = view.document.spec if view.document else None
+    document = view.grown(view.document)
+    spec = document.spec if document else None
     pools = {pool.name: pool for pool in spec.pools} if spec else {}
     cap = spec.rollout.throttle_mib_per_s if spec else None
     found: dict[int, Capacity] = {}

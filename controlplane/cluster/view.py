@@ -29,6 +29,7 @@ from controlplane.runtime.once import once
 from events.ids import ClusterUid
 from events.spec.domains import Address, advertised, domain_of
 from events.spec.model import KafkaClusterDocument
+from events.spec.storage_rules import with_grown_disks
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +85,19 @@ class ClusterView:
 
     @once
     def working_spec(self) -> KafkaClusterDocument | None:
-        """The spec whose nodes are wanted: the declared one, but for a cluster between ZooKeeper and KRaft, which needs
-        the nodes of both quorums until it has arrived."""
-        document, ensemble = self.document, self.quorum.ensemble_spec
+        """The spec whose nodes are wanted: the declared one, with disks as large as they have grown by themselves; but
+        for a cluster between ZooKeeper and KRaft, which needs the nodes of both quorums until it has arrived."""
+        document, ensemble = self.grown(self.document), self.quorum.ensemble_spec
         if document is None or ensemble is None or not self.in_zookeeper_mode:
             return document
         if self.quorum.migration is None and document.spec.kafka.mode == "zookeeper":
             return document
         return with_both_quorums(document, ensemble, self.quorum.migration)
+
+    def grown(self, document: KafkaClusterDocument | None) -> KafkaClusterDocument | None:
+        """A spec of this cluster as it is meant: disks that grew by themselves have at least its `sizeGib`."""
+        grown = self.vms.grown_pools
+        return with_grown_disks(document, grown) if document is not None and grown else document
 
     @once
     def alive(self) -> tuple[InstanceView, ...]:

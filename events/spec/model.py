@@ -121,6 +121,21 @@ class KafkaSection(Part):
     )
 
 
+class DiskGrowth(Part):
+    """When Kedge makes the disks of a pool larger by itself, and how large at most."""
+
+    above: scalars.Whole = classed(
+        BEHAVIOURAL,
+        "Percent of a disk that is full. Once one of a broker is fuller, all disks of the pool grow, in place.",
+        default=80,
+        ge=30,
+        le=95,
+    )
+    to: scalars.Whole = classed(
+        BEHAVIOURAL, "GiB that each disk may grow to. It is never made larger than that.", ge=1, le=65536
+    )
+
+
 class Disk(Part):
     """The data disks of each instance of a pool, all of one kind and size."""
 
@@ -132,9 +147,16 @@ class Disk(Part):
     size_gib: scalars.Whole = classed(
         STATIC,
         "Size in GiB. A larger persistent disk grows where it is, on clouds that can; otherwise, and for a smaller "
-        "one, brokers move to new VMs. Those of controllers and ZooKeeper servers only grow, in place.",
+        "one, brokers move to new VMs. Those of controllers and ZooKeeper servers only grow, in place. What `grow` has "
+        "made of it is the size from then on, and this the least.",
         ge=1,
         le=65536,
+    )
+    grow: DiskGrowth | None = classed(
+        BEHAVIOURAL,
+        "Make the persistent disks of brokers larger where they are, before they are full. Without it only a larger "
+        "`sizeGib` does.",
+        default=None,
     )
     count: scalars.Whole = classed(
         STATIC,

@@ -180,6 +180,8 @@ MACHINE_FIGURES = _kind(68, "figures of no machine of the pool", "What nothing r
 FIGURES_DIFFER = _kind(
     69, "figures differ from the catalogue's", "Of a type the catalogue has, its own figures count.", "warning"
 )
+DISK_GROWTH = _kind(79, "disk that cannot grow by itself", "A disk grows in place where its cloud can, or not at all.")
+DISK_GROWTH_DONE = _kind(81, "disk as large as it may grow", "Nothing would ever grow, and nobody told why.", "warning")
 
 # A change.
 IMMUTABLE = _kind(70, "immutable field changed", "Names, places and roles of what lives cannot change under it.")

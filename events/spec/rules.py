@@ -21,7 +21,7 @@ from events.spec.preset_rules import preset_risks
 from events.spec.problems import Problem
 from events.spec.rollout_rules import access_problems, rollout_problems, window_problems
 from events.spec.spot_rules import spot_problems, spot_risks
-from events.spec.storage_rules import count_problems
+from events.spec.storage_rules import count_problems, grow_problems
 
 
 def check(document: KafkaClusterDocument, *, positions: Positions = NOWHERE) -> list[Problem]:
@@ -47,6 +47,7 @@ def check_sections(sections: Mapping[str, Any], *, pools: Mapping[int, Pool], po
         found += spot_problems(index, pool, positions)
         found += count_problems(pool, ("spec", "pools", index), positions)
         found += option_problems(pool, ("spec", "pools", index), positions)
+        found += grow_problems(pool, ("spec", "pools", index), positions)
     external = sections.get("external")
     if external is not None:
         found += external_problems(sections, positions)

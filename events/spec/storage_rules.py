@@ -1,10 +1,10 @@
 """What becomes of a changed disk: grown where it is, left behind by a roll, or refused."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from events.spec import problems as p
 from events.spec.disk_options import option_change_problems
-from events.spec.model import Disk, Pool
+from events.spec.model import Disk, KafkaClusterDocument, Pool
 from events.spec.positions import Positions
 from events.spec.problems import Path, Problem
 
@@ -25,6 +25,47 @@ def grows_in_place(pool: Pool) -> bool:
 def disks_in_words(disk: Disk) -> str:
     """`100 GiB`, or `2 x 100 GiB` where there are several."""
     return f"{disk.size_gib} GiB" if disk.count == 1 else f"{disk.count} x {disk.size_gib} GiB"
+
+
+def with_grown_disks(document: KafkaClusterDocument, grown: Mapping[str, int]) -> KafkaClusterDocument:
+    """The spec as it is meant where disks of its pools (by name) have grown to so many GiB by themselves: its `sizeGib`
+    is the least they have. The very same document where it says as much itself."""
+    sizes = {pool.name: grown_size(pool, grown.get(pool.name, 0)) for pool in document.spec.pools}
+    if all(pool.disk.size_gib == sizes[pool.name] for pool in document.spec.pools):
+        return document
+    pools = tuple(
+        pool.model_copy(update={"disk": pool.disk.model_copy(update={"size_gib": sizes[pool.name]})})
+        for pool in document.spec.pools
+    )
+    return document.model_copy(update={"spec": document.spec.model_copy(update={"pools": pools})})
+
+
+def grown_size(pool: Pool, grown_gib: int) -> int:
+    """GiB that each disk of a pool is to have where its disks grew to `grown_gib`, 0 where they never did. Disks of
+    another kind than those that grew have what the spec says."""
+    return max(pool.disk.size_gib, grown_gib) if pool.disk.kind == "persistent" else pool.disk.size_gib
+
+
+def grow_problems(pool: Pool, path: Path, where: Positions) -> Iterator[Problem]:
+    """What refuses `disk.grow` in a pool, and what is warned of."""
+    grow, at = pool.disk.grow, (*path, "disk", "grow")
+    if grow is None:
+        return
+    without = f"Take `grow` away from pool `{pool.name}`."
+    if not pool.is_broker:
+        message = f"pool `{pool.name}` has no brokers; what votes keeps little, and its disk grows by `sizeGib` alone"
+        yield where.problem(p.DISK_GROWTH, at, message, without)
+    elif pool.disk.kind != "persistent":
+        message = f"the disks of pool `{pool.name}` are ephemeral: they are as large as their VMs have them"
+        yield where.problem(p.DISK_GROWTH, at, message, without)
+    elif not grows_in_place(pool):
+        message = f"pool `{pool.name}` is on {pool.place.cloud}, which makes no disk larger while its VM runs"
+        fix = f"{without} A larger `sizeGib` moves its brokers to new VMs, when you choose."
+        yield where.problem(p.DISK_GROWTH, at, message, fix)
+    elif grow.to <= pool.disk.size_gib:
+        message = f"the disks of pool `{pool.name}` may grow to {grow.to} GiB and have {pool.disk.size_gib} GiB already"
+        fix = f"Write more than {pool.disk.size_gib}, or take `grow` away."
+        yield where.problem(p.DISK_GROWTH_DONE, (*at, "to"), message, fix)
 
 
 def disk_problems(before: Pool, after: Pool, path: Path, where: Positions) -> Iterator[Problem]:

@@ -50,6 +50,12 @@ class FakeLogDirs:
         used = sum(p.copies[broker].bytes for p in self._partitions.values() if broker in p.copies)
         return max(0, int(found.disk_bytes - used - self.taken.get(broker, 0)))
 
+    def grow(self, broker: int, times: float) -> None:
+        """The only disk of a broker becomes so much larger."""
+        found = self._brokers.get(broker)
+        if found is not None and len(found.log_dirs) == 1:
+            found.disk_bytes = int(found.disk_bytes * times)
+
     def full(self) -> frozenset[int]:
         """Brokers on which others have left no room: nothing is copied to them."""
         return frozenset(b for b in self.taken if not self.free_bytes(b)) if self.taken else frozenset()

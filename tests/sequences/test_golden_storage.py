@@ -92,6 +92,53 @@ def persistent_disks_become_ephemeral(world: World) -> None:
     assert len([r for r in world.history() if r.type == "instance.drained"]) >= 4
 
 
+GROW = ", grow: {above: 80, to: 250}"
+
+
+def _fills(world: World, broker: int, share: float) -> None:
+    """Something that is not to be copied anywhere fills the disk of this broker."""
+    total = world.kafka.snapshot().log_dirs[broker].total_bytes
+    world.kafka.on_disk.taken[broker] = 0
+    world.kafka.on_disk.taken[broker] = world.kafka.on_disk.free_bytes(broker) - int((1 - share) * total)
+    world.disturbed()
+
+
+def disks_of_a_pool_grow_by_themselves(world: World) -> None:
+    """One broker is full, all disks of its pool grow; a spec with less is no shrink, and at the bound it is told."""
+    _born(world, disks=GROW)
+    before = _starts(world)
+    _fills(world, 1001, 0.85)
+    world.run(until=lambda w: bool(w.view().vms.grown_pools), ticks=120)
+    world.converge(ticks=200)
+    assert sorted(_sizes(world).values()) == [1, 1, 1, 140, 140, 140]
+    world.declare(a_document(disks=GROW, broker_gib=60))
+    world.converge(ticks=200)
+    assert sorted(_sizes(world).values()) == [1, 1, 1, 140, 140, 140]
+    _fills(world, 1001, 0.97)
+    world.run(until=lambda w: w.view().vms.grown_pools["brokers"] > 140, ticks=1200)
+    world.converge(ticks=200)
+    assert sorted(_sizes(world).values()) == [1, 1, 1, 210, 210, 210]
+    _fills(world, 1001, 0.97)
+    world.run(until=lambda w: w.view().vms.grown_pools["brokers"] > 210, ticks=1200)
+    world.converge(ticks=200)
+    assert sorted(_sizes(world).values()) == [1, 1, 1, 250, 250, 250]
+    _fills(world, 1001, 0.9)
+    world.run(until=lambda w: w.view().conditions["DiskGrowthHeld"].reason == "AtLimit", ticks=1200)
+    assert _starts(world) == before
+    assert not [r for r in world.history() if r.type in ("drain.requested", "restart.requested")]
+
+
+def vm_made_after_disks_grew_has_their_size(world: World) -> None:
+    """A node that is replaced, or added, is made as the others are by now, whatever the spec says."""
+    _born(world, disks=GROW)
+    _fills(world, 1001, 0.85)
+    world.run(until=lambda w: bool(w.view().vms.grown_pools), ticks=120)
+    world.converge(ticks=200)
+    world.declare(a_document(disks=GROW, brokers=4, version="4.2.0"))
+    world.converge(ticks=900)
+    assert sorted(_sizes(world).values()) == [1, 1, 1, 140, 140, 140, 140]
+
+
 def zone_is_removed(world: World) -> None:
     """Its brokers are made anew in the other zones first, then drained; no partition loses a replica."""
     _born(world, brokers=4, zones="a, b, c, d")
@@ -118,6 +165,8 @@ STORIES: tuple[Callable[[World], None], ...] = (
     reattached_brokers_take_their_disks_along_and_grow_them,
     smaller_disks_are_filled_by_copying,
     persistent_disks_become_ephemeral,
+    disks_of_a_pool_grow_by_themselves,
+    vm_made_after_disks_grew_has_their_size,
     zone_is_removed,
     zone_is_added,
 )

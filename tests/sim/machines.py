@@ -128,6 +128,10 @@ class Machines(Services):
         if volume.size_gib > size_gib:
             raise Violation(f"{key} has {volume.size_gib} GiB and is to have {size_gib}")
         self.volumes[key] = replace(volume, size_gib=size_gib)
+        vm = self.vms.get(volume.attached_to or "")
+        process = vm.process if vm is not None else None
+        if process is not None and process.document.name == "broker":
+            self.kafka.on_disk.grow(process.document.node_id, size_gib / volume.size_gib)
 
     def _create_instance(self, run: TerraformRun, key: str) -> None:
         if key in self.vms and self.vms[key].alive:

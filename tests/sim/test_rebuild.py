@@ -120,6 +120,22 @@ def test_a_spec_that_differs_is_reported_and_acted_upon_only_once_resumed() -> N
     assert {i.planned.shape for i in world.view().brokers()} == {"medium"}
 
 
+def test_disks_that_grew_by_themselves_keep_their_size_though_the_spec_says_less() -> None:
+    """Taken for disks that are too large, every broker would be copied to a new one."""
+    spec = a_document(disks=", grow: {above: 80, to: 500}")
+    world = LosableWorld()
+    world.declare(spec)
+    world.converge(ticks=200)
+    world.kafka.on_disk.taken[1001] = int(0.9 * world.kafka.snapshot().log_dirs[1001].total_bytes)
+    world.disturbed()
+    world.run(until=lambda w: bool(w.view().vms.grown_pools), ticks=200)
+    world.run(until=lambda w: len([r for r in w.history() if r.type == "growth.completed"]) == 1, ticks=50)
+    made = len(world.machines.created)
+    lost_and_resumed(world, spec)
+    assert sorted(v.size_gib for v in world.machines.volumes.values()) == [1, 1, 1, 140, 140, 140]
+    assert len(world.machines.created) == made
+
+
 def _phase(world: World, phase: str, service: str) -> bool:
     return any(i.phase == phase and i.planned.service == service for i in world.view().instances.values())
 

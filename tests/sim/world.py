@@ -16,6 +16,7 @@ from controlplane.cluster.external_brokers import external_brokers
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.work_in_hand import has_work
+from controlplane.converger.conditions.disk_growth import DISK_GROWTH_HELD
 from controlplane.converger.questions.health.broken_down import BROKER_AWAY
 from controlplane.converger.questions.rolls.pending_changes import pending_changes
 from controlplane.converger.situation.observation import InventorySeen
@@ -464,13 +465,16 @@ class World:
         self.calm.quiet_ticks = self.calm.quiet_ticks + 1 if at_rest and scene == self.calm.scene else 0
         self.calm.scene = scene
         told = view.topics.troubles or any(c.status for name, c in view.conditions.items() if name == BROKER_AWAY)
+        told = told or bool(self.kafka.on_disk.taken)  # how full a disk is is seen by the next look
         self.calm.seen_after_ticks = ceil(LOOK_EVERY.total_seconds() / self.tick_s) if told else 0
 
     def _is_quiet(self) -> bool:
         view = self.view()
         refilled = any(self.kafka_hosts(view.instances[key].service_id) for key in view.requests.evacuations)
         refilled |= any(self.kafka_hosts(b.id) for b in external_brokers(view).values() if b.empty_at is not None)
-        return self.kafka.is_at_rest() and not refilled and self.machines.are_well
+        held = view.conditions.get(DISK_GROWTH_HELD)
+        rests = held is not None and held.status and held.reason == "CoolDown"  # then it grows
+        return self.kafka.is_at_rest() and not refilled and not rests and self.machines.are_well
 
     def kafka_hosts(self, broker: int) -> int:
         return sum(broker in p.replicas for p in self.kafka.partitions())

@@ -38,6 +38,7 @@ WORDS: dict[str, Said] = {
     "release.completed": lambda d: "disk and address are released",
     "bind.requested": lambda d: f"disk and address to be given to {d['key']}",
     "bind.completed": lambda d: "disk and address are given",
+    "growth.decided": lambda d: f"disks of pool {d['pool']} are to have {d['size_gib']} GiB each: {d['reason']}",
     "retire.requested": lambda d: f"{named(d['keys'])} to be deleted: {d['reason']}",
     "retire.completed": lambda d: "what was to be deleted is gone",
     "replacement.completed": lambda d: f"{d['new']} has taken the place of {d['old']}",

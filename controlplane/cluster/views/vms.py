@@ -35,6 +35,10 @@ class VmsView:
     """By node, what was used up before the history that is known."""
     volume_sizes: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     """GiB of the volumes that were asked to grow, by key: their planned size is that of their making."""
+    volumes_grown_at: Mapping[str, datetime] = field(default_factory=lambda: MappingProxyType({}))
+    """By key, when their cloud was last asked to make them larger, or was seen to have done it."""
+    grown_pools: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    """GiB that each disk of a pool has grown to without a word of the spec, by name of the pool."""
     measured_volumes: Mapping[str, facts.MeasuredVolume] = field(default_factory=lambda: MappingProxyType({}))
     """By key, of volumes whose agents measured them when they were new."""
     volume_limits: Mapping[str, VolumeLimitView] = field(default_factory=lambda: MappingProxyType({}))

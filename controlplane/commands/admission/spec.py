@@ -21,6 +21,7 @@ from events.spec.positions import Positions
 from events.spec.problems import Problem, has_errors
 from events.spec.releases import as_numbers
 from events.spec.rules import check_change
+from events.spec.storage_rules import with_grown_disks
 from planner.observed import KafkaSnapshot
 from planner.rollout.desired import DEFAULT_HEAP_MIB
 from providers.base import Place
@@ -77,7 +78,13 @@ def admission_problems(
     if before is None:
         return [*newborn_problems(document, positions), *wrong_images, *differ]
     held = bytes_per_pool(view, snapshot)
-    found = check_change(before, document, data_bytes_per_pool=held, positions=positions)
+    grown = view.vms.grown_pools
+    found = check_change(
+        with_grown_disks(before, grown),
+        with_grown_disks(document, grown),
+        data_bytes_per_pool=held,
+        positions=positions,
+    )
     found = [*found, *migration_admission(view, document, positions), *wrong_images]
     if snapshot is not None and not has_errors(found):
         found = [*found, *_room(view, document, positions, snapshot)]

@@ -8,6 +8,7 @@ from controlplane.cluster.view import ClusterView
 from controlplane.commands.policies import decision, judge, model, quota, store
 from events.ids import ClusterUid
 from events.spec.model import KafkaClusterDocument
+from events.spec.storage_rules import with_grown_disks
 from events.spec.topic_model import KafkaTopicDocument
 from planner.observed import KafkaSnapshot
 
@@ -62,7 +63,8 @@ class PolicyGate:
         known = self.policies.current()
         if (closed := _closed(known)) is not None:
             return closed
-        change, prices = judge.ClusterChange(view.document, document, rolling), self.policies.prices()
+        grown = with_grown_disks(document, view.vms.grown_pools)
+        change, prices = judge.ClusterChange(view.grown(view.document), grown, rolling), self.policies.prices()
         verdict = judge.judge_cluster(known.policies, change, prices)
         others = self._others(known, view.uid, document.metadata.name, beside)
         return verdict.beside(quota.judge_cluster_quotas(known.policies, change, others, prices))
@@ -100,7 +102,7 @@ class PolicyGate:
         self.fleet.catch_up()
         living = [v for v in self.fleet.views() if not v.deleted and v.document is not None and v.uid != uid]
         partitions = {v.name: _partitions_beside(v, set(), self.fleet.last_snapshot(v.uid)) for v in living}
-        documents = {v.name: v.document for v in living}
+        documents = {v.name: v.grown(v.document) for v in living}
         documents |= {d.metadata.name: d for d in beside if d.metadata.name != name}
         return [
             quota.OtherCluster(document, partitions.get(n, 0))

@@ -14,7 +14,7 @@ from controlplane.cluster.places import place_of
 from controlplane.cluster.view import ClusterView
 from events.quantities import GIB
 from events.spec.model import KafkaClusterDocument, Pool
-from events.spec.storage_rules import disks_in_words
+from events.spec.storage_rules import disks_in_words, with_grown_disks
 from planner.observed import KafkaSnapshot
 from planner.rollout.diff import Change
 from planner.rollout.steps import RolloutPlan, RolloutStep
@@ -158,7 +158,8 @@ def plan_cost(
     """What a document costs and its roll takes; None where no cloud of it sells anything (`local`)."""
     if not _is_sold(document, price_list):
         return None
-    before = monthly_bill(view.document, price_list) if view.document else None
+    standing, document = view.grown(view.document), with_grown_disks(document, view.vms.grown_pools)
+    before = monthly_bill(standing, price_list) if standing else None
     after = monthly_bill(document, price_list)
     surge = surge_cost(document, rollout, price_list)
     crossing = drain_crossing(view, document, rollout, snapshot, price_list)

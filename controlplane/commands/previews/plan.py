@@ -29,7 +29,8 @@ from controlplane.converger.questions.services.applied_settings import where_sil
 from events.quantities import MIB
 from events.spec import conversion, fields, presets, releases, storage_rules
 from events.spec.change import FieldChange, differences
-from events.spec.model import KafkaClusterDocument
+from events.spec.model import KafkaClusterDocument, Pool
+from events.spec.storage_rules import with_grown_disks
 from planner.drain.throttle import KAFKA_REACHES
 from planner.observed import KafkaSnapshot
 from planner.rollout.diff import Change, NodeChange
@@ -153,7 +154,7 @@ def preview(
     digest = _digest(view, document, rollout)
     effects: dict[str, str] = {}
     if view.document:
-        effects = {**_process_effects(changes, nodes), **_disk_effects(changes, document)}
+        effects = {**_process_effects(changes, nodes), **_disk_effects(changes, wanted)}
         effects |= _setting_effects(view.document, wanted, nodes)
         effects |= _label_effects(changes, document, cost_tags)
     moves = (*pools_that_move(view, document, rollout, snapshot), *external_sentences(view, document, snapshot))
@@ -243,18 +244,38 @@ def _label_effects(
     return {change.path: TAGGED for change in changes if tagged and change.path in paths}
 
 
-def _disk_effects(changes: Iterable[FieldChange], new: KafkaClusterDocument) -> dict[str, str]:
+def _disk_effects(changes: Iterable[FieldChange], wanted: ClusterView) -> dict[str, str]:
     """What becomes of disks of another size or number, by the path of their field."""
     found = {}
-    for pool in new.spec.pools:
+    meant = wanted.grown(wanted.document)
+    for pool in meant.spec.pools if meant is not None else ():
         path = f"spec.pools[{pool.name}].disk.sizeGib"
         for change in changes:
             if change.path in {f"spec.pools[{pool.name}].disk.{word}" for word in _OF_NEW_DISKS}:
                 found[change.path] = NEW_DISKS
             if change.path == path:
-                grows = change.new > change.old and storage_rules.grows_in_place(pool)
-                found[path] = IN_PLACE if grows else NEW_DISKS
+                found[path] = _size_effect(change, pool, wanted.vms.grown_pools.get(pool.name, 0))
+            if change.path.startswith(f"spec.pools[{pool.name}].disk.grow"):
+                found[change.path] = _growth_effect(pool)
     return found
+
+
+def _size_effect(change: FieldChange, pool: Pool, grown_gib: int) -> str:
+    """Of another `sizeGib`. What disks have grown to by themselves is the size that counts, where it is above."""
+    before, after = max(change.old, grown_gib), pool.disk.size_gib
+    if after == before:
+        return f"changes nothing: the disks have grown to {after} GiB by themselves, and none shrinks"
+    return IN_PLACE if after > before and storage_rules.grows_in_place(pool) else NEW_DISKS
+
+
+def _growth_effect(pool: Pool) -> str:
+    grow = pool.disk.grow
+    if grow is None:
+        return f"the disks grow no more by themselves and keep their {pool.disk.size_gib} GiB"
+    return (
+        f"once a broker of the pool is more than {grow.above} % full all its disks ({pool.disk.size_gib} GiB) grow in "
+        f"place, up to {grow.to} GiB each; nothing shrinks them again"
+    )
 
 
 _OF_NEW_DISKS = ("count", "type", "iops", "throughputMibPerS", "kmsKey")
@@ -288,6 +309,7 @@ def _effect(change: SettingChange, *, replaced: bool, restarted: bool) -> str:
 def _assumptions(
     view: ClusterView, document: KafkaClusterDocument, snapshot: KafkaSnapshot | None
 ) -> RolloutAssumptions:
+    document = with_grown_disks(document, view.vms.grown_pools)
     policy = document.spec.rollout
     cap = policy.throttle_mib_per_s
     machines = [(pool.place.cloud, pool.machine) for pool in document.spec.broker_pools]

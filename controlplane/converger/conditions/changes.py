@@ -10,6 +10,7 @@ from controlplane.converger.conditions.agents import agents_condition
 from controlplane.converger.conditions.anomalies import demotions_condition, healing_off_condition
 from controlplane.converger.conditions.consumers import consumers_stuck
 from controlplane.converger.conditions.converged import CONVERGED, converged
+from controlplane.converger.conditions.disk_growth import disk_growth_held
 from controlplane.converger.conditions.drift import (
     CLOUD_DRIFT_FOUND,
     NETWORK_DRIFT,
@@ -227,5 +228,6 @@ _CONDITIONS: tuple[Callable[[Situation], facts.ConditionChanged | None], ...] = 
     single_copies,
     planned_in_process,
     moves_braked,
+    disk_growth_held,
 )
 """What is told whatever the decision: None, or the condition as it should be."""

@@ -30,6 +30,7 @@ from events import facts
 from events.envelope import Recorded
 from events.ids import ClusterUid
 from events.spec.conversion import to_data
+from events.spec.storage_rules import with_grown_disks
 from planner.rollout.desired import DesiredNode, desired_nodes
 from planner.rollout.diff import Change
 from providers.base import InstanceState
@@ -92,7 +93,8 @@ def _refused(found: FoundCluster, spec: DeclaredSpec, findings: Sequence[Rebuild
 def _facts(found: FoundCluster, spec: DeclaredSpec) -> tuple[tuple[object, ...], tuple[RebuildFinding, ...]]:
     if all(vm.document is not None and vm.service is None for vm in found.vms):
         raise TooLittleKnown("no agent was ever told to run anything: it was being born", _LEAVE_TO_CLOUD)
-    desired = {n.node: n for n in _wanted(found, spec)}
+    grown = _grown(found, spec)
+    desired = {n.node: n for n in _wanted(found, spec, {g.pool: g.size_gib for g in grown})}
     successors = successors_of(found, reattach=spec.document.spec.rollout.strategy == "reattach")
     ids = service_ids(found, desired, successors)
     if two := _in_two_places(found, desired):
@@ -121,13 +123,32 @@ def _facts(found: FoundCluster, spec: DeclaredSpec) -> tuple[tuple[object, ...],
     finalised = (facts.FeatureFinalised(METADATA, level),) if level else ()
     remarks = (*remarks_on_vms(placed), *remarks_on_kafka(found, ids.by_key))
     declared = facts.ClusterDeclared(found.uid, spec.name, 1, to_data(spec.document), f"{spec.file}: rebuilt")
-    return (declared, adopted, founded, *instances, *finalised), remarks
+    return (declared, *grown, adopted, founded, *instances, *finalised), remarks
 
 
-def _wanted(found: FoundCluster, spec: DeclaredSpec) -> tuple[DesiredNode, ...]:
-    """The nodes of the spec, sized by their machines where any VM was: its agent was told Java's options."""
+def _grown(found: FoundCluster, spec: DeclaredSpec) -> tuple[facts.GrowthDecided, ...]:
+    """What the disks of pools have grown to by themselves: where the spec lets them, the largest that is listed counts.
+    Taken for too large, every broker would get a new disk."""
+    pools = {pool.name: pool for pool in spec.document.spec.pools if pool.disk.grow is not None}
+    pool_of = {node.node: node.pool for node in desired_nodes(spec.document) if node.pool in pools}
+    largest: dict[str, int] = {}
+    for key, volume in found.volumes.items():
+        pool = pool_of.get(key.rpartition(".v")[0].rpartition(".")[0])
+        if pool is not None:
+            largest[pool] = max(largest.get(pool, 0), volume.size_gib)
+    return tuple(
+        facts.GrowthDecided(name, pool.disk.size_gib, largest[name], "found so")
+        for name, pool in pools.items()
+        if pool.disk.grow is not None and pool.disk.size_gib < largest.get(name, 0) <= pool.disk.grow.to
+    )
+
+
+def _wanted(found: FoundCluster, spec: DeclaredSpec, grown: Mapping[str, int]) -> tuple[DesiredNode, ...]:
+    """The nodes of the spec, sized by their machines where any VM was: its agent was told Java's options. `grown`: what
+    disks of its pools have grown to."""
     sized = any(vm.service is not None and vm.service.jvm for vm in found.vms)
-    return sized_nodes(spec.document) if sized else desired_nodes(spec.document)
+    document = with_grown_disks(spec.document, grown)
+    return sized_nodes(document) if sized else desired_nodes(document)
 
 
 def _size(vm: FoundVm, desired: DesiredNode | None) -> facts.PlannedSize | None:

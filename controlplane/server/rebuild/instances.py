@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
+from types import MappingProxyType
 
 from controlplane.cluster.views.vms import FIRST_BROKER_ID
 from controlplane.converger.questions.rolls.node_volumes import directory_names
@@ -97,12 +98,12 @@ def place(
     desired: DesiredNode | None,
     ids: Ids,
     *,
-    config: Collection[str] = (),
+    config: Mapping[str, str] = MappingProxyType({}),
     is_successor: bool = False,
 ) -> PlacedInstance:
     """The instance. Without a document what nobody tells is taken from the spec.
 
-    `config` are the properties the spec itself names: what Kedge sets by a cluster's size makes no other VM.
+    `config` are the settings the spec itself has: what Kedge sets by a cluster's size makes no other VM.
     """
     service, seen = vm.service, vm.seen
     kind = service.name if service else desired.service if desired else _kind(found, vm)
@@ -148,10 +149,13 @@ def place(
             replace(planned, digest=derived_id("digest", repr(planned))[:12]), differs, _assumed(vm, desired)
         )
     others = (*_other_jvm(Jvm(heap, options), desired.jvm), *_other_settings(settings, desired.settings, config))
+    size = volumes[0].size_gib
     if not others:
-        return PlacedInstance(replace(planned, digest=desired.digest), (), _assumed(vm, desired))
+        digest = desired.digest if size == desired.disks.gib else desired.digest_with(config, size)
+        return PlacedInstance(replace(planned, digest=digest), (), _assumed(vm, desired))
     had = {k: settings[k] for k in sorted(_judged(settings, desired.settings, config)) if k in settings}
-    digest = desired.digest_with(had) if heap == desired.heap_mib else desired.digests_with_heap(had, None, heap)[0]
+    same_heap = heap == desired.heap_mib
+    digest = desired.digest_with(had, size) if same_heap else desired.digests_with_heap(had, size, heap)[0]
     return PlacedInstance(replace(planned, digest=digest, config=had), others, _assumed(vm, desired))
 
 
@@ -268,7 +272,7 @@ def _version(key: str) -> int:
 
 
 def _differences(planned: facts.PlannedInstance, desired: DesiredNode | None) -> tuple[str, ...]:
-    """What makes it another VM than the spec asks for; settings alone do not."""
+    """What makes it another VM than the spec asks for; settings alone do not, nor a disk that grows to its size."""
     if desired is None:
         return ("the spec has no such node",)
     volume = planned.volumes[0]
@@ -280,7 +284,7 @@ def _differences(planned: facts.PlannedInstance, desired: DesiredNode | None) ->
         ("rack", planned.rack, desired.rack),
         ("service", planned.service, desired.service),
         ("disk", volume.kind, desired.disks.kind),
-        ("disk GiB", volume.size_gib, desired.disks.gib),
+        ("disk GiB", desired.disks.gib if _grows(volume, desired) else volume.size_gib, desired.disks.gib),
         ("disks", len(planned.volumes), desired.disks.count),
     )
     return tuple(f"{what} {have}, the spec says {want}" for what, have, want in pairs if have != want)
@@ -290,6 +294,11 @@ def _other_jvm(have: Jvm, want: Jvm) -> list[str]:
     heap = [f"heap {have.heap_mib} MiB, the spec says {want.heap_mib}"] if have.heap_mib != want.heap_mib else []
     has, wants = (" ".join(jvm.options) or "none" for jvm in (have, want))
     return [*heap, *([f"JVM options {has}, the spec says {wants}"] if has != wants else [])]
+
+
+def _grows(volume: facts.PlannedVolume, desired: DesiredNode) -> bool:
+    """Whether the disk becomes what the spec says where it is."""
+    return desired.disks.grows and volume.kind == "persistent" and volume.size_gib < desired.disks.gib
 
 
 def _other_settings(have: Mapping[str, str], want: Mapping[str, str], config: Collection[str]) -> list[str]:

@@ -127,6 +127,7 @@ SAMPLES: tuple[object, ...] = (
     facts.GrowthRequested("intent-9", A1, {"brokers-a-0.data.v1": 200}, "brokers-a-0: disk 100 -> 200 GiB"),
     facts.GrowthCompleted("intent-9"),
     facts.VolumeLimitFound("brokers-a-0.data.v1", 60_400_000),
+    facts.GrowthDecided("brokers", 100, 120, "broker 1000 (83% full); disk.grow.above is 80%, at most 500 GiB"),
     facts.TaggingRequested("intent-8", A1, {"team": "payments"}, ("env",), "cost tags team=payments; without env"),
     facts.TaggingCompleted("intent-8"),
     facts.TaggingFailed("intent-8", "the credentials may not tag"),

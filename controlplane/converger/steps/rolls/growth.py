@@ -3,7 +3,9 @@
     growth.requested -> a grow run changes exactly these sizes -> the agent grows the file system -> growth.completed
 
 Nothing is stopped and nothing is moved, so no gate is asked: a disk that is full is the best reason to make it larger.
-Where a cloud cannot do it, the node's broker goes to a new VM with a new disk (`events.spec.storage_rules`).
+Where the spec lets disks grow by themselves (`disk.grow`) a larger size is decided first, for the whole pool; from then
+on it is as if the spec said it. Where a cloud cannot do it, the node's broker goes to a new VM with a new disk
+(`events.spec.storage_rules`).
 """
 
 from controlplane.cluster.lifecycle import Phase
@@ -11,8 +13,10 @@ from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.intents import IntentView
 from controlplane.cluster.wait_reasons import WaitReason
+from controlplane.converger.questions.rolls.disk_growth import PoolGrowth, pool_growths
 from controlplane.converger.questions.rolls.pending_changes import pending_changes
 from controlplane.converger.questions.services.service_reports import service_report
+from controlplane.converger.questions.windows import frozen_words
 from controlplane.converger.situation.decision import Decision, record, wait
 from controlplane.converger.situation.observation import InventorySeen
 from controlplane.converger.situation.situation import Situation
@@ -29,7 +33,12 @@ SMALLEST_FILESYSTEM = 0.9
 def growth_step(situation: Situation) -> Decision | None:
     """Asks for the next node's disks to grow. None when none is to, or the only ones are of VMs on their way."""
     view = situation.view
-    for change in _to_grow(view):
+    growths = pool_growths(situation) or ()
+    for growth in growths:
+        if growth.is_due:
+            return _decided(situation, growth)
+    fullest = {broker: share for growth in growths for broker, share in growth.full}
+    for change in sorted(_to_grow(view), key=lambda c: -fullest.get(c.service_id, 0.0)):
         if change.desired is None or change.incumbent is None:
             continue
         instance = view.instances[change.incumbent.key]
@@ -43,6 +52,16 @@ def growth_step(situation: Situation) -> Decision | None:
         asked = facts.GrowthRequested(intent_id(view.uid, "grow", said, 1), instance.key, sizes, change.reason)
         return record(f"growing the disk of {instance.key}: {change.reason}", asked)
     return None
+
+
+def _decided(situation: Situation, growth: PoolGrowth) -> Decision:
+    limit = f"disk.grow.above is {growth.policy.above:.0%}, at most {growth.policy.to_gib} GiB"
+    reason = f"{growth.who}; {limit}"
+    frozen = frozen_words(situation.view, situation.freezes, situation.now)
+    if frozen:
+        reason += f". A disk that is filling waits for no freeze: {frozen}"
+    decided = facts.GrowthDecided(growth.pool, growth.gib, growth.wanted_gib, reason)
+    return record(f"pool {growth.pool}: disks {growth.gib} -> {growth.wanted_gib} GiB: {reason}", decided)
 
 
 @once

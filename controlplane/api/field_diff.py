@@ -109,8 +109,8 @@ def _of_node(
     if desired.ipv6 or instance.planned.ipv6:
         yield Field(node, "IPv6", _yes(desired.ipv6), _yes(instance.planned.ipv6))
     yield Field(node, "rack", desired.rack, instance.planned.rack)
-    if desired.jvm_options or instance.jvm.options:
-        yield Field(node, "JVM options", _listed(desired.jvm_options), _listed(instance.jvm.options))
+    if desired.jvm.options or instance.jvm.options:
+        yield Field(node, "JVM options", _listed(desired.jvm.options), _listed(instance.jvm.options))
     has = {v.dir: _disk(v.kind, size_of(view, v), v.options) for v in instance.planned.volumes}
     wanted = dict.fromkeys(
         directory_names(desired.disks.count), _disk(desired.disks.kind, desired.disks.gib, desired.disks.options)

@@ -47,7 +47,8 @@ class DesiredNode:
     kafka_version: str
     shape: str
     disks: DesiredDisks
-    heap_mib: int
+    jvm: Jvm
+    """What its service is to be started with. The options are no part of the digest: they are compared as they are."""
     settings: Mapping[str, str]
     fixed: str = ""
     """Digest of the static inputs alone."""
@@ -67,13 +68,11 @@ class DesiredNode:
     """Java heap of the ZooKeeper server that shares the broker's VM, 0 where none does."""
     size: ServiceSize | None = None
     """What its machine decides, of a cluster whose nodes are sized by it (`sized`)."""
-    jvm_options: tuple[str, ...] = ()
-    """The spec's options of its service's JVM. No part of the digest: they are compared as they are."""
 
     @property
-    def jvm(self) -> Jvm:
-        """What its service is to be started with."""
-        return Jvm(self.heap_mib, self.jvm_options)
+    def heap_mib(self) -> int:
+        """Java heap of its service."""
+        return self.jvm.heap_mib
 
     def sized(self, size: ServiceSize) -> "DesiredNode":
         """The same node, started with what its machine decides where the spec says nothing. No part of the digest: a
@@ -81,7 +80,7 @@ class DesiredNode:
         settings = self.settings if self.service == "zookeeper" else {**size.properties, **self.settings}
         return replace(
             self,
-            heap_mib=size.heap_mib,
+            jvm=replace(self.jvm, heap_mib=size.heap_mib),
             member_heap_mib=size.member_heap_mib,
             settings=dict(sorted(settings.items())),
             size=size,
@@ -144,7 +143,7 @@ def _nodes_of(document: KafkaClusterDocument, pool: Pool) -> list[DesiredNode]:
                 options=disk_options(pool.disk),
                 grows=grows_in_place(pool),
             ),
-            heap_mib=pool.heap_mib or DEFAULT_HEAP_MIB[service],
+            jvm=Jvm(pool.heap_mib or DEFAULT_HEAP_MIB[service], tuple(pool.jvm_options)),
             settings=settings,
             fixed=fixed,
             heap=heap,
@@ -154,7 +153,6 @@ def _nodes_of(document: KafkaClusterDocument, pool: Pool) -> list[DesiredNode]:
             spot=pool.spot,
             ipv6=pool.ipv6,
             member_heap_mib=(pool.zookeeper_heap_mib or DEFAULT_HEAP_MIB["zookeeper"]) if pool.has_members else 0,
-            jvm_options=pool.jvm_options,
         )
         for number in range(pool.size)
     ]

@@ -17,7 +17,7 @@ def size_lines(changes: Iterable[NodeChange]) -> tuple[str, ...]:
 
 def _line(node: DesiredNode, size: ServiceSize) -> str:
     machine = size.machine
-    words = [f"heap {size.heap_mib} MiB ({_collector((*size.jvm, *node.jvm_options))})"]
+    words = [f"heap {size.heap_mib} MiB ({_collector((*size.jvm, *node.jvm.options))})"]
     words += [f"ZooKeeper's heap {size.member_heap_mib} MiB"] if size.member_heap_mib else []
     words += [
         f"{word} {node.settings[name]}"

@@ -110,8 +110,8 @@ def place(
     volumes = _volumes(found, vm, desired, takes_over=is_successor or kind == "controller")
     version = service.kafka_version if service else seen.image or (desired.kafka_version if desired else "")
     settings = dict(service.settings if service else desired.settings if desired else {})
-    options = service.jvm_options if service else desired.jvm_options if desired else ()
-    heap = service.heap_mib if service else desired.heap_mib if desired else DEFAULT_HEAP_MIB[kind]
+    default = desired.jvm if desired else Jvm(DEFAULT_HEAP_MIB[kind])
+    jvm = Jvm(service.heap_mib, service.jvm_options) if service else default
     took_over = kind == "controller" or any(v.version < seen.generation for v in volumes)
     hands_over = is_successor or (seen.generation > 1 and took_over)
     new_dirs = tuple(d.name for d in service.log_dirs if d.fresh) if service and hands_over and len(volumes) > 1 else ()
@@ -127,7 +127,7 @@ def place(
         digest="",
         kafka_version=version,
         shape=seen.shape or (desired.shape if desired else ""),
-        heap_mib=heap,
+        heap_mib=jvm.heap_mib,
         settings=settings,
         volumes=volumes,
         replaces=max((v.seen.generation for v in _elders(found, vm)), default=0),
@@ -140,7 +140,7 @@ def place(
         relieves=moved_from,
         vm_address=kind == "controller" and seen.node not in found.node_addresses,
         port=service.port if service and kind == "broker" else 0,
-        jvm_options=options,
+        jvm_options=jvm.options,
     )
     differs = _differences(planned, desired)
     if desired is None or differs:
@@ -148,15 +148,22 @@ def place(
         return PlacedInstance(
             replace(planned, digest=derived_id("digest", repr(planned))[:12]), differs, _assumed(vm, desired)
         )
-    others = (*_other_jvm(Jvm(heap, options), desired.jvm), *_other_settings(settings, desired.settings, config))
-    size = volumes[0].size_gib
+    return PlacedInstance(*_as_it_was_made(planned, jvm, desired, config), _assumed(vm, desired))
+
+
+def _as_it_was_made(
+    planned: facts.PlannedInstance, jvm: Jvm, desired: DesiredNode, config: Mapping[str, str]
+) -> tuple[facts.PlannedInstance, tuple[str, ...]]:
+    """With the digest of what it was made with, and how that differs from the spec."""
+    settings, size = planned.settings, planned.volumes[0].size_gib
+    others = (*_other_jvm(jvm, desired.jvm), *_other_settings(settings, desired.settings, config))
     if not others:
         digest = desired.digest if size == desired.disks.gib else desired.digest_with(config, size)
-        return PlacedInstance(replace(planned, digest=digest), (), _assumed(vm, desired))
+        return replace(planned, digest=digest), ()
     had = {k: settings[k] for k in sorted(_judged(settings, desired.settings, config)) if k in settings}
-    same_heap = heap == desired.heap_mib
-    digest = desired.digest_with(had, size) if same_heap else desired.digests_with_heap(had, size, heap)[0]
-    return PlacedInstance(replace(planned, digest=digest, config=had), others, _assumed(vm, desired))
+    same_heap = jvm.heap_mib == desired.heap_mib
+    digest = desired.digest_with(had, size) if same_heap else desired.digests_with_heap(had, size, jvm.heap_mib)[0]
+    return replace(planned, digest=digest, config=had), others
 
 
 def _moved_from(found: FoundCluster, vm: FoundVm) -> str:

@@ -172,7 +172,7 @@ def _plan_instance(
         kafka_version=want.kafka_version,
         shape=want.shape,
         heap_mib=want.heap_mib,
-        jvm_options=want.jvm_options,
+        jvm_options=want.jvm.options,
         settings=settings,
         volumes=volumes,
         replaces=old.planned.generation if old else 0,

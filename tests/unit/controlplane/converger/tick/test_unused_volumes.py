@@ -150,7 +150,7 @@ def test_who_is_told_another_configuration_and_who_waits_for_it_have_as_long_as_
         told.start.reconfigured,
         dict(told.start.config or {}),
         dict(told.settings),
-        told.heap_mib,
+        told.jvm.heap_mib,
     ) == (
         2,
         1,

@@ -25,6 +25,7 @@ from benchmarks.processor import processor_seconds
 from planner.drain.certified import certified
 from planner.drain.model.state import ClusterState
 from spark.fleet.answers import PlanOutcome
+from spark.fleet.kernel import KERNELS
 from spark.fleet.outcomes import ClusterOutcome
 from spark.fleet.snapshot import read_snapshot, write_snapshot
 from spark.jobs.fleet_plan import COMPILER, SETTINGS, SPLIT_ABOVE, FleetReport, plan_fleet
@@ -72,6 +73,7 @@ def measured(snapshot: Path, *, split_above: int = SPLIT_ABOVE) -> tuple[dict[st
         "session_s": round(session_s, 1),
         "steps_s": dict(report.seconds),
         "kernel_s": kernel_seconds(report.verdicts),
+        "beside_kernels_s": {s: t for s, t in task_seconds(report.verdicts).items() if s not in KERNELS},
         **overhead(report.verdicts, seconds=seconds - session_s, processor_s=processor_s - session_processor_s),
         "clusters": len(report.verdicts),
         "moves": sum(verdict.entries for verdict in report.verdicts),
@@ -108,6 +110,11 @@ FLEETS: dict[str, Callable[[], Iterator[tuple[str, ClusterState]]]] = {
 
 def kernel_seconds(verdicts: tuple[ClusterOutcome, ...]) -> dict[str, float]:
     """Processor seconds of each step of the kernel, summed over all clusters."""
+    return {step: taken for step, taken in task_seconds(verdicts).items() if step in KERNELS}
+
+
+def task_seconds(verdicts: tuple[ClusterOutcome, ...]) -> dict[str, float]:
+    """The same of everything that is timed in a task: what is read and the second check too."""
     total: Counter[str] = Counter()
     for verdict in verdicts:
         total.update(verdict.seconds)

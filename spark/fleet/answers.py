@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any, cast
 
@@ -36,7 +36,9 @@ class AnswerRole(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanAnswer:
-    """A row of ANSWERS. `problems` in full, `reason` for a person."""
+    """A row of ANSWERS. `problems` and `violations` in full, `reason` for a person. `start_s`, `end_s`: when the replay
+    starts and completes each entry.
+    """
 
     cluster: str
     role: AnswerRole
@@ -44,6 +46,7 @@ class PlanAnswer:
     outcome: PlanOutcome
     reason: str = ""
     problems: tuple[str, ...] = ()
+    violations: tuple[str, ...] = ()
     seconds: dict[str, float] = field(default_factory=dict)
     values: dict[str, float] | None = None
     bounds: dict[str, float] | None = None
@@ -53,9 +56,15 @@ class PlanAnswer:
     start_s: Any = None
     end_s: Any = None
 
+    @property
+    def entries(self) -> int:
+        """How many the plan has."""
+        return 0 if self.start_s is None else len(self.start_s)
+
     def row(self) -> dict[str, Any]:
-        """Plain values, as Arrow takes them."""
-        return asdict(self)
+        """Plain values, as Arrow takes them. When each entry starts and ends stays in the task."""
+        told = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("start_s", "end_s")}
+        return {**told, "entries": self.entries}
 
 
 def refused(cluster: str, role: AnswerRole, epoch: int, problems: Iterable[StateProblem]) -> PlanAnswer:

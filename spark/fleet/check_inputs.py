@@ -1,116 +1,130 @@
 """What the second check knows of every broker, from the snapshot and the plan file alone."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
-from pyspark.sql import functions as F  # noqa: N812 its usual name
+import numpy as np
+import pyarrow as pa
 
 from planner.drain.model.plan import UNLIMITED_SLOTS
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
-
-    from spark.fleet.snapshot import Snapshot
+from spark.fleet.lists import NOBODY, Bools, Int32s, Ints, lists_of
+from spark.fleet.moves import Floats, Moves
+from spark.fleet.published import PublishedPlan
 
 MAY_RECEIVE = ("active", "new")
 
 
-def brokers_of(snapshot: "Snapshot", plans: "DataFrame", moves: "DataFrame") -> "DataFrame":
-    """A row per broker of a planned cluster: what it holds now and what the plan lets it do.
+@dataclass(frozen=True, slots=True, eq=False)
+class Board:
+    """B brokers, ascending by `id`: what each holds now and what the plan lets it do.
 
-    `used_bytes`, `held` (replicas) and `first` (partitions that list it first) are now; `changed` of those have another
-    leader now. `takes_bytes_per_s`, `gives_bytes_per_s`: the smaller of bandwidth and throttle. `allowed_bytes`: the
-    disk limit. `taken` bytes, `dropped` replicas and `led` (partitions that list it first) are what the plan changes;
-    `gone_s` is when the last replica leaves.
+    `rack` is a code. `used_bytes`, `held` (replicas) and `first` (partitions that list it first) are now; `changed` of
+    those have another leader now. `takes_bytes_per_s`, `gives_bytes_per_s`: the smaller of bandwidth and throttle.
+    `allowed_bytes`: the disk limit. `taken` bytes, `dropped` replicas and `led` (partitions that list it first) are
+    what the plan changes; `gone_s` is when the last replica leaves.
     """
-    holdings = _holdings(snapshot.partitions)
-    policy = snapshot.clusters.select("cluster", "disk_limit")
-    brokers = snapshot.brokers.join(F.broadcast(policy), "cluster").withColumnRenamed("id", "broker")
-    brokers = brokers.join(F.broadcast(plans.select("cluster", "plan.slots", "plan.throttles")), "cluster")
-    name = F.col("broker").cast("string")
-    slots, throttle = F.col("slots")[name], F.col("throttles")[name]
-    allowed = F.floor(F.col("disk_bytes") * F.col("disk_limit") * (1 + 1e-12))
-    changes = _changes(moves)
-    for counted in (holdings, changes):
-        brokers = brokers.join(F.broadcast(counted), ["cluster", "broker"], "left")
-    return brokers.select(
-        "cluster",
-        "broker",
-        "rack",
-        "disk_bytes",
-        F.col("state").isin(*MAY_RECEIVE).alias("receives"),
-        allowed.alias("allowed_bytes"),
-        _least("ingress_bytes_per_s", throttle["in_bytes_per_s"]).alias("takes_bytes_per_s"),
-        _least("egress_bytes_per_s", throttle["out_bytes_per_s"]).alias("gives_bytes_per_s"),
-        F.coalesce(slots["in"], F.lit(UNLIMITED_SLOTS)).alias("slots_in"),
-        F.coalesce(slots["out"], F.lit(UNLIMITED_SLOTS)).alias("slots_out"),
-        *(F.coalesce(count, F.lit(0)).alias(count) for count in _COUNTS),
+
+    id: Int32s
+    rack: Ints
+    receives: Bools
+    dead: Bools
+    disk_bytes: Ints
+    allowed_bytes: Ints
+    takes_bytes_per_s: Floats
+    gives_bytes_per_s: Floats
+    slots_in: Ints
+    slots_out: Ints
+    used_bytes: Ints
+    held: Ints
+    first: Ints
+    changed: Ints
+    taken: Ints
+    dropped: Ints
+    led: Ints
+    gone_s: Floats
+
+    def row_of(self, brokers: Int32s) -> Ints:
+        """Rows of broker ids, of any shape; -1 for one that is not there."""
+        place = np.minimum(np.searchsorted(self.id, brokers), self.id.size - 1)
+        return np.where(self.id[place] == brokers, place, -1)
+
+    def chosen(self, brokers: Int32s, which: Bools) -> Bools:
+        """Whether `which` holds of each broker; of one that is not there it does not."""
+        row = self.row_of(brokers)
+        return which[row] & (row >= 0)
+
+
+def board_of(brokers: pa.Table, partitions: pa.Table, said: PublishedPlan, moves: Moves, *, disk_limit: float) -> Board:
+    """The snapshot's BROKERS and PARTITIONS of one cluster, sound (spark.fleet.soundness), its plan and `moves_of`."""
+    rows = brokers.sort_by("id")
+    ids = rows["id"].to_numpy()
+    disk = rows["disk_bytes"].to_numpy()
+    states = np.array(rows["state"].to_pylist(), dtype=object)
+    held_back = {side: _told(ids, said.throttles, side, np.inf) for side in ("in_bytes_per_s", "out_bytes_per_s")}
+    racks = rows["rack"].combine_chunks().dictionary_encode()
+    return Board(
+        id=ids,
+        rack=racks.indices.to_numpy(zero_copy_only=False).astype(np.int64),
+        receives=np.isin(states, MAY_RECEIVE),
+        dead=states == "dead",
+        disk_bytes=disk,
+        allowed_bytes=np.floor(disk * disk_limit * (1 + 1e-12)).astype(np.int64),
+        takes_bytes_per_s=np.minimum(rows["ingress_bytes_per_s"].to_numpy(), held_back["in_bytes_per_s"]),
+        gives_bytes_per_s=np.minimum(rows["egress_bytes_per_s"].to_numpy(), held_back["out_bytes_per_s"]),
+        slots_in=_told(ids, said.slots, "in", UNLIMITED_SLOTS).astype(np.int64),
+        slots_out=_told(ids, said.slots, "out", UNLIMITED_SLOTS).astype(np.int64),
+        **_holdings(ids, partitions),
+        **_changes(ids, moves),
     )
 
 
-def facts_of(snapshot: "Snapshot") -> "DataFrame":
-    """A row per cluster: `racks` and `states` by broker; brokers that are `drained`, `receivers` or `dead`; how many
-    `racks_left` can still receive; `destinations`, null where no broker has one of its own.
-    """
-    entry = F.struct("id", "rack"), F.struct("id", "state")
-    receives = F.col("state").isin(*MAY_RECEIVE)
-    facts = snapshot.brokers.groupBy("cluster").agg(
-        F.map_from_entries(F.collect_list(entry[0])).alias("racks"),
-        F.map_from_entries(F.collect_list(entry[1])).alias("states"),
-        F.collect_list(F.when(~receives, F.col("id"))).alias("drained"),
-        F.collect_list(F.when(receives, F.col("id"))).alias("receivers"),
-        F.collect_list(F.when(F.col("state") == "dead", F.col("id"))).alias("dead"),
-        F.count_distinct(F.when(receives, F.col("rack"))).alias("racks_left"),
-    )
-    named = F.when(F.size("destinations") > 0, F.col("destinations")).alias("destinations")
-    return facts.join(F.broadcast(snapshot.clusters.select("cluster", named, "flow_bytes_per_s")), "cluster")
+def _told(ids: Int32s, limits: Mapping[str, Mapping[str, float]], side: str, unlimited: float) -> Floats:
+    return np.array([limits.get(str(broker), {}).get(side, unlimited) for broker in ids.tolist()], dtype=np.float64)
 
 
-def _holdings(partitions: "DataFrame") -> "DataFrame":
-    """One pass over all replicas of all clusters."""
-    replicas = partitions.select(
-        "cluster", "size_bytes", F.coalesce("leader", F.lit(-1)).alias("leader"), F.posexplode("replicas")
-    ).withColumnsRenamed({"pos": "place", "col": "broker"})
-    is_first = F.col("place") == 0
-    return replicas.groupBy("cluster", "broker").agg(
-        F.sum("size_bytes").alias("used_bytes"),
-        F.count("*").alias("held"),
-        F.count_if(is_first).alias("first"),
-        F.count_if(is_first & (F.col("broker") != F.col("leader"))).alias("changed"),
-    )
+def _holdings(ids: Int32s, partitions: pa.Table) -> dict[str, Any]:
+    """One pass over all replicas of the cluster. Sizes are summed up as whole numbers."""
+    replicas = lists_of(partitions["replicas"])
+    broker = np.searchsorted(ids, replicas.members)
+    first = broker[replicas.first]
+    leader = partitions["leader"].fill_null(pa.scalar(-1, pa.int32())).to_numpy()
+    used = np.zeros(ids.size, dtype=np.int64)
+    np.add.at(used, broker, partitions["size_bytes"].to_numpy()[replicas.row])
+    return {
+        "used_bytes": used,
+        "held": _counted(broker, ids.size),
+        "first": _counted(first, ids.size),
+        "changed": _counted(first[ids[first] != leader], ids.size),
+    }
 
 
-def _changes(moves: "DataFrame") -> "DataFrame":
-    """What the plan changes on every broker it names."""
-    size, nothing, never = F.col("size_bytes"), F.lit(0).cast("long"), F.lit(0.0)
-    one = F.lit(1).cast("long")
-    first_after, first_before = F.explode(F.slice("after", 1, 1)), F.explode(F.slice("before", 1, 1))
-    changes = (
-        _change(moves, F.explode("added"), size, nothing, nothing, never)
-        .unionByName(_change(moves, F.explode("removed"), -size, one, nothing, F.col("end_s")))
-        .unionByName(_change(moves, first_after, nothing, nothing, one, never))
-        .unionByName(_change(moves, first_before, nothing, nothing, -one, never))
-    )
-    return changes.groupBy("cluster", "broker").agg(
-        *(F.sum(name).alias(name) for name in ("taken", "dropped", "led")), F.max("gone_s").alias("gone_s")
-    )
+def _changes(ids: Int32s, moves: Moves) -> dict[str, Any]:
+    """What the plan changes on every broker it names and the snapshot has."""
+    taken, gone_s = np.zeros(ids.size, dtype=np.int64), np.zeros(ids.size)
+    row, broker = _of_known(ids, moves.after, moves.added)
+    np.add.at(taken, broker, moves.size_bytes[row])
+    row, broker = _of_known(ids, moves.before, moves.removed)
+    np.subtract.at(taken, broker, moves.size_bytes[row])
+    np.maximum.at(gone_s, broker, moves.end_s[row])
+    led = _firsts(ids, moves.after) - _firsts(ids, moves.before)
+    return {"taken": taken, "dropped": _counted(broker, ids.size), "led": led, "gone_s": gone_s}
 
 
-def _change(
-    moves: "DataFrame", brokers: "Column", taken: "Column", dropped: "Column", led: "Column", gone_s: "Column"
-) -> "DataFrame":
-    return moves.select(
-        "cluster",
-        brokers.alias("broker"),
-        taken.alias("taken"),
-        dropped.alias("dropped"),
-        led.alias("led"),
-        gone_s.alias("gone_s"),
-    )
+def _firsts(ids: Int32s, matrix: Int32s) -> Ints:
+    heads = matrix[:, :1]
+    return _counted(_of_known(ids, heads, heads != NOBODY)[1], ids.size)
 
 
-def _least(bandwidth: str, throttle: "Column") -> "Column":
-    return F.least(F.col(bandwidth), F.coalesce(throttle, F.lit(float("inf"))))
+def _of_known(ids: Int32s, matrix: Int32s, marked: Bools) -> tuple[Ints, Ints]:
+    """Row in the matrix and row of the broker, of every marked member that is a known broker."""
+    row, place = np.nonzero(marked)
+    named = matrix[row, place]
+    broker = np.minimum(np.searchsorted(ids, named), ids.size - 1)
+    known = ids[broker] == named
+    return row[known], broker[known]
 
 
-_COUNTS = ("used_bytes", "held", "first", "changed", "taken", "dropped", "led", "gone_s")
-"""Sums that are 0 where nothing was summed up."""
+def _counted(rows: Ints, count: int) -> Ints:
+    counted: Ints = np.bincount(rows, minlength=count)
+    return counted

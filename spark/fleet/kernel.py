@@ -1,4 +1,4 @@
-"""One cluster from its packs to its answer: the planner, the independent replay and the bounds, nothing of Spark.
+"""One cluster from its packs to its answer: planner, independent replay, bounds, second check; nothing of Spark.
 
 Every way a cluster can go wrong ends here as a row, so that it never costs another cluster its plan.
 """
@@ -30,16 +30,23 @@ from spark.fleet.answers import AnswerRole, PlanAnswer, PlanOutcome, bounds_row,
 from spark.fleet.packing import unpacked
 from spark.fleet.rates import with_rates
 from spark.fleet.soundness import broker_problems, partition_problems, policy_problems
+from spark.fleet.validation import violations_of
+
+KERNELS = ("decode", "solve", "bounds", "replay", "render")
+"""Steps that planning itself takes, wherever it runs. `read` and `check` are a fleet job's own."""
 
 
 def answer_of(cluster: str, role: AnswerRole, epoch: int, packs: pa.Table) -> PlanAnswer:
     """Never raises: what goes wrong is in the answer. `packs`: table PACKS of this cluster alone."""
     clock = _Clock({})
     try:
+        with clock.runs("read"):
+            tables = {name: unpacked(packs, name) for name in ("clusters", "brokers", "partitions", "rates")}
         with clock.runs("decode"):
-            read = _read(packs, epoch)
-        if isinstance(read, ClusterState):
-            answer = _planned(cluster, role, epoch, read, clock)
+            read = _read(tables, epoch)
+        if isinstance(read, _Cluster):
+            answer = _planned(cluster, role, epoch, read.state, clock)
+            answer = _checked(answer, read, clock)
         else:
             answer = refused(cluster, role, epoch, read)
     except Exception:  # noqa: BLE001 a defect shows in one cluster's row, with its place; the fleet goes on
@@ -63,9 +70,19 @@ class _Clock:
             self.seconds[step] = self.seconds.get(step, 0.0) + time.process_time() - began
 
 
-def _read(packs: pa.Table, epoch: int) -> ClusterState | list[StateProblem]:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Cluster:
+    """`state` for the planner; for the second check the row of CLUSTERS and the tables as they are."""
+
+    state: ClusterState
+    policy: dict[str, Any]
+    brokers: pa.Table
+    partitions: pa.Table
+
+
+def _read(tables: Mapping[str, pa.Table | None], epoch: int) -> _Cluster | list[StateProblem]:
     """The arrays, or all that is wrong with the tables."""
-    heads, brokers, partitions = (unpacked(packs, name) for name in ("clusters", "brokers", "partitions"))
+    heads, brokers, partitions = (tables[name] for name in ("clusters", "brokers", "partitions"))
     if heads is None or heads.num_rows != 1 or heads["epoch"][0].as_py() != epoch:
         return [StateProblem(StateProblemKind.CONTRADICTION, "clusters", "changed while the snapshot was read")]
     policy = heads.to_pylist()[0]
@@ -80,10 +97,11 @@ def _read(packs: pa.Table, epoch: int) -> ClusterState | list[StateProblem]:
     ]
     if problems:
         return problems
-    measured = unpacked(packs, "rates")
+    measured = tables["rates"]
     if measured is not None:
         partitions = with_rates(partitions, measured)
-    return state_of(brokers.replace_schema_metadata({POLICY: _policy(policy)}), partitions)
+    state = state_of(brokers.replace_schema_metadata({POLICY: _policy(policy)}), partitions)
+    return _Cluster(state, policy, brokers, partitions)
 
 
 def _torn(policy: Mapping[str, Any], brokers: pa.Table | None, partitions: pa.Table | None) -> Iterator[StateProblem]:
@@ -119,6 +137,23 @@ def _planned(cluster: str, role: AnswerRole, epoch: int, state: ClusterState, cl
         answer = replace(answer, bounds=_bounds(state, clock))
     with clock.runs("render"):
         return _rendered(answer, state, schedule)
+
+
+def _checked(answer: PlanAnswer, cluster: _Cluster, clock: _Clock) -> PlanAnswer:
+    """What the second check says of a plan. Raises what `violations_of` raises."""
+    if answer.outcome is not PlanOutcome.PLANNED or answer.plan is None:
+        return answer
+    with clock.runs("check"):
+        found = violations_of(answer, cluster.policy, cluster.brokers, cluster.partitions)
+    if not found:
+        return answer
+    first = "; ".join(map(str, found[:3]))
+    return replace(
+        answer,
+        outcome=PlanOutcome.VIOLATED,
+        reason=f"the second check found {len(found)} violations, first {first}",
+        violations=tuple(map(str, found)),
+    )
 
 
 def _solved(state: ClusterState, clock: _Clock, *, leaders_stay: bool = False) -> Schedule | Unsolvable:

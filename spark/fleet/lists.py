@@ -15,6 +15,9 @@ Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
 Int32s = npt.NDArray[np.int32]
 
+NOBODY = -(2**31)
+"""Pads the rows of a matrix; no broker has this id."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lists:
@@ -62,3 +65,28 @@ def lists_of(column: Any) -> Lists:
     return Lists(
         members=members, row=np.repeat(np.arange(length.size), length), first=np.cumsum(length) - length, length=length
     )
+
+
+def matrix_of(column: Any) -> Int32s:
+    """A chunked Arrow column of lists of int32 as a row each, padded with NOBODY; a null member is -1."""
+    lists = lists_of(column)
+    matrix = np.full((lists.length.size, int(lists.length.max(initial=0))), NOBODY, dtype=np.int32)
+    matrix[np.arange(matrix.shape[1]) < lists.length[:, None]] = lists.members
+    return matrix
+
+
+def among(sought: Int32s, held: Int32s) -> Bools:
+    """Marks the members of each row of `sought` that the same row of `held` has."""
+    found: Bools = np.zeros(sought.shape, dtype=np.bool_)
+    for place in range(held.shape[1]):
+        found |= sought == held[:, place, None]
+    found &= sought != NOBODY
+    return found
+
+
+def distinct(matrix: Int32s) -> Bools:
+    """Marks the members of each row, each where it stands first."""
+    first: Bools = matrix != NOBODY
+    for place in range(1, matrix.shape[1]):
+        first[:, place] &= ~(matrix[:, :place] == matrix[:, place, None]).any(axis=1)
+    return first

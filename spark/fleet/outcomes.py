@@ -43,8 +43,7 @@ def verdict_of(answer: PlanAnswer) -> ClusterOutcome:
 
 def verdicts_of(answers: "DataFrame") -> list[ClusterOutcome]:
     """ANSWERS, without their documents, to the driver: what two tasks say of a cluster becomes one verdict."""
-    entries = F.size(F.coalesce("start_s", F.array().cast("array<double>"))).alias("entries")
-    rows = answers.select(*_LIGHT, entries).toArrow().to_pylist()
+    rows = answers.select(*_LIGHT).toArrow().to_pylist()
     of_cluster: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         of_cluster.setdefault(row["cluster"], []).append(row)
@@ -80,4 +79,4 @@ def _merged(several: list[dict[str, Any]]) -> ClusterOutcome:
     )
 
 
-_LIGHT = ("cluster", "role", "epoch", "outcome", "reason", "problems", "values", "bounds", "seconds")
+_LIGHT = ("cluster", "role", "epoch", "outcome", "reason", "entries", "problems", "values", "bounds", "seconds")

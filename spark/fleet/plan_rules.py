@@ -1,13 +1,17 @@
 """Rules about a plan as a whole: every replica accounted for, each partition once, checkpoints, its own figures."""
 
-from typing import TYPE_CHECKING
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
 
-from pyspark.sql import functions as F  # noqa: N812 its usual name
+import numpy as np
 
-from spark.fleet.schemas import VIOLATIONS
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+from spark.fleet.check_inputs import Board
+from spark.fleet.lists import NOBODY, Int32s, Ints
+from spark.fleet.moves import Moves
+from spark.fleet.published import PublishedPlan
+from spark.fleet.violation import Violation
 
 MOST_PER_CHECKPOINT = 10_000
 """Kafka applies at most so many changes per request (MAX_RECORDS_PER_USER_OP, KAFKA-14996)."""
@@ -16,87 +20,65 @@ _SAME = 1e-9
 """Relative; the same sums in another order."""
 
 
-def plan_violations(plans: "DataFrame", moves: "DataFrame", brokers: "DataFrame") -> "DataFrame":
-    """`plans_of`, MOVES and `brokers_of` in; VIOLATIONS out."""
-    return (
-        _twice(moves)
-        .unionByName(_left_behind(brokers))
-        .unionByName(_lists(plans, moves))
-        .unionByName(_figures(plans, moves, brokers))
-    )
+def plan_violations(said: PublishedPlan, moves: Moves, board: Board) -> Iterator[Violation]:
+    """The plan, `moves_of` and `board_of` it in."""
+    yield from _twice(moves)
+    yield from _left_behind(board)
+    yield from _lists(said, len(moves.topic))
+    yield from _figures(said, moves, board)
 
 
-def _twice(moves: "DataFrame") -> "DataFrame":
-    again = moves.groupBy("cluster", "topic", "partition").count().where("count > 1")
-    subject = F.concat_ws("-", "topic", F.col("partition").cast("string"))
-    return _found(again, "each partition once", subject, F.format_string("%d entries", "count"))
+def _twice(moves: Moves) -> Iterator[Violation]:
+    entries = Counter(zip(moves.topic, moves.partition, strict=True))
+    for (topic, partition), count in entries.items():
+        if count > 1:
+            yield Violation("each partition once", f"{topic}-{partition}", f"{count} entries")
 
 
-def _left_behind(brokers: "DataFrame") -> "DataFrame":
-    left = brokers.where("not receives and dropped != held")
-    detail = F.format_string("holds %d replicas, %d leave", "held", "dropped")
-    return _found(left, "drained brokers end empty", F.format_string("broker %d", "broker"), detail)
+def _left_behind(board: Board) -> Iterator[Violation]:
+    for row in np.flatnonzero(~board.receives & (board.dropped != board.held)).tolist():
+        detail = f"holds {board.held[row]} replicas, {board.dropped[row]} leave"
+        yield Violation("drained brokers end empty", f"broker {board.id[row]}", detail)
 
 
-def _lists(plans: "DataFrame", moves: "DataFrame") -> "DataFrame":
+def _lists(said: PublishedPlan, known: int) -> Iterator[Violation]:
     """Every list of the plan has an element per entry, every entry is known, checkpoints divide the list."""
-    known = moves.groupBy("cluster").agg(F.count("*").alias("known"))
-    lengths = F.array_distinct(F.array(*(F.size(name) for name in ("sent", "rollback", "start_s", "end_s"))))
-    rows = plans.select(
-        "cluster", F.size("plan.partitions").alias("entries"), lengths.alias("lengths"), F.col("plan.checkpoints")
-    )
-    rows = rows.join(F.broadcast(known), "cluster", "left").fillna(0, ["known"])
-    ends = F.col("checkpoints")
-    gaps = F.zip_with(ends, F.concat(F.array(F.lit(0)), ends), lambda end, last: end - last)
-    gaps = F.slice(gaps, 1, F.size(ends))
-    in_step = F.forall(gaps, lambda gap: gap.between(1, MOST_PER_CHECKPOINT))
+    entries, ends = len(said.entries), list(said.checkpoints)
+    lengths = {len(one) for one in (said.sent, said.rollback, said.start_s, said.end_s)}
+    in_step = all(1 <= end - last <= MOST_PER_CHECKPOINT for last, end in pairwise([0, *ends]))
     asked = {
-        "every list as long as the plan": F.col("lengths") == F.array("entries"),
-        "every entry is in the snapshot": F.col("known") == F.col("entries"),
-        "checkpoints divide the plan": (F.col("entries") == 0)
-        | (in_step & (F.element_at(F.concat(F.array(F.lit(0)), ends), -1) == F.col("entries"))),
+        "every list as long as the plan": lengths == {entries},
+        "every entry is in the snapshot": known == entries,
+        "checkpoints divide the plan": entries == 0 or (in_step and ends[-1:] == [entries]),
     }
-    broken = F.array(*(F.when(~F.coalesce(holds, F.lit(False)), F.lit(name)) for name, holds in asked.items()))
-    detail = F.format_string("%d entries, %d known, checkpoints %s", "entries", "known", ends.cast("string"))
-    rows = rows.select("cluster", F.explode(F.array_compact(broken)).alias("rule"), detail.alias("detail"))
-    return rows.withColumn("subject", F.lit("plan")).select(*VIOLATIONS.names)
+    for rule, holds in asked.items():
+        if not holds:
+            yield Violation(rule, "plan", f"{entries} entries, {known} known, checkpoints {ends}")
 
 
-def _figures(plans: "DataFrame", moves: "DataFrame", brokers: "DataFrame") -> "DataFrame":
+def _figures(said: PublishedPlan, moves: Moves, board: Board) -> Iterator[Violation]:
     """What the certificate says against the same figures, summed up here from the snapshot and the entries."""
-    copied = F.col("size_bytes") * F.size("added")
-    leader = F.coalesce("leader", F.lit(-1))
-    turned = (F.col("after")[0] != leader).cast("long") - (F.col("before")[0] != leader).cast("long")
-    of_moves = moves.groupBy("cluster").agg(
-        F.sum(copied).alias("bytes"), F.max("end_s").alias("makespan_s"), F.sum(turned).alias("turned")
-    )
-    fill = (F.col("used_bytes") + F.col("taken")) / F.col("disk_bytes")
-    of_brokers = brokers.groupBy("cluster").agg(
-        F.coalesce(F.max(F.when(F.col("receives"), fill)), F.lit(0.0)).alias("disk"),
-        F.max(F.col("first") + F.col("led")).alias("leaders"),
-        F.sum("changed").alias("changed"),
-        F.sum(F.when(~F.col("receives"), F.col("gone_s")).otherwise(0.0)).alias("release_s"),
-    )
-    rows = plans.select("cluster", "values")
-    for summed in (of_brokers, of_moves):
-        rows = rows.join(F.broadcast(summed), "cluster", "left")
-    rows = rows.fillna(0, ["bytes", "makespan_s", "turned"])
-    rows = rows.withColumn("leader_changes", F.col("changed") + F.col("turned"))
-    names = ("bytes", "makespan_s", "disk", "leaders", "leader_changes", "release_s")
-    differs = [F.when(~F.coalesce(_same(name), F.lit(False)), _said_and_found(name)) for name in names]
-    rows = rows.select("cluster", F.explode(F.array_compact(F.array(*differs))).alias("detail"))
-    return _found(rows, "the certificate says what is", F.lit("certificate"), F.col("detail"))
+    for name, found in _summed_up(moves, board).items():
+        value = said.values.get(name)
+        if value is None or not math.isclose(value, found, rel_tol=_SAME, abs_tol=_SAME * 1e-3):
+            yield Violation("the certificate says what is", "certificate", f"{name}: said {value}, is {found}")
 
 
-def _same(name: str) -> "Column":
-    said, found = F.col(f"values.{name}"), F.col(name)
-    return F.abs(said - found) <= _SAME * F.greatest(F.abs(said), F.abs(found), F.lit(1e-3))
+def _summed_up(moves: Moves, board: Board) -> Mapping[str, float]:
+    fill = (board.used_bytes + board.taken) / np.maximum(board.disk_bytes, 1)
+    turned = _led_by_another(moves.after, moves.leader) - _led_by_another(moves.before, moves.leader)
+    return {
+        "bytes": int((moves.size_bytes * moves.copies).sum()),
+        "makespan_s": float(moves.end_s.max(initial=0.0)),
+        "disk": float(fill[board.receives].max(initial=0.0)),
+        "leaders": int((board.first + board.led).max(initial=0)),
+        "leader_changes": int(board.changed.sum() + turned.sum()),
+        "release_s": float(board.gone_s[~board.receives].sum()),
+    }
 
 
-def _said_and_found(name: str) -> "Column":
-    said, found = (F.col(column).cast("string") for column in (f"values.{name}", name))
-    return F.concat(F.lit(f"{name}: said "), said, F.lit(", is "), found)
-
-
-def _found(rows: "DataFrame", rule: str, subject: "Column", detail: "Column") -> "DataFrame":
-    return rows.select("cluster", F.lit(rule).alias("rule"), subject.alias("subject"), detail.alias("detail"))
+def _led_by_another(replicas: Int32s, leader: Int32s) -> Ints:
+    """1 where the first of the list is not who leads now; nobody is another."""
+    heads = replicas[:, 0] if replicas.shape[1] else np.full(leader.size, NOBODY, dtype=np.int32)
+    another: Ints = ((heads != NOBODY) & (heads != leader)).astype(np.int64)
+    return another

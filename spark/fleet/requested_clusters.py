@@ -9,6 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812 its usual name
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from spark.fleet.answers import AnswerRole, PlanAnswer, PlanOutcome
+from spark.fleet.row_groups import RowGroup
 from spark.fleet.schemas import TASKS
 
 if TYPE_CHECKING:
@@ -57,28 +58,41 @@ class RequestedCluster:
         return PlanAnswer(cluster=self.cluster, role=AnswerRole.WHOLE, epoch=self.epoch, outcome=outcome, reason=reason)
 
 
-def asked_of(snapshot: "Snapshot", asked: int | Mapping[str, int]) -> list[RequestedCluster]:
+Heads = Mapping[str, tuple[int | None, int | None]]
+"""Cluster -> the epoch and the number of partitions that its row of CLUSTERS says."""
+
+
+def asked_of(
+    snapshot: "Snapshot", row_groups: Sequence[RowGroup] | None, asked: int | Mapping[str, int]
+) -> list[RequestedCluster]:
     """Cluster -> epoch: exactly those. A number: every cluster with a broker that has to be emptied (or that is in a
-    state nobody knows), in this epoch. The largest first, ties by name.
+    state nobody knows), in this epoch. The largest first, ties by name. `row_groups`: of the snapshot, where known.
     """
-    epochs = dict.fromkeys(_in_need(snapshot), asked) if isinstance(asked, int) else asked
-    heads = snapshot.clusters.where(F.col("cluster").isin(list(epochs)))
-    found = {row["cluster"]: row for row in heads.select("cluster", "epoch", "partitions").collect()}
+    need, heads = _of_frames(snapshot) if row_groups is None else _of_row_groups(row_groups)
+    epochs = dict.fromkeys(need, asked) if isinstance(asked, int) else asked
+    nothing = (None, None)
     everyone = [
         RequestedCluster(
             cluster=name,
             epoch=epoch,
-            found_epoch=found[name]["epoch"] if name in found else None,
-            partitions=(found[name]["partitions"] or 0) if name in found else 0,
+            found_epoch=heads.get(name, nothing)[0],
+            partitions=heads.get(name, nothing)[1] or 0,
         )
         for name, epoch in epochs.items()
     ]
     return sorted(everyone, key=lambda one: (-one.partitions, one.cluster))
 
 
-def _in_need(snapshot: "Snapshot") -> list[str]:
+def _of_row_groups(row_groups: Sequence[RowGroup]) -> tuple[list[str], Heads]:
+    need = {one.cluster for one in row_groups if one.to_empty}
+    return sorted(need), {g.cluster: (g.epoch, g.partitions) for g in row_groups if g.table == "clusters"}
+
+
+def _of_frames(snapshot: "Snapshot") -> tuple[list[str], Heads]:
     to_empty = ~F.coalesce(F.col("state"), F.lit("")).isin("active", "new")
-    return [row["cluster"] for row in snapshot.brokers.where(to_empty).select("cluster").distinct().collect()]
+    need = snapshot.brokers.where(to_empty).select("cluster").distinct().collect()
+    heads = snapshot.clusters.select("cluster", "epoch", "partitions").collect()
+    return [row["cluster"] for row in need], {row["cluster"]: (row["epoch"], row["partitions"]) for row in heads}
 
 
 def tasks_of(

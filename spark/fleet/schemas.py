@@ -3,6 +3,7 @@
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
+    BooleanType,
     DataType,
     DoubleType,
     IntegerType,
@@ -79,8 +80,28 @@ RATES = _columns(
 TASKS = _columns({"cluster": StringType(), "role": StringType(), "slot": IntegerType(), "epoch": LongType()})
 """What runs where: `slot` is the shuffle partition, ascending from the largest cluster."""
 
-PACKS = _columns({"cluster": StringType(), "table": StringType(), "payload": BinaryType()})
-"""Some rows of one table of one cluster as one Arrow stream: what is shuffled instead of the rows."""
+PACKS = _columns(
+    {"cluster": StringType(), "table": StringType()},
+    {"payload": BinaryType(), "path": StringType(), "row_group": IntegerType()},
+)
+"""Some rows of one table of one cluster, shuffled instead of the rows: as one Arrow stream (`payload`), or where they
+lie, in a row group of a Parquet file."""
+
+ROW_GROUPS = _columns(
+    {"table": StringType()},
+    {
+        "path": StringType(),
+        "row_group": IntegerType(),
+        "cluster": StringType(),
+        "rows": LongType(),
+        "epoch": LongType(),
+        "partitions": LongType(),
+        "to_empty": BooleanType(),
+    },
+)
+"""Where rows of a cluster lie: `rows` of all clusters are in that row group. A table that cannot be read so has one row
+without `path`. `epoch`, `partitions`: what its row of CLUSTERS says; `to_empty`: whether a broker in it has to be
+emptied, or is in a state nobody knows."""
 
 FIGURES = _columns(
     {},
@@ -98,13 +119,16 @@ FIGURES = _columns(
 SECONDS = _columns(
     {},
     {
+        "read": DoubleType(),
         "decode": DoubleType(),
         "solve": DoubleType(),
         "bounds": DoubleType(),
         "replay": DoubleType(),
         "render": DoubleType(),
+        "check": DoubleType(),
     },
 )
+"""Of each step in a task: KERNELS (spark.fleet.kernel), and beside them what is read and the second check."""
 
 ANSWERS = _columns(
     {
@@ -113,7 +137,9 @@ ANSWERS = _columns(
         "epoch": LongType(),
         "outcome": StringType(),
         "reason": StringType(),
+        "entries": IntegerType(),
         "problems": ArrayType(StringType(), False),
+        "violations": ArrayType(StringType(), False),
         "seconds": SECONDS,
     },
     {
@@ -122,55 +148,9 @@ ANSWERS = _columns(
         "plan": StringType(),
         "reassignments": ArrayType(StringType(), False),
         "rollbacks": ArrayType(StringType(), False),
-        "start_s": ArrayType(DoubleType(), False),
-        "end_s": ArrayType(DoubleType(), False),
     },
 )
 """One row per task. Of a cluster that is planned by two tasks, one row has the plan and `values`, one the `bounds`.
 
 `plan`: the plan file without its certificate. `reassignments`, `rollbacks`: Kafka's JSON, one per checkpoint.
-`start_s`, `end_s`: when the replay starts and completes each entry."""
-
-_ENTRY = _columns(
-    {},
-    {"topic": StringType(), "partition": IntegerType(), "replicas": _IDS, "source": IntegerType()},
-)
-PLAN_FILE = _columns(
-    {},
-    {
-        "partitions": ArrayType(_ENTRY),
-        "slots": MapType(StringType(), _columns({}, {"in": IntegerType(), "out": IntegerType()})),
-        "throttles": MapType(
-            StringType(), _columns({}, {"in_bytes_per_s": DoubleType(), "out_bytes_per_s": DoubleType()})
-        ),
-        "checkpoints": ArrayType(IntegerType()),
-    },
-)
-"""What of a plan file is judged."""
-
-REASSIGNMENT_FILE = _columns({}, {"partitions": ArrayType(_ENTRY)})
-
-MOVES = _columns(
-    {"cluster": StringType(), "position": IntegerType(), "topic": StringType(), "partition": IntegerType()},
-    {
-        "before": _IDS,
-        "after": _IDS,
-        "added": _IDS,
-        "removed": _IDS,
-        "source": IntegerType(),
-        "leader": IntegerType(),
-        "isr": _IDS,
-        "min_isr": IntegerType(),
-        "size_bytes": LongType(),
-        "start_s": DoubleType(),
-        "end_s": DoubleType(),
-        "sent": _ENTRY,
-        "rollback": _ENTRY,
-    },
-)
-"""One row per entry of a plan, in list order from `position` 0, beside what the snapshot says of its partition.
-`added`, `removed`: brokers. `source`: the leader where the plan names none. `sent`, `rollback`: the same entry of the
-files for Kafka."""
-
-VIOLATIONS = _columns({"cluster": StringType(), "rule": StringType(), "subject": StringType(), "detail": StringType()})
-"""What the second check found; a plan with one is not published."""
+`violations`: what the second check found; a plan with one is not published."""

@@ -17,22 +17,24 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from planner.drain.model.arrow import brokers_table, partitions_table
 from planner.drain.model.state import ClusterState
-from spark.fleet.schemas import BROKERS, CLUSTERS, PARTITIONS
+from spark.fleet.row_groups import TABLES
+from spark.fleet.schemas import CLUSTERS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-TABLES = {"clusters": CLUSTERS, "brokers": BROKERS, "partitions": PARTITIONS}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """Frames of schemas CLUSTERS, BROKERS, PARTITIONS and, where metric windows are known, RATES."""
+    """Frames of schemas CLUSTERS, BROKERS, PARTITIONS and, where metric windows are known, RATES. `root`: where the
+    tables lie as Parquet files, None where they do not.
+    """
 
     clusters: "DataFrame"
     brokers: "DataFrame"
     partitions: "DataFrame"
     rates: "DataFrame | None" = None
+    root: str | None = None
 
     def of(self, names: Sequence[str]) -> "Snapshot":
         """The same tables, of these clusters only; the names go down to the files as a filter."""
@@ -53,13 +55,14 @@ def read_snapshot(session: "SparkSession", root: str, *, kind: str = "parquet") 
     A Parquet file that is damaged or gone gives no rows: its cluster then has not the rows its head promises, and is
     refused alone.
     """
+    root = root if "://" in root else str(Path(root).absolute())
     frames = {}
     for name, schema in TABLES.items():
         reader = session.read.format(kind)
         if kind == "parquet":
             reader = reader.schema(schema).option("ignoreCorruptFiles", True).option("ignoreMissingFiles", True)
         frames[name] = reader.load(f"{root.rstrip('/')}/{name}").select(*schema.names)
-    return Snapshot(**frames)
+    return Snapshot(**frames, root=root if kind == "parquet" else None)
 
 
 def write_snapshot(root: Path, fleet: Iterable[tuple[str, ClusterState]], *, epoch: int) -> int:

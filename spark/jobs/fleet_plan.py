@@ -2,7 +2,7 @@
 
     python -m spark.jobs.fleet_plan --snapshot DIR --output DIR --epoch N [--master spark://...|sc://...]
 
-Below the output: `plans/<cluster>/` with the files; `tables/<run>/` with `answers`, `moves`, `board` and `violations`.
+Below the output: `plans/<cluster>/` with the files; `tables/<run>/answers` with a row of ANSWERS per task.
 """
 
 import argparse
@@ -18,15 +18,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spark.fleet.answers import PlanOutcome
-from spark.fleet.check_inputs import brokers_of
-from spark.fleet.moves import moves_of, plans_of
 from spark.fleet.outcomes import ClusterOutcome, plans_with_bounds, verdict_of, verdicts_of
 from spark.fleet.plans import answered
 from spark.fleet.publishing import published
 from spark.fleet.rates import rates_of
 from spark.fleet.requested_clusters import asked_of, tasks_of
+from spark.fleet.row_groups import row_groups_of
 from spark.fleet.snapshot import Snapshot, read_snapshot
-from spark.fleet.validation import violations_of
 from spark.lake_jars import lake_jars, lake_settings
 from spark.metrics.lake import Lake
 from spark.metrics.windows import HOUR_S, partition_windows
@@ -37,9 +35,6 @@ if TYPE_CHECKING:
 
 SPLIT_ABOVE = 500_000
 """Partitions above which a cluster's bounds get a task of their own (benchmarks.fleet)."""
-
-BROADCAST_MOVES = 2_000_000
-"""Moves up to which every task gets all of them (some 200 bytes each) so that the snapshot is not shuffled."""
 
 SETTINGS = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
@@ -95,53 +90,26 @@ def plan_fleet(
     output = output.rstrip("/")
     tables = f"{output}/tables/{uuid.uuid4()}"
     with _timed(seconds, "ask"):
-        everyone = asked_of(snapshot, asked)
+        row_groups = None if snapshot.root is None else row_groups_of(session, snapshot.root)
+        everyone = asked_of(snapshot, row_groups, asked)
         refused = [one.refusal for one in everyone if one.refusal is not None]
         chosen = [one for one in everyone if one.refusal is None]
     verdicts = [verdict_of(answer) for answer in refused]
     if chosen:
-        of_chosen = snapshot.of([one.cluster for one in chosen])
+        names = {one.cluster for one in chosen}
+        of_chosen = snapshot.of(sorted(names))
+        lying = None if row_groups is None else [one for one in row_groups if one.cluster in names]
         with _timed(seconds, "plan"):
             tasks, count = tasks_of(session, chosen, split_above=split_above)
-            answers = _stored(session, answered(of_chosen, tasks, count), f"{tables}/answers")
+            answers = _stored(session, answered(session, of_chosen, lying, tasks, count), f"{tables}/answers")
             planned = verdicts_of(answers)
-            unheard = {one.cluster for one in chosen} - {verdict.cluster for verdict in planned}
+            unheard = names - {verdict.cluster for verdict in planned}
             planned += [verdict_of(one.unheard) for one in chosen if one.cluster in unheard]
-        with _timed(seconds, "judge"):
-            broken = _broken(session, of_chosen, answers, planned, tables)
         with _timed(seconds, "publish"):
-            overtaken = _publish(answers, [v.cluster for v in _good(planned) if v.cluster not in broken], output)
-        verdicts += [_final(verdict, broken, overtaken) for verdict in planned]
+            good = [verdict.cluster for verdict in planned if verdict.outcome is PlanOutcome.PLANNED]
+            overtaken = _publish(answers, good, output)
+        verdicts += [_final(verdict, overtaken) for verdict in planned]
     return FleetReport(tuple(sorted(verdicts, key=lambda verdict: verdict.cluster)), seconds, tables)
-
-
-def _good(verdicts: Sequence[ClusterOutcome]) -> list[ClusterOutcome]:
-    return [verdict for verdict in verdicts if verdict.outcome is PlanOutcome.PLANNED]
-
-
-def _broken(
-    session: "SparkSession",
-    snapshot: Snapshot,
-    answers: "DataFrame",
-    verdicts: Sequence[ClusterOutcome],
-    tables: str,
-) -> dict[str, str]:
-    """Cluster -> what the second check found, for those whose plan breaks a rule."""
-    good = [verdict.cluster for verdict in _good(verdicts)]
-    if not good:
-        return {}
-    of_good, plans = snapshot.of(good), plans_of(answers).where(_in(good))
-    few = sum(verdict.entries for verdict in verdicts) <= BROADCAST_MOVES
-    moves = _stored(session, moves_of(plans, of_good.partitions, few=few), f"{tables}/moves")
-    brokers = _stored(session, brokers_of(of_good, plans, moves), f"{tables}/board")
-    found = _stored(session, violations_of(of_good, plans, moves, brokers), f"{tables}/violations")
-    by_cluster: dict[str, list[str]] = {}
-    for row in found.orderBy("cluster", "rule", "subject").collect():
-        by_cluster.setdefault(row["cluster"], []).append(f"{row['rule']}: {row['subject']}: {row['detail']}")
-    return {
-        name: f"the second check found {len(said)} violations, first {'; '.join(said[:3])}"
-        for name, said in by_cluster.items()
-    }
 
 
 def _publish(answers: "DataFrame", clean: Collection[str], output: str) -> dict[str, int]:
@@ -150,9 +118,7 @@ def _publish(answers: "DataFrame", clean: Collection[str], output: str) -> dict[
     return {row["cluster"]: row["newer_epoch"] for row in rows if row["newer_epoch"] is not None}
 
 
-def _final(verdict: ClusterOutcome, broken: Mapping[str, str], overtaken: Mapping[str, int]) -> ClusterOutcome:
-    if verdict.cluster in broken:
-        return replace(verdict, outcome=PlanOutcome.VIOLATED, reason=broken[verdict.cluster])
+def _final(verdict: ClusterOutcome, overtaken: Mapping[str, int]) -> ClusterOutcome:
     if verdict.cluster in overtaken:
         newer = overtaken[verdict.cluster]
         reason = f"a plan of epoch {newer} is published already, this one is of epoch {verdict.epoch}: left alone"

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -89,6 +90,22 @@ def test_published_plans_are_the_planners_and_hold_what_they_promise(
     assert (manifest["cluster"], manifest["epoch"]) == (name, EPOCH)
     rollback = json.loads((files / "rollback-0001.json").read_text())["partitions"]
     assert {e["topic"] for e in rollback} <= set(STATES[name].partitions.topics)
+
+
+def test_rows_that_spark_packs_give_the_same_files(
+    spark_session: "SparkSession", fleet: Path, report: FleetReport, tmp_path: Path
+) -> None:
+    """As of a Delta table, or of files that mix clusters: nothing is read from row groups."""
+    frames = replace(read_snapshot(spark_session, str(fleet)), root=None)
+    again = plan_fleet(spark_session, frames, EPOCH, str(tmp_path / "out"))
+    assert [(v.cluster, v.outcome, v.problems, v.values, v.bounds) for v in again.verdicts] == [
+        (v.cluster, v.outcome, v.problems, v.values, v.bounds) for v in report.verdicts
+    ]
+    for name in ("good-1", "good-2"):
+        one, other = (
+            {f.name: f.read_bytes() for f in (out / "out" / "plans" / name).iterdir()} for out in (fleet, tmp_path)
+        )
+        assert one == other
 
 
 def test_a_job_that_was_overtaken_leaves_the_newer_plan_alone(

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from spark.fleet.lists import Lists, lists_of
+from spark.fleet.lists import NOBODY, Lists, among, distinct, lists_of, matrix_of
 
 
 def _column(rows: list[list[int | None]]) -> Any:
@@ -47,3 +47,11 @@ def test_no_rows_have_nothing_to_say() -> None:
     lists = lists_of(pa.chunked_array([pa.array([], pa.list_(pa.int32()))]))
     assert lists.repeating(3).tolist() == []
     assert lists.holding(np.zeros(0, np.int32), np.zeros(0, np.int64), 3).tolist() == []
+
+
+def test_a_matrix_has_a_list_in_each_row_and_nobody_after_it() -> None:
+    matrix = matrix_of(pa.chunked_array([pa.array([[3, 1, 3], [], [2, None]], pa.list_(pa.int32()))]))
+    assert matrix.tolist() == [[3, 1, 3], [NOBODY] * 3, [2, -1, NOBODY]]
+    assert distinct(matrix).tolist() == [[True, True, False], [False] * 3, [True, True, False]]
+    held = matrix_of(pa.chunked_array([pa.array([[1], [2], [-1, 2]], pa.list_(pa.int32()))]))
+    assert among(matrix, held).tolist() == [[False, True, False], [False] * 3, [True, True, False]]

@@ -130,8 +130,8 @@ class ReplicationRequested:
 
     `cause`: `topics`, to have as many as are declared; `zones`, to have them in zones of their own; `gone`, to replace
     those on brokers that do not exist; `leaders`, to stand in another order, where no replica comes or goes; `hot`,
-    the same so that others lead what a hot broker did. `bytes`: what it copies, where that counts against the budget
-    of a day.
+    the same so that others lead what a hot broker did; `factor`, to have as many as a person asked for. `bytes`: what
+    it copies, where that counts against the budget of a day.
     """
 
     batch: str
@@ -148,6 +148,29 @@ class ReplicationEnded:
 
     batch: str
     done: int
+    reason: str
+
+
+@fact("replication_factor.requested", schema=1)
+@dataclass(frozen=True, slots=True)
+class ReplicationFactorRequested:
+    """A person wants every partition of these topics, which no document declares, to have `factor` replicas.
+
+    `below_min_isr`: it may be fewer than `min.insync.replicas` asks for. `reason` names who asked, and why.
+    """
+
+    topics: tuple[str, ...]
+    factor: int
+    reason: str
+    below_min_isr: bool = False
+
+
+@fact("replication_factor.ended", schema=1)
+@dataclass(frozen=True, slots=True)
+class ReplicationFactorEnded:
+    """Nothing more is begun for these: they have it, a person wants no more, or it cannot be had. What moved stays."""
+
+    topics: tuple[str, ...]
     reason: str
 
 

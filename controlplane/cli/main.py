@@ -38,7 +38,7 @@ from controlplane.cli.verbs.rebuild import rebuild
 from controlplane.cli.verbs.rollback import rollback
 from controlplane.cli.verbs.sources import sources, take_over
 from controlplane.cli.verbs.state import state
-from controlplane.cli.verbs.topics import topic, topics
+from controlplane.cli.verbs.topics import replication_factor, topic, topics
 from controlplane.cli.verbs.wait import wait
 from controlplane.runtime.redaction import tell_uncaught
 
@@ -77,6 +77,7 @@ VERBS = (
     requests.pull_request,
     rollback,
     topics,
+    replication_factor,
     proposals,
     groups,
     group,

@@ -334,6 +334,23 @@ class AdoptTopic(ReasonedCommand):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeReplicationFactor(ReasonedCommand):
+    """Give every partition of topics that no document declares `factor` replicas; fewer than their min ISR only with
+    `below_min_isr`."""
+
+    topics: tuple[str, ...]
+    factor: int
+    below_min_isr: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CancelReplicationFactor(ReasonedCommand):
+    """Begin nothing more of what was asked for these topics, for all where none is named."""
+
+    topics: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GroupCommand(Command):
     """What is asked of a consumer group; those below are. `reset` is the id of a reset."""
 

@@ -164,7 +164,7 @@ class WaitReason(StrEnum):
     SURGE_BUDGET = "SurgeBudget", "The account's surge VMs are all in use.", Mark.ASKS_FOR_PLACE
     TAKING_BACK = "TakingBack", "Moves that hung were to be taken back, and still run."
     TERRAFORM_RUNS = "TerraformRuns", "A Terraform run is under way."
-    TOPIC_REPLICAS = "TopicReplicas", "A batch of replicas of topics is being copied."
+    TOPIC_REPLICAS = "TopicReplicas", "Replicas of topics are being copied, or wait to be."
     UNKNOWN_VOTER = "UnknownVoter", "A voter of the quorum is none of the cluster's controllers.", Mark.PERSON
     UNMOUNTING = "Unmounting", "Disks are to be taken from VMs that have them mounted still."
     VM_HOLDS_DISKS = "VmHoldsDisks", "The cloud takes no mounted disk from a VM that is to be deleted."

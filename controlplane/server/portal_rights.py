@@ -26,6 +26,8 @@ ASKED_BY_PEOPLE = (
         topic_facts.TopicsAdopted,
         topic_facts.TopicDeletionRequested,
         topic_facts.TopicsUndeclared,
+        topic_facts.ReplicationFactorRequested,
+        topic_facts.ReplicationFactorEnded,
     ),
     *(facts.OffsetsResetRequested, facts.OffsetsReset, facts.GameStarted, facts.GameEnded),
     *(facts.FreezeDeclared, facts.FreezeThawed, facts.ImagePublished, facts.ImageWithdrawn),

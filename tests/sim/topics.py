@@ -2,8 +2,16 @@
 
 from typing import Any
 
-from controlplane.cluster.commands import AdoptTopic, DeclareTopics, DeleteTopic, TopicDeclared
+from controlplane.cluster.commands import (
+    AdoptTopic,
+    CancelReplicationFactor,
+    ChangeReplicationFactor,
+    DeclareTopics,
+    DeleteTopic,
+    TopicDeclared,
+)
 from controlplane.commands.deciders.decision import CommandDecision
+from controlplane.commands.deciders.factors import factor_asked, factor_cancelled
 from controlplane.commands.deciders.lookups import Lookups
 from controlplane.commands.deciders.topics import topic_adopted, topic_deleted, topic_news
 from events.spec.document import load_documents
@@ -57,6 +65,27 @@ def delete_topic(world: World, name: str, *, retain: bool = False) -> None:
         retain=retain,
     )
     _record(world, topic_deleted(world.view(), command))
+
+
+def change_factor(world: World, name: str, factor: int) -> None:
+    """As `kedge replication-factor orders --topic NAME --to N`."""
+    command = ChangeReplicationFactor(
+        name="orders",
+        actor="person:anna",
+        command_id=f"t{world.ticks}",
+        topics=(name,),
+        factor=factor,
+        reason="it matters",
+    )
+    _record(world, factor_asked(world.view(), command, Lookups(kafka=world.kafka.snapshot())))
+
+
+def cancel_factor(world: World, name: str) -> None:
+    """As `kedge replication-factor orders --topic NAME --cancel`."""
+    command = CancelReplicationFactor(
+        name="orders", actor="person:anna", command_id=f"t{world.ticks}", topics=(name,), reason="enough"
+    )
+    _record(world, factor_cancelled(world.view(), command))
 
 
 def troubles(world: World) -> dict[str, str]:

@@ -13,6 +13,7 @@ from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.topics import TopicView
 from controlplane.storage.latest_values import LatestStore
 from events.ids import ClusterUid
+from events.quantities import counted
 from events.spec.topic_names import owner_of
 from planner.observed import KafkaSnapshot
 
@@ -121,6 +122,10 @@ def state_of(view: ClusterView, name: str) -> TopicState:
     """How a topic stands, by what is declared and decided alone: pages with hundreds of them need no more."""
     known = view.topics.by_name.get(name)
     if known is None:
+        asked = view.topics.factors.get(name)
+        if asked is not None:
+            words = f"to have {counted(asked.factor, 'replica')}: {asked.reason}"
+            return TopicState(CHANGING, "ReplicationFactor", words)
         return TopicState(OBSERVED, "", "not kept by Kedge")
     if known.tombstone:
         return TopicState(DELETING, "", known.tombstone)

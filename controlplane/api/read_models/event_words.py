@@ -48,6 +48,10 @@ WORDS: dict[str, Said] = {
     "feature.finalised": lambda d: f"{d['feature']} is {d['level']} for good",
     "offline.fix_requested": lambda d: f"replicas of brokers {named(d['brokers'])} to be made anew: {d['reason']}",
     "offline.fix_ended": lambda d: f"brokers {named(d['brokers'])} are given up no more: {d['reason']}",
+    "replication_factor.requested": lambda d: (
+        f"topics {named(d['topics'])} to have {counted(d['factor'], 'replica')}: {d['reason']}"
+    ),
+    "replication_factor.ended": lambda d: f"replication factor of topics {named(d['topics'])}: {d['reason']}",
     "brokers.demote_requested": lambda d: f"{named(d['keys'])} to lead nothing: {d['reason']}",
     "brokers.undemote_requested": lambda d: f"{named(d['keys'])} may lead again: {d['reason']}",
     "rebalance.requested": lambda d: f"a rebalance is asked for: {d['reason']}",

@@ -6,6 +6,9 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request
 
+from controlplane.api.access.bindings import traits_of
+from controlplane.api.access.caller import Caller
+from controlplane.api.access.roles import Verb
 from controlplane.api.cluster_lookup import living
 from controlplane.api.given_commands import carry_out
 from controlplane.api.paging import MOST_ON_A_PAGE, After, AfterId, AfterNumber, Most, PartOf, Turning
@@ -23,7 +26,14 @@ from controlplane.api.schemas import (
     topics as topic_api,
 )
 from controlplane.api.services import PortalServices, Services
-from controlplane.cluster.commands import AdoptTopic, DeleteTopic
+from controlplane.cluster.commands import (
+    AdoptTopic,
+    CancelReplicationFactor,
+    ChangeReplicationFactor,
+    DeleteTopic,
+)
+from controlplane.commands.deciders.factors import factor_asked
+from controlplane.commands.deciders.lookups import Lookups
 from events.ids import ClusterUid
 from planner.observed import KafkaSnapshot
 
@@ -163,6 +173,34 @@ def delete_topic(
         retain=body.retain,
     )
     return carry_out(services, command)
+
+
+@router.post("/clusters/{name}/replication-factor")
+def change_replication_factor(
+    body: topic_api.ReplicationFactorIn, services: Services, rights: Caller, head: Heading
+) -> command_api.CommandOut:
+    """Give topics another number of replicas; with `dry_run` only say what would come of it."""
+    command = ChangeReplicationFactor(
+        **head,
+        reason=body.reason,
+        topics=tuple(body.topics),
+        factor=body.factor,
+        below_min_isr=body.below_min_isr,
+    )
+    if not body.dry_run:
+        return carry_out(services, command)
+    view = living(services, command.name)
+    rights.require(Verb.STEER, traits_of(view.document), view.name)
+    asked = factor_asked(view, command, Lookups(kafka=services.fleet.clusters.last_snapshot(view.uid)))
+    return command_api.CommandOut(cluster=view.name, changed=asked.fact is not None, sentence=asked.sentence)
+
+
+@router.post("/clusters/{name}/replication-factor/cancel")
+def cancel_replication_factor(
+    body: topic_api.CancelReplicationFactorIn, services: Services, head: Heading
+) -> command_api.CommandOut:
+    """The batch in hand ends, nothing more begins, what moved stays."""
+    return carry_out(services, CancelReplicationFactor(**head, reason=body.reason, topics=tuple(body.topics)))
 
 
 def topics_seen(services: PortalServices, uid: ClusterUid) -> KafkaSnapshot | None:

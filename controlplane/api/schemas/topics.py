@@ -14,6 +14,23 @@ class AdoptTopicIn(Message):
     reason: str = ""
 
 
+class ReplicationFactorIn(Message):
+    """Give every partition of these topics, which no document declares, so many replicas."""
+
+    topics: list[str] = Field(min_length=1, max_length=100)
+    factor: int = Field(ge=1, le=32767, description="replicas of each partition")
+    below_min_isr: bool = Field(default=False, description="it may be fewer than `min.insync.replicas` asks for")
+    reason: str = ""
+    dry_run: bool = Field(default=False, description="only say what would come of it; nothing is recorded")
+
+
+class CancelReplicationFactorIn(Message):
+    """Begin nothing more of it for these topics, for all where none is named."""
+
+    topics: list[str] = Field(default_factory=list, max_length=100)
+    reason: str = ""
+
+
 class DeleteTopicIn(Message):
     """The tombstone: `confirm` must be the topic's name, typed out."""
 

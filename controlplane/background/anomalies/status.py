@@ -197,7 +197,7 @@ def _load_of_ours(view: ClusterView, kind: Kind, now: datetime, in_hand: str) ->
     if kind is Kind.SLOW_BROKER:
         return ""
     batch, last = view.topics.replication, view.moves.last_rebalance
-    if batch is not None and batch.cause in ("zones", "gone"):
+    if batch is not None and batch.cause in ("zones", "gone", "factor"):
         return "replicas are copied to where they should be"
     if last is not None and now - last.ended_at < settles:
         return f"a rebalance ended {_minutes(now - last.ended_at)} ago: windows still have what it copied"
@@ -237,7 +237,7 @@ def _in_hand(view: ClusterView) -> str:
     if view.is_evacuating():
         return "an evacuation is in hand"
     batch = view.topics.replication
-    if view.topics.has_work and (batch is None or batch.cause == "topics"):
+    if view.topics.has_work and (batch is None or batch.cause in ("topics", "factor")):
         return "a change of topics is in hand"
     return ""
 

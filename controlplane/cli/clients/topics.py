@@ -50,3 +50,13 @@ class TopicCalls(ApiCalls):
     def delete_topic(self, name: str, topic: str, order: topic_api.DeleteTopicIn) -> command_api.CommandOut:
         """Records the tombstone of a topic."""
         return self.post_of(name, f"topics/{part(topic)}/delete", order, command_api.CommandOut)
+
+    def change_replication_factor(self, name: str, order: topic_api.ReplicationFactorIn) -> command_api.CommandOut:
+        """Has topics get another number of replicas."""
+        return self.post_of(name, "replication-factor", order, command_api.CommandOut)
+
+    def cancel_replication_factor(
+        self, name: str, order: topic_api.CancelReplicationFactorIn
+    ) -> command_api.CommandOut:
+        """Ends what was asked for the replication factor of topics."""
+        return self.post_of(name, "replication-factor/cancel", order, command_api.CommandOut)

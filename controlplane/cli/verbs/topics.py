@@ -5,10 +5,11 @@ from typing import Annotated
 import typer
 
 from controlplane.api.schemas import topics as topic_api
+from controlplane.cli import exits
 from controlplane.cli.errors import CliError
-from controlplane.cli.options import Cluster, Output, Reason
+from controlplane.cli.options import Cluster, Output, Reason, Yes
 from controlplane.cli.output import Format, document, show_answer, show_or_write, write_document
-from controlplane.cli.prompts import typed_name
+from controlplane.cli.prompts import confirm, typed_name
 from controlplane.cli.session import Session, session_of
 from controlplane.cli.topics_view import declaration_table, topic_lines, topic_table, unhealthy_lines
 
@@ -126,7 +127,7 @@ def delete(
     context: typer.Context,
     cluster: Cluster,
     name: Topic,
-    confirm: Annotated[
+    confirmed: Annotated[
         str,
         typer.Option("--confirm", metavar="TOPIC", show_default=False, help="The topic's name, instead of typing it."),
     ] = "",
@@ -151,11 +152,74 @@ def delete(
     fate = "it is destroyed with all its records" if policy == "delete" else "it stays in Kafka, unmanaged"
     session.tell(f"{cluster}/{name}: {fate}", "bold")
     by_hand = f"kedge topic delete {cluster} {name} --confirm {name}"
-    typed = confirm or typed_name(session, f"Type the name of the topic to delete it ({name})", unattended=by_hand)
+    typed = confirmed or typed_name(session, f"Type the name of the topic to delete it ({name})", unattended=by_hand)
     if typed != name:
         raise CliError("not confirmed, nothing was changed", why=f"`{typed}` is not `{name}`", next_step=by_hand)
     order = topic_api.DeleteTopicIn(confirm=typed, reason=reason, retain=retain)
     show_answer(session, session.client.delete_topic(cluster, name, order), output)
+
+
+def replication_factor(
+    context: typer.Context,
+    cluster: Cluster,
+    topics: Annotated[
+        list[str] | None,
+        typer.Option("--topic", metavar="TOPIC", show_default=False, help="A topic by its full name. Repeatable."),
+    ] = None,
+    factor: Annotated[
+        int | None, typer.Option("--to", metavar="N", min=1, show_default=False, help="Replicas of each partition.")
+    ] = None,
+    below_min_isr: Annotated[
+        bool, typer.Option("--below-min-isr", help="It may be fewer than min.insync.replicas asks for.")
+    ] = False,
+    cancel: Annotated[
+        bool, typer.Option("--cancel", help="Begin nothing more of it, for all topics where none is named.")
+    ] = False,
+    reason: Reason = "",
+    yes: Yes = False,
+    output: Output = Format.TEXT,
+) -> None:
+    """Give topics that no document declares another number of replicas.
+
+    New ones go to zones without one, then to the least full broker; what is dropped is out of sync, in a crowded zone
+    or on the fullest broker, never the leader, one of a partition at a time. In small throttled batches, at rest; a
+    server that dies loses nothing of it. A declared topic is refused: change `replicas` of its document.
+
+    What would be done is shown first, and asked about.
+
+    \b
+    Examples:
+      kedge replication-factor orders --topic clicks --to 3 --reason "it matters now"
+      kedge replication-factor orders --topic clicks --topic views --to 2 --yes
+      kedge replication-factor orders --topic clicks --cancel
+    """
+    session = session_of(context)
+    if cancel:
+        _refuse_both(cluster, factor)
+        order = topic_api.CancelReplicationFactorIn(topics=topics or [], reason=reason)
+        show_answer(session, session.client.cancel_replication_factor(cluster, order), output)
+        return
+    if not topics or factor is None:
+        next_step = f"kedge replication-factor {cluster} --topic TOPIC --to N"
+        why = "name the topics, and how many replicas they are to have"
+        raise CliError("nothing was requested", why=why, next_step=next_step, exit_code=exits.USAGE)
+    wanted = topic_api.ReplicationFactorIn(
+        topics=topics, factor=factor, below_min_isr=below_min_isr, reason=reason, dry_run=True
+    )
+    found = session.client.change_replication_factor(cluster, wanted)
+    if found.changed:
+        session.tell(found.sentence)
+        if not yes and not confirm(session, f"Do this to {cluster}?", unattended="add -y, or use a terminal"):
+            raise CliError("not confirmed, nothing was changed")
+        found = session.client.change_replication_factor(cluster, wanted.model_copy(update={"dry_run": False}))
+    show_answer(session, found, output)
+    session.tell(f"to follow it: kedge wait {cluster} --for=converged; to end it early: add --cancel")
+
+
+def _refuse_both(cluster: str, factor: int | None) -> None:
+    if factor is not None:
+        why, next_step = "--cancel asks for nothing new", f"kedge replication-factor {cluster} --cancel"
+        raise CliError("--to and --cancel exclude each other", why=why, next_step=next_step, exit_code=exits.USAGE)
 
 
 def _show_unhealthy(session: Session, found: topic_api.UnhealthyPartitionsOut, output: Format) -> None:

@@ -9,7 +9,7 @@ from typing import TypeVar
 from controlplane.cluster.folds.steps import Rules
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.rebalances import with_spent
-from controlplane.cluster.views.topics import ReplicationView, TopicChangeView, TopicsView, TopicView
+from controlplane.cluster.views.topics import FactorView, ReplicationView, TopicChangeView, TopicsView, TopicView
 from events import topic_facts as facts
 
 _V = TypeVar("_V")
@@ -114,6 +114,17 @@ def replication_ended(view: ClusterView, e: facts.ReplicationEnded, at: datetime
     return _with(view, replace(view.topics, replication=None))
 
 
+def factor_requested(view: ClusterView, e: facts.ReplicationFactorRequested, at: datetime) -> ClusterView:
+    """The last word of a topic holds."""
+    fresh = dict.fromkeys(e.topics, FactorView(e.factor, e.reason, at, e.below_min_isr))
+    return _with(view, replace(view.topics, factors=_frozen({**view.topics.factors, **fresh})))
+
+
+def factor_ended(view: ClusterView, e: facts.ReplicationFactorEnded, at: datetime) -> ClusterView:
+    """What moved stays."""
+    return _with(view, replace(view.topics, factors=_frozen(dict(_without(view.topics.factors, e.topics)))))
+
+
 def deletion_requested(view: ClusterView, e: facts.TopicDeletionRequested, at: datetime) -> ClusterView:
     """The tombstone."""
     topics = view.topics
@@ -172,6 +183,8 @@ RULES: Rules = {
     facts.TopicsTroubled: troubled,
     facts.ReplicationRequested: replication_requested,
     facts.ReplicationEnded: replication_ended,
+    facts.ReplicationFactorRequested: factor_requested,
+    facts.ReplicationFactorEnded: factor_ended,
     facts.TopicDeletionRequested: deletion_requested,
     facts.TopicReleased: released,
 }

@@ -62,6 +62,16 @@ class ReplicationView:
 
 
 @dataclass(frozen=True, slots=True)
+class FactorView:
+    """How many replicas a person wants each partition of a topic to have, until it has them."""
+
+    factor: int
+    reason: str
+    requested_at: datetime
+    below_min_isr: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class TopicsView:
     """The topics that were declared for a cluster, by name."""
 
@@ -78,6 +88,9 @@ class TopicsView:
     """When leaders of a hot broker were last handed over to others."""
     troubles: Mapping[str, TopicTrouble] = field(default_factory=lambda: MappingProxyType({}))
 
+    factors: Mapping[str, FactorView] = field(default_factory=lambda: MappingProxyType({}))
+    """What people asked for topics that no document declares, by name."""
+
     @property
     def has_work(self) -> bool:
-        return bool(self.pending or self.change or self.replication)
+        return bool(self.pending or self.change or self.replication or self.factors)

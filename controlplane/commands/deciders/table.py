@@ -12,6 +12,7 @@ from controlplane.commands.deciders.decision import CommandDecision
 from controlplane.commands.deciders.declarations import cluster_declared, source_taken_over, sync_reported
 from controlplane.commands.deciders.deletions import cluster_deleted
 from controlplane.commands.deciders.demotions import demotion_asked, undemotion_asked
+from controlplane.commands.deciders.factors import factor_asked, factor_cancelled
 from controlplane.commands.deciders.games import fault_scored, game_ended, game_started
 from controlplane.commands.deciders.groups import reset_answered, reset_asked
 from controlplane.commands.deciders.healing import broker_demoted, broker_promoted, healing_switched
@@ -87,6 +88,8 @@ DECIDERS = _once_each(
         _row(asked.DeclareTopics, topics_declared),
         _row(asked.AdoptTopic, topic_adopted),
         _row(asked.DeleteTopic, topic_deleted),
+        _row(asked.ChangeReplicationFactor, factor_asked),
+        _row(asked.CancelReplicationFactor, factor_cancelled, of_deleted=True),
         _row(asked.ReportTopicsGone, topics_gone, of_deleted=True),
         _row(asked.ResetOffsets, reset_asked),
         _row(asked.NoteOffsetsReset, reset_answered),

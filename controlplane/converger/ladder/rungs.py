@@ -18,7 +18,7 @@ from controlplane.converger.steps.deletion import deletion_step
 from controlplane.converger.steps.health.demotions import demotion_step
 from controlplane.converger.steps.health.healing import healing_left_step, healing_step
 from controlplane.converger.steps.housekeeping import housekeeping_step
-from controlplane.converger.steps.moves import elections, placements, rebalances, replication, stuck_moves
+from controlplane.converger.steps.moves import elections, factors, placements, rebalances, replication, stuck_moves
 from controlplane.converger.steps.quorum.external import external_quorum_step
 from controlplane.converger.steps.quorum.voters import volume_step, voter_step, voters_left_step
 from controlplane.converger.steps.rolls.abort import abort_step
@@ -410,6 +410,14 @@ LADDER: tuple[Rung, ...] = (
         Phase.NEXT,
         "replicas of topics that are not as many as declared: the next small batch, at rest",
         why="moves replicas",
+        begins=Begins.VOLUNTARY,
+    ),
+    Rung(
+        factors.factor_step,
+        Phase.NEXT,
+        "topics whose replication factor a person changed: the next small batch, at rest, or its end",
+        why="moves replicas",
+        more="[topics](topics.md#another-replication-factor)",
         begins=Begins.VOLUNTARY,
     ),
     Rung(

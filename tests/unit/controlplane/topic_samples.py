@@ -3,7 +3,7 @@
 from types import MappingProxyType
 
 from controlplane.cluster.view import ClusterView
-from controlplane.cluster.views.topics import ReplicationView, TopicChangeView, TopicsView, TopicView
+from controlplane.cluster.views.topics import FactorView, ReplicationView, TopicChangeView, TopicsView, TopicView
 from events import topic_facts as facts
 from tests.builders import BEFORE, a_view
 
@@ -23,6 +23,8 @@ TOPIC_SAMPLES: tuple[object, ...] = (
     facts.TopicsTroubled((facts.TopicTrouble("payments", "Missing", "it was deleted outside Kedge"),)),
     facts.ReplicationRequested("batch-1", (MOVE,), "1 partitions of payments, 600 B to copy"),
     facts.ReplicationEnded("batch-1", 1, "1 of 1 moves done"),
+    facts.ReplicationFactorRequested(("clicks", "views"), 3, "asked by anna: they matter"),
+    facts.ReplicationFactorEnded(("clicks",), "every partition has 3 replicas"),
     facts.TopicDeletionRequested("payments", "delete", "asked by anna: done"),
     facts.TopicReleased("payments"),
 )
@@ -44,6 +46,8 @@ def topic_states() -> dict[type, ClusterView]:
         facts.TopicsTroubled: there,
         facts.ReplicationRequested: there,
         facts.ReplicationEnded: a_view(topics=TopicsView(topics.by_name, replication=moving)),
+        facts.ReplicationFactorRequested: there,
+        facts.ReplicationFactorEnded: a_view(topics=TopicsView(factors={"clicks": FactorView(3, "asked", BEFORE)})),
         facts.TopicDeletionRequested: there,
         facts.TopicReleased: there,
     }

@@ -37,6 +37,7 @@ WORDS = {
     "gone": "replicas made anew",
     "leaders": "lists put into another order",
     "hot": "leaders of a hot broker handed over",
+    "factor": "replication factor",
 }
 """What a batch is called, by its cause."""
 

@@ -68,6 +68,8 @@ API_ROUTES: dict[tuple[str, str], tuple[Verb | str, Body]] = {
     ("POST", f"{_CLUSTER}/restart"): (Verb.STEER, {"brokers": [1000], "reason": "x"}),
     ("POST", f"{_CLUSTER}/replace"): (Verb.STEER, {"node": "brokers-a-0", "reason": "x"}),
     ("POST", f"{_CLUSTER}/readmit"): (Verb.STEER, {"brokers": [1000], "reason": "x"}),
+    ("POST", f"{_CLUSTER}/replication-factor"): (Verb.STEER, {"topics": ["clicks"], "factor": 3, "reason": "x"}),
+    ("POST", f"{_CLUSTER}/replication-factor/cancel"): (Verb.STEER, {"reason": "x"}),
     ("POST", f"{_CLUSTER}/fix-offline"): (Verb.STEER, {"brokers": [1000], "reason": "x"}),
     ("POST", f"{_CLUSTER}/demote"): (Verb.STEER, {"brokers": [1000], "reason": "x"}),
     ("POST", f"{_CLUSTER}/undemote"): (Verb.STEER, {"brokers": [1000], "reason": "x"}),

@@ -117,6 +117,20 @@ def test_what_a_fix_of_offline_replicas_would_do_is_told_and_recorded_on_a_yes(h
     assert (serving.status_code, serving.json()["code"]) == (409, "broker-serves")
 
 
+def test_another_replication_factor_is_told_first_and_recorded_and_ended_on_a_yes(house: House) -> None:
+    house.snapshots[house.view().uid] = a_snapshot(a_partition("x-0", (1000, 1001, 1002)))
+    ask = {"topics": ["x"], "factor": 2, "reason": "enough", "dry_run": True}
+    told = house.client.post("/v1/clusters/orders/replication-factor", json=ask).json()
+    assert (told["changed"], dict(house.view().topics.factors)) == (True, {})
+    assert "1 partition to change, 0 B to copy" in told["sentence"]
+    assert house.client.post("/v1/clusters/orders/replication-factor", json={**ask, "dry_run": False}).json()["changed"]
+    assert house.view().topics.factors["x"].factor == 2
+    low = house.client.post("/v1/clusters/orders/replication-factor", json={"topics": ["x"], "factor": 1})
+    assert (low.status_code, low.json()["code"]) == (409, "below-min-isr")
+    assert house.client.post("/v1/clusters/orders/replication-factor/cancel", json={}).json()["changed"]
+    assert house.view().topics.factors == {}
+
+
 def test_an_evacuation_of_nobody_is_refused(house: House) -> None:
     assert house.client.post("/v1/clusters/orders/evacuate", json={"brokers": []}).status_code == 422
 

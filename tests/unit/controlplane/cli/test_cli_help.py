@@ -48,6 +48,7 @@ EVERY_VERB += [
     "pull-request",
     "rollback",
     "topics",
+    "replication-factor",
     "proposals",
     "groups",
     "group",

@@ -8,6 +8,7 @@ import pytest
 
 from controlplane.api.schemas import commands as command_api, specs as spec_api, topics as topic_api
 from controlplane.api.schemas.rollbacks import TopicDeclarationOut, TopicDeclarationsOut
+from controlplane.cli import exits
 from tests.unit.controlplane.cli.cli_world import START, World
 
 DECLARED = topic_api.DeclaredTopicOut(
@@ -185,6 +186,30 @@ def test_a_topic_is_adopted_with_the_reason(world: World) -> None:
     world.server.on("POST", "/clusters/orders/topics/byhand/adopt", answer)
     assert world.run("topic", "adopt", "orders", "byhand", "--reason", "ours").stdout.strip() == "byhand is kept"
     assert world.server.bodies("POST", "/clusters/orders/topics/byhand/adopt") == [{"reason": "ours"}]
+
+
+def test_another_replication_factor_is_asked_for_after_what_would_come_of_it_was_told(world: World) -> None:
+    answer = command_api.CommandOut(cluster="orders", changed=True, sentence="topic clicks get 3 replicas")
+    path = "/clusters/orders/replication-factor"
+    world.server.on("POST", path, answer)
+    asked = ("replication-factor", "orders", "--topic", "clicks", "--to", "3")
+    assert world.run(*asked).exit_code == 1, "nobody said yes"
+    assert [body["dry_run"] for body in world.server.bodies("POST", path)] == [True]
+    done = world.run(*asked, "--reason", "it matters", "--yes")
+    assert (done.exit_code, done.stdout.strip()) == (0, "topic clicks get 3 replicas")
+    sent = world.server.bodies("POST", path)[-1]
+    wanted = {"topics": ["clicks"], "factor": 3, "below_min_isr": False, "reason": "it matters", "dry_run": False}
+    assert sent == wanted
+
+
+def test_a_replication_factor_is_cancelled_and_half_an_order_is_refused(world: World) -> None:
+    answer = command_api.CommandOut(cluster="orders", changed=True, sentence="nothing more begins")
+    path = "/clusters/orders/replication-factor/cancel"
+    world.server.on("POST", path, answer)
+    assert world.run("replication-factor", "orders", "--cancel").stdout.strip() == "nothing more begins"
+    assert world.server.bodies("POST", path) == [{"topics": [], "reason": ""}]
+    assert world.run("replication-factor", "orders", "--cancel", "--to", "3").exit_code == exits.USAGE
+    assert world.run("replication-factor", "orders", "--topic", "clicks").exit_code == exits.USAGE
 
 
 def test_a_file_of_topics_alone_is_planned_agreed_to_and_applied(world: World, tmp_path: Any) -> None:

@@ -48,6 +48,8 @@ PAGE_ROUTES: dict[tuple[str, str], Verb | str] = {
     ("POST", "/clusters/{name}/topics/{topic}/rollback"): Verb.DECLARE,
     ("GET", "/clusters/{name}/topics/{topic}/delete"): Verb.DELETE,
     ("POST", "/clusters/{name}/topics/{topic}/delete"): Verb.DELETE,
+    ("GET", "/clusters/{name}/topics/{topic}/replication-factor"): Verb.STEER,
+    ("POST", "/clusters/{name}/topics/{topic}/replication-factor"): Verb.STEER,
     ("GET", "/clusters/{name}/topics/{topic}/adopt"): Verb.DECLARE,
     ("POST", "/clusters/{name}/topics/{topic}/adopt"): Verb.DECLARE,
     ("GET", "/proposals"): KNOWN,
@@ -157,6 +159,7 @@ AS_THINGS_ARE = {
     ("GET", "/clusters/{name}/topics/{topic}/delete"),
     ("POST", "/clusters/{name}/topics/{topic}/delete"),
     ("POST", "/clusters/{name}/topics/{topic}/adopt"),
+    ("POST", "/clusters/{name}/topics/{topic}/replication-factor"),
 }
 """Refused with 409 to whoever may, too: there is no plan or page they looked at, no rebalance to cancel, no form that
 was filled, nobody has declared the topic, no loss is in doubt, and what they would go back to is in force."""

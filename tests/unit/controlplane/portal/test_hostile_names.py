@@ -40,6 +40,7 @@ TELLS_NOTHING = {
     "/clusters/{name}/topics/{topic}/adopt",
     "/clusters/{name}/topics/{topic}/change",
     "/clusters/{name}/topics/{topic}/delete",
+    "/clusters/{name}/topics/{topic}/replication-factor",
     "/new",
 }
 """Pages with what Kedge named or judged itself, and nobody's words."""

@@ -89,6 +89,8 @@ ROUTES = {
     ("GET", "/v1/clusters/{name}/topics/{topic}/settings"): PERSON,
     ("GET", "/v1/clusters/{name}/brokers/{broker}/settings"): PERSON,
     ("POST", "/v1/clusters/{name}/topics/{topic}/adopt"): PERSON,
+    ("POST", "/v1/clusters/{name}/replication-factor"): PERSON,
+    ("POST", "/v1/clusters/{name}/replication-factor/cancel"): PERSON,
     ("POST", "/v1/clusters/{name}/topics/{topic}/delete"): PERSON,
     ("GET", "/v1/networks"): PERSON,
     ("POST", "/v1/networks/{name}/remove"): PERSON,

@@ -63,6 +63,7 @@ HARMLESS = {
     "RecycleCompleted": "the end of a roll",
     "VoterAddRequested": "a newcomer gets its vote",
     "ReplicaMove": "no event: a part of ReplicationRequested",
+    "ReplicationFactorEnded": "says what is over; ReplicationRequested came before",
     "FeatureFinalised": "records what Kafka says; FinalisationRequested came before",
 }
 """Events of voluntary steps that begin nothing, and why."""

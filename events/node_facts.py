@@ -81,7 +81,8 @@ class EvacuationEnded:
 @fact("offline.fix_requested", schema=1)
 @dataclass(frozen=True, slots=True)
 class OfflineFixRequested:
-    """A person gives these brokers (ids) up, which do not serve: their replicas are made anew on others."""
+    """A person gives these brokers (ids) up: what is on them while they do not serve, or in log directories of theirs
+    that are offline while they do, is made anew on others."""
 
     brokers: tuple[int, ...]
     reason: str
@@ -90,7 +91,7 @@ class OfflineFixRequested:
 @fact("offline.fix_ended", schema=1)
 @dataclass(frozen=True, slots=True)
 class OfflineFixEnded:
-    """They are given up no more: they hold nothing, or serve again."""
+    """They are given up no more: nothing is left to be made anew, or they serve again with all their directories."""
 
     brokers: tuple[int, ...]
     reason: str

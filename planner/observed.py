@@ -140,11 +140,15 @@ class LogDirsSeen:
 
 @dataclass(frozen=True, slots=True)
 class FailedDirsSeen:
-    """A live broker of whose log directories some are offline: their paths, and what the others hold."""
+    """A live broker of whose log directories some are offline: their paths, and what the others hold.
+
+    `held`: the partitions in the others; None where that is not told, and nothing is known to be offline then.
+    """
 
     paths: tuple[str, ...]
     replicas: int
     used_bytes: int
+    held: frozenset[TopicPartition] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +251,18 @@ class KafkaSnapshot:
     def hosted_by(self, broker: int) -> tuple[PartitionSeen, ...]:
         """Partitions that name the broker, also while they are moving off it."""
         return tuple(p for p in self.partitions if broker in p.replicas or broker in p.adding or broker in p.removing)
+
+    def in_failed_dirs(self, broker: int) -> tuple[PartitionSeen, ...]:
+        """Partitions whose replica on this broker is in a log directory that is offline: in no other one, and out of
+        sync. None of a broker that has not told what its other directories hold: unknown is not offline."""
+        failed = self.failed_dirs.get(broker)
+        if failed is None or failed.held is None:
+            return ()
+        return tuple(
+            p
+            for p in self.partitions
+            if broker in p.replicas and broker not in (*p.isr, *p.adding) and p.name not in failed.held
+        )
 
     def under_min_isr(self) -> tuple[PartitionSeen, ...]:
         return self._under_min_isr

@@ -278,7 +278,8 @@ class UndemoteBrokers(ReasonedCommand):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FixOffline(ReasonedCommand):
-    """Give up these brokers, which do not serve: make their replicas anew on others."""
+    """Give up these brokers, which do not serve, or what is in log directories of theirs that are offline: make those
+    replicas anew on others."""
 
     brokers: tuple[int, ...]
 

@@ -57,9 +57,11 @@ def read_disks(connection: Connection, live: frozenset[int], deadline: Deadline)
 
 
 def _failed(directories: list[Any]) -> FailedDirsSeen:
-    readable = _broker([d for d in directories if not d.error_code], {}, {})
+    sound = [d for d in directories if not d.error_code]
+    readable = _broker(sound, {}, {})
     offline = tuple(sorted(str(d.log_dir) for d in directories if d.error_code))
-    return FailedDirsSeen(offline, readable.replicas, readable.used_bytes)
+    held = frozenset(name for d in sound for name in _replicas(d))
+    return FailedDirsSeen(offline, readable.replicas, readable.used_bytes, held)
 
 
 def _broker(directories: list[Any], sizes: dict[TopicPartition, int], held: dict[TopicPartition, int]) -> LogDirsSeen:

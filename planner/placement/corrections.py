@@ -125,7 +125,7 @@ class _Batch:
         """The partition's replicas once as much is mended as can be now, and why the rest cannot."""
         after = p.replicas
         for _ in p.replicas:
-            leaving = self._gone(after) if rule is Rule.GONE else self._surplus(p, after)
+            leaving = self._gone(p, after) if rule is Rule.GONE else self._surplus(p, after)
             if leaving is None:
                 break
             home, why = self._home(p, after, leaving, new_zone=rule is Rule.ZONES)
@@ -134,8 +134,8 @@ class _Batch:
             after = tuple(home if b == leaving else b for b in after)
         return after, ""
 
-    def _gone(self, replicas: Sequence[int]) -> int | None:
-        return next((b for b in replicas if b not in self._ground.racks), None)
+    def _gone(self, p: PartitionSeen, replicas: Sequence[int]) -> int | None:
+        return next((b for b in replicas if self._ground.is_gone(p.name, b)), None)
 
     def _surplus(self, p: PartitionSeen, replicas: Sequence[int]) -> int | None:
         """Who leaves a zone that has another replica: nobody who leads or is to, of the others who stores most."""

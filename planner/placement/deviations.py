@@ -86,18 +86,21 @@ class _SeenReplicas:
 
 
 def _broken(p: PartitionSeen, seen: _SeenReplicas, policies: Policies) -> Deviation | None:
-    if seen.are_apart(p.replicas) or p.is_moving or p.name.topic == HEARTBEAT_TOPIC:
+    is_sound = seen.are_apart(p.replicas) and p.name not in seen.ground.offline
+    if is_sound or p.is_moving or p.name.topic == HEARTBEAT_TOPIC:
         return None
     gone = _gone(p.name, p.replicas, seen.ground)
     return gone or seen.zones(p.name, p.replicas, policies(p.name.topic).anti_affinity)
 
 
 def _gone(name: TopicPartition, replicas: Replicas, ground: ClusterBrokers) -> Deviation | None:
-    missing = [b for b in replicas if b not in ground.racks]
+    missing = [b for b in replicas if ground.is_gone(name, b)]
     if not missing:
         return None
-    how = "given up" if set(missing) <= ground.given_up else "which nobody has"
-    words = f"{name} has {len(missing)} of {len(replicas)} replicas on {brokers_named(missing)}, {how}"
+    is_offline = all(b in ground.racks for b in missing)
+    how = "given up" if is_offline or set(missing) <= ground.given_up else "which nobody has"
+    where = "in failed log directories of" if is_offline else "on"
+    words = f"{name} has {len(missing)} of {len(replicas)} replicas {where} {brokers_named(missing)}, {how}"
     return Deviation(name, Rule.GONE, replicas, words, strict=True)
 
 

@@ -1,8 +1,11 @@
 """What is asked of the places of a topic's replicas, and where replicas may be. Values."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Literal
+
+from planner.observed import TopicPartition
 
 AntiAffinity = Literal["strict", "best-effort", "none"]
 """Replicas of a partition in zones of their own: as long as there are zones at all, as long as one can take a replica
@@ -34,6 +37,12 @@ class ClusterBrokers:
     zones: int
     given_up: frozenset[int] = frozenset()
     """Of those that are not there, the ones a person gave up."""
+    offline: Mapping[TopicPartition, frozenset[int]] = field(default_factory=lambda: MappingProxyType({}))
+    """Replicas that are lost though their brokers serve: in log directories that are offline, and given up."""
+
+    def is_gone(self, name: TopicPartition, broker: int) -> bool:
+        """Whether the replica of that partition on this broker is lost for good."""
+        return broker not in self.racks or broker in self.offline.get(name, ())
 
     def open_zones(self) -> frozenset[str]:
         """Zones with a broker that may get replicas now."""

@@ -70,7 +70,8 @@ class FakeLogDirs:
         self.sort_in()
         sound = [self._log_dir(broker, path) for path in broker.log_dirs if path not in broker.failed_dirs]
         used = sum(d.used_bytes for d in sound)
-        return FailedDirsSeen(tuple(sorted(broker.failed_dirs)), sum(len(d.replicas) for d in sound), used)
+        held = frozenset(name for d in sound for name in d.replicas)
+        return FailedDirsSeen(tuple(sorted(broker.failed_dirs)), len(held), used, held)
 
     def _log_dir(self, broker: FakeBroker, path: str) -> LogDirSeen:
         names = [name for (b, name), at in self._path_of.items() if (b, at) == (broker.id, path)]

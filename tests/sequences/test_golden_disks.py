@@ -4,9 +4,10 @@ from collections.abc import Callable
 
 import pytest
 
+from events import facts
 from tests.builders import a_document, a_zookeeper_document
 from tests.sequences.recorded import assert_told_as_recorded, told_as_recorded_by
-from tests.sim.asking import ask_for_replacement
+from tests.sim.asking import ask_for_replacement, ask_to_fix_offline
 from tests.sim.world import World
 
 TWO, THREE = ", count: 2", ", count: 3"
@@ -127,6 +128,29 @@ def one_disk_fails_where_disks_cannot_be_told_apart(world: World) -> None:
     assert len(_drains(world)) == 1
 
 
+def what_is_in_a_failed_log_directory_is_made_anew_elsewhere(world: World) -> None:
+    """Healing is switched off, so the disk stays failed; a person gives up what is in it, and the broker serves on with
+    the other one."""
+    _born(world, brokers=6, disks=TWO)
+    world.person(facts.HealingSwitched("", False, None, "asked by anna: no spare disks"))
+    world.machines.fail_disk("brokers-b-0.g1", "data2")
+    broker = world.view().instances["brokers-b-0.g1"].service_id
+    offline = {p.name for p in world.kafka.snapshot().in_failed_dirs(broker)}
+    kept = {p.name for p in world.kafka.partitions() if broker in p.replicas} - offline
+    assert offline
+    assert kept
+    for _ in range(5):
+        world.tick()
+    assert not [r for r in world.history() if r.type == "topics.replication_requested"], "nobody gave it up"
+    ask_to_fix_offline(world, broker, reason="no spare disks")
+    world.run(until=lambda w: not w.view().requests.offline, ticks=400)
+    parts = {p.name: p for p in world.kafka.partitions()}
+    assert all(broker not in parts[name].replicas and len(parts[name].isr) == 3 for name in offline)
+    assert {name for name, p in parts.items() if broker in p.replicas} == kept
+    racks = {b: seen.rack for b, seen in world.kafka.snapshot().brokers.items()}
+    assert all(len({racks[b] for b in p.replicas}) == 3 for p in parts.values()), "no zone is lost"
+
+
 def first_disk_of_two_is_lost_and_the_broker_stops_over_it(world: World) -> None:
     """Kafka's metadata is there, so the broker ends and does not start again; the other disk passes on all the same."""
     _born(world, disks=TWO)
@@ -206,6 +230,7 @@ STORIES = [
     first_disk_of_two_is_lost_and_the_broker_stops_over_it,
     only_disk_of_a_broker_is_lost,
     successor_dies_while_it_fills_its_new_disk,
+    what_is_in_a_failed_log_directory_is_made_anew_elsewhere,
 ]
 OF_ZOOKEEPER = [
     (first_disk_of_two_fails_in_zookeeper_mode_and_the_broker_serves_on, "3.8.1"),

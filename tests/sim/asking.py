@@ -5,6 +5,7 @@ from controlplane.cluster.commands import (
     CommandRefused,
     ConfirmLoss,
     EvacuateBrokers,
+    FixOffline,
     RebalanceCluster,
     ReplaceNode,
     RestartServices,
@@ -14,6 +15,7 @@ from controlplane.cluster.observed.agent_reports import reports_of
 from controlplane.commands.deciders.lookups import Lookups
 from controlplane.commands.deciders.losses import loss_confirmed
 from controlplane.commands.deciders.nodes import evacuation_asked, replacement_asked, restart_asked
+from controlplane.commands.deciders.offline import offline_fix_asked
 from controlplane.commands.deciders.rebalances import rebalance_asked, rebalance_cancelled
 from events import facts
 from tests.sim.world import World
@@ -45,6 +47,16 @@ def ask_for_replacement(
     )
     asked = replacement_asked(world.view(), command, Lookups(kafka=world.kafka.snapshot()))
     assert isinstance(asked.fact, facts.NodeReplaceRequested)
+    world.person(asked.fact)
+
+
+def ask_to_fix_offline(world: World, *brokers: int, reason: str) -> None:
+    """What is offline on these brokers is to be made anew."""
+    command = FixOffline(
+        name="orders", actor="person:anna", command_id=f"c{world.ticks}", reason=reason, brokers=brokers
+    )
+    asked = offline_fix_asked(world.view(), command, Lookups(kafka=world.kafka.snapshot()))
+    assert isinstance(asked.fact, facts.OfflineFixRequested)
     world.person(asked.fact)
 
 

@@ -115,7 +115,8 @@ class BrokersIn(Message):
 
 
 class FixOfflineIn(Message):
-    """Give up these brokers, which do not serve, and make their replicas anew on others."""
+    """Give up these brokers, which do not serve, or what is in log directories of theirs that are offline, and make
+    those replicas anew on others."""
 
     brokers: list[int] = Field(min_length=1)
     reason: str = ""

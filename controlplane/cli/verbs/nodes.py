@@ -214,9 +214,11 @@ def fix_offline(
     """Make replicas of brokers that do not serve anew on others.
 
     For brokers that do not come back, or not soon: Kedge itself gives a lost VM a successor, and waits for one that is
-    away. Each replica is copied from one in sync to a broker that lacks it; zones are kept. What has no replica in
-    sync stays: only the broker itself can bring it back. It ends when no replica is on them, or they serve again; what
-    was moved by then stays where it is.
+    away. Of a broker that serves, what is in log directories that Kafka has taken offline is made anew.
+
+    Each replica is copied from one in sync to a broker that lacks it; zones are kept. What has no replica in sync
+    stays: only the broker itself can bring it back. It ends when no replica is on them, or they serve again; what was
+    moved by then stays where it is.
 
     What would be done is shown first, and asked about.
 

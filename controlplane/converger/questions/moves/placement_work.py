@@ -5,7 +5,7 @@ is judged the moment it is seen, and what nobody has to move stays where it is.
 """
 
 from controlplane.cluster.external_brokers import external_brokers, is_shared
-from controlplane.cluster.offline_brokers import given_up
+from controlplane.cluster.offline_brokers import given_up, given_up_replicas
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.questions.disk_room import room_by_broker
 from controlplane.converger.situation.placement import IN_PLACE, PlacementSeen
@@ -75,7 +75,7 @@ def ground_of(view: ClusterView, kafka: KafkaSnapshot) -> ClusterBrokers:
     slow = {d.broker for d in view.requests.demotions.values()}
     receivers = {i.service_id for i in view.receivers()} & kafka.live_brokers() - slow
     zones = len(set(ours.values()) or set(known.values()))
-    return ClusterBrokers(racks, frozenset(receivers), zones, lost)
+    return ClusterBrokers(racks, frozenset(receivers), zones, lost, given_up_replicas(view, kafka))
 
 
 def topic_policy(view: ClusterView, topic: str) -> TopicPolicy:

@@ -10,8 +10,11 @@ from planner.observed import KafkaSnapshot
 
 def others_are_whole(view: ClusterView, kafka: KafkaSnapshot) -> bool:
     """Whether all serve and are in sync but for brokers that nobody has, or a person gave up, which only new replicas
-    mend, and for whom a drain empties. Asked before a batch begins, and of a batch that has not begun yet."""
-    unplaced = {r for p in kafka.under_replicated() for r in p.replicas} - ground_of(view, kafka).racks.keys()
+    mend, those with failed log directories that are given up, and whom a drain empties. Asked before a batch begins,
+    and of a batch that has not begun yet."""
+    ground = ground_of(view, kafka)
+    unplaced = {r for p in kafka.under_replicated() for r in p.replicas} - ground.racks.keys()
+    failed = {b for brokers in ground.offline.values() for b in brokers}
     leaving = view.moves.drain.outgoing if view.moves.drain is not None else ()
     expected = set(expected_brokers(view)) - given_up(view, kafka)
-    return cluster_is_whole(kafka, expected, excepted=frozenset((*unplaced, *leaving))).open
+    return cluster_is_whole(kafka, expected, excepted=frozenset((*unplaced, *failed, *leaving))).open

@@ -26,7 +26,7 @@ from controlplane.kafka.deadline import Deadline
 from controlplane.kafka.gates import broker_is_empty
 from controlplane.kafka.log_dirs import read_disks
 from events import facts
-from planner.observed import FailedDirsSeen, LogDirsSeen, PartitionSeen
+from planner.observed import FailedDirsSeen, LogDirsSeen, PartitionSeen, TopicPartition
 from tests.builders import (
     BEFORE,
     a_document,
@@ -184,7 +184,8 @@ def _read(*dirs: _Answer) -> Any:
 
 def test_a_broker_with_a_directory_offline_tells_which_and_what_the_others_hold() -> None:
     disks = _read(_dir("/v/data/kafka", 10, 20), _dir("/v/data2/kafka", error=56))
-    assert disks.failed == {1: FailedDirsSeen(("/v/data2/kafka",), 2, 30)}
+    held = frozenset({TopicPartition("t", 0), TopicPartition("t", 1)})
+    assert disks.failed == {1: FailedDirsSeen(("/v/data2/kafka",), 2, 30, held)}
     assert disks.brokers == {}
 
 

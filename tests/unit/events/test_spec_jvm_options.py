@@ -91,4 +91,4 @@ def test_a_change_is_a_restart_and_no_other_vm() -> None:
     assert instance_digest(old, "brokers") == instance_digest(new, "brokers")
     before, after = ({n.node: n for n in desired_nodes(d)} for d in (old, new))
     assert {k: n.digest for k, n in before.items()} == {k: n.digest for k, n in after.items()}
-    assert {n.pool: n.jvm_options for n in after.values()} == {"brokers": ("-XX:+UseZGC",), "controllers": ()}
+    assert {n.pool: n.jvm.options for n in after.values()} == {"brokers": ("-XX:+UseZGC",), "controllers": ()}

@@ -16,7 +16,7 @@ MAY_RECEIVE = ("active", "new")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Board:
+class BrokerTable:
     """B brokers, ascending by `id`: what each holds now and what the plan lets it do.
 
     `rack` is a code. `used_bytes`, `held` (replicas) and `first` (partitions that list it first) are now; `changed` of
@@ -55,15 +55,17 @@ class Board:
         return which[row] & (row >= 0)
 
 
-def board_of(brokers: pa.Table, partitions: pa.Table, said: PublishedPlan, moves: Moves, *, disk_limit: float) -> Board:
+def broker_table_of(
+    brokers: pa.Table, partitions: pa.Table, said: PublishedPlan, moves: Moves, *, disk_limit: float
+) -> BrokerTable:
     """The snapshot's BROKERS and PARTITIONS of one cluster, sound (spark.fleet.soundness), its plan and `moves_of`."""
     rows = brokers.sort_by("id")
     ids = rows["id"].to_numpy()
     disk = rows["disk_bytes"].to_numpy()
     states = np.array(rows["state"].to_pylist(), dtype=object)
-    held_back = {side: _told(ids, said.throttles, side, np.inf) for side in ("in_bytes_per_s", "out_bytes_per_s")}
+    held_back = {side: _limits(ids, said.throttles, side, np.inf) for side in ("in_bytes_per_s", "out_bytes_per_s")}
     racks = rows["rack"].combine_chunks().dictionary_encode()
-    return Board(
+    return BrokerTable(
         id=ids,
         rack=racks.indices.to_numpy(zero_copy_only=False).astype(np.int64),
         receives=np.isin(states, MAY_RECEIVE),
@@ -72,14 +74,14 @@ def board_of(brokers: pa.Table, partitions: pa.Table, said: PublishedPlan, moves
         allowed_bytes=np.floor(disk * disk_limit * (1 + 1e-12)).astype(np.int64),
         takes_bytes_per_s=np.minimum(rows["ingress_bytes_per_s"].to_numpy(), held_back["in_bytes_per_s"]),
         gives_bytes_per_s=np.minimum(rows["egress_bytes_per_s"].to_numpy(), held_back["out_bytes_per_s"]),
-        slots_in=_told(ids, said.slots, "in", UNLIMITED_SLOTS).astype(np.int64),
-        slots_out=_told(ids, said.slots, "out", UNLIMITED_SLOTS).astype(np.int64),
+        slots_in=_limits(ids, said.slots, "in", UNLIMITED_SLOTS).astype(np.int64),
+        slots_out=_limits(ids, said.slots, "out", UNLIMITED_SLOTS).astype(np.int64),
         **_holdings(ids, partitions),
         **_changes(ids, moves),
     )
 
 
-def _told(ids: Int32s, limits: Mapping[str, Mapping[str, float]], side: str, unlimited: float) -> Floats:
+def _limits(ids: Int32s, limits: Mapping[str, Mapping[str, float]], side: str, unlimited: float) -> Floats:
     return np.array([limits.get(str(broker), {}).get(side, unlimited) for broker in ids.tolist()], dtype=np.float64)
 
 

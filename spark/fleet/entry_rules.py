@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from pydantic_core import to_json
 
-from spark.fleet.check_inputs import Board
+from spark.fleet.check_inputs import BrokerTable
 from spark.fleet.lists import NOBODY, Bools, Int32s, Ints, among, distinct
 from spark.fleet.moves import Moves
 from spark.fleet.violation import Violation
@@ -25,35 +25,35 @@ class Policy:
     destinations: Mapping[int, Sequence[int]]
 
 
-def entry_violations(moves: Moves, board: Board, policy: Policy) -> Iterator[Violation]:
+def entry_violations(moves: Moves, broker_table: BrokerTable, policy: Policy) -> Iterator[Violation]:
     """Every rule on all entries at once; entries that keep every rule cost nothing more."""
     with np.errstate(invalid="ignore"):
-        rules = _rules(moves, board, policy)
+        rules = _rules(moves, broker_table, policy)
     for rule, holds in rules.items():
         for row in np.flatnonzero(~holds).tolist():
             yield Violation(rule, f"{moves.topic[row]}-{moves.partition[row]}", _detail(moves, row))
 
 
-def _rules(moves: Moves, board: Board, policy: Policy) -> dict[str, Bools]:
+def _rules(moves: Moves, broker_table: BrokerTable, policy: Policy) -> dict[str, Bools]:
     """Name -> whether it holds, by entry; what is unknown counts as broken."""
     before, after, isr = moves.before, moves.after, moves.isr
     size_before, size_after, copies = _size(before), _size(after), moves.copies
     stays = copies == 0
     source, takes = moves.source[:, None], moves.size_bytes / policy.flow_bytes_per_s
-    waiting = distinct(before) & ~among(before, isr) & ~board.chosen(before, board.dead)
+    waiting = distinct(before) & ~among(before, isr) & ~broker_table.chosen(before, broker_table.dead)
     kept = distinct(before) & among(before, after) & among(before, isr)
-    source_lives = (board.row_of(source) >= 0) & ~board.chosen(source, board.dead)
-    racks_left = np.unique(board.rack[board.receives]).size
-    least_racks = np.minimum(_racks(board, before), racks_left)
+    source_lives = (broker_table.row_of(source) >= 0) & ~broker_table.chosen(source, broker_table.dead)
+    racks_left = np.unique(broker_table.rack[broker_table.receives]).size
+    least_racks = np.minimum(_racks(broker_table, before), racks_left)
     took = (moves.end_s - moves.start_s) * (1 + _SLACK) + _SLACK
     return {
         "as many replicas as before": size_after == size_before,
         "every replica on a broker of its own": distinct(after).sum(axis=1) == size_after,
-        "nothing stays on a drained broker": ~board.chosen(after, ~board.receives).any(axis=1),
-        "what may stay stays": ~(moves.removed & ~board.chosen(before, ~board.receives)).any(axis=1),
-        "targets may receive": ~(moves.added & ~board.chosen(after, board.receives)).any(axis=1),
+        "nothing stays on a drained broker": ~broker_table.chosen(after, ~broker_table.receives).any(axis=1),
+        "what may stay stays": ~(moves.removed & ~broker_table.chosen(before, ~broker_table.receives)).any(axis=1),
+        "targets may receive": ~(moves.added & ~broker_table.chosen(after, broker_table.receives)).any(axis=1),
         "targets are the named ones": _as_named(moves, policy),
-        "racks": _racks(board, after) >= least_racks,
+        "racks": _racks(broker_table, after) >= least_racks,
         "everyone is in sync first": stays | ~waiting.any(axis=1),
         "min ISR when done": kept.sum(axis=1) + copies >= moves.min_isr,
         "the source is in sync": stays | among(source, isr)[:, 0],
@@ -70,10 +70,10 @@ def _size(matrix: Int32s) -> Ints:
     return size
 
 
-def _racks(board: Board, brokers: Int32s) -> Ints:
+def _racks(broker_table: BrokerTable, brokers: Int32s) -> Ints:
     """Different racks in each row; all brokers that are not there are in one of their own."""
-    row = board.row_of(brokers)
-    code = np.where(brokers == NOBODY, NOBODY, np.where(row >= 0, board.rack[row], -1)).astype(np.int32)
+    row = broker_table.row_of(brokers)
+    code = np.where(brokers == NOBODY, NOBODY, np.where(row >= 0, broker_table.rack[row], -1)).astype(np.int32)
     racks: Ints = distinct(code).sum(axis=1)
     return racks
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from spark.fleet.check_inputs import Board
+from spark.fleet.check_inputs import BrokerTable
 from spark.fleet.lists import NOBODY, Int32s, Ints
 from spark.fleet.moves import Moves
 from spark.fleet.published import PublishedPlan
@@ -20,12 +20,12 @@ _SAME = 1e-9
 """Relative; the same sums in another order."""
 
 
-def plan_violations(said: PublishedPlan, moves: Moves, board: Board) -> Iterator[Violation]:
-    """The plan, `moves_of` and `board_of` it in."""
+def plan_violations(said: PublishedPlan, moves: Moves, broker_table: BrokerTable) -> Iterator[Violation]:
+    """The plan, `moves_of` and `broker_table_of` it in."""
     yield from _twice(moves)
-    yield from _left_behind(board)
+    yield from _left_behind(broker_table)
     yield from _lists(said, len(moves.topic))
-    yield from _figures(said, moves, board)
+    yield from _figures(said, moves, broker_table)
 
 
 def _twice(moves: Moves) -> Iterator[Violation]:
@@ -35,10 +35,10 @@ def _twice(moves: Moves) -> Iterator[Violation]:
             yield Violation("each partition once", f"{topic}-{partition}", f"{count} entries")
 
 
-def _left_behind(board: Board) -> Iterator[Violation]:
-    for row in np.flatnonzero(~board.receives & (board.dropped != board.held)).tolist():
-        detail = f"holds {board.held[row]} replicas, {board.dropped[row]} leave"
-        yield Violation("drained brokers end empty", f"broker {board.id[row]}", detail)
+def _left_behind(broker_table: BrokerTable) -> Iterator[Violation]:
+    for row in np.flatnonzero(~broker_table.receives & (broker_table.dropped != broker_table.held)).tolist():
+        detail = f"holds {broker_table.held[row]} replicas, {broker_table.dropped[row]} leave"
+        yield Violation("drained brokers end empty", f"broker {broker_table.id[row]}", detail)
 
 
 def _lists(said: PublishedPlan, known: int) -> Iterator[Violation]:
@@ -56,24 +56,24 @@ def _lists(said: PublishedPlan, known: int) -> Iterator[Violation]:
             yield Violation(rule, "plan", f"{entries} entries, {known} known, checkpoints {ends}")
 
 
-def _figures(said: PublishedPlan, moves: Moves, board: Board) -> Iterator[Violation]:
+def _figures(said: PublishedPlan, moves: Moves, broker_table: BrokerTable) -> Iterator[Violation]:
     """What the certificate says against the same figures, summed up here from the snapshot and the entries."""
-    for name, found in _summed_up(moves, board).items():
+    for name, found in _summed_up(moves, broker_table).items():
         value = said.values.get(name)
         if value is None or not math.isclose(value, found, rel_tol=_SAME, abs_tol=_SAME * 1e-3):
             yield Violation("the certificate says what is", "certificate", f"{name}: said {value}, is {found}")
 
 
-def _summed_up(moves: Moves, board: Board) -> Mapping[str, float]:
-    fill = (board.used_bytes + board.taken) / np.maximum(board.disk_bytes, 1)
+def _summed_up(moves: Moves, broker_table: BrokerTable) -> Mapping[str, float]:
+    fill = (broker_table.used_bytes + broker_table.taken) / np.maximum(broker_table.disk_bytes, 1)
     turned = _led_by_another(moves.after, moves.leader) - _led_by_another(moves.before, moves.leader)
     return {
         "bytes": int((moves.size_bytes * moves.copies).sum()),
         "makespan_s": float(moves.end_s.max(initial=0.0)),
-        "disk": float(fill[board.receives].max(initial=0.0)),
-        "leaders": int((board.first + board.led).max(initial=0)),
-        "leader_changes": int(board.changed.sum() + turned.sum()),
-        "release_s": float(board.gone_s[~board.receives].sum()),
+        "disk": float(fill[broker_table.receives].max(initial=0.0)),
+        "leaders": int((broker_table.first + broker_table.led).max(initial=0)),
+        "leader_changes": int(broker_table.changed.sum() + turned.sum()),
+        "release_s": float(broker_table.gone_s[~broker_table.receives].sum()),
     }
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spark.fleet.check_inputs import Board
+from spark.fleet.check_inputs import BrokerTable
 from spark.fleet.lists import Bools, Int32s, Ints
 from spark.fleet.moves import Floats, Moves
 from spark.fleet.violation import Violation
@@ -33,14 +33,14 @@ class _Events:
     change: Ints
 
 
-def running_violations(moves: Moves, board: Board, *, flow_bytes_per_s: float) -> Iterator[Violation]:
+def running_violations(moves: Moves, broker_table: BrokerTable, *, flow_bytes_per_s: float) -> Iterator[Violation]:
     """One per broker and rule."""
     for rule, events in _events(moves, flow_bytes_per_s).items():
-        row = board.row_of(events.broker)
+        row = broker_table.row_of(events.broker)
         ordered = np.lexsort((events.position, events.order, events.at_s, events.broker))
         broker, change = events.broker[ordered], events.change[ordered]
         level = _running(broker, change)
-        broken = ~_holds(rule, board, row[ordered], events.at_s[ordered], level, change)
+        broken = ~_holds(rule, broker_table, row[ordered], events.at_s[ordered], level, change)
         broken &= events.order[ordered] == _STARTS
         yield from _worst(rule, broker, events.at_s[ordered], level, broken)
 
@@ -98,16 +98,16 @@ def _events(moves: Moves, flow_bytes_per_s: float) -> dict[int, _Events]:
     }
 
 
-def _holds(rule: int, board: Board, row: Ints, at_s: Floats, level: Ints, change: Ints) -> Bools:
+def _holds(rule: int, broker_table: BrokerTable, row: Ints, at_s: Floats, level: Ints, change: Ints) -> Bools:
     """The rule of each sum; an unknown broker breaks it. Bytes that are through by now needed at least this long."""
     if rule == DISK:
-        holds = board.used_bytes[row] + level <= board.allowed_bytes[row]
+        holds = broker_table.used_bytes[row] + level <= broker_table.allowed_bytes[row]
     elif rule == TAKING:
-        holds = level <= board.slots_in[row]
+        holds = level <= broker_table.slots_in[row]
     elif rule == GIVING:
-        holds = level - change < board.slots_out[row]
+        holds = level - change < broker_table.slots_out[row]
     else:
-        rate = board.takes_bytes_per_s if rule == TAKEN else board.gives_bytes_per_s
+        rate = broker_table.takes_bytes_per_s if rule == TAKEN else broker_table.gives_bytes_per_s
         with np.errstate(invalid="ignore"):
             holds = level <= rate[row] * at_s * (1 + _SLACK) + 1
     known: Bools = holds & (row >= 0)

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from spark.fleet.answers import PlanAnswer
-from spark.fleet.check_inputs import board_of
+from spark.fleet.check_inputs import broker_table_of
 from spark.fleet.entry_rules import Policy, entry_violations
 from spark.fleet.moves import moves_of
 from spark.fleet.plan_rules import plan_violations
@@ -29,9 +29,9 @@ def violations_of(
     flow = policy["flow_bytes_per_s"]
     said = plan_said(answer)
     moves = moves_of(said, partitions)
-    board = board_of(brokers, partitions, said, moves, disk_limit=policy["disk_limit"])
+    broker_table = broker_table_of(brokers, partitions, said, moves, disk_limit=policy["disk_limit"])
     limits = Policy(policy["disk_limit"], flow, {b: to for b, to in policy["destinations"].items() if to is not None})
-    found = list(entry_violations(moves, board, limits))
-    found += running_violations(moves, board, flow_bytes_per_s=flow)
-    found += plan_violations(said, moves, board)
+    found = list(entry_violations(moves, broker_table, limits))
+    found += running_violations(moves, broker_table, flow_bytes_per_s=flow)
+    found += plan_violations(said, moves, broker_table)
     return sorted(found)

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from cryptography import x509
 
-from controlplane.storage.certificates.authority import BACKDATED
+from controlplane.storage.certificates.building import BACKDATED
 
 RENEWED_AFTER = timedelta(days=2)
 """Agents have the other five days of its life to renew it, and the server to be away."""

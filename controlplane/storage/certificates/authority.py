@@ -8,30 +8,26 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from ipaddress import ip_address
 from pathlib import Path
 
 from cryptography import x509
-from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from cryptography.x509.oid import ExtendedKeyUsageOID
 
+from controlplane.storage.certificates.building import (
+    common_name,
+    general_name,
+    key_pem,
+    key_usage,
+    requested_key,
+    signed_by,
+)
 from controlplane.storage.home import kept, minted
 
 CA_LIFE = timedelta(days=3650)
 CERTIFICATE_LIFE = timedelta(days=90)
 AGENT_CERTIFICATE_LIFE = timedelta(days=7)
-BACKDATED = timedelta(days=1)
-"""Certificates are valid from a day ago on: a VM whose clock is behind by less believes them all the same."""
-
-
-LARGEST_REQUEST = 4096
-"""Characters of a signing request; one for a key of the only kind that is taken has some 330."""
-
-
-class RequestRefused(ValueError):
-    """A signing request that is none, or for a key of another kind. What now: give up; no agent of ours sends such."""
 
 
 class AuthorityRefused(Exception):
@@ -76,19 +72,17 @@ class Authority:
         key = ec.generate_private_key(ec.SECP256R1())
         not_after = min(now + CERTIFICATE_LIFE, self.not_after)
         certificate = (
-            _signed_by(self._certificate.subject, key.public_key(), now=now, not_after=not_after)
-            .subject_name(_named("kedge server"))
-            .add_extension(
-                x509.SubjectAlternativeName([_general_name(n) for n in dict.fromkeys(names)]), critical=False
-            )
+            signed_by(self._certificate.subject, key.public_key(), now=now, not_after=not_after)
+            .subject_name(common_name("kedge server"))
+            .add_extension(x509.SubjectAlternativeName([general_name(n) for n in dict.fromkeys(names)]), critical=False)
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-            .add_extension(_usage(digital_signature=True), critical=True)
+            .add_extension(key_usage(digital_signature=True), critical=True)
             .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
             .add_extension(self._key_identifier, critical=False)
             .sign(self._key, hashes.SHA256())
         )
         chain = b"".join(c.public_bytes(serialization.Encoding.PEM) for c in (certificate, self._certificate))
-        return ServerCertificate(chain, f"{_key_pem(key)}\n".encode(), not_after)
+        return ServerCertificate(chain, f"{key_pem(key)}\n".encode(), not_after)
 
     def certify(self, request_pem: str, identity: str, *, now: datetime) -> str:
         """The certificate (PEM) of a client's key, as which `identity`, a URI, is proved. Raises RequestRefused.
@@ -96,16 +90,16 @@ class Authority:
         Of the request its key alone is taken: who asks is known by other means than its own word.
         """
         return (
-            _signed_by(
+            signed_by(
                 self._certificate.subject,
-                _requested_key(request_pem),
+                requested_key(request_pem),
                 now=now,
                 not_after=min(now + AGENT_CERTIFICATE_LIFE, self.not_after),
             )
-            .subject_name(_named("kedge agent"))
+            .subject_name(common_name("kedge agent"))
             .add_extension(x509.SubjectAlternativeName([x509.UniformResourceIdentifier(identity)]), critical=False)
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-            .add_extension(_usage(digital_signature=True), critical=True)
+            .add_extension(key_usage(digital_signature=True), critical=True)
             .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
             .add_extension(self._key_identifier, critical=False)
             .sign(self._key, hashes.SHA256())
@@ -126,7 +120,7 @@ def load_or_make(home: Path, installation_id: str, *, now: datetime) -> Authorit
     if kept(home / "ca.pem") and not kept(home / "ca-key.pem"):
         raise AuthorityRefused(f"{home}/ca-key.pem is missing, and {home}/ca.pem is there: put the key back")
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
-    key = _loaded_key(home, minted(home / "ca-key.pem", lambda: _key_pem(ec.generate_private_key(ec.SECP256R1()))))
+    key = _loaded_key(home, minted(home / "ca-key.pem", lambda: key_pem(ec.generate_private_key(ec.SECP256R1()))))
     text = minted(home / "ca.pem", lambda: _self_signed(key, installation_id, now))
     try:
         certificate = x509.load_pem_x509_certificate(text.encode())
@@ -151,75 +145,12 @@ def _loaded_key(home: Path, text: str) -> ec.EllipticCurvePrivateKey:
 
 
 def _self_signed(key: ec.EllipticCurvePrivateKey, installation_id: str, now: datetime) -> str:
-    name = _named(f"Kedge CA {installation_id}")
+    name = common_name(f"Kedge CA {installation_id}")
     certificate = (
-        _signed_by(name, key.public_key(), now=now, not_after=now + CA_LIFE)
+        signed_by(name, key.public_key(), now=now, not_after=now + CA_LIFE)
         .subject_name(name)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(_usage(key_cert_sign=True), critical=True)
+        .add_extension(key_usage(key_cert_sign=True), critical=True)
         .sign(key, hashes.SHA256())
     )
     return certificate.public_bytes(serialization.Encoding.PEM).decode().strip()
-
-
-def _signed_by(
-    issuer: x509.Name, key: ec.EllipticCurvePublicKey, *, now: datetime, not_after: datetime
-) -> x509.CertificateBuilder:
-    return (
-        x509.CertificateBuilder()
-        .issuer_name(issuer)
-        .public_key(key)
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - BACKDATED)
-        .not_valid_after(not_after)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
-    )
-
-
-def _requested_key(request_pem: str) -> ec.EllipticCurvePublicKey:
-    """The key of a request that its holder signed. Raises RequestRefused."""
-    if len(request_pem) > LARGEST_REQUEST:
-        raise RequestRefused(f"the signing request has more than {LARGEST_REQUEST} characters")
-    try:
-        request = x509.load_pem_x509_csr(request_pem.encode())
-        is_signed, key = request.is_signature_valid, request.public_key()
-    except (ValueError, UnsupportedAlgorithm) as error:
-        raise RequestRefused("that is not a signing request (PKCS#10, PEM)") from error
-    if not is_signed:
-        raise RequestRefused("the signing request is not signed by the key it is for")
-    if not isinstance(key, ec.EllipticCurvePublicKey) or not isinstance(key.curve, ec.SECP256R1):
-        raise RequestRefused("the signing request is for a key that is not of the curve P-256")
-    return key
-
-
-def _usage(*, digital_signature: bool = False, key_cert_sign: bool = False) -> x509.KeyUsage:
-    return x509.KeyUsage(
-        digital_signature=digital_signature,
-        key_cert_sign=key_cert_sign,
-        crl_sign=key_cert_sign,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        encipher_only=False,
-        decipher_only=False,
-    )
-
-
-def _named(text: str) -> x509.Name:
-    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
-
-
-def _general_name(name: str) -> x509.GeneralName:
-    try:
-        return x509.IPAddress(ip_address(name))
-    except ValueError:
-        return x509.DNSName(name)
-
-
-def _key_pem(key: ec.EllipticCurvePrivateKey) -> str:
-    return (
-        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-        .decode()
-        .strip()
-    )

@@ -19,7 +19,8 @@ from agent.trust import PinnedCa
 from controlplane.server.tls_agents import AgentTls
 from controlplane.storage.agent_credentials import Vm
 from controlplane.storage.certificates.agents import AgentCertificate, identity_uri, read_certificate
-from controlplane.storage.certificates.authority import Authority, RequestRefused, load_or_make
+from controlplane.storage.certificates.authority import Authority, load_or_make
+from controlplane.storage.certificates.building import RequestRefused
 from events.ids import NodeName
 from tests.unit.controlplane.api.agents_door import HOST, Door, report, served
 from tests.unit.controlplane.api.certified_agent import (

@@ -1,0 +1,88 @@
+"""What every certificate of ours is built of, whichever CA signs it."""
+
+from datetime import datetime, timedelta
+from ipaddress import ip_address
+
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+BACKDATED = timedelta(days=1)
+"""Certificates are valid from a day ago on: a VM whose clock is behind by less believes them all the same."""
+
+LARGEST_REQUEST = 4096
+"""Characters of a signing request; one for a key of the only kind that is taken has some 330."""
+
+
+class RequestRefused(ValueError):
+    """A signing request that is none, or for a key of another kind. What now: give up; no agent of ours sends such."""
+
+
+def signed_by(
+    issuer: x509.Name, key: ec.EllipticCurvePublicKey, *, now: datetime, not_after: datetime
+) -> x509.CertificateBuilder:
+    """The beginning of every certificate: whose it will be and what it is for is added by who issues it."""
+    return (
+        x509.CertificateBuilder()
+        .issuer_name(issuer)
+        .public_key(key)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - BACKDATED)
+        .not_valid_after(not_after)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
+    )
+
+
+def requested_key(request_pem: str) -> ec.EllipticCurvePublicKey:
+    """The key of a request that its holder signed. Raises RequestRefused."""
+    if len(request_pem) > LARGEST_REQUEST:
+        raise RequestRefused(f"the signing request has more than {LARGEST_REQUEST} characters")
+    try:
+        request = x509.load_pem_x509_csr(request_pem.encode())
+        is_signed, key = request.is_signature_valid, request.public_key()
+    except (ValueError, UnsupportedAlgorithm) as error:
+        raise RequestRefused("that is not a signing request (PKCS#10, PEM)") from error
+    if not is_signed:
+        raise RequestRefused("the signing request is not signed by the key it is for")
+    if not isinstance(key, ec.EllipticCurvePublicKey) or not isinstance(key.curve, ec.SECP256R1):
+        raise RequestRefused("the signing request is for a key that is not of the curve P-256")
+    return key
+
+
+def key_usage(*, digital_signature: bool = False, key_cert_sign: bool = False) -> x509.KeyUsage:
+    """Of a leaf (`digital_signature`) or of a CA (`key_cert_sign`)."""
+    return x509.KeyUsage(
+        digital_signature=digital_signature,
+        key_cert_sign=key_cert_sign,
+        crl_sign=key_cert_sign,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def common_name(text: str) -> x509.Name:
+    """A subject of one RDN."""
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
+
+
+def general_name(name: str) -> x509.GeneralName:
+    """An address or a host name, as clients look for it in a certificate."""
+    try:
+        return x509.IPAddress(ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
+
+
+def key_pem(key: ec.EllipticCurvePrivateKey) -> str:
+    """PKCS#8, without a password."""
+    return (
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+        .decode()
+        .strip()
+    )

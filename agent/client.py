@@ -113,6 +113,15 @@ class ServerClient:
         except ValidationError as error:
             raise ServerRefused(f"the server's answer to the signing request makes no sense: {error}") from error
 
+    def certify_node(self, request: wire.CertificateRequest) -> wire.NodeCertificateAnswer:
+        """POST /agent/v1/node-certificate. Repeating it is fine: what was signed before counts, too."""
+        asked = request.model_dump_json()
+        response = self._call("POST", "/agent/v1/node-certificate", content=asked, me=self._identity)
+        try:
+            return wire.NodeCertificateAnswer.model_validate_json(response.content)
+        except ValidationError as error:
+            raise ServerRefused(f"the server's answer to the node's signing request makes no sense: {error}") from error
+
     def rotate(self, request: wire.RotateRequest) -> None:
         """POST /agent/v1/rotate. Repeating it with the same next credential is fine."""
         self._call("POST", "/agent/v1/rotate", content=request.model_dump_json(), me=self._identity)

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from agent.wire import WIRE_VERSION, BootData, Document
+from agent.wire import TLS_WIRE_VERSION, WIRE_VERSION, BootData, Document, ServiceDocument
 
 _SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _RULES = re.compile(r"flush ruleset\ntable inet kedge \{\n[^\"'\\$`]*\}\n")
 """Its own table first, and nothing quoted: no other file is included."""
+_LISTENER = re.compile(r"[A-Z][A-Z0-9_]{0,31}")
+_SUPER_USER = re.compile(r"User:[A-Za-z0-9=._-]+")
 _DIGEST = re.compile(r"super:[A-Za-z0-9+/]+={0,2}")
 
 
@@ -37,10 +39,10 @@ def judge_document(raw: bytes, *, boot: BootData, current: Document | None) -> A
         return DocumentRejected(
             "the server's document is not a JSON object with a `wire` version; the last one stays in force"
         )
-    if wire != WIRE_VERSION:
+    if wire not in (WIRE_VERSION, TLS_WIRE_VERSION):
         return DocumentRejected(
-            f"the server's document has wire version {wire!r}, this agent speaks {WIRE_VERSION}; the last one stays in"
-            " force, update the agent"
+            f"the server's document has wire version {wire!r}, this agent speaks {WIRE_VERSION} and"
+            f" {TLS_WIRE_VERSION}; the last one stays in force, update the agent"
         )
     try:
         document = Document.model_validate_json(raw)
@@ -86,9 +88,24 @@ def _unsafe(document: Document) -> str:
             return f"{service.name}: the document names no member of the ensemble"
         if service.name == "broker" and service.is_zookeeper_mode and not service.protocol_version:
             return f"{service.name}: the document pins no protocol version, which ZooKeeper mode needs"
+        if wrong := _unsafe_tls(service):
+            return f"{service.name}: {wrong}"
         if not service.log_dirs:
             return f"{service.name}: the document names no log directory"
     if document.packet_filter is not None and not _RULES.fullmatch(document.packet_filter):
         return "the packet filter is not a ruleset with a table `inet kedge`"
     names = [service.name for service in document.services]
     return "" if len(names) == len(set(names)) else f"a service is listed twice: {names}"
+
+
+def _unsafe_tls(service: ServiceDocument) -> str:
+    """Why what it says of TLS is not rendered, "" where it says nothing of it or all is well."""
+    if service.tls is None:
+        return ""
+    if service.ensemble:
+        return "a service of ZooKeeper's mode speaks no TLS"
+    wrong = [one.name for one in service.tls.listeners if not _LISTENER.fullmatch(one.name)]
+    wrong += [user for user in service.tls.super_users if not _SUPER_USER.fullmatch(user)]
+    if wrong:
+        return f"{wrong[0]!r} is neither the name of a listener nor that of a super user"
+    return "" if service.tls.super_users else "no super user is named: its nodes would refuse one another"

@@ -6,12 +6,15 @@ from pathlib import Path
 from typing import IO
 
 
-def write_durably(path: Path, content: bytes, *, mode: int = 0o644) -> None:
-    """Writes beside, fsyncs, renames over `path` and fsyncs the directory: after return the content is on disk."""
+def write_durably(path: Path, content: bytes, *, mode: int = 0o644, owner: tuple[int, int] | None = None) -> None:
+    """Writes beside, fsyncs, renames over `path` and fsyncs the directory: after return the content is on disk.
+    `owner`: uid and gid it gets before it is there; this process's own where none is said."""
     beside = path.with_name(f".{path.name}.new")
     beside.unlink(missing_ok=True)
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     with os.fdopen(descriptor, "wb") as file:
+        if owner is not None:
+            os.fchown(file.fileno(), *owner)
         file.write(content)
         file.flush()
         os.fsync(file.fileno())

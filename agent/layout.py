@@ -49,6 +49,10 @@ class AgentLayout:
         """Rendered configuration of one service; rewritten at each start."""
         return (self.root if self.services_apart else self.state) / "services" / service
 
+    def tls_dir(self, service: str) -> Path:
+        """Key and certificates of a service that proves itself to the others of its cluster."""
+        return self.service_dir(service) / "tls"
+
     @property
     def service_logs(self) -> Path:
         """Where services write their logs. What they print is beside the agent's, which holds those files open."""

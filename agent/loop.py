@@ -98,6 +98,11 @@ class AgentConverger:
         self._logging_problem = "; ".join(problems)
 
     @property
+    def document(self) -> wire.Document | None:
+        """The one in force."""
+        return self._document
+
+    @property
     def _document(self) -> wire.Document | None:
         return self._kept.document if self._kept else None
 
@@ -190,7 +195,8 @@ class AgentConverger:
             return facts
         is_attached = all(attached.get(log_dir.name) == log_dir.volume for log_dir in wanted.log_dirs)
         storage = service.storage(wanted, record) if is_attached else StorageFacts("refused", "not attached")
-        return replace(facts, is_installed=service.is_installed(wanted), storage=storage)
+        awaits = self._a.certificate(wanted) if is_attached and record.end_of(wanted.start_id) is None else ""
+        return replace(facts, is_installed=service.is_installed(wanted), storage=storage, awaits=awaits)
 
     def _report(self) -> None:
         if self._local is not None:

@@ -13,6 +13,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
@@ -30,17 +31,19 @@ from agent.duty import Duty
 from agent.heartbeats.latest import LatestPulses
 from agent.identity import PlainHttpRefused, enrol_request, identity_of
 from agent.inbox import Inbox, ReportOutbox
+from agent.kafka_tls import BrokerTask, at_brokers, node_tls, speaks_tls
 from agent.layout import AgentLayout, BootDataUnreadable
 from agent.loop import AgentConverger
 from agent.masking import masked
 from agent.metrics_duty import MeasuredBroker, MetricsDuty
+from agent.node_certificate import NodeCertificates
 from agent.packet_filter import PacketFilter
 from agent.preemption.watch import METADATA_URL, PreemptionWatch, cloud_at, start_watch
 from agent.preemption.where import DMI, cloud_of
 from agent.records import Records
 from agent.rotation import Rotation
 from agent.secret_log import MaskedLines, known_secrets, mask_tracebacks
-from agent.service_user import NoSuchUser
+from agent.service_user import NoSuchUser, service_user
 from agent.services.kafka import KafkaService
 from agent.services.zookeeper import ZooKeeperService
 from agent.settings import AgentSettings, AgentSettingsRefused
@@ -115,6 +118,7 @@ def run(settings: AgentSettings, layout: AgentLayout, boot: BootData) -> None:
         serve_metrics_of(report)
 
     preemption = _preemption(settings, clock)
+    server = _server(layout, boot)
     converger = AgentConverger(
         AgentEnvironment(
             boot=boot,
@@ -132,9 +136,11 @@ def run(settings: AgentSettings, layout: AgentLayout, boot: BootData) -> None:
             upgrade=lambda: follower.report,
             preemption=lambda: preemption.report if preemption else None,
             packet_filter=_packet_filter(settings, layout),
+            certificate=_node_certificates(settings, layout, boot, server, inbox).ready,
         )
     )
-    talks = _talks(settings, layout, boot, inbox=inbox, outbox=outbox, etag=converger.etag, follower=follower)
+    follower.speaks_tls = lambda: speaks_tls(converger.document)
+    talks = _talks(settings, layout, boot, server, inbox=inbox, outbox=outbox, etag=converger.etag, follower=follower)
     leaving = _listen_to_signals(converger, inbox)
     if preemption is not None:
         start_watch(preemption, every_s=settings.times.preempt_every_s, leaving=leaving)
@@ -145,8 +151,9 @@ def run(settings: AgentSettings, layout: AgentLayout, boot: BootData) -> None:
     while not leaving.is_set() and not converger.is_down and not follower.is_ready:
         pause_s = converger.tick()
         metrics.follow(converger.measured)
-        journal.follow(converger.logs)
-        heartbeats.follow(converger.heartbeats)
+        tls = node_tls(converger.document, layout)
+        journal.follow(at_brokers(converger.logs, tls))
+        heartbeats.follow(at_brokers(converger.heartbeats, tls))
         follower.follow(converger.agent_order)
         inbox.wake.wait(pause_s)
         inbox.wake.clear()
@@ -202,19 +209,47 @@ def _volumes(settings: AgentSettings, layout: AgentLayout) -> Volumes:
     return DiskVolumes(layout, filesystem=settings.filesystem, own_on_root=settings.own_disks == "root")
 
 
+@dataclass(frozen=True, slots=True)
+class _Server:
+    """How this agent calls the control plane. `trust` is None on loopback."""
+
+    client: ServerClient
+    credential: CredentialFiles
+    trust: PinnedCa | None
+
+
+def _server(layout: AgentLayout, boot: BootData) -> _Server:
+    credential = CredentialFiles(layout.state)
+    trust = PinnedCa(boot.server_url, boot.ca_sha256, kept=layout.state / "ca.pem") if boot.ca_sha256 else None
+    client = ServerClient(boot.server_url, identity_of(boot, credential.load_or_make()), trust=trust)
+    return _Server(client, credential, trust)
+
+
+def _node_certificates(
+    settings: AgentSettings, layout: AgentLayout, boot: BootData, server: _Server, inbox: Inbox
+) -> NodeCertificates:
+    return NodeCertificates(
+        boot,
+        server.client,
+        layout.tls_dir,
+        user=service_user(settings.run_as) if settings.run_as else None,
+        monotonic_s=SystemClock().monotonic_s,
+        woken=inbox.wake.set,
+    )
+
+
 def _talks(
     settings: AgentSettings,
     layout: AgentLayout,
     boot: BootData,
+    server: _Server,
     *,
     inbox: Inbox,
     outbox: ReportOutbox,
     etag: str,
     follower: Follower,
 ) -> tuple[DocumentTalk, ReportTalk]:
-    credential = CredentialFiles(layout.state)
-    trust = PinnedCa(boot.server_url, boot.ca_sha256, kept=layout.state / "ca.pem") if boot.ca_sha256 else None
-    client = ServerClient(boot.server_url, identity_of(boot, credential.load_or_make()), trust=trust)
+    credential, trust, client = server.credential, server.trust, server.client
     certification = _certification(boot, layout, client=client, trust=trust, follower=follower)
     documents = DocumentTalk(
         client=client,
@@ -259,21 +294,24 @@ def _start_shipping(measured: MeasuredBroker, /, *, leaving: threading.Event, sp
 
 
 def _start_journal(
-    topic: LogsTopic, /, *, leaving: threading.Event, layout: AgentLayout, boot: BootData
+    task: BrokerTask[LogsTopic], /, *, leaving: threading.Event, layout: AgentLayout, boot: BootData
 ) -> threading.Thread:
     """librdkafka is loaded by an agent that sends lines, by no other."""
     from agent.journal.shipping import LogOrigin
     from agent.journal.start import start_journal
 
     origin = LogOrigin(boot.cluster_uid, boot.node, boot.generation)
-    return start_journal(origin, topic, leaving=leaving, layout=layout, secrets=(boot.token.get_secret_value(),))
+    secrets = (boot.token.get_secret_value(),)
+    return start_journal(origin, task.what, leaving=leaving, layout=layout, secrets=secrets, client=task.properties)
 
 
-def _start_heartbeats(wanted: Heartbeats, /, *, leaving: threading.Event, latest: LatestPulses) -> threading.Thread:
+def _start_heartbeats(
+    task: BrokerTask[Heartbeats], /, *, leaving: threading.Event, latest: LatestPulses
+) -> threading.Thread:
     """librdkafka is loaded by an agent that looks at brokers, by no other."""
     from agent.heartbeats.start import start_heartbeats
 
-    return start_heartbeats(wanted, leaving=leaving, latest=latest)
+    return start_heartbeats(task.what, leaving=leaving, latest=latest, client=task.properties)
 
 
 def _listen_to_signals(converger: AgentConverger, inbox: Inbox) -> threading.Event:

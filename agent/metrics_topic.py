@@ -4,7 +4,8 @@ Without it the first message would make it, by Kafka's auto-creation: with one r
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 from agent.wire import AgentTopic
 
@@ -17,12 +18,20 @@ class TopicNotMade(Exception):
     """Kafka did not make the topic (yet): it does not answer, or too few brokers are up for the replicas. Try later."""
 
 
-def topic_is_there(bootstrap: str, topic: AgentTopic, what: str, *, pause: Callable[[float], bool]) -> bool:
-    """Tries until it is; False when `pause` says that it is time to leave. `what` waits for it."""
+def topic_is_there(
+    bootstrap: str,
+    topic: AgentTopic,
+    what: str,
+    *,
+    pause: Callable[[float], bool],
+    client: Mapping[str, str] = MappingProxyType({}),
+) -> bool:
+    """Tries until it is; False when `pause` says that it is time to leave. `what` waits for it. `client`: librdkafka's
+    properties of TLS."""
     is_logged = False
     while True:
         try:
-            ensure_topic(bootstrap, topic)
+            ensure_topic(bootstrap, topic, client=client)
         except TopicNotMade as error:
             if not is_logged:
                 _log.warning("%s wait: %s", what, error)
@@ -33,13 +42,19 @@ def topic_is_there(bootstrap: str, topic: AgentTopic, what: str, *, pause: Calla
             return False
 
 
-def ensure_topic(bootstrap: str, topic: AgentTopic, *, timeout_s: float = 10.0) -> None:
+def ensure_topic(
+    bootstrap: str,
+    topic: AgentTopic,
+    *,
+    timeout_s: float = 10.0,
+    client: Mapping[str, str] = MappingProxyType({}),
+) -> None:
     """Makes the topic; one that is there is left as it is. Raises `TopicNotMade`."""
     from confluent_kafka import KafkaError, KafkaException
     from confluent_kafka.admin import AdminClient
     from confluent_kafka.cimpl import NewTopic
 
-    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    admin = AdminClient({**client, "bootstrap.servers": bootstrap, "log_level": 0})
     wanted = NewTopic(topic.name, topic.partitions, topic.replication, config=dict(topic.config))
     made = admin.create_topics([wanted], operation_timeout=timeout_s, request_timeout=timeout_s)[topic.name]
     try:

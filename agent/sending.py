@@ -5,9 +5,10 @@ Nothing here waits longer than it is told to.
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from agent.metrics_spool import Parcel
@@ -106,13 +107,22 @@ class Sending:
 class KafkaCarrier:
     """librdkafka's producer. It retries by itself for `timeout_s`; what is sent again after that may be a duplicate."""
 
-    def __init__(self, bootstrap: str, topic: str, *, timeout_s: float = 30.0) -> None:
+    def __init__(
+        self,
+        bootstrap: str,
+        topic: str,
+        *,
+        timeout_s: float = 30.0,
+        client: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        """`client`: librdkafka's properties of TLS, none in plaintext."""
         from confluent_kafka import KafkaError, Producer
 
         self._final = {KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.RECORD_LIST_TOO_LARGE, KafkaError.INVALID_RECORD}
         self._topic = topic
         self._producer: Any = Producer(
             {
+                **client,
                 "bootstrap.servers": bootstrap,
                 "compression.type": "lz4",
                 "enable.idempotence": True,

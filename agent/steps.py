@@ -43,6 +43,8 @@ class ServiceFacts:
     unreadable: str = ""
     is_installed: bool = True
     storage: StorageFacts = StorageFacts("ready")
+    awaits: str = ""
+    """What it has to have before it starts and has not yet: a certificate."""
     stop_asked_s: float | None = None
     hold: HoldOff | None = None
     unready_since_s: float | None = None
@@ -222,6 +224,8 @@ def _up(wanted: ServiceDocument, facts: ServiceFacts, local: LocalState) -> Step
         return WaitForOthers(wanted.name, missing)
     if facts.hold and local.now_s < facts.hold.until_s:
         return Fail(wanted.name, facts.hold.reason)
+    if facts.awaits:
+        return WaitForOthers(wanted.name, facts.awaits)
     if not facts.is_installed:
         return Fail(wanted.name, f"Kafka {wanted.kafka_version} is not installed on this VM")
     if facts.storage.state == "refused":

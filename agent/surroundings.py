@@ -102,6 +102,8 @@ class AgentEnvironment:
     """What the cloud told this VM alone."""
     packet_filter: Callable[[str, float], wire.PacketFilterReport | None] = lambda rules, now_s: None
     """Rules of the document ("": none) and monotonic seconds -> what is in force; see `agent.packet_filter`."""
+    certificate: Callable[[wire.ServiceDocument], str] = lambda service: ""
+    """Sees to what a service proves itself by at its next start: what it waits for, "" once that is there."""
     upgrade: Callable[[], wire.UpgradeReport | None] = lambda: None
     """How the agent's own upgrade stands."""
 

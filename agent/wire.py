@@ -7,7 +7,15 @@ and at least every few seconds. A document is a *state*, not an order: asking fo
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, SecretStr
+from pydantic import Field, PlainSerializer, SecretStr
+
+from agent.wire_base import Wire as Wire
+from agent.wire_tls import (
+    TLS_WIRE_VERSION as TLS_WIRE_VERSION,
+    NodeCertificateAnswer as NodeCertificateAnswer,
+    ServiceTls as ServiceTls,
+    TlsListener as TlsListener,
+)
 
 WIRE_VERSION = 1
 
@@ -28,12 +36,6 @@ def _plain_text(token: SecretStr) -> str:
 
 OneTimeToken = Annotated[SecretStr, PlainSerializer(_plain_text, return_type=str, when_used="json")]
 """Prints as asterisks; on the wire and in boot data it is the text it always was."""
-
-
-class Wire(BaseModel):
-    """Base of every message: frozen; unknown keys are ignored so that a newer peer can add some."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 class Voter(Wire):
@@ -118,6 +120,11 @@ class ServiceDocument(Wire):
         " with the control plane",
     )
 
+    tls: ServiceTls | None = Field(
+        default=None,
+        description="absent: it speaks plaintext. Only in documents of version 2. `port` is where nodes reach it",
+    )
+
     @property
     def is_zookeeper_mode(self) -> bool:
         """Of a broker that migrates, too: it is ZooKeeper's until it is told of voters alone."""
@@ -141,6 +148,11 @@ class AgentTopic(Wire):
     partitions: int = 1
     replication: int
     config: dict[str, str] = Field(default_factory=dict, description="topic configs it is made with")
+    secured: bool = Field(
+        default=False,
+        description="at brokers of the VM's own cluster, which know it by its node's certificate. Only in documents of"
+        " version 2",
+    )
 
 
 class LogsTopic(AgentTopic):
@@ -171,6 +183,9 @@ class Heartbeats(Wire):
     topic: str
     targets: tuple[HeartbeatTarget, ...]
     interval_ms: int = Field(default=2000, ge=100)
+    secured: bool = Field(
+        default=False, description="they know the VM by its node's certificate. Only in documents of version 2"
+    )
 
     @property
     def bootstrap(self) -> str:

@@ -18,6 +18,7 @@ from events.agent_facts import *
 from events.anomaly_facts import *
 from events.balance_facts import *
 from events.brake_facts import *
+from events.certificate_facts import *
 from events.chaos_facts import *
 from events.drain_facts import *
 from events.external_facts import *

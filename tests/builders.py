@@ -27,6 +27,7 @@ from events import facts
 from events.ids import ClusterUid
 from events.spec.document import load_documents
 from events.spec.model import KafkaClusterDocument
+from events.spec.security import Listener, Security
 from planner.drain.certificate import Certificate
 from planner.drain.model.measures import Measure, Measures
 from planner.drain.plan import DrainPlan, Move, Port
@@ -160,6 +161,15 @@ def a_document(**overrides: Any) -> KafkaClusterDocument:
     result = load_documents(a_spec(**overrides), file="orders.yaml")
     assert result.ok, result.problems
     return result.documents[0]
+
+
+@cache
+def a_tls_document(**overrides: Any) -> KafkaClusterDocument:
+    """The same with TLS between nodes, and two listeners for clients."""
+    document = a_document(**overrides)
+    listeners = (Listener(name="TLS", port=9094, security="tls"), Listener(name="PLAINTEXT", port=9092))
+    spec = document.spec.model_copy(update={"security": Security(internal="tls"), "listeners": listeners})
+    return document.model_copy(update={"spec": spec})
 
 
 # --- a cluster at rest, and what is seen of it --------------------------------------------------------------------

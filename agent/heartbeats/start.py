@@ -6,6 +6,7 @@ One producer and one consumer without a group, whatever the number of brokers; n
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from agent.heartbeats.beating import HeartbeatLoop, LineDown, beat
@@ -16,11 +17,21 @@ _ASK_S = 3.0
 _COMMON = {"log_level": 0, "reconnect.backoff.max.ms": 2000, "socket.connection.setup.timeout.ms": 5000}
 
 
-def start_heartbeats(wanted: Heartbeats, /, *, leaving: threading.Event, latest: LatestPulses) -> threading.Thread:
-    """A daemon thread: neither the agent's passes nor its end wait for it. If it dies its traceback is in agent.out."""
+def start_heartbeats(
+    wanted: Heartbeats,
+    /,
+    *,
+    leaving: threading.Event,
+    latest: LatestPulses,
+    client: Mapping[str, str] = MappingProxyType({}),
+) -> threading.Thread:
+    """A daemon thread: neither the agent's passes nor its end wait for it. If it dies its traceback is in agent.out.
+
+    `client`: librdkafka's properties of TLS.
+    """
 
     def run() -> None:
-        line = KafkaLine(wanted.bootstrap, wanted.topic)
+        line = KafkaLine(wanted.bootstrap, wanted.topic, client)
         beat(HeartbeatLoop(wanted, line, time.monotonic, latest), line, leaving=leaving)
 
     thread = threading.Thread(target=run, name="heartbeats", daemon=True)
@@ -31,16 +42,17 @@ def start_heartbeats(wanted: Heartbeats, /, *, leaving: threading.Event, latest:
 class KafkaLine:
     """The way to Kafka by librdkafka. It makes no topic: its consumer asks for one without having it made."""
 
-    def __init__(self, bootstrap: str, topic: str) -> None:
+    def __init__(self, bootstrap: str, topic: str, client: Mapping[str, str] = MappingProxyType({})) -> None:
         from confluent_kafka import Consumer, Producer
 
         self._topic = topic
         self._producer: Any = Producer(
-            {**_COMMON, "bootstrap.servers": bootstrap, "acks": 1, "linger.ms": 0, "message.timeout.ms": 5000}
+            {**_COMMON, **client, "bootstrap.servers": bootstrap, "acks": 1, "linger.ms": 0, "message.timeout.ms": 5000}
         )
         self._consumer: Any = Consumer(
             {
                 **_COMMON,
+                **client,
                 "bootstrap.servers": bootstrap,
                 "group.id": topic,  # librdkafka wants one; nothing is committed and no group is joined
                 "enable.auto.commit": False,

@@ -3,8 +3,9 @@
 import logging
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import get_args
 
 from pydantic import TypeAdapter, ValidationError
@@ -31,15 +32,19 @@ def start_journal(
     leaving: threading.Event,
     layout: AgentLayout,
     secrets: Iterable[str] = (),
+    client: Mapping[str, str] = MappingProxyType({}),
 ) -> threading.Thread:
-    """A daemon thread: neither the agent's passes nor its end wait for it. If it dies its traceback is in agent.out."""
+    """A daemon thread: neither the agent's passes nor its end wait for it. If it dies its traceback is in agent.out.
+
+    `client`: librdkafka's properties of TLS.
+    """
 
     def run() -> None:
         with _ONE:
-            if metrics_topic.topic_is_there(topic.bootstrap, topic, "lines of logs", pause=leaving.wait):
+            if metrics_topic.topic_is_there(topic.bootstrap, topic, "lines of logs", pause=leaving.wait, client=client):
                 kept = layout.spools / "logs.json"
                 kept.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                carrier = sending.KafkaCarrier(topic.bootstrap, topic.name)
+                carrier = sending.KafkaCarrier(topic.bootstrap, topic.name, client=client)
                 shipping = JournalShipping(
                     origin,
                     sources_of(layout, lines_per_min=topic.lines_per_min),

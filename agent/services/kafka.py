@@ -38,7 +38,7 @@ class KafkaService(JavaService):
 
         def run_tool(log_dir: Path, arguments: tuple[str, ...]) -> None:
             properties = self._directory / "format.properties"
-            write_durably(properties, server_properties(service, log_dirs=(log_dir,)).encode())
+            write_durably(properties, self._properties(service, (log_dir,)))
             command = self._installation.storage_tool_command(service, properties, arguments)
             run_storage_tool(command, env=service_environment(), timeout_s=self._settings.times.format_timeout_s)
 
@@ -50,10 +50,13 @@ class KafkaService(JavaService):
         if self._name == "broker":  # a controller's is the cluster's own, and a vote
             forget_leader_of_empty_log(log_dirs[0])
         self._render_surroundings(service)
-        write_durably(self._directory / "server.properties", server_properties(service, log_dirs=log_dirs).encode())
+        write_durably(self._directory / "server.properties", self._properties(service, log_dirs))
         marks = self._marks.arguments(service.start_id)
         command = self._installation.kafka_command(service, directory=self._directory, marks=marks)
         self._launch(command, service.start_id, data=log_dirs)
+
+    def _properties(self, service: ServiceDocument, log_dirs: tuple[Path, ...]) -> bytes:
+        return server_properties(service, log_dirs=log_dirs, tls_dir=self._layout.tls_dir(self._name)).encode()
 
     def probe(self, service: ServiceDocument) -> ProbeResult:
         return probe(service, self._metrics_port(service))

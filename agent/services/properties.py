@@ -7,6 +7,7 @@ Three layers, later wins: Kedge's defaults, the document's settings, and the key
 from collections.abc import Mapping
 from pathlib import Path
 
+from agent.services.tls_properties import tls_properties
 from agent.wire import ServiceDocument
 
 _SMALL_HEAP_MIB = 512
@@ -56,9 +57,10 @@ _OWNED_NEVER_RENDERED = {  # but where the mode wants one: then it is among the 
 }
 
 
-def server_properties(service: ServiceDocument, *, log_dirs: tuple[Path, ...]) -> str:
-    """The whole file. `log_dirs` are absolute, in the order of the document."""
-    owned = _owned(service, log_dirs)
+def server_properties(service: ServiceDocument, *, log_dirs: tuple[Path, ...], tls_dir: Path | None = None) -> str:
+    """The whole file. `log_dirs` are absolute, in the order of the document; `tls_dir` has the certificates of a node
+    that speaks TLS, which is not rendered without."""
+    owned = _owned(service, log_dirs, tls_dir)
     defaults = _defaults(service)
     settings = {k: v for k, v in service.settings.items() if k not in owned and k not in _OWNED_NEVER_RENDERED}
     layers = (
@@ -71,7 +73,7 @@ def server_properties(service: ServiceDocument, *, log_dirs: tuple[Path, ...]) -
 
 def ignored_settings(service: ServiceDocument) -> tuple[str, ...]:
     """Keys of the document's settings that Kedge owns: they are not rendered, and reported."""
-    owned = {*_owned(service, ()), *_OWNED_NEVER_RENDERED}
+    owned = {*_owned(service, (), Path("tls")), *_OWNED_NEVER_RENDERED}
     return tuple(sorted(owned & service.settings.keys()))
 
 
@@ -107,7 +109,7 @@ rootLogger.appenderRef.file.ref=FILE
 {loggers}"""
 
 
-def _owned(service: ServiceDocument, log_dirs: tuple[Path, ...]) -> dict[str, str]:
+def _owned(service: ServiceDocument, log_dirs: tuple[Path, ...], tls_dir: Path | None) -> dict[str, str]:
     if service.is_zookeeper_mode:
         return _owned_of_zookeeper(service, log_dirs)
     listener = "PLAINTEXT" if service.name == "broker" else "CONTROLLER"
@@ -127,7 +129,11 @@ def _owned(service: ServiceDocument, log_dirs: tuple[Path, ...]) -> dict[str, st
         owned |= {**_migration(service), "inter.broker.listener.name": "PLAINTEXT"}
     if len(log_dirs) > 1:
         owned["metadata.log.dir"] = str(log_dirs[0])  # Kafka's own default, said so that no spec moves it
-    return owned
+    if service.tls is None:
+        return owned
+    if tls_dir is None:
+        raise ValueError(f"{service.name}: it speaks TLS, and nobody says where its certificates are")
+    return {**owned, **tls_properties(service, service.tls, tls_dir)}
 
 
 def _owned_of_zookeeper(service: ServiceDocument, log_dirs: tuple[Path, ...]) -> dict[str, str]:

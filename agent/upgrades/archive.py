@@ -134,6 +134,11 @@ def version_in(folder: Path) -> str:
     return found.group(1) if found else ""
 
 
+def knows_tls(folder: Path) -> bool:
+    """Whether an unpacked agent is of a release whose nodes may speak TLS: it has this file."""
+    return (folder / "agent" / "node_certificate.py").is_file()
+
+
 def knows_certificates(folder: Path) -> bool:
     """Whether an unpacked agent is of a release that has certificates: it has this file."""
     return (folder / "agent" / "certification.py").is_file()

@@ -53,6 +53,8 @@ class Follower:
     again_s: float = _AGAIN_S
     is_certified: Callable[[], bool] = lambda: False
     """Whether the server hears this VM with a certificate only: an agent that knows of none would be deaf and mute."""
+    speaks_tls: Callable[[], bool] = lambda: False
+    """Whether a service of this VM speaks TLS: an agent that knows of none would start it in plaintext."""
     is_ready: bool = False
     """A new agent is unpacked and chosen: this one is to leave."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -152,6 +154,11 @@ class Follower:
             raise archive.ArchiveRefused(
                 f"agent {order.version} knows of no certificates, and the server hears this VM with its certificate"
                 " only: it would never be heard again"
+            )
+        if self.speaks_tls() and not archive.knows_tls(bundle.home(self.bundles)):
+            raise archive.ArchiveRefused(
+                f"agent {order.version} knows of no TLS between nodes, and this VM's Kafka speaks it: it would start"
+                " it in plaintext, which the others let in nowhere"
             )
         return bundle
 

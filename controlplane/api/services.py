@@ -13,6 +13,7 @@ from controlplane.api.access.accounts import People
 from controlplane.api.access.rights import Rights
 from controlplane.api.audit.status import TopicStatus
 from controlplane.api.audit.store import AuditStore
+from controlplane.api.node_certificates import NodeCertificates
 from controlplane.api.oidc.signin import OidcSignIn
 from controlplane.background.agent_upgrades.service import Agents
 from controlplane.background.anomalies.windows import Windows
@@ -259,6 +260,8 @@ class AccessServices:
     credential_life: timedelta = timedelta(days=7)
     ca_pem: str = ""
     authority: Authority | None = None
+    node_certificates: NodeCertificates | None = None
+    """Signs what nodes of clusters show one another; None where no agent is served."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -52,6 +52,7 @@ CONDITIONS: Mapping[str, ConditionRow] = MappingProxyType(
         "AtMinIsr": _CRITICAL,
         "Blocked": _WARNING,
         "BrokerAway": _CRITICAL,
+        "CertificateEnding": ConditionRow(Severity.WARNING, {"Over": Severity.CRITICAL}),
         "CloudDrift": _WARNING,
         "ConsumersStuck": _WARNING,
         "Converged": ConditionRow(Severity.INFO, good_when_true=True),

@@ -12,6 +12,7 @@ from controlplane.cluster import spec_source as specsource
 from controlplane.cluster.folds import (
     agents as agentfold,
     anomalies as anomalyfold,
+    certificates as certificatefold,
     chaos as chaosfold,
     confirmed_losses as lossfold,
     ensemble as ensemblefold,
@@ -44,7 +45,7 @@ from events import codec, envelope, errors, facts
 from events.spec.conversion import UnknownApiVersion, from_data
 from providers.given_machines import given_by, newest
 
-_NO_PROGRESS = (facts.ConditionChanged, facts.BrakeArmed, facts.BrakeChanged)
+_NO_PROGRESS = (facts.ConditionChanged, facts.BrakeArmed, facts.BrakeChanged, facts.CertificateIssued)
 """What tells of a cluster and moves nothing on: whoever waits waits on."""
 
 
@@ -185,4 +186,5 @@ _APPLY: Rules = {
     **windowfold.RULES,
     **imagefold.RULES,
     **agentfold.RULES,
+    **certificatefold.RULES,
 }

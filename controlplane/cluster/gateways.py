@@ -9,9 +9,11 @@ from pydantic import SecretBytes
 
 from controlplane.cluster.external_brokers import external_addresses, is_shared
 from controlplane.cluster.lifecycle import SERVING
+from controlplane.cluster.server_identities import ServerIdentities
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.kafka.admin import AdminGateway
+from controlplane.kafka.admin_calls.calls import CONTROLLER_LISTENER, TLS_CONTROLLER_LISTENER
 from controlplane.kafka.dialer import Dialer, DirectDialer
 from controlplane.kafka.egress import BrokerDoors
 from controlplane.kafka.gateway import KafkaGateway
@@ -43,10 +45,18 @@ NO_KEY = SecretBytes(b"")
 class Gateways:
     """Gateways by cluster. Thread-safe; one cluster is asked by one thread at a time (the dialer sees to it)."""
 
-    def __init__(self, dialer: Dialer, server_key: SecretBytes = NO_KEY, *, doors: BrokerDoors | None = None) -> None:
+    def __init__(
+        self,
+        dialer: Dialer,
+        server_key: SecretBytes = NO_KEY,
+        *,
+        doors: BrokerDoors | None = None,
+        identities: ServerIdentities | None = None,
+    ) -> None:
         """`server_key` is what the passwords of ZooKeeper's super users are made of. `doors`, where the dialer has
-        some, are told which addresses are a cluster's own."""
+        some, are told which addresses are a cluster's own, and `identities` which clusters speak TLS."""
         self._dialer = dialer
+        self._identities = identities
         self._doors = doors
         self._server_key = server_key
         self._rolls: dict[ClusterUid, quorum.EnsembleRecord] = {}
@@ -58,6 +68,8 @@ class Gateways:
     def of(self, view: ClusterView) -> KafkaGateway:
         """The gateway of a cluster. Its first call raises KafkaUnavailable when no broker has an address yet."""
         bootstrap, kind = bootstrap_of(view), _kind_of(view)
+        if self._identities is not None:
+            self._identities.know(view)
         if self._doors is not None:
             self._doors.know(view.uid, own_addresses(view), is_outside=is_shared(view))
         with self._lock:
@@ -133,7 +145,8 @@ class Gateways:
 
     def _made(self, view: ClusterView, kind: _Kind, bootstrap: tuple[str, ...]) -> AdminGateway:
         if kind == "kraft":
-            return AdminGateway(self._dialer, view.uid, bootstrap)
+            listener = TLS_CONTROLLER_LISTENER if view.nodes_speak_tls else CONTROLLER_LISTENER
+            return AdminGateway(self._dialer, view.uid, bootstrap, quorum_listener=listener)
         uid, registry = view.uid, self._registry(view)
         password = superuser.super_password(self._server_key.get_secret_value(), uid)
         ensemble = KazooEnsemble(uid, lambda: self._rolls[uid].members, password=password, connect_s=_CONNECT_S)
@@ -211,10 +224,16 @@ def own_addresses(view: ClusterView) -> frozenset[str]:
     return frozenset(vms | {address for address in view.vms.node_addresses.values() if address})
 
 
-def judged(settings_allow: Iterable[Allowed], *, keep: int = 64, server_key: SecretBytes = NO_KEY) -> Gateways:
-    """Gateways of a server, whose connections are judged."""
-    doors = BrokerDoors(settings_allow)
-    return Gateways(DirectDialer(keep=keep, doors=doors), server_key, doors=doors)
+def judged(
+    settings_allow: Iterable[Allowed],
+    *,
+    keep: int = 64,
+    server_key: SecretBytes = NO_KEY,
+    identities: ServerIdentities | None = None,
+) -> Gateways:
+    """Gateways of a server, whose connections are judged. None that speaks TLS is reached without `identities`."""
+    doors, shown = BrokerDoors(settings_allow), identities or ServerIdentities(None)
+    return Gateways(DirectDialer(keep=keep, doors=doors, tls=shown), server_key, doors=doors, identities=shown)
 
 
 def bootstrap_of(view: ClusterView) -> tuple[str, ...]:

@@ -31,6 +31,10 @@ from events.spec.domains import Address, advertised, domain_of
 from events.spec.model import KafkaClusterDocument
 from events.spec.storage_rules import with_grown_disks
 
+TLS_BROKER_PORT, TLS_CONTROLLER_PORT = 9091, 9090
+"""Where brokers that speak TLS are reached by one another, by agents and by Kedge, and controllers by nodes; clients
+have listeners of their own."""
+
 
 @dataclass(frozen=True, slots=True)
 class ConditionView:
@@ -77,6 +81,11 @@ class ClusterView:
         if self.quorum.founding is not None:
             return bool(self.quorum.protocol)
         return self.document is not None and self.document.spec.kafka.mode == "zookeeper"
+
+    @property
+    def nodes_speak_tls(self) -> bool:
+        """Whether its nodes prove themselves to one another by certificates. It was born with it, or without."""
+        return self.document is not None and self.document.spec.security.internal == "tls"
 
     @property
     def quorum_service(self) -> str:
@@ -170,11 +179,14 @@ class ClusterView:
 
     @property
     def broker_port(self) -> int:
-        """TCP port of the brokers' listener, by the document in force: that of brokers that are still to be made."""
+        """TCP port at which brokers are reached by one another and by Kedge, by the document in force: that of brokers
+        that are still to be made. It is that of their one listener, unless nodes speak TLS."""
+        if self.nodes_speak_tls:
+            return TLS_BROKER_PORT
         return self.document.spec.listeners[0].port if self.document else 9092
 
     def port_of(self, broker: InstanceView) -> int:
-        """Where this broker serves clients. While another port of the spec is rolled in, the old ones keep theirs."""
+        """Where this broker is reached. While another port of the spec is rolled in, the old ones keep theirs."""
         return broker.port or self.broker_port
 
     def seat_address(self, instance: InstanceView) -> str:

@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import socket
 import threading
 import time
 from collections import OrderedDict
@@ -17,6 +18,8 @@ from kafka.net.compat import KafkaNetClient
 from controlplane.kafka.deadline import Deadline
 from controlplane.kafka.egress import BrokerDoors, JudgedAddress
 from controlplane.kafka.errors import KafkaRefused, KafkaUnavailable
+from controlplane.kafka.tls import BrokerTls, handshake_problem
+from controlplane.runtime.egress import EgressRefused
 
 _ATTEMPT_S = 4.0
 """One attempt of a read at one broker; a second broker gets a chance within the call's 10 s."""
@@ -69,11 +72,18 @@ Connect = Callable[[str, Sequence[str], Deadline], Connection]
 class DirectDialer:
     """Plain sockets from this process."""
 
-    def __init__(self, connect: Connect | None = None, *, keep: int = 64, doors: BrokerDoors | None = None) -> None:
+    def __init__(
+        self,
+        connect: Connect | None = None,
+        *,
+        keep: int = 64,
+        doors: BrokerDoors | None = None,
+        tls: BrokerTls | None = None,
+    ) -> None:
         """`connect` opens a connection; tests give their own. Each costs a thread and some sockets, so at most `keep`
         are kept, the latest used ones. `doors` judges where brokers are dialled, None where a person at this machine
-        names them."""
-        self._connect = connect or partial(AdminConnection, doors=doors)
+        names them. `tls` says which clusters speak it, and what they are shown."""
+        self._connect = connect or partial(AdminConnection, doors=doors, tls=tls)
         self._keep = keep
         self._guard = threading.Lock()
         self._locks: dict[str, threading.Lock] = {}
@@ -141,6 +151,17 @@ class DirectDialer:
                     lock.release()
 
 
+def _judged(doors: BrokerDoors, cluster: str, host: str, port: int) -> tuple[str, ...]:
+    try:
+        return doors.addresses(cluster, host, port)
+    except EgressRefused as refused:
+        raise OSError(str(refused)) from refused
+
+
+def _resolved(host: str, port: int) -> tuple[str, ...]:
+    return tuple(str(info[4][0]) for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+
+
 class AdminConnection:
     """kafka-python's admin client, used for its sockets, node table and message codecs only.
 
@@ -148,11 +169,18 @@ class AdminConnection:
     """
 
     def __init__(
-        self, name: str, bootstrap: Sequence[str], deadline: Deadline, *, doors: BrokerDoors | None = None
+        self,
+        name: str,
+        bootstrap: Sequence[str],
+        deadline: Deadline,
+        *,
+        doors: BrokerDoors | None = None,
+        tls: BrokerTls | None = None,
     ) -> None:
         self._name = name
         if not bootstrap:
             raise KafkaUnavailable(what="dialling", where=name, why="no broker address is known")
+        context = tls.context(name) if tls is not None else None
         opened: list[KafkaNetClient] = []
         self._judged = JudgedAddress(doors, name) if doors is not None else None
 
@@ -169,6 +197,8 @@ class AdminConnection:
                 reconnect_backoff_max_ms=1000,
                 kafka_client=open_sockets,
                 proxy_url=self._judged.url if self._judged is not None else None,
+                security_protocol="PLAINTEXT" if context is None else "SSL",
+                ssl_context=context,
             )
         except (KafkaError, OSError) as e:
             # the client's constructor leaves its thread running when it finds nobody
@@ -176,9 +206,10 @@ class AdminConnection:
                 client.close()
                 client._manager._net.stop()
             self._forget_rules()
-            raise KafkaUnavailable(
-                what="dialling", where=name, why=f"none of {', '.join(bootstrap)} answered ({e})"
-            ) from e
+            addresses = partial(_judged, doors, name) if doors is not None else _resolved
+            told = handshake_problem(bootstrap, context, addresses)
+            why = told or f"none of {', '.join(bootstrap)} answered ({e})"
+            raise KafkaUnavailable(what="dialling", where=name, why=why) from e
 
     @property
     def name(self) -> str:

@@ -32,6 +32,7 @@ RIGHTS: Mapping[str, str] = {
     **dict.fromkeys(("terraform_lock", "notifier_state"), _KEEP),
     **dict.fromkeys(("home", "job", "projection_checkpoint", "topic_placement", "terraform_state"), _ALL),
     "terraform_providers": _ALL,
+    "cluster_authority": _ADD,
     **dict.fromkeys(("notice_outbox", "portal_user", "role_binding", "portal_session"), _ALL),
     **dict.fromkeys(("oidc_person", "oidc_attempt", "call_key"), _ALL),
 }
@@ -42,8 +43,11 @@ RELAY_RIGHTS: Mapping[str, str] = {"audit_entry": "SELECT"}
 to it, column by column. Turns and words of a relay need no right (`controlplane.api.audit.lock`).
 """
 
-SECRETS = {"agent_credential", "api_token", "portal_user", "portal_session", "oidc_attempt", "terraform_state"}
-"""Hashes of secrets, and Terraform's states, which may hold secrets themselves: no reader's."""
+SECRETS = {
+    *("agent_credential", "api_token", "portal_user", "portal_session", "oidc_attempt"),
+    *("terraform_state", "cluster_authority"),
+}
+"""Hashes of secrets, sealed keys of CAs, and Terraform's states, which may hold secrets themselves: no reader's."""
 
 _OVERMUCH = ("UPDATE", "DELETE", "TRUNCATE", "TRIGGER")
 _EVERY = ("SELECT", "INSERT", *_OVERMUCH)

@@ -25,6 +25,7 @@ from controlplane.storage.tables import (
     AGENT_CREDENTIAL,
     API_TOKEN,
     AUDIT_ENTRY,
+    CLUSTER_AUTHORITY,
     JOB,
     LEASE,
     OIDC_PERSON,
@@ -42,15 +43,17 @@ from events.store import EventStore
 from events.tables import COUNTER, EVENT, EVENT_COUNTER, UtcDateTime
 
 FORMAT = "kedge-backup"
-VERSION = 4
+VERSION = 5
 """2: with the newest version of each of Terraform's states, where those are in the database. 3: with people, tokens and
-the audit. 4: with Terraform's lock files, where those are in the database.
+the audit. 4: with Terraform's lock files, where those are in the database. 5: with the CAs of
+clusters, their keys sealed.
 """
 
 # Servers may have moved on after the backup was made; agents refuse epochs below one they have heard of.
 EPOCH_LEAP = 1000
 
 _TABLES = {table.name: table for table in (LEASE, JOB, AGENT_CREDENTIAL, TERRAFORM_STATE, TERRAFORM_PROVIDERS)}
+_TABLES |= {CLUSTER_AUTHORITY.name: CLUSTER_AUTHORITY}
 _TABLES |= {table.name: table for table in (PORTAL_USER, ROLE_BINDING, OIDC_PERSON, API_TOKEN, AUDIT_ENTRY)}
 _BATCH = 1000
 

@@ -126,6 +126,18 @@ class AgentCredentialRow(SQLModel, table=True):
     certified_at: datetime | None = Field(default=None, sa_column=_time(nullable=True))
 
 
+class ClusterAuthorityRow(SQLModel, table=True):
+    """A CA of a cluster: `kind` is `cluster`, which signs its nodes, or `clients`. The key is sealed."""
+
+    __tablename__ = "cluster_authority"
+
+    cluster_uid: str = Field(primary_key=True)
+    kind: str = Field(primary_key=True)
+    certificate: str
+    sealed_key: bytes = Field(sa_column=Column(LargeBinary, nullable=False))
+    made_at: datetime = Field(sa_column=_time())
+
+
 class TerraformStateRow(SQLModel, table=True):
     """One version of the Terraform state of a cluster in a place (`<cloud>.<account>.<region>`)."""
 
@@ -320,6 +332,7 @@ PLAN_BLOB = table_of(PlanBlobRow)
 LATEST = table_of(LatestRow)
 TOPIC_PLACEMENT = table_of(TopicPlacementRow)
 AGENT_CREDENTIAL = table_of(AgentCredentialRow)
+CLUSTER_AUTHORITY = table_of(ClusterAuthorityRow)
 TERRAFORM_STATE = table_of(TerraformStateRow)
 TERRAFORM_LOCK = table_of(TerraformLockRow)
 TERRAFORM_PROVIDERS = table_of(TerraformProvidersRow)

@@ -16,6 +16,7 @@ from events.spec.housekeeping import Balance, Healing
 from events.spec.machine_figures import MachineFigures
 from events.spec.presets import PresetName
 from events.spec.rollout import RolloutPolicy
+from events.spec.security import Listener, Security
 
 API_VERSION = "kedge/v1alpha1"
 KIND = "KafkaCluster"
@@ -354,18 +355,6 @@ class Pool(Part):
         return self.place.zones[: self.size]
 
 
-class Listener(Part):
-    """A listener of the brokers."""
-
-    key_field: ClassVar[str | None] = "name"
-
-    name: scalars.ListenerName = classed(RESTART, "Name of the listener.", default="PLAINTEXT")
-    port: scalars.Whole = classed(RESTART, "TCP port.", default=9092, ge=1, le=65535)
-    security: Literal["plaintext"] = classed(
-        RESTART, "`plaintext` is the only one offered; `tls` is reserved.", default="plaintext"
-    )
-
-
 class Bootstrap(Part):
     """How clients find the cluster."""
 
@@ -408,9 +397,11 @@ class ClusterSpec(Part):
         IDENTITY, "What of the cluster others made and run (docs/import.md). Kedge never stops it.", default=None
     )
     rollout: RolloutPolicy = classed(BEHAVIOURAL, "How Kedge rolls instances forward.", default_factory=RolloutPolicy)
+    security: Security = classed(IDENTITY, "What nodes speak to one another.", default_factory=Security)
     listeners: tuple[Listener, ...] = classed(
         RESTART,
-        "Listeners of the brokers. Others make new VMs all the same: clients know the addresses.",
+        "Listeners of the brokers: one, or several beside `security.internal: tls`. Others make new VMs all the same: "
+        "clients know the addresses.",
         default=(Listener(),),
         min_length=1,
         max_length=8,

@@ -5,10 +5,11 @@ from ipaddress import IPv4Network, IPv6Network
 
 from events.spec import problems as p
 from events.spec.domains import INTERNET, domain_of
-from events.spec.model import Access, KafkaClusterDocument, Listener, Pool
+from events.spec.model import Access, KafkaClusterDocument, Pool
 from events.spec.pool_rules import CLOUDS
 from events.spec.positions import Positions
 from events.spec.problems import Path, Problem
+from events.spec.security import Listener
 
 _CLIENTS: Path = ("spec", "access", "clients")
 _EVERYBODY = 8
@@ -38,9 +39,11 @@ def domain_problems(pools: tuple[Pool, ...], listeners: tuple[Listener, ...], wh
         if pool.place.cloud not in CLOUDS:
             continue  # told by itself
         path = ("spec", "pools", index, "place", "route")
-        if pool.place.route == INTERNET and any(listener.security == "plaintext" for listener in listeners):
-            message = f"pool `{pool.name}` would be reached over the internet, and listeners are plaintext"
-            fix = "Connect the networks by a private route (peering, VPN) and write its name; TLS is not offered yet."
+        if pool.place.route == INTERNET and any(one.authentication.type == "none" for one in listeners):
+            is_open = any(one.security == "plaintext" for one in listeners)
+            why = "listeners are plaintext" if is_open else "listeners ask nobody who they are"
+            message = f"pool `{pool.name}` would be reached over the internet, and {why}"
+            fix = "Connect the networks by a private route (peering, VPN), write its name; users are not offered yet."
             yield where.problem(p.PUBLIC, path, message, fix)
         elif domain_of(pool.place) != domain_of(first.place):
             message = (
@@ -94,7 +97,7 @@ def _no_network(text: str) -> str:
 
 def client_problems(access: Access, listeners: tuple[Listener, ...], where: Positions) -> Iterator[Problem]:
     """Everything wrong with the networks clients come from."""
-    plaintext = [listener.name for listener in listeners if listener.security == "plaintext"]
+    unasked = [listener.name for listener in listeners if listener.authentication.type == "none"]
     for index, text in enumerate(access.clients):
         path = (*_CLIENTS, index)
         try:
@@ -107,8 +110,8 @@ def client_problems(access: Access, listeners: tuple[Listener, ...], where: Posi
             message = f"`{text}` has bits beyond its length: nobody can tell whether one address is meant or a network"
             fix = f"Write `{network}`, or `{text.partition('/')[0]}/32`."
             yield where.problem(p.CLIENTS, path, message, fix)
-        elif network.prefixlen < _EVERYBODY and plaintext:
-            message = f"`{text}` lets everybody in, and listener `{plaintext[0]}` asks nobody who they are"
+        elif network.prefixlen < _EVERYBODY and unasked:
+            message = f"`{text}` lets everybody in, and listener `{unasked[0]}` asks nobody who they are"
             fix = "Name the networks your clients are in."
             yield where.problem(p.OPEN_TO_ALL, path, message, fix)
         elif text in access.clients[:index]:

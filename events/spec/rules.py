@@ -20,6 +20,7 @@ from events.spec.positions import NOWHERE, Positions
 from events.spec.preset_rules import preset_risks
 from events.spec.problems import Problem
 from events.spec.rollout_rules import access_problems, rollout_problems, window_problems
+from events.spec.security_rules import security_problems
 from events.spec.spot_rules import spot_problems, spot_risks
 from events.spec.storage_rules import count_problems, grow_problems
 
@@ -71,6 +72,7 @@ def check_sections(sections: Mapping[str, Any], *, pools: Mapping[int, Pool], po
         found += window_problems(balance.placement.windows, ("spec", "balance", "placement", "windows"), positions)
     if listeners is not None and bootstrap is not None:
         found += access_problems(listeners, bootstrap, positions)
+    found += security_problems(sections, positions)
     access = sections.get("access")
     if access is not None and listeners is not None:
         found += client_problems(access, listeners, positions)

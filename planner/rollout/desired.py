@@ -121,7 +121,7 @@ _WORKED_OUT: dict[int, tuple[weakref.ref[KafkaClusterDocument], tuple[DesiredNod
 
 def _nodes_of(document: KafkaClusterDocument, pool: Pool) -> list[DesiredNode]:
     settings = service_settings(document, pool)
-    inputs, heap, listeners = static_inputs(document, pool.name), repr(pool.heap_mib), repr(document.spec.listeners)
+    inputs, heap, listeners = static_inputs(document, pool.name), repr(pool.heap_mib), _listeners(document)
     fixed = digest_of(inputs)
     service = "broker" if pool.is_broker else pool.services[0]
     digest = _digest(fixed, _read_by(service, document.spec.kafka.config), _process(heap, listeners))
@@ -167,6 +167,16 @@ def disk_options(disk: Disk) -> PlannedDisk | None:
 def _read_by(service: str, config: Mapping[str, str]) -> Mapping[str, str]:
     """The Kafka settings a service is started with: a ZooKeeper server knows none."""
     return {} if service == "zookeeper" else config
+
+
+def _listeners(document: KafkaClusterDocument) -> str:
+    """As digests have them. How clients prove themselves is added where they have to: others keep their digests."""
+    told = [
+        f", {one.name} {one.authentication.type}"
+        for one in document.spec.listeners
+        if one.authentication.type != "none"
+    ]
+    return repr(document.spec.listeners) + "".join(told)
 
 
 def _process(heap: str, listeners: str) -> str:

@@ -95,6 +95,7 @@ CLOSED = (
     "terraform_lock",
     "terraform_state",
     "terraform_providers",
+    "cluster_authority",
     "plan_blob",
     "projection_checkpoint",
 )

@@ -61,6 +61,8 @@ class ClusterSpec:
     """Kafka settings beside the usual ones."""
     adopt: tuple[str, ...] = ()
     """Those of them that people may change by hand."""
+    tls: bool = False
+    """Between nodes, from birth. Clients have both listeners then: PLAINTEXT, and TLS at 9094."""
     dns: str = ""
     heal_after_s: int = 60
     hung_after_s: int = 300
@@ -121,6 +123,7 @@ class ClusterSpec:
                     **({"windows": [dict(w) for w in self.windows]} if self.windows else {}),
                     **({"allowUnavailable": list(self.allow_unavailable)} if self.allow_unavailable else {}),
                 },
+                **(_TLS if self.tls else {}),
                 **({"bootstrap": {"dns": self.dns}} if self.dns else {}),
                 "healing": self._cures(),
                 **({"health": {"heartbeats": True}} if self.heartbeats else {}),
@@ -184,6 +187,11 @@ class ClusterSpec:
             },
         }
 
+
+_TLS: Mapping[str, object] = {
+    "security": {"internal": "tls"},
+    "listeners": [{"name": "PLAINTEXT", "port": 9092}, {"name": "TLS", "port": 9094, "security": "tls"}],
+}
 
 _KAFKA = {
     "auto.create.topics.enable": False,

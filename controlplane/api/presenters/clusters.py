@@ -89,16 +89,28 @@ def endpoints_out(view: ClusterView, names: Iterable[LatestValue] = ()) -> api.E
         return api.EndpointsOut(cluster=view.name, bootstrap=[], dns=None, security="plaintext", published_at=None)
     listener, bootstrap = document.spec.listeners[0], document.spec.bootstrap
     listed = endpoints.listed_brokers(view)
-    addresses = [f"{view.address_of(i)}:{view.port_of(i)}" for i in listed] if bootstrap.list else []
+    addresses = [f"{view.address_of(i)}:{_client_port(view, i)}" for i in listed] if bootstrap.list else []
     addresses += client_addresses(view) if bootstrap.list else ()
     return api.EndpointsOut(
         cluster=view.name,
         bootstrap=[*([f"{bootstrap.dns}:{listener.port}"] if bootstrap.dns else []), *addresses],
         dns=bootstrap.dns,
         security=listener.security,
+        listeners=[
+            api.ListenerOut(name=one.name, port=one.port, security=one.security, authentication=one.authentication.type)
+            for one in document.spec.listeners
+        ],
+        ca=view.vms.authorities.cluster if view.vms.authorities is not None else "",
         published_at=max((i.since for i in listed), default=None),
         names=[_dns_name(o) for o in names if o.value["addresses"] or o.value["problem"]],
     )
+
+
+def _client_port(view: ClusterView, broker: InstanceView) -> int:
+    """Of the first listener. In plaintext a broker keeps the one it was made with."""
+    if view.nodes_speak_tls and view.document is not None:
+        return view.document.spec.listeners[0].port
+    return view.port_of(broker)
 
 
 def _dns_name(seen: LatestValue) -> api.DnsNameOut:

@@ -18,12 +18,14 @@ from agent.wire import (
     Document,
     EnrolAnswer,
     EnrolRequest,
+    NodeCertificateAnswer,
     Report,
     ReportAnswer,
     RotateRequest,
 )
 from controlplane.api import agent_admission, auth, documents, peers
 from controlplane.api.feed import MAX_WAIT_S, Feed
+from controlplane.api.node_certificates import NotYet
 from controlplane.api.problems import ApiError
 from controlplane.api.schemas.agents import AcceptedOut
 from controlplane.api.services import PortalServices, Services
@@ -37,7 +39,9 @@ from controlplane.converger.questions.rolls.stale_stops import has_stale_stop, m
 from controlplane.kafka.zookeeper.superuser import super_digest, super_password
 from controlplane.storage.agent_credentials import CredentialRefused, Vm
 from controlplane.storage.certificates.agents import identity_uri
-from controlplane.storage.certificates.authority import Authority, RequestRefused
+from controlplane.storage.certificates.authority import Authority
+from controlplane.storage.certificates.building import RequestRefused
+from controlplane.storage.certificates.cluster_authorities import AuthorityLost
 from events.ids import ClusterUid, IntentId, NodeName
 
 router = APIRouter(prefix="/agent/v1", tags=["agents"])
@@ -140,6 +144,39 @@ def certify(body: CertificateRequest, shown: auth.AgentAtRenewal, services: Serv
     return CertificateAnswer(certificate=_signed(services.access.authority, vm, body.csr, services.clock()))
 
 
+@router.post(
+    "/node-certificate",
+    responses={
+        404: {"description": "nothing is known of the instance, or its cluster speaks no TLS"},
+        410: {"description": "the instance is retired"},
+        503: {"description": "not now: ask again"},
+    },
+)
+def certify_node(body: CertificateRequest, vm: auth.Agent, services: Services) -> NodeCertificateAnswer:
+    """Signs what the VM's Kafka service shows to the others of its cluster. Names of the request count for nothing."""
+    _refuse_wire(body.wire)
+    _refuse_other(vm, body.cluster_uid, body.node, body.generation)
+    epoch = services.operations.leadership.held_epoch()
+    if epoch is None:
+        raise _not_leading()
+    services.fleet.clusters.catch_up()  # what was signed a moment ago counts
+    view = services.fleet.clusters.view(vm.cluster_uid)
+    instance = view.instances.get(_key(vm)) if view is not None else None
+    signs = services.access.node_certificates
+    if view is None or instance is None or signs is None or not view.nodes_speak_tls:
+        raise _no_document()
+    if _is_over(view, instance):
+        raise _gone(vm)
+    try:
+        return signs.certify(view, instance, body.csr, epoch=epoch)
+    except RequestRefused as refused:
+        raise ApiError(422, "csr-refused", "the signing request is refused", detail=str(refused)) from refused
+    except NotYet as wait:
+        raise ApiError(503, "not-yet", "nothing is signed now", detail=str(wait), retry_after_s=5) from wait
+    except AuthorityLost as lost:
+        raise ApiError(503, "authority-lost", "the cluster's CA is not there", detail=str(lost)) from lost
+
+
 @router.get(
     "/document",
     response_model=Document,
@@ -221,8 +258,7 @@ def hold_s(vm: Vm, wait_s: float) -> float:
 def _offer(services: PortalServices, vm: Vm) -> documents.Offer:
     epoch = services.operations.leadership.held_epoch()
     if epoch is None:
-        title, then = "this server does not lead", "Ask again: the leader answers, or this one leads soon."
-        raise ApiError(503, "not-leading", title, next_step=then, retry_after_s=1)
+        raise _not_leading()
     view = services.fleet.clusters.view(vm.cluster_uid)
     instance = view.instances.get(_key(vm)) if view is not None else None
     if view is None or instance is None or view.requests.held or _is_let_go(view):
@@ -277,6 +313,11 @@ def _signed(authority: Authority, vm: Vm, csr: str, now: datetime) -> str:
         return authority.certify(csr, identity_uri(f"{vm.cluster_uid}/{_key(vm)}"), now=now)
     except RequestRefused as refused:
         raise ApiError(422, "csr-refused", "the signing request is refused", detail=str(refused)) from refused
+
+
+def _not_leading() -> ApiError:
+    title, then = "this server does not lead", "Ask again: the leader answers, or this one leads soon."
+    return ApiError(503, "not-leading", title, next_step=then, retry_after_s=1)
 
 
 def _no_ca() -> ApiError:

@@ -70,8 +70,17 @@ class DnsNameOut(Message):
     since: datetime
 
 
+class ListenerOut(Message):
+    """A listener for clients, by the spec."""
+
+    name: str
+    port: int
+    security: str
+    authentication: str
+
+
 class EndpointsOut(Message):
-    """How clients find the cluster."""
+    """How clients find the cluster: `bootstrap` is of the first listener, others have their own ports."""
 
     cluster: str
     bootstrap: list[str]
@@ -79,6 +88,8 @@ class EndpointsOut(Message):
     security: str
     published_at: datetime | None
     names: list[DnsNameOut] = Field(default=[])
+    listeners: list[ListenerOut] = Field(default=[])
+    ca: str = Field(default="", description="PEM: by it brokers are recognised at listeners that speak TLS")
 
 
 class EventOut(Message):

@@ -4,11 +4,13 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from controlplane.background.log_reader.lines import LogLine, LogQuery, in_time, lines_in
 from controlplane.background.log_reader.topic import LOGS_TOPIC
 from controlplane.cluster.gateways import bootstrap_of
+from controlplane.cluster.server_identities import ServerIdentities
 from controlplane.cluster.view import ClusterView
 from controlplane.kafka.deadline import Deadline
 from controlplane.kafka.errors import KafkaUnavailable
@@ -43,27 +45,40 @@ class Journals(Protocol):
 class KafkaJournals:
     """`Journals` by a consumer of its own for each page: no group, nothing committed. Thread-safe; some at a time."""
 
-    def __init__(self) -> None:
+    def __init__(self, identities: ServerIdentities | None = None) -> None:
+        """Without `identities` no cluster that speaks TLS is read."""
+        self._identities = identities or ServerIdentities(None)
         self._places = threading.BoundedSemaphore(_AT_ONCE)
 
     def read(self, view: ClusterView, wanted: LogQuery, *, after: Cursor, limit: int) -> LogPage:
         bootstrap = bootstrap_of(view)
         if not bootstrap:
             raise KafkaUnavailable(what="reading logs", where=view.name, why="no broker of it has an address yet")
+        self._identities.know(view)
+        secured = self._identities.properties(view.uid)
         if not self._places.acquire(timeout=_ASK_S):
             raise KafkaUnavailable(what="reading logs", where=view.name, why=f"{_AT_ONCE} others read logs just now")
         try:
-            return read_page(",".join(bootstrap), wanted, after=after, limit=limit, where=view.name)
+            return read_page(",".join(bootstrap), wanted, after=after, limit=limit, where=view.name, secured=secured)
         finally:
             self._places.release()
 
 
-def read_page(bootstrap: str, wanted: LogQuery, *, after: Cursor, limit: int, where: str) -> LogPage:
-    """One page of the topic at `bootstrap`. Raises KafkaUnavailable."""
+def read_page(
+    bootstrap: str,
+    wanted: LogQuery,
+    *,
+    after: Cursor,
+    limit: int,
+    where: str,
+    secured: Mapping[str, str] = MappingProxyType({}),
+) -> LogPage:
+    """One page of the topic at `bootstrap`; `secured` are librdkafka's properties of TLS. Raises KafkaUnavailable."""
     from confluent_kafka import Consumer, KafkaException
 
     consumer = Consumer(
         {
+            **secured,
             "bootstrap.servers": bootstrap,
             "group.id": LOGS_TOPIC,  # librdkafka wants one; nothing is committed and no group is joined
             "enable.auto.commit": False,

@@ -35,4 +35,5 @@ def logs_topic(view: ClusterView) -> LogsTopic | None:
         bootstrap=",".join(bootstrap),
         replication=min(MOST_REPLICAS, brokers),
         config=LOGS_CONFIG,
+        secured=view.nodes_speak_tls,
     )

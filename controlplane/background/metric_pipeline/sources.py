@@ -51,5 +51,6 @@ def _of_all(views: Sequence[ClusterView], name: str) -> WantedSources:
 
 
 def _is_read(view: ClusterView) -> bool:
-    """Not where others run brokers: Kafka's answers name addresses that are dialled, which Kedge did not give."""
-    return not view.deleted and not view.history.unreadable and not is_shared(view)
+    """Not where others run brokers: Kafka's answers name addresses that are dialled, which Kedge did not give. Nor of
+    brokers that speak TLS, which Spark is not let in by yet."""
+    return not view.deleted and not view.history.unreadable and not is_shared(view) and not view.nodes_speak_tls

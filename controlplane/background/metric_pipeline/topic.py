@@ -21,8 +21,8 @@ class MetricsTo:
         """For the agents of a cluster; None where there is no broker yet that could have it. As many replicas as the
         brokers that were asked for can hold, so one broker is enough."""
         home = self.home or view
-        if home.document is None:
-            return None
+        if home.document is None or home.nodes_speak_tls:
+            return None  # Spark reads no topic of brokers that speak TLS yet: nobody would have the figures
         replication = min(MOST_REPLICAS, broker_count(home.document.spec.pools))
         if self.home is None:
             return MetricsTopic(name=TOPIC, replication=replication, config=TOPIC_CONFIG)

@@ -10,6 +10,7 @@ from rich.table import Table
 from controlplane.api.schemas.clusters import ClusterDetailOut, ClusterOut
 from controlplane.cli.completion import cluster_names
 from controlplane.cli.describe_view import description
+from controlplane.cli.errors import CliError
 from controlplane.cli.options import At, Cluster, Output
 from controlplane.cli.output import Format, ListFormat, document, write_document, write_record
 from controlplane.cli.past_view import past_words
@@ -76,7 +77,15 @@ def describe(context: typer.Context, cluster: Cluster, at: At = "", output: Outp
         write_document(session, output, document("Cluster", detail))
 
 
-def endpoints(context: typer.Context, cluster: Cluster, output: Output = Format.TEXT) -> None:
+def endpoints(
+    context: typer.Context,
+    cluster: Cluster,
+    output: Output = Format.TEXT,
+    ca: Annotated[
+        bool,
+        typer.Option("--ca", help="Print the certificate by which clients recognise brokers (PEM) instead."),
+    ] = False,
+) -> None:
     """Print the bootstrap addresses of a cluster.
 
     The value of `bootstrap.servers`, and nothing else, goes to stdout.
@@ -85,11 +94,17 @@ def endpoints(context: typer.Context, cluster: Cluster, output: Output = Format.
     Examples:
       kedge endpoints orders
       kafka-topics.sh --bootstrap-server "$(kedge endpoints orders)" --list
+      kedge endpoints orders --ca > orders-ca.pem
     """
     session = session_of(context)
     found = session.client.endpoints(cluster)
     if output is not Format.TEXT:
         write_document(session, output, document("Endpoints", found))
+        return
+    if ca and not found.ca:
+        raise CliError("there is no CA", why=f"no node of {cluster} speaks TLS, or none has started yet")
+    if ca:
+        session.write(found.ca.rstrip())
         return
     if found.bootstrap:
         session.write(",".join(found.bootstrap))
@@ -97,6 +112,8 @@ def endpoints(context: typer.Context, cluster: Cluster, output: Output = Format.
         session.tell(f"nothing is published yet: no broker of {cluster} has an address")
     published = f"published {moment(found.published_at)}" if found.published_at else "not published yet"
     session.tell(f"security: {found.security}; {published}")
+    for one in found.listeners if len(found.listeners) > 1 else ():
+        session.tell(f"listener {one.name}: port {one.port}, {one.security}")
     for name in found.names:
         session.tell(f"{name.name} -> {', '.join(name.addresses) or 'nothing yet'}{_trouble(name.problem)}")
 

@@ -7,6 +7,7 @@ from datetime import datetime
 from types import MappingProxyType
 
 from controlplane.cluster.views.agents import AgentOrderView
+from controlplane.cluster.views.certificates import CertificateView
 from controlplane.cluster.views.confirmed_losses import LossesView
 from controlplane.cluster.views.cost_tags import CostTagsView
 from controlplane.cluster.views.images import ImageView
@@ -51,5 +52,9 @@ class VmsView:
     """What was done about findings of agents, oldest first."""
     agent_orders: Mapping[str, AgentOrderView] = field(default_factory=lambda: MappingProxyType({}))
     """By instance key, of VMs whose agents were ever told to become others."""
+    authorities: facts.AuthoritiesMade | None = None
+    """Whom nodes believe, of a cluster whose nodes speak TLS."""
+    certificates: Mapping[str, CertificateView] = field(default_factory=lambda: MappingProxyType({}))
+    """By instance key, of clusters whose nodes speak TLS."""
     image: ImageView | None = None
     losses: LossesView = field(default_factory=LossesView)

@@ -8,6 +8,7 @@ from controlplane.cluster.view import ClusterView
 from controlplane.cluster.wait_reasons import NEXT, WaitReason
 from controlplane.converger.conditions.agents import agents_condition
 from controlplane.converger.conditions.anomalies import demotions_condition, healing_off_condition
+from controlplane.converger.conditions.certificates import CERTIFICATE_ENDING, certificate_ending
 from controlplane.converger.conditions.consumers import consumers_stuck
 from controlplane.converger.conditions.converged import CONVERGED, converged
 from controlplane.converger.conditions.disk_growth import disk_growth_held
@@ -61,6 +62,7 @@ _BY_NAME = (
     ADOPTED,
     BROKER_AWAY,
     SINGLE_COPIES,
+    CERTIFICATE_ENDING,
 )
 """What names what it is about: other names are a change."""
 
@@ -229,5 +231,6 @@ _CONDITIONS: tuple[Callable[[Situation], facts.ConditionChanged | None], ...] = 
     planned_in_process,
     moves_braked,
     disk_growth_held,
+    certificate_ending,
 )
 """What is told whatever the decision: None, or the condition as it should be."""

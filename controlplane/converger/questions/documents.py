@@ -3,7 +3,20 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from agent.wire import AgentBuild, AgentOrder, Document, EnsembleMember, LogDir, ServiceDocument, ServiceName, Voter
+from agent.wire import (
+    TLS_WIRE_VERSION,
+    WIRE_VERSION,
+    AgentBuild,
+    AgentOrder,
+    Document,
+    EnsembleMember,
+    LogDir,
+    ServiceDocument,
+    ServiceName,
+    ServiceTls,
+    TlsListener,
+    Voter,
+)
 from controlplane.cluster.folds.growth import size_of
 from controlplane.cluster.folds.volumes import is_unused
 from controlplane.cluster.lifecycle import SERVING, Phase
@@ -11,9 +24,10 @@ from controlplane.cluster.quorum_config import awaits_first_step, quorum_status
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.members import member_of
-from controlplane.converger.questions.quorum.quorum_ports import CLIENT_PORT, CONTROLLER_PORT
+from controlplane.converger.questions.quorum.quorum_ports import member_port
 from controlplane.converger.questions.services.heartbeats import heartbeats_for
 from controlplane.converger.questions.services.service_reports import start_id
+from controlplane.storage.certificates.principals import principals_of
 from events import facts
 
 REPORT_WITHIN_S = 120.0
@@ -47,6 +61,7 @@ def _document(view: ClusterView, key: str, epoch: int) -> Document | None:
         told = () if _waits_for_id(view, instance) else (_service(view, instance, view.quorum.founding),)
         services = (*told, *_beside(view, instance, view.quorum.founding))
     return Document(
+        wire=TLS_WIRE_VERSION if view.nodes_speak_tls else WIRE_VERSION,
         epoch=epoch,
         cluster_uid=view.uid,
         node=instance.node,
@@ -89,7 +104,7 @@ def _service(view: ClusterView, instance: InstanceView, founding: facts.QuorumFo
         cluster_id=founding.kafka_cluster_id,
         node_id=planned.service_id,
         address=view.address_of(instance),
-        port=_PORTS[planned.service] if planned.service in _PORTS else view.port_of(instance),
+        port=view.port_of(instance) if planned.service == "broker" else member_port(view, planned.service),
         rack=planned.rack,
         log_dirs=tuple(
             LogDir(
@@ -114,8 +129,28 @@ def _service(view: ClusterView, instance: InstanceView, founding: facts.QuorumFo
         log_levels=_log_levels(view, planned.pool),
         ensemble=tuple(EnsembleMember(id=v.id, address=v.address, port=v.port) for v in quorum.ensemble),
         protocol_version=quorum.protocol,
+        tls=_tls(view, planned.service),
         gives_volumes=not running and _hands_over(view, instance),
     )
+
+
+def _tls(view: ClusterView, service: str) -> ServiceTls | None:
+    """Of the spec in force: what was declared since a broker started counts from its next start on."""
+    if not view.nodes_speak_tls or view.document is None:
+        return None
+    listeners = tuple(
+        TlsListener(
+            name=one.name,
+            port=one.port,
+            security=one.security,
+            authentication="tls" if one.authentication.type == "tls" else "none",
+        )
+        for one in (view.document.spec.listeners if service == "broker" else ())
+    )
+    asks_nobody = any(one.authentication.type == "none" for one in view.document.spec.listeners)
+    # Who is not asked may do everything, as in a cluster without TLS: no right is given to anybody yet.
+    anonymous = ("User:ANONYMOUS",) if asks_nobody else ()
+    return ServiceTls(super_users=(*principals_of(view.uid).super_users, *anonymous), listeners=listeners)
 
 
 def _log_levels(view: ClusterView, pool: str) -> dict[str, str]:
@@ -162,4 +197,3 @@ def _is_fresh(view: ClusterView, instance: InstanceView, volume: facts.PlannedVo
 _GONE = frozenset({Phase.RETIRED})
 _GIVING = frozenset({Phase.FENCING, Phase.FENCED, Phase.RELEASED, Phase.RETIRING})
 _NAMES: Mapping[str, ServiceName] = {"broker": "broker", "controller": "controller", "zookeeper": "zookeeper"}
-_PORTS: Mapping[str, int] = {"controller": CONTROLLER_PORT, "zookeeper": CLIENT_PORT}

@@ -12,7 +12,7 @@ from controlplane.cluster.observed.jobs import job_seen
 from controlplane.cluster.observed.network_audits import AUDIT, NetworkAtRest
 from controlplane.cluster.observed.networks import NetworkAwaited
 from controlplane.cluster.places import declared_places, left_places, place_named, place_of, places_of
-from controlplane.cluster.view import ClusterView
+from controlplane.cluster.view import TLS_BROKER_PORT, TLS_CONTROLLER_PORT, ClusterView
 from controlplane.fleet.networks import decide, fold, server_addresses
 from controlplane.fleet.networks.waiting import shut_out, waits_for
 from controlplane.kafka.zookeeper.members import ZooKeeperMember
@@ -332,7 +332,9 @@ def _clients(view: ClusterView) -> tuple[str, ...]:
 def _ports(view: ClusterView) -> FirewallPorts:
     """Where its brokers listen, those that stand at an older port among them, and its controllers; in all its places.
     Servers of ZooKeeper are reached until the last of them is retired, whatever the spec says by then."""
-    brokers = {view.broker_port, *(view.port_of(broker) for broker in view.brokers())}
+    brokers = set() if view.nodes_speak_tls else {view.broker_port, *(view.port_of(one) for one in view.brokers())}
+    brokers |= {one.port for one in view.document.spec.listeners} if view.document is not None else set()
     kept = any(i.planned.service == "zookeeper" for i in view.alive())
     members = {*USUAL_PORTS.members, *(_ZOOKEEPER if view.in_zookeeper_mode or kept else ())}
+    members |= {TLS_BROKER_PORT, TLS_CONTROLLER_PORT} if view.nodes_speak_tls else set()
     return FirewallPorts((), tuple(sorted(members))).joined(FirewallPorts(tuple(sorted(brokers)), ()))

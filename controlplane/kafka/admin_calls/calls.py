@@ -11,6 +11,8 @@ from controlplane.kafka.errors import KafkaRefused, require_ok
 from controlplane.kafka.zookeeper_mode import LookUp, current_controller, read_mode
 from planner.observed import Mode
 
+CONTROLLER_LISTENER, TLS_CONTROLLER_LISTENER = "CONTROLLER", "CONTROLPLANE"
+
 
 def utc_now() -> datetime:
     return datetime.now(UTC)
@@ -29,9 +31,11 @@ class AdminCalls:
         limit_s: float = CALL_LIMIT_S,
         mode: Mode | None = None,
         look_up: LookUp | None = None,
+        quorum_listener: str = CONTROLLER_LISTENER,
     ) -> None:
         """`cluster` keys the connection (its uid). `bootstrap` (`host:port`) is read at every new
-        connection. `mode` None: asked for once. `look_up`: ZooKeeper's own word in that mode."""
+        connection. `mode` None: asked for once. `look_up`: ZooKeeper's own word in that mode.
+        `quorum_listener`: by which controllers listen for one another."""
         self._dialer = dialer
         self._cluster = cluster
         self._bootstrap = bootstrap if callable(bootstrap) else lambda: bootstrap
@@ -39,6 +43,7 @@ class AdminCalls:
         self._limit_s = min(limit_s, CALL_LIMIT_S)
         self._mode = mode
         self._look_up = look_up
+        self._quorum_listener = quorum_listener
 
     def close(self) -> None:
         self._dialer.hang_up(self._cluster)

@@ -41,7 +41,7 @@ class QuorumCalls(AdminCalls):
             timeout_ms=int(self._limit_s * 800),
             voter_id=controller,
             voter_directory_id=directory_uuid(directory_id),
-            listeners=[AddRaftVoterRequest.Listener(name="CONTROLLER", host=host, port=port)],
+            listeners=[AddRaftVoterRequest.Listener(name=self._quorum_listener, host=host, port=port)],
         )
         return self._change(request, f"adding voter {controller}", already=_DUPLICATE_VOTER)
 

@@ -7,6 +7,7 @@ from functools import partial
 from sqlalchemy import Engine
 
 from controlplane.cluster.gateways import Gateways, judged
+from controlplane.cluster.server_identities import ServerIdentities
 from controlplane.converger.tick.inventory import ListedInventory
 from controlplane.converger.tick.lake_rates import with_lake_figures, with_lake_rates
 from controlplane.converger.tick.planning import PlanningService, PlanningSettings, balanced
@@ -58,7 +59,11 @@ def hands_of(ground: Ground, networks: MadeNetworks) -> Hands:
         clouds=clouds,
         planning=planning,
         runner=_runner(ground, bell, clouds, planning),
-        gateways=judged(settings.allow.brokers_allowed, server_key=ground.installation.server_key),
+        gateways=judged(
+            settings.allow.brokers_allowed,
+            server_key=ground.installation.server_key,
+            identities=ServerIdentities(ground.cluster_authorities),
+        ),
         inventory=ListedInventory(clouds, utc_now),
     )
 

@@ -11,6 +11,7 @@ from controlplane.api.access.accounts import People
 from controlplane.api.access.null_people import null_people
 from controlplane.api.audit.store import SqlAuditStore
 from controlplane.api.audit.watch import found_by
+from controlplane.api.node_certificates import NodeCertificates
 from controlplane.background.agent_upgrades.service import Agents
 from controlplane.background.anomalies.windows import windows_of
 from controlplane.background.broker_queries import KafkaQueryService
@@ -26,6 +27,7 @@ from controlplane.background.topic_placement.snapshot import RecordedPlacements
 from controlplane.background.topic_placement.store import SqlPlacementStore
 from controlplane.cluster.gateways import Gateways
 from controlplane.cluster.observed.cloud_drift import kept_audits
+from controlplane.cluster.server_identities import ServerIdentities
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.admission.judge import SpecJudge
 from controlplane.commands.chaos_injection import bring_about
@@ -82,7 +84,13 @@ def api_of(
             agents=rooms.agents.service,
             notifiers=rooms.anomalies.service,
         ),
-        brokers=broker_services(ground, rooms.groups.gateways, rooms.groups.service, rooms.topics.index),
+        brokers=broker_services(
+            ground,
+            rooms.groups.gateways,
+            rooms.groups.service,
+            rooms.topics.index,
+            ServerIdentities(ground.cluster_authorities),
+        ),
         access=_access(ground, asking, rooms, listens_on),
         operations=_operations(ground, loop, rooms, service),
     )
@@ -139,16 +147,20 @@ def fleet_services(
 
 
 def broker_services(
-    base: Base, gateways: Gateways, groups: Groups, topic_names: TopicIndex | None = None
+    base: Base,
+    gateways: Gateways,
+    groups: Groups,
+    topic_names: TopicIndex | None = None,
+    identities: ServerIdentities | None = None,
 ) -> services.BrokerServices:
-    """Brokers are asked through `gateways`."""
+    """Brokers are asked through `gateways`, and for logs as `identities` say."""
     settings, kafka = base.settings, gateways.of
     telemetry = telemetry_in_force(settings)
     return services.BrokerServices(
         metrics=telemetry.metrics,
         metrics_cluster=settings.telemetry.metrics_cluster,
         logs=settings.telemetry.logs,
-        journals=KafkaJournals(),
+        journals=KafkaJournals(identities),
         groups=groups,
         group_offsets=GroupOffsetService(kafka),
         kafka_queries=KafkaQueryService(kafka, utc_now, lake=telemetry.lake),
@@ -182,7 +194,13 @@ def access_services(
 def _access(ground: Ground, asking: CommandParts, rooms: Rooms, listens_on: tuple[str, int]) -> services.AccessServices:
     credentials, ca_pem = SqlCredentialStore(ground.engine), ground.authority.pem if ground.authority else ""
     access = access_services(ground, _hosts(ground.home, *listens_on), asking.people, credentials, ca_pem)
-    return replace(access, authority=ground.authority, audit_topic=rooms.audit.last_status)
+    node_certificates = NodeCertificates(ground.store, ground.cluster_authorities, utc_now)
+    return replace(
+        access,
+        authority=ground.authority,
+        node_certificates=node_certificates,
+        audit_topic=rooms.audit.last_status,
+    )
 
 
 def _operations(ground: Ground, loop: Loop, rooms: Rooms, service: LoopService) -> services.OperationsServices:

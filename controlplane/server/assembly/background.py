@@ -7,6 +7,7 @@ from functools import partial
 from controlplane.api.audit.lock import turn_of
 from controlplane.api.audit.relay import AuditRoom, audit_room_of, watch_of
 from controlplane.background.game_days.referee import GameWorld
+from controlplane.cluster.server_identities import ServerIdentities
 from controlplane.commands.chaos_injection import bring_about
 from controlplane.runtime.polling import Poller
 from controlplane.server.assembly import agent_upgrades, commands, consumer_groups, core, dns, game_days
@@ -34,7 +35,14 @@ class Rooms:
 def rooms_of(ground: core.Ground, loop: Loop, asking: commands.CommandParts) -> Rooms:
     """Raises ServerSettingsRefused for a DNS zone or a notifier that cannot be used."""
     settings, latest, candidate, fleet = ground.settings, ground.latest, ground.candidate, loop.converger
-    groups = consumer_groups.groups_of(settings, fleet=fleet, latest=latest, leadership=candidate, clock=utc_now)
+    groups = consumer_groups.groups_of(
+        settings,
+        fleet=fleet,
+        latest=latest,
+        leadership=candidate,
+        clock=utc_now,
+        identities=ServerIdentities(ground.cluster_authorities),
+    )
     return Rooms(
         names=dns.names_of(
             settings,

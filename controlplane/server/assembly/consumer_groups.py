@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from controlplane.background.consumer_groups.service import GroupService
 from controlplane.background.consumer_groups.watch import GroupWatch
 from controlplane.cluster.gateways import Gateways, judged
+from controlplane.cluster.server_identities import ServerIdentities
 from controlplane.fleet.ports import FreshFleet
 from controlplane.runtime.polling import Leadership, Poller
 from controlplane.server.settings import Settings
@@ -32,10 +33,16 @@ class GroupsRoom:
 
 
 def groups_of(
-    settings: Settings, *, fleet: FreshFleet, latest: LatestStore, leadership: Leadership, clock: Clock
+    settings: Settings,
+    *,
+    fleet: FreshFleet,
+    latest: LatestStore,
+    leadership: Leadership,
+    clock: Clock,
+    identities: ServerIdentities | None = None,
 ) -> GroupsRoom:
     """The room of groups, with connections of its own."""
-    gateways = judged(settings.allow.brokers_allowed, keep=_CONNECTIONS)
+    gateways = judged(settings.allow.brokers_allowed, keep=_CONNECTIONS, identities=identities)
     service = GroupService(latest, gateways.of, clock)
     polled = (
         {}

@@ -15,6 +15,7 @@ from controlplane.server.sections.database import LONGEST_CALL_S
 from controlplane.server.settings import Settings
 from controlplane.server.tls_agents import authority_of
 from controlplane.storage.certificates.authority import Authority
+from controlplane.storage.certificates.cluster_authorities import SqlClusterAuthorities
 from controlplane.storage.home import Home, HomeIdentity, Installation
 from controlplane.storage.home_binding import Claimed, HomeRefused, claim_home
 from controlplane.storage.job_store import SqlJobStore
@@ -23,6 +24,7 @@ from controlplane.storage.lease import SqlLeaseStore
 from controlplane.storage.lease_holder import Candidate
 from controlplane.storage.migrate import upgrade
 from controlplane.storage.plan_store import SqlPlanStore
+from controlplane.storage.terraform_states.encryption import KeySeal
 from controlplane.storage.terraform_states.storage import Leading
 from events.engine import build_engine
 from events.sql_store import SqlEventStore
@@ -45,6 +47,7 @@ class Ground(Base):
 
     home: Home
     authority: Authority | None
+    cluster_authorities: SqlClusterAuthorities
     identity: HomeIdentity
     claimed: Claimed
     hasty: Engine
@@ -105,6 +108,7 @@ def ground_of(settings: Settings, *, states_at: tuple[str, int], take_over_home:
         home=home,
         installation=installation,
         authority=authority,
+        cluster_authorities=SqlClusterAuthorities(engine, KeySeal(installation.server_key.get_secret_value())),
         identity=identity,
         claimed=claimed,
         engine=engine,

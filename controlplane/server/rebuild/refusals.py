@@ -23,6 +23,12 @@ def place_refusals(found: FoundCluster, spec: DeclaredSpec) -> list[RebuildFindi
             f"{spec.file} declares a cluster in ZooKeeper mode, which cannot be taken over without its history yet"
         )
         return [*refusals, _refusal(found.name, message, f"Restore a backup, or --leave-out {found.uid}")]
+    if spec.document.spec.security.internal == "tls":
+        message = (
+            f"the nodes of what {spec.file} declares speak TLS, and the CAs they believe were in the database: no "
+            "other one lets a new node in"
+        )
+        return [*refusals, _refusal(found.name, message, f"Restore a backup, or --leave-out {found.uid}")]
     if spec.document.spec.external is not None:
         message = f"others run a part of what {spec.file} declares, which cannot be taken over without its history yet"
         return [*refusals, _refusal(found.name, message, f"Restore a backup, or --leave-out {found.uid}")]

@@ -1,4 +1,5 @@
-"""Terraform's states as rows are sealed: a dump of the database, or a backup, tells nobody what is in them.
+"""Terraform's states and CAs' keys as rows are sealed: a dump of the database, or a backup, tells nobody what is in
+them.
 
 AES-256-GCM (NIST SP 800-38D), a random nonce of 96 bits for each version, under a key derived from the home's server
 key (HKDF, RFC 5869). All homes that share a database have the same server key; without it no state is read.
@@ -16,6 +17,7 @@ _MARK: Final = b"kedge-sealed-1\n"
 """What a sealed body begins with. A state is JSON: it never does."""
 _NONCE_BYTES: Final = 12
 _PURPOSE: Final = b"kedge terraform states 1"
+_KEYS_PURPOSE: Final = b"kedge cluster authorities 1"
 
 
 class WrongKey(Exception):
@@ -41,5 +43,26 @@ class StateSeal:
         rest = sealed[len(_MARK) :]
         try:
             return self._cipher.decrypt(rest[:_NONCE_BYTES], rest[_NONCE_BYTES:], cluster_uid.encode())
+        except (InvalidTag, ValueError) as error:
+            raise WrongKey from error
+
+
+class KeySeal:
+    """Private keys of CAs as rows, sealed alike, under a key of their own. Thread-safe. Nothing unsealed is opened."""
+
+    def __init__(self, server_key: bytes) -> None:
+        key = HKDF(algorithm=SHA256(), length=32, salt=None, info=_KEYS_PURPOSE).derive(server_key)
+        self._cipher = AESGCM(key)
+
+    def seal(self, body: bytes, *, subject: str) -> bytes:
+        """What may be written down. It opens for the same subject alone."""
+        nonce = os.urandom(_NONCE_BYTES)
+        return _MARK + nonce + self._cipher.encrypt(nonce, body, subject.encode())
+
+    def open(self, sealed: bytes, *, subject: str) -> bytes:
+        """The body. Raises WrongKey."""
+        rest = sealed.removeprefix(_MARK)
+        try:
+            return self._cipher.decrypt(rest[:_NONCE_BYTES], rest[_NONCE_BYTES:], subject.encode())
         except (InvalidTag, ValueError) as error:
             raise WrongKey from error

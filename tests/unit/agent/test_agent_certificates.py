@@ -17,6 +17,7 @@ from agent.connections import Connections
 from agent.identity import identity_of
 from agent.layout import AgentLayout
 from agent.main import _certification
+from agent.node_certificate import NodeCertificates
 from agent.trust import PinnedCa
 from agent.upgrades.choice import AgentChoice, InstalledBundle, UpgradeOutcome, UpgradeTrial, keep_choice
 from agent.upgrades.follower import Follower
@@ -34,8 +35,11 @@ class Still:
         return 0.0
 
 
-def followed(folder: Path, *members: tuple[str, bytes], version: str, is_certified: bool) -> Follower:
+def followed(
+    folder: Path, *members: tuple[str, bytes], version: str, is_certified: bool, speaks_tls: bool = False
+) -> Follower:
     """An agent of 1.0.0 that was ordered to become what is in that archive, and has done all it does about it."""
+    folder.mkdir(exist_ok=True)
     archive = folder / "agent.tar.gz"
     archive.write_bytes(named(*members))
 
@@ -43,6 +47,7 @@ def followed(folder: Path, *members: tuple[str, bytes], version: str, is_certifi
         shutil.copy(archive, beside)
 
     follower = Follower(folder / "bundles", "1.0.0", Still(), fetched=fetched, is_certified=lambda: is_certified)
+    follower.speaks_tls = lambda: speaks_tls
     follower.follow(Signer().order(archive, version, "http://mirror.example/agent.tar.gz"))
     assert follower._working is not None
     follower._working.join(20)
@@ -64,6 +69,15 @@ def test_it_gives_way_to_any_other(
     follower = followed(tmp_path, *members, version=version, is_certified=is_certified)
     assert follower.is_ready
     assert follower.report.state == "trying"
+
+
+def test_a_vm_whose_kafka_speaks_tls_gives_way_to_no_agent_that_would_start_it_in_plaintext(tmp_path: Path) -> None:
+    older = followed(tmp_path / "older", *LIKE_US, version="1.1.0", is_certified=True, speaks_tls=True)
+    assert not older.is_ready
+    assert "agent 1.1.0 knows of no TLS between nodes" in older.report.problem
+    knows = (*LIKE_US, ("agent/node_certificate.py", b""))
+    assert followed(tmp_path / "like", *knows, version="1.1.0", is_certified=True, speaks_tls=True).is_ready
+    assert Path(NodeCertificates.ready.__code__.co_filename).parts[-2:] == ("agent", "node_certificate.py")
 
 
 def test_the_file_by_which_an_agent_is_told_to_know_certificates_is_there() -> None:

@@ -83,6 +83,8 @@ SAMPLES: tuple[object, ...] = (
     facts.AgentUpgradeRequested("0.2.0-7", A1, "0.2.0", "cHVibGlj", (AGENT_BUILT,), {"broker": 4711}),
     facts.AgentUpgraded("0.2.0-7", A1),
     facts.AgentUpgradeFailed("0.2.0-7", A1, "agent 0.2.0 ended 3 times before it had reported"),
+    facts.AuthoritiesMade("-----BEGIN CERTIFICATE-----", "-----BEGIN CERTIFICATE-----"),
+    facts.CertificateIssued(A1, "1f", datetime(2026, 1, 1, tzinfo=UTC), datetime(2027, 1, 1, tzinfo=UTC)),
     facts.ImageChosen(
         "4.1.1", 3, (facts.RegionImage("local", "local-1", "any", "r3"),), "", "", "critical", "CVE-2026-1"
     ),

@@ -264,14 +264,14 @@ def test_a_misspelt_choice_is_refused_with_the_one_that_was_meant() -> None:
     assert not result.ok
 
 
-def test_a_listener_with_tls_is_not_offered_yet() -> None:
+def test_a_listener_with_tls_is_refused_where_nodes_have_no_certificates() -> None:
     result = load({24: "    strategy: migrate\n  listeners: [{security: tls}]"})
     assert told(result) == [
         (
             "25:26",
-            "KEDGE-SPEC-023",
-            "`spec.listeners[0].security` is `tls`, which is not one of its choices",
-            "Choose `plaintext`.",
+            "KEDGE-SPEC-079",
+            "listener `PLAINTEXT` is to speak TLS, and nodes have no certificates: they speak plaintext",
+            "Write `security: {internal: tls}` for a new cluster, or `security: plaintext` here.",
         ),
     ]
     assert not result.ok

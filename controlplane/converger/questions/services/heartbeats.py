@@ -18,7 +18,8 @@ def heartbeats_for(view: ClusterView, watcher: InstanceView) -> Heartbeats | Non
         HeartbeatTarget(broker=i.service_id, address=view.address_of(i), port=view.port_of(i))
         for i in _watching(view).get(watcher.key, ())
     )
-    return Heartbeats(topic=HEARTBEAT_TOPIC, targets=targets) if targets else None
+    secured = view.nodes_speak_tls
+    return Heartbeats(topic=HEARTBEAT_TOPIC, targets=targets, secured=secured) if targets else None
 
 
 def has_heartbeats(view: ClusterView) -> bool:

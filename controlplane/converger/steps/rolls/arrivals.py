@@ -7,7 +7,7 @@ from controlplane.cluster.views.members import member_of
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.health.cure_evidence import start_progress
 from controlplane.converger.questions.quorum.protocol import target_of
-from controlplane.converger.questions.quorum.quorum_ports import CONTROLLER_PORT
+from controlplane.converger.questions.quorum.quorum_ports import quorum_port
 from controlplane.converger.questions.quorum.seats import foreign_voter_among, voter_change_due
 from controlplane.converger.questions.rolls.founding import (
     founding_members,
@@ -95,7 +95,7 @@ def founding_step(situation: Situation) -> Decision | None:
             i.node,
             i.service_id,
             view.seat_address(i),
-            CONTROLLER_PORT,
+            quorum_port(view),
             i.planned.volumes[0].directory_id,
         )
         for i in ready

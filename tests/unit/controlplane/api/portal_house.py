@@ -18,6 +18,7 @@ from controlplane.api.access.users import User
 from controlplane.api.audit.status import TopicStatus
 from controlplane.api.audit.store import AuditStore
 from controlplane.api.auth import cookie_name, loopback_hosts
+from controlplane.api.node_certificates import NodeCertificates
 from controlplane.api.oidc.signin import OidcSignIn
 from controlplane.api.server_load import ServerLoad
 from controlplane.api.services import (
@@ -55,6 +56,7 @@ from spark.plan_jobs import PlanningTotals
 from tests.fakes.agent_credentials import MemoryCredentialStore
 from tests.fakes.asking import Asker
 from tests.fakes.audit import MemoryAuditStore
+from tests.fakes.cluster_authorities import MemoryClusterAuthorities
 from tests.fakes.event_store import MemoryEventStore
 from tests.fakes.jobs import MemoryJobStore
 from tests.fakes.kafka import FakeKafka
@@ -123,6 +125,7 @@ class House:
             self.store._clock = lambda: self.now
         self.latest = MemoryLatestStore()
         self.credentials = MemoryCredentialStore(lambda: self.now)
+        self.authorities = MemoryClusterAuthorities(lambda: self.now)
         self.lead = Lead()
         self.converger = Converger(_ports(self))
         self.converger._observer._brokers.snapshots = self.snapshots  # type: ignore[assignment]
@@ -153,6 +156,7 @@ class House:
                 oidc=self.oidc,
                 request_id=self.request_id,
                 audit_topic=lambda: self.audit_topic,
+                node_certificates=NodeCertificates(self.store, self.authorities, lambda: self.now),
             ),
             cluster=ClusterServices(
                 latest=self.latest,

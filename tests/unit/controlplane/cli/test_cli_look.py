@@ -235,3 +235,20 @@ def test_describe_at_a_position_says_that_it_is_the_past_and_proposes_nothing(wo
     assert world.server.requests[-1].url.params["at"] == "40"
     assert "as it was at position 40 of the log" in ran.stderr
     assert "Next" not in ran.stdout
+
+
+def test_endpoints_tells_the_ca_alone_where_it_is_asked_for(world: World) -> None:
+    found = endpoints_of("127.77.0.11:9094").model_copy(
+        update={"security": "tls", "ca": "-----BEGIN CERTIFICATE-----\n"}
+    )
+    world.server.on("GET", "/clusters/orders/endpoints", found)
+    ran = world.run("endpoints", "orders", "--ca")
+    assert ran.stdout == "-----BEGIN CERTIFICATE-----\n"
+
+
+def test_endpoints_of_a_cluster_without_tls_has_no_ca_to_tell(world: World) -> None:
+    world.server.on("GET", "/clusters/orders/endpoints", endpoints_of("127.77.0.11:9092"))
+    ran = world.run("endpoints", "orders", "--ca")
+    assert ran.exit_code == 1
+    assert ran.stdout == ""
+    assert "no node of orders speaks TLS" in ran.stderr

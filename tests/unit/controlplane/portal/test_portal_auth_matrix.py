@@ -147,6 +147,7 @@ ROUTES = {
     ("POST", "/agent/v1/report"): AGENT,
     ("POST", "/agent/v1/rotate"): AGENT,
     ("POST", "/agent/v1/certificate"): AGENT,
+    ("POST", "/agent/v1/node-certificate"): AGENT,
     ("POST", "/agent/v1/enrol"): OPEN,
     ("GET", "/agent/v1/ca"): OPEN,
     ("GET", "/healthz"): OPEN,

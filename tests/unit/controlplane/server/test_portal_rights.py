@@ -29,6 +29,8 @@ NOT_A_PORTALS = {
     "ConditionChanged": "what git sync found of a source",
     "DemoteRequested": "a cure",
     "DemotionEnded": "a cure",
+    "AuthoritiesMade": "an agent asks: it needs the keys of CAs",
+    "CertificateIssued": "an agent asks: it needs the keys of CAs",
 }
 
 

@@ -14,7 +14,7 @@ from events.ids import ClusterUid
 from spark.metrics.topic import TOPIC
 from spark.pipeline.sources import Sources
 from spark.pipeline.status import PipelineStatus
-from tests.builders import NOW, a_view, an_instance
+from tests.builders import NOW, a_tls_document, a_view, an_instance
 from tests.changed_view import changed_view
 
 ORDERS = a_view()
@@ -41,6 +41,7 @@ def test_each_cluster_is_read_from_its_own_brokers_and_no_other_may_be_in_its_to
         pytest.param(replace(ORDERS, deleted=True), id="deleted"),
         pytest.param(changed_view(ORDERS, unreadable="event 7 is of a later release"), id="its history cannot be read"),
         pytest.param(replace(ORDERS, external=ExternalView("kafka-cluster", {})), id="others run a part of it"),
+        pytest.param(replace(ORDERS, document=a_tls_document()), id="its brokers speak TLS"),
     ],
 )
 def test_a_cluster_that_cannot_or_must_not_be_read_is_left_out(view: ClusterView) -> None:
@@ -117,3 +118,10 @@ def test_a_server_that_leads_no_more_reads_no_more() -> None:
 def test_a_broker_more_is_one_more_address() -> None:
     grown = a_view(an_instance("brokers-a-1", 1, service_id=1003))
     assert "address-of-brokers-a-1.g1:9092" in wanted_sources([grown]).sources[0].bootstrap
+
+
+def test_agents_of_a_cluster_that_nobody_would_read_send_nothing() -> None:
+    told = metrics_to([replace(ORDERS, document=a_tls_document())], metrics=True, metrics_cluster="")
+    assert told is not None
+    assert told.topic_of(replace(ORDERS, document=a_tls_document())) is None
+    assert told.topic_of(ORDERS) is not None

@@ -2,11 +2,12 @@
 
 import pytest
 
-from agent.wire import Document
+from agent.wire import TLS_WIRE_VERSION, WIRE_VERSION, Document
 from controlplane.cluster.lifecycle import Phase
 from controlplane.converger.questions.documents import document_for
+from controlplane.storage.certificates.principals import principals_of
 from events import facts
-from tests.builders import BEFORE, a_document, a_view, an_instance
+from tests.builders import BEFORE, a_document, a_tls_document, a_view, an_instance
 
 
 def _of(*instances: object, key: str = "brokers-a-0.g1", **view: object) -> Document | None:
@@ -136,3 +137,32 @@ def test_all_give_their_disks_back_before_their_cluster_is_destroyed_and_none_wh
     assert kept is not None
     assert [s.gives_volumes for s in destroyed.services] == [True]
     assert [s.gives_volumes for s in kept.services] == [False]
+
+
+def test_a_node_that_speaks_tls_is_told_its_listeners_and_whom_it_lets_do_everything() -> None:
+    there = (an_instance("brokers-a-0", 1, Phase.JOINED), an_instance("controllers-a-0", 1, Phase.JOINED))
+    told = {}
+    for instance in there:
+        document = _of(*there, key=instance.key, document=a_tls_document())
+        assert document is not None
+        assert document.wire == TLS_WIRE_VERSION
+        told[instance.planned.service] = document.services[0]
+    broker, controller = told["broker"], told["controller"]
+    assert (broker.port, controller.port) == (9091, 9090)
+    assert broker.tls is not None
+    assert controller.tls is not None
+    assert [(one.name, one.port, one.security) for one in broker.tls.listeners] == [
+        ("TLS", 9094, "tls"),
+        ("PLAINTEXT", 9092, "plaintext"),
+    ]
+    assert controller.tls.listeners == ()
+    assert broker.tls.super_users == controller.tls.super_users
+    assert broker.tls.super_users[:2] == principals_of(a_view().uid).super_users
+    assert broker.tls.super_users[2:] == ("User:ANONYMOUS",), "who is not asked may do what they may without TLS"
+
+
+def test_others_get_a_document_of_the_version_that_all_agents_know() -> None:
+    document = _of()
+    assert document is not None
+    assert document.wire == WIRE_VERSION
+    assert document.services[0].tls is None

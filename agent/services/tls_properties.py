@@ -1,0 +1,76 @@
+"""What a node that speaks TLS has in `server.properties` beside the rest. Pure text; the values were run with Kafka 4.1
+and 4.2: three controllers and three brokers, mTLS between them (KIP-651 for PEM files).
+
+Controllers are reached at CONTROLPLANE, brokers by one another at REPLICATION: both ask for a certificate of the
+cluster's CA. Clients have the listeners of the spec.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from agent.wire import ServiceDocument, ServiceTls, TlsListener
+
+CONTROLPLANE, REPLICATION = "CONTROLPLANE", "REPLICATION"
+
+NODE_PEM, CLUSTER_CA, CLIENTS_CA = "node.pem", "cluster-ca.pem", "clients-ca.pem"
+"""Key (PKCS#8), certificate and chain of the node, in this order, which is the one Kafka takes; whom it believes."""
+
+_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+_USERS = r"RULE:^CN=([a-z0-9._-]+)$/$1/"
+"""`CN=alice` is the user `alice`. Without DEFAULT at its end: what it does not match gets nowhere."""
+
+
+def tls_properties(service: ServiceDocument, tls: ServiceTls, folder: Path) -> dict[str, str]:
+    """The keys, over those of a plaintext node. `folder` has the three files above."""
+    bootstrap = ",".join(f"{v.address}:{v.port}" for v in service.voters)
+    owned = {
+        "controller.listener.names": CONTROLPLANE,
+        "controller.quorum.bootstrap.servers": bootstrap,
+        **_keys(CONTROLPLANE, folder, clients="required", believes=CLUSTER_CA),
+        "authorizer.class.name": _AUTHORIZER,
+        "allow.everyone.if.no.acl.found": "false",
+        "super.users": ";".join(tls.super_users),  # right before the first start: no admin call could mend it
+    }
+    if service.name != "broker":
+        endpoint = f"{CONTROLPLANE}://{service.address}:{service.port}"
+        return {
+            **owned,
+            "listeners": endpoint,
+            "advertised.listeners": endpoint,
+            "listener.security.protocol.map": f"{CONTROLPLANE}:SSL",
+        }
+    mapped = {CONTROLPLANE: "SSL", REPLICATION: "SSL"} | {one.name: _protocol(one) for one in tls.listeners}
+    there = [(REPLICATION, service.port), *((one.name, one.port) for one in tls.listeners)]
+    endpoints = ",".join(f"{name}://{service.address}:{port}" for name, port in there)
+    for one in tls.listeners:
+        owned |= _of_clients(one, folder)
+    return {
+        **owned,
+        **_keys(REPLICATION, folder, clients="required", believes=CLUSTER_CA),
+        "listeners": endpoints,
+        "advertised.listeners": endpoints,
+        "listener.security.protocol.map": ",".join(f"{name}:{protocol}" for name, protocol in mapped.items()),
+        "inter.broker.listener.name": REPLICATION,
+    }
+
+
+def _protocol(listener: TlsListener) -> str:
+    return "SSL" if listener.security == "tls" else "PLAINTEXT"
+
+
+def _of_clients(listener: TlsListener, folder: Path) -> Mapping[str, str]:
+    """Brokers show themselves by the certificate of the node; who has to prove themselves does so by the clients CA."""
+    if listener.security == "plaintext":
+        return {}
+    if listener.authentication == "none":
+        return _keys(listener.name, folder, clients="none")
+    rule = {f"listener.name.{listener.name.lower()}.ssl.principal.mapping.rules": _USERS}
+    return {**_keys(listener.name, folder, clients="required", believes=CLIENTS_CA), **rule}
+
+
+def _keys(listener: str, folder: Path, *, clients: str, believes: str = "") -> dict[str, str]:
+    prefix = f"listener.name.{listener.lower()}.ssl"
+    keys = {f"{prefix}.keystore.type": "PEM", f"{prefix}.keystore.location": str(folder / NODE_PEM)}
+    if believes:
+        keys |= {f"{prefix}.truststore.type": "PEM", f"{prefix}.truststore.location": str(folder / believes)}
+    return {**keys, f"{prefix}.client.auth": clients}

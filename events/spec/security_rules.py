@@ -1,0 +1,96 @@
+"""Rules about TLS: between nodes, and at the listeners clients use."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from events.spec import problems as p
+from events.spec.model import KafkaClusterDocument
+from events.spec.positions import Positions
+from events.spec.problems import Path, Problem
+from events.spec.security import Listener, Security
+
+NODES_LISTENERS = ("CONTROLPLANE", "REPLICATION")
+"""What controllers, and brokers among themselves, listen by under TLS."""
+
+_LISTENERS: Path = ("spec", "listeners")
+_INTERNAL: Path = ("spec", "security", "internal")
+
+
+def security_problems(sections: Mapping[str, Any], where: Positions) -> Iterator[Problem]:
+    """Everything wrong with what is to be encrypted. `sections` are the sound ones, by python name."""
+    security: Security | None = sections.get("security")
+    listeners: tuple[Listener, ...] | None = sections.get("listeners")
+    if security is not None and security.internal == "tls":
+        yield from _where_offered(sections, where)
+    if listeners is None:
+        return
+    yield from _repeated(listeners, where)
+    is_tls = security is not None and security.internal == "tls"
+    for index, listener in enumerate(listeners):
+        yield from _of_listener(index, listener, is_tls, where)
+    if len(listeners) > 1 and security is not None and not is_tls:
+        message = f"{len(listeners)} listeners are given; one is offered where nodes speak plaintext"
+        yield where.problem(p.LISTENERS, (*_LISTENERS, 1), message, "Keep one of them.")
+
+
+def listener_change_problems(
+    old: KafkaClusterDocument, new: KafkaClusterDocument, where: Positions
+) -> Iterator[Problem]:
+    """Where nodes speak TLS a listener stays what it is while it stays: firewalls follow the spec, and brokers that
+    stand serve what they were started with."""
+    if new.spec.security.internal != "tls":
+        return
+    before = {one.name: one for one in old.spec.listeners}
+    for index, listener in enumerate(new.spec.listeners):
+        was = before.get(listener.name)
+        if was is not None and was != listener:
+            message = f"listener `{listener.name}` would become another one under its name, under its clients' feet"
+            fix = "Put it back, add one of another name and port, apply, have clients move, then remove this one."
+            yield where.problem(p.LISTENERS, (*_LISTENERS, index), message, fix)
+
+
+def _where_offered(sections: Mapping[str, Any], where: Positions) -> Iterator[Problem]:
+    kafka = sections.get("kafka")
+    if kafka is not None and kafka.mode == "zookeeper":
+        message = (
+            "`tls` is not offered in mode `zookeeper`: ZooKeeper itself would stay plaintext, and who reaches it owns "
+            "every user and every right"
+        )
+        yield where.problem(p.SECURITY, _INTERNAL, message, "Write `plaintext`, or a cluster in mode `kraft`.")
+    elif kafka is not None and kafka.version.startswith("3."):
+        message = f"`tls` is not offered with Kafka {kafka.version}: no cluster is born with it, only migrated to it"
+        yield where.problem(p.SECURITY, _INTERNAL, message, "Write `plaintext`, or use Kafka 4.")
+    if sections.get("external") is not None:
+        message = "`tls` is not offered where others run a part of the cluster: their nodes have no such certificate"
+        yield where.problem(p.SECURITY, _INTERNAL, message, "Write `plaintext`.")
+
+
+def _repeated(listeners: tuple[Listener, ...], where: Positions) -> Iterator[Problem]:
+    for index, listener in enumerate(listeners):
+        before = listeners[:index]
+        if any(listener.name == other.name for other in before):
+            message = f"listener `{listener.name}` is there twice"
+            yield where.problem(p.REPEATED, (*_LISTENERS, index, "name"), message, "Give each its own name.")
+        elif any(listener.port == other.port for other in before):
+            message = f"port {listener.port} is there twice"
+            yield where.problem(p.REPEATED, (*_LISTENERS, index, "port"), message, "Give each listener its own port.")
+
+
+def _of_listener(index: int, listener: Listener, is_tls: bool, where: Positions) -> Iterator[Problem]:
+    path: Path = (*_LISTENERS, index)
+    asked = listener.authentication.type
+    if is_tls and listener.name in NODES_LISTENERS:
+        message = f"the name `{listener.name}` belongs to nodes among themselves"
+        yield where.problem(p.LISTENERS, (*path, "name"), message, "Use another, as in `TLS`.")
+    if listener.security == "tls" and not is_tls:
+        message = f"listener `{listener.name}` is to speak TLS, and nodes have no certificates: they speak plaintext"
+        fix = "Write `security: {internal: tls}` for a new cluster, or `security: plaintext` here."
+        yield where.problem(p.SECURITY, (*path, "security"), message, fix)
+    if asked != "none" and listener.security == "plaintext":
+        message = f"listener `{listener.name}` is to ask clients who they are, and is plaintext: anybody could listen"
+        fix = "Write `security: tls`, or `authentication: {type: none}`."
+        yield where.problem(p.SECURITY, (*path, "authentication", "type"), message, fix)
+    elif asked != "none":
+        message = f"`{asked}` is not offered yet: Kedge makes no users, and nobody would have a right at this listener"
+        fix = "Write `authentication: {type: none}`, or leave it out."
+        yield where.problem(p.SECURITY, (*path, "authentication", "type"), message, fix)

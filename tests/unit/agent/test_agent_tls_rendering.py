@@ -1,0 +1,88 @@
+"""What a node that speaks TLS is started with. The values were run with real brokers; goldens as in
+`test_agent_rendering`."""
+
+from pathlib import Path
+
+import pytest
+
+from agent.documents import Accepted, DocumentRejected, judge_document
+from agent.services.launch import KafkaInstallation
+from agent.services.properties import ignored_settings, server_properties
+from agent.services.storage import storage_tool_arguments
+from agent.wire import TLS_WIRE_VERSION, ServiceDocument, ServiceTls, TlsListener
+from tests.unit.agent.test_agent_rendering import LOG_DIRS, check
+from tests.unit.agent.wanted import VOTERS, boot_data, broker, controller, document
+
+TLS_DIR = Path("/vm/services/broker/tls")
+SUPER_USERS = ("User:CN=kedge-node-0123456789abcdef", "User:CN=kedge-server-0123456789abcdef", "User:ANONYMOUS")
+LISTENERS = (
+    TlsListener(name="TLS", port=9094, security="tls"),
+    TlsListener(name="MTLS", port=9095, security="tls", authentication="tls"),
+    TlsListener(name="PLAINTEXT", port=9092, security="plaintext"),
+)
+AT_9090 = tuple(voter.model_copy(update={"port": 9090}) for voter in VOTERS)
+TLS_BROKER = broker(port=9091, voters=AT_9090, tls=ServiceTls(super_users=SUPER_USERS, listeners=LISTENERS))
+TLS_CONTROLLER = controller(port=9090, voters=AT_9090, tls=ServiceTls(super_users=SUPER_USERS[:2]))
+
+
+@pytest.mark.parametrize(("name", "service"), [("broker-tls", TLS_BROKER), ("controller-tls", TLS_CONTROLLER)])
+def test_server_properties(name: str, service: ServiceDocument) -> None:
+    check(f"{name}.properties", server_properties(service, log_dirs=LOG_DIRS, tls_dir=TLS_DIR))
+
+
+def test_without_certificates_nothing_is_rendered() -> None:
+    with pytest.raises(ValueError, match="nobody says where its certificates are"):
+        server_properties(TLS_BROKER, log_dirs=LOG_DIRS)
+
+
+@pytest.mark.parametrize(
+    "key", ["super.users", "authorizer.class.name", "listener.name.replication.ssl.keystore.location", "listeners"]
+)
+def test_no_setting_takes_the_place_of_one_of_them(key: str) -> None:
+    stolen = TLS_BROKER.model_copy(update={"settings": {key: "stolen"}})
+    assert "stolen" not in server_properties(stolen, log_dirs=LOG_DIRS, tls_dir=TLS_DIR)
+    assert ignored_settings(stolen) == (key,)
+
+
+def test_the_first_quorum_is_formatted_with_its_tls_ports() -> None:
+    *_, voters = storage_tool_arguments(TLS_CONTROLLER)
+    assert voters.startswith("100@10.0.0.1:9090:")
+
+
+def test_the_quick_compiler_is_left_out_where_tls_is() -> None:
+    """It knows no AES of the processor's: TLS would cost 8 to 24 times as much."""
+    installation = KafkaInstallation(Path("/kafka"), "java")
+
+    def command(service: ServiceDocument) -> tuple[str, ...]:
+        return installation.kafka_command(service, directory=Path("/vm"), marks=())
+
+    assert "-XX:TieredStopAtLevel=1" in command(broker())
+    assert "-XX:TieredStopAtLevel=1" not in command(TLS_BROKER)
+    assert "-XX:+UseSerialGC" in command(TLS_BROKER)
+
+
+def test_an_agent_takes_such_a_document_by_its_version_which_agents_of_before_refuse() -> None:
+    told = document(TLS_BROKER).model_copy(update={"wire": TLS_WIRE_VERSION})
+    assert isinstance(judge_document(told.model_dump_json().encode(), boot=boot_data(), current=None), Accepted)
+    newer = told.model_copy(update={"wire": TLS_WIRE_VERSION + 1})
+    refused = judge_document(newer.model_dump_json().encode(), boot=boot_data(), current=None)
+    assert isinstance(refused, DocumentRejected)
+    assert "this agent speaks 1 and 2" in refused.reason
+
+
+@pytest.mark.parametrize(
+    ("tls", "why"),
+    [
+        (ServiceTls(super_users=()), "no super user is named"),
+        (ServiceTls(super_users=("User:CN=a;User:CN=mallory",)), "neither the name of a listener"),
+        (
+            ServiceTls(super_users=SUPER_USERS, listeners=(TlsListener(name="A.B", port=1, security="tls"),)),
+            "neither the name of a listener",
+        ),
+    ],
+)
+def test_what_would_become_other_properties_is_refused(tls: ServiceTls, why: str) -> None:
+    told = document(TLS_BROKER.model_copy(update={"tls": tls})).model_copy(update={"wire": TLS_WIRE_VERSION})
+    refused = judge_document(told.model_dump_json().encode(), boot=boot_data(), current=None)
+    assert isinstance(refused, DocumentRejected)
+    assert why in refused.reason

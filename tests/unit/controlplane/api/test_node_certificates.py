@@ -1,0 +1,177 @@
+"""A VM's Kafka gets a certificate by its agent: for its own node, at addresses Kedge knows, and each is an event."""
+
+from ipaddress import ip_address
+
+import httpx
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from agent.certification import signing_request
+from controlplane.storage.agent_credentials import Vm
+from controlplane.storage.certificates.principals import principals_of
+from events import facts
+from events.spec.conversion import to_data
+from tests.builders import a_tls_document
+from tests.unit.controlplane.api.portal_house import START, House, broker, vm_of
+from tests.unit.controlplane.api.test_agent_routes import CREDENTIAL, _enrol
+
+
+@pytest.fixture
+def house() -> House:
+    return House()
+
+
+def tls_vm(house: House) -> Vm:
+    """A broker's VM that has enrolled, of a cluster whose nodes speak TLS."""
+    house.apply()
+    document = to_data(a_tls_document())
+    house.record(facts.ClusterDeclared(house.view().uid, "orders", 2, document, "test"))
+    vm = vm_of(house.launch(broker()), broker())
+    assert _enrol(house, vm).status_code == 200
+    return vm
+
+
+def ask(house: House, vm: Vm, *, csr: str = "", credential: str = CREDENTIAL, **changes: object) -> httpx.Response:
+    body = {
+        "cluster_uid": vm.cluster_uid,
+        "node": vm.node,
+        "generation": vm.generation,
+        "csr": csr or signing_request().csr_pem,
+    }
+    return house.agent(vm, credential).post("/agent/v1/node-certificate", json={**body, **changes})
+
+
+def test_it_is_for_its_own_addresses_under_the_name_of_all_nodes(house: House) -> None:
+    vm = tls_vm(house)
+    answer = ask(house, vm)
+    assert answer.status_code == 200, answer.text
+    leaf = x509.load_pem_x509_certificate(answer.json()["certificate"].encode())
+    leaf.verify_directly_issued_by(x509.load_pem_x509_certificate(answer.json()["cluster_ca"].encode()))
+    assert leaf.subject.rfc4514_string() == f"CN={principals_of(vm.cluster_uid).node}"
+    names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert names.get_values_for_type(x509.IPAddress) == [ip_address("127.64.0.10")]
+    assert answer.json()["clients_ca"] != answer.json()["cluster_ca"]
+    assert "PRIVATE" not in answer.text
+
+
+def test_each_is_an_event_without_a_secret(house: House) -> None:
+    vm = tls_vm(house)
+    leaf = x509.load_pem_x509_certificate(ask(house, vm).json()["certificate"].encode())
+    made, last = house.store.read_stream(f"cluster-{vm.cluster_uid}")[-2:]
+    assert made.type == "authorities.made"
+    assert all(text.startswith("-----BEGIN CERTIFICATE-----") for text in made.data.values())
+    assert "PRIVATE" not in str(made.data)
+    assert last.type == "certificate.issued"
+    assert last.data == {
+        "key": broker().key,
+        "serial": f"{leaf.serial_number:x}",
+        "since": START.isoformat(),
+        "until": leaf.not_valid_after_utc.isoformat(),
+    }
+    assert house.view().vms.certificates[broker().key].until == leaf.not_valid_after_utc
+
+
+def test_what_others_record_meanwhile_is_no_obstacle(house: House) -> None:
+    tls_vm(house)
+    signs = house.services.access.node_certificates
+    assert signs is not None
+    behind = house.view()
+    house.record(facts.ClusterPaused("lunch", None))
+    signs.certify(behind, behind.instances[broker().key], signing_request().csr_pem, epoch=house.lead.epoch)  # type: ignore[arg-type]
+    assert house.view().vms.certificates
+
+
+def test_names_in_the_request_count_for_nothing(house: House) -> None:
+    vm = tls_vm(house)
+    wishes = (
+        x509.CertificateSigningRequestBuilder()
+        .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kedge-server")]))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("other.example.com")]), critical=False)
+        .sign(ec.generate_private_key(ec.SECP256R1()), hashes.SHA256())
+    )
+    answer = ask(house, vm, csr=wishes.public_bytes(serialization.Encoding.PEM).decode())
+    leaf = x509.load_pem_x509_certificate(answer.json()["certificate"].encode())
+    assert leaf.subject.rfc4514_string() == f"CN={principals_of(vm.cluster_uid).node}"
+    assert "example.com" not in str(leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value)
+
+
+@pytest.mark.parametrize("changes", [{"node": "brokers-b-0"}, {"generation": 2}, {"cluster_uid": "other"}])
+def test_nobody_gets_one_for_another_node(house: House, changes: dict[str, object]) -> None:
+    vm = tls_vm(house)
+    assert ask(house, vm, **changes).status_code == 403
+    assert not house.view().vms.certificates
+
+
+def test_who_proves_nothing_and_who_is_retired_get_none(house: House) -> None:
+    vm = tls_vm(house)
+    assert ask(house, vm, credential="x" * 64).status_code == 401
+    assert ask(house, vm, csr="no request").json()["code"] == "csr-refused"
+    house.record(
+        facts.JoinFailed(broker().key, "gone"),
+        facts.RetireRequested("intent-2", (broker().key,), (), "test"),
+        facts.RetireCompleted("intent-2"),
+    )
+    assert ask(house, vm).status_code == 410
+
+
+def test_a_cluster_in_plaintext_has_no_ca(house: House) -> None:
+    house.apply()
+    vm = vm_of(house.launch(broker()), broker())
+    assert _enrol(house, vm).status_code == 200
+    assert ask(house, vm).status_code == 404
+
+
+def test_who_asks_again_at_once_waits(house: House) -> None:
+    """Each is an event for ever."""
+    vm = tls_vm(house)
+    assert ask(house, vm).status_code == 200
+    again = ask(house, vm)
+    assert (again.status_code, again.json()["code"], again.headers["Retry-After"]) == (503, "not-yet", "5")
+    house.pass_time(seconds=5)
+    assert ask(house, vm).status_code == 200
+
+
+def test_another_ca_is_never_made_for_a_cluster_that_has_certificates(house: House) -> None:
+    vm = tls_vm(house)
+    assert ask(house, vm).status_code == 200
+    house.authorities.made.clear()
+    house.pass_time(seconds=5)
+    lost = ask(house, vm)
+    assert (lost.status_code, lost.json()["code"]) == (503, "authority-lost")
+    assert "restore it from a backup" in lost.json()["detail"]
+    house.authorities.found(vm.cluster_uid)
+    assert ask(house, vm).json()["code"] == "authority-lost", "nor are others believed that somebody made"
+    house.authorities.made.clear()
+    assert not house.authorities.made
+
+
+def test_a_server_that_does_not_lead_signs_nothing(house: House) -> None:
+    vm = tls_vm(house)
+    house.lead.epoch = None
+    assert ask(house, vm).json()["code"] == "not-leading"
+
+
+def test_the_document_of_such_a_vm_is_one_that_agents_of_before_refuse(house: House) -> None:
+    vm = tls_vm(house)
+    house.record(facts.QuorumFounded("kafka", "4.1", ()))
+    where: dict[str, str | int] = {"cluster": vm.cluster_uid, "node": vm.node, "generation": vm.generation}
+    told = house.agent(vm, CREDENTIAL).get("/agent/v1/document", params=where).json()
+    assert told["wire"] == 2
+    assert told["services"][0]["port"] == 9091
+    assert [one["name"] for one in told["services"][0]["tls"]["listeners"]] == ["TLS", "PLAINTEXT"]
+
+
+def test_clients_are_told_by_whom_they_recognise_brokers_and_where(house: House) -> None:
+    vm = tls_vm(house)
+    ca = ask(house, vm).json()["cluster_ca"]
+    house.record(facts.QuorumFounded("kafka", "4.1", ()), facts.InstanceJoined(broker().key, 1000))
+    told = house.client.get("/v1/clusters/orders/endpoints").json()
+    assert told["ca"] == ca
+    assert told["bootstrap"] == ["127.64.0.10:9094"], "of the first listener, and not where nodes speak to one another"
+    assert [(one["name"], one["port"], one["security"]) for one in told["listeners"]] == [
+        ("TLS", 9094, "tls"),
+        ("PLAINTEXT", 9092, "plaintext"),
+    ]

@@ -1,0 +1,100 @@
+"""What of TLS is refused, and in which words. Fixed digests: no cluster is rolled for what it never asked for."""
+
+import pytest
+
+from events.spec.change_rules import change_problems
+from events.spec.document import LoadResult
+from events.spec.model import KafkaClusterDocument
+from events.spec.positions import NOWHERE
+from events.spec.rules import check
+from events.spec.security import Authentication, Listener, Security
+from planner.rollout.desired import desired_nodes
+from tests.builders import a_document, a_tls_document, a_zookeeper_document
+from tests.unit.events.spec_texts import load
+
+TLS = "    strategy: migrate\n  security: {internal: tls}\n"
+
+
+def told(result: LoadResult) -> list[tuple[str, str]]:
+    return [(one.code, one.message) for one in result.problems]
+
+
+def secured(document: KafkaClusterDocument, *listeners: Listener) -> KafkaClusterDocument:
+    spec = {"security": Security(internal="tls"), "listeners": listeners or (Listener(name="TLS", security="tls"),)}
+    return document.model_copy(update={"spec": document.spec.model_copy(update=spec)})
+
+
+def messages(document: KafkaClusterDocument) -> list[str]:
+    return [one.message for one in check(document) if one.is_error]
+
+
+@pytest.mark.parametrize(
+    ("listeners", "said"),
+    [
+        ("[{name: TLS}, {name: TLS, port: 9094}]", "listener `TLS` is there twice"),
+        ("[{name: TLS}, {name: OTHER}]", "port 9092 is there twice"),
+        ("[{name: REPLICATION}]", "the name `REPLICATION` belongs to nodes among themselves"),
+        ("[{name: CONTROLPLANE}]", "the name `CONTROLPLANE` belongs to nodes among themselves"),
+        ("[{name: CONTROLLER}]", "the name `CONTROLLER` belongs to the quorum's own listener"),
+        (
+            "[{port: 9091, security: tls}]",
+            "port 9091 is one of nodes among themselves: firewalls let in members alone",
+        ),
+        (
+            "[{authentication: {type: tls}}]",
+            "listener `PLAINTEXT` is to ask clients who they are, and is plaintext: anybody could listen",
+        ),
+        (
+            "[{security: tls, authentication: {type: scram-sha-512}}]",
+            "`scram-sha-512` is not offered yet: Kedge makes no users, and nobody would have a right at this listener",
+        ),
+    ],
+)
+def test_listeners_that_cannot_be(listeners: str, said: str) -> None:
+    assert said in [message for _, message in told(load({24: f"{TLS}  listeners: {listeners}"}))]
+
+
+def test_several_listeners_may_be_where_nodes_speak_tls() -> None:
+    several = (Listener(name="TLS", port=9094, security="tls"), Listener(name="PLAINTEXT", port=9092))
+    assert not [m for m in messages(secured(a_document(), *several)) if "listener" in m]
+
+
+def test_a_listener_with_a_dot_breaks_properties_and_is_refused() -> None:
+    assert told(load({24: f"{TLS}  listeners: [{{name: A.B}}]"}))
+
+
+def test_where_tls_cannot_be_kept_it_is_refused_with_the_reason() -> None:
+    assert any("ZooKeeper itself would stay plaintext" in m for m in messages(secured(a_zookeeper_document())))
+    migrated = a_document().model_copy(
+        update={
+            "spec": a_document().spec.model_copy(
+                update={"kafka": a_document().spec.kafka.model_copy(update={"version": "3.9.1"})}
+            )
+        }
+    )
+    assert any("only migrated to it" in m for m in messages(secured(migrated)))
+
+
+def test_a_living_cluster_keeps_what_it_was_born_with() -> None:
+    for old, new in ((a_document(), secured(a_document())), (secured(a_document()), a_document())):
+        found = list(change_problems(old, new, None, NOWHERE))
+        assert [one.message for one in found if "security" in one.message] != []
+        assert any("not offered yet; declare a second cluster" in one.fix for one in found)
+
+
+def test_a_listener_of_a_tls_cluster_does_not_become_another_under_its_name() -> None:
+    old, new = secured(a_document()), secured(a_document(), Listener(name="TLS", port=9095, security="tls"))
+    assert any("under its clients' feet" in one.message for one in change_problems(old, new, None, NOWHERE))
+    more = secured(a_document(), *old.spec.listeners, Listener(name="MORE", port=9095, security="tls"))
+    assert not [one for one in change_problems(old, more, None, NOWHERE) if "feet" in one.message]
+
+
+def test_the_digests_of_plaintext_clusters_are_what_they_were() -> None:
+    """Their text is in events: another one would roll every fleet."""
+    assert repr((Listener(),)) == "(Listener(name='PLAINTEXT', port=9092, security='plaintext'),)"
+    digests = {node.digest for node in desired_nodes(a_document())}
+    proved = Listener(name="TLS", security="tls", authentication=Authentication(type="tls"))
+    mtls = secured(a_document(), proved)
+    assert digests != {node.digest for node in desired_nodes(secured(a_document()))}
+    assert {n.digest for n in desired_nodes(mtls)} != {n.digest for n in desired_nodes(secured(a_document()))}
+    assert a_tls_document().spec.security.internal == "tls"

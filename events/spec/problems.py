@@ -162,7 +162,7 @@ STUCK = _kind(
 REATTACH_DISK = _kind(56, "reattach without persistent disk", "The disk that is to move is gone with its VM.")
 LISTENERS = _kind(57, "listener not offered", "Names and ports of nodes among themselves are Kedge's own.")
 SECURITY = _kind(
-    79, "security not offered", "Half a protection passes for a whole one: what Kedge cannot keep it refuses."
+    82, "security not offered", "Half a protection passes for a whole one: what Kedge cannot keep it refuses."
 )
 NO_BOOTSTRAP = _kind(58, "no way for clients", "Clients need a name or a list to find the cluster.")
 WINDOW = _kind(59, "window that cannot be kept", "What is not urgent would wait for ever, or nobody would know when.")

@@ -269,7 +269,7 @@ def test_a_listener_with_tls_is_refused_where_nodes_have_no_certificates() -> No
     assert told(result) == [
         (
             "25:26",
-            "KEDGE-SPEC-079",
+            "KEDGE-SPEC-082",
             "listener `PLAINTEXT` is to speak TLS, and nodes have no certificates: they speak plaintext",
             "Write `security: {internal: tls}` for a new cluster, or `security: plaintext` here.",
         ),

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from pydantic_core import to_json
 
 from planner.balance.answer import Answer, Balanced, GoalReport, Shortfall
 from planner.balance.cpu import BrokerCpu, with_cpu
@@ -14,7 +13,7 @@ from planner.balance.loads import MeasuredLoads
 from planner.balance.rebalance import add_brokers, rebalance
 from planner.drain.certificate import Certificate
 from planner.drain.model.capacity import resolve
-from planner.drain.model.document import ReadState, read_state
+from planner.drain.model.document import ReadState, read_document
 from planner.drain.model.measures import Measure, Measures
 from planner.drain.model.observed import ObservationPolicy, RacksMissing, brokers_of, dead_brokers, observed_document
 from planner.drain.model.plan import UNLIMITED_SLOTS, Schedule
@@ -136,7 +135,7 @@ def _state(request: RebalanceRequest, snapshot: KafkaSnapshot) -> ReadState:
     if lacking:
         raise NothingToRead(f"broker {lacking[0]} has not told how large its disk is")
     document = observed_document(snapshot, capacity, policy)
-    return read_state(to_json(document), tolerate=(StateProblemKind.REPAIR_FIRST,))
+    return read_document(document, tolerate=(StateProblemKind.REPAIR_FIRST,))
 
 
 def _moves(state: ClusterState, schedule: Schedule) -> Iterator[Move]:

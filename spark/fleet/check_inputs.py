@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from planner.drain.model.plan import UNLIMITED_SLOTS
 from spark.fleet.lists import NOBODY, Bools, Int32s, Ints, lists_of
@@ -88,7 +89,8 @@ def _limits(ids: Int32s, limits: Mapping[str, Mapping[str, float]], side: str, u
 def _holdings(ids: Int32s, partitions: pa.Table) -> dict[str, Any]:
     """One pass over all replicas of the cluster. Sizes are summed up as whole numbers."""
     replicas = lists_of(partitions["replicas"])
-    broker = np.searchsorted(ids, replicas.members)
+    found: Any = pc.index_in(pa.array(replicas.members), value_set=pa.array(ids))
+    broker = found.to_numpy(zero_copy_only=False).astype(np.int64)
     first = broker[replicas.first]
     leader = partitions["leader"].fill_null(pa.scalar(-1, pa.int32())).to_numpy()
     used = np.zeros(ids.size, dtype=np.int64)

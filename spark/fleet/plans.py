@@ -7,6 +7,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 its usual name
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from spark.collection import uncollected
 from spark.fleet.answers import AnswerRole
 from spark.fleet.kernel import answer_of
 from spark.fleet.packing import packed
@@ -50,7 +51,8 @@ def _located(session: "SparkSession", row_groups: Sequence[RowGroup]) -> "DataFr
 
 def _answer(packs: pa.Table) -> pa.Table:
     first = {name: packs[name][0].as_py() for name in ("cluster", "role", "epoch")}
-    answer = answer_of(first["cluster"], AnswerRole(first["role"]), first["epoch"], packs)
+    with uncollected():
+        answer = answer_of(first["cluster"], AnswerRole(first["role"]), first["epoch"], packs)
     return pa.Table.from_pylist([answer.row()], schema=_SCHEMA)
 
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from planner.kinds import KINDS
+from spark.collection import uncollected
 from spark.schemas import ANSWERS
 
 if TYPE_CHECKING:
@@ -30,7 +31,8 @@ def _answer(request: pa.RecordBatch) -> pa.RecordBatch:
     """Never raises: a defect, or a request that cannot be read, costs no other cluster its plan."""
     columns: dict[str, Any] = {"plan_key": request.column("plan_key")}
     try:
-        columns |= _solved(request)
+        with uncollected():
+            columns |= _solved(request)
     except Exception:  # noqa: BLE001 it shows in one cluster's row, with its place; the others go on
         columns |= {"answer": [None], "moves": [[]], "failure": [traceback.format_exc(limit=-3).strip()]}
     return pa.RecordBatch.from_pydict(columns, schema=to_arrow_schema(ANSWERS))

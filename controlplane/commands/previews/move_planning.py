@@ -1,6 +1,5 @@
 """Plans of drains and rebalances as the portal shows them. Loads the planner's kernels: not for the server's start."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -18,7 +17,7 @@ from controlplane.commands.previews import drain_figures
 from controlplane.commands.previews.moves import Course, MovesPreview, NoPreview, PlannedMove
 from planner.balance.answer import Shortfall
 from planner.drain.certified import CertifiedPlan, PlanRefused, certified
-from planner.drain.model.document import read_state
+from planner.drain.model.document import read_document
 from planner.drain.model.observed import RacksMissing
 from planner.drain.model.plan import Schedule
 from planner.drain.model.problem import DocumentRefused, StateProblemKind
@@ -99,7 +98,7 @@ def _state(
         raise NoPreview(f"{many}: kedge drain plan --cluster {view.name}")
     try:
         document = cluster_document(view, kafka, traffic=traffic, now=now)
-        read = read_state(json.dumps(document), tolerate=(StateProblemKind.REPAIR_FIRST,))
+        read = read_document(document, tolerate=(StateProblemKind.REPAIR_FIRST,))
     except RacksMissing as missing:
         raise NoPreview(f"the racks of its brokers are not known: {missing}") from missing
     except DocumentRefused as refused:

@@ -4,7 +4,8 @@ What one field alone can get wrong is refused here; what fields say about each o
 plan_document.py. Fields that are not named here are ignored, so that later additions do not stop old readers.
 """
 
-from typing import Annotated, Literal, NotRequired
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, NotRequired
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
 from pydantic_core import ErrorDetails
@@ -156,6 +157,14 @@ def parse_state(data: bytes | str) -> StateFile:
     """Shape and single figures are right; raises DocumentRefused."""
     try:
         return _STATE.validate_json(data)
+    except ValidationError as error:
+        raise DocumentRefused("state file", map(problem_of, error.errors(include_url=False))) from error
+
+
+def checked_state(document: Mapping[str, Any]) -> StateFile:
+    """As `parse_state`, of a document that is no text: nothing is written and parsed again."""
+    try:
+        return _STATE.validate_python(document)
     except ValidationError as error:
         raise DocumentRefused("state file", map(problem_of, error.errors(include_url=False))) from error
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from planner.drain.model.capacity import Capacity, FigureOrigin, FigureSource, Resolved, resolve
-from planner.drain.model.document import ReadState, read_state
+from planner.drain.model.document import ReadState, read_document, read_state, state_json
 from planner.drain.model.observed import (
     ObservationPolicy,
     RacksMissing,
@@ -59,7 +59,12 @@ def capacity(cluster: KafkaSnapshot) -> Resolved:
 
 
 def state_of(cluster: KafkaSnapshot, policy: ObservationPolicy | None = None) -> ReadState:
-    return read_state(json.dumps(observed_document(cluster, capacity(cluster), policy or ObservationPolicy())))
+    """In memory, and by way of the state file: both are the same."""
+    document = observed_document(cluster, capacity(cluster), policy or ObservationPolicy())
+    read, of_file = read_document(document), read_state(json.dumps(document))
+    assert state_json(read.state) == state_json(of_file.state)
+    assert read.assumptions == of_file.assumptions
+    return read
 
 
 def test_a_healthy_cluster_becomes_a_state_that_can_be_read() -> None:

@@ -78,6 +78,37 @@ class EvacuationEnded:
     reason: str
 
 
+@fact("disk_moves.requested", schema=1)
+@dataclass(frozen=True, slots=True)
+class DiskMovesRequested:
+    """Replicas of this broker (an id) are to move between its own log directories: off `path`, or, where that is "",
+    until its disks are even. `bytes_per_s` bounds them all together, 0 where what the broker has stays in force.
+    """
+
+    broker: int
+    path: str
+    reason: str
+    bytes_per_s: int = 0
+
+
+@fact("disk_moves.cancel_requested", schema=1)
+@dataclass(frozen=True, slots=True)
+class DiskMovesCancelRequested:
+    """A person wants no more of them: what moves ends, nothing more begins."""
+
+    broker: int
+    reason: str
+
+
+@fact("disk_moves.ended", schema=1)
+@dataclass(frozen=True, slots=True)
+class DiskMovesEnded:
+    """Nothing moves there any more: it is done, a person wants no more, or it cannot be had. What moved stays."""
+
+    broker: int
+    reason: str
+
+
 @fact("offline.fix_requested", schema=1)
 @dataclass(frozen=True, slots=True)
 class OfflineFixRequested:

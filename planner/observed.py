@@ -112,7 +112,9 @@ class FeatureSeen:
 class LogDirSeen:
     """One log directory. `used_bytes` of logs are in it, `total`/`usable` are bytes of the volume it is on.
 
-    `replicas`: which are in it; left empty where a broker has this directory alone, as all of its own are.
+    `replicas`: which are in it; left empty where a broker has this directory alone, as all of its own are. `arriving`:
+    those on their way in from another directory of the broker (KIP-113's future replicas), with the bytes that are
+    there.
     """
 
     path: str
@@ -120,6 +122,7 @@ class LogDirSeen:
     total_bytes: int
     usable_bytes: int
     replicas: frozenset[TopicPartition] = frozenset()
+    arriving: Mapping[TopicPartition, int] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +162,9 @@ class ThrottlesSeen:
     leader_rate: Mapping[int, int] = field(default_factory=dict)
     follower_rate: Mapping[int, int] = field(default_factory=dict)
     topics: frozenset[str] = frozenset()
+    log_dirs_rate: Mapping[int, int] = field(default_factory=dict, compare=False)
+    """Of moves between the log directories of a broker (-1 = cluster default): no part of the others, and neither set
+    nor cleared with them."""
 
     @property
     def any(self) -> bool:

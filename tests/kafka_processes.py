@@ -100,10 +100,12 @@ class KafkaProcesses:
         pace: Mapping[str, str] = QUICK,
         static: bool = False,
         cluster_id: str = "",
+        disks: int = 1,
     ) -> None:
         """Format `controllers` (node ids) under `root`; nothing runs before `start()`. `static`: a quorum as before
         KIP-853, of `controller.quorum.voters`, at kraft.version 0. `cluster_id`: what `-t` of the storage tool gets;
-        one of the tool's own form where it is empty.
+        one of the tool's own form where it is empty. `disks`: log directories of each broker; those
+        after the first have an id of their own.
 
         `min_isr` and `replication` become the cluster's defaults and those of its internal topics; `properties` are set
         on every node, and so is `pace`, without which everything is at Kafka's own.
@@ -112,7 +114,7 @@ class KafkaProcesses:
         self.nodes: dict[int, Node] = {}
         self._root, self._network, self._version = root, network, version
         self._min_isr, self._replication, self._properties = min_isr, replication, {**pace, **(properties or {})}
-        self.static = static
+        self.static, self._disks = static, disks
         root.mkdir(parents=True, exist_ok=True)
         (root / "log4j2.properties").write_text(LOG4J)
         first = [self._new_node(i, "controller", version=version) for i in controllers]
@@ -138,8 +140,12 @@ class KafkaProcesses:
     ) -> Node:
         """A new broker with an empty disk; started with `start`."""
         node = self._new_node(broker, "broker", version=version or self._version, rack=rack)
-        node.overrides = overrides or {}
+        several = [str(node.directory / "data"), *(str(node.directory / f"data{n}") for n in range(2, self._disks + 1))]
+        node.overrides = {**({"log.dirs": ",".join(several)} if self._disks > 1 else {}), **(overrides or {})}
         self._write_meta(node)
+        for path in several[1:]:
+            Path(path).mkdir()
+            self._write_meta(node, Path(path), kafka_uuid(self.cluster_id, path))
         return node
 
     def found(self, racks: Mapping[int, str] = MappingProxyType({}), *, timeout_s: float = 40.0) -> None:
@@ -254,9 +260,10 @@ class KafkaProcesses:
             shutil.copytree(first.directory / "data", node.directory / "data", dirs_exist_ok=True)
             self._write_meta(node)
 
-    def _write_meta(self, node: Node) -> None:
-        text = f"version=1\ncluster.id={self.cluster_id}\nnode.id={node.id}\ndirectory.id={node.directory_id}\n"
-        (node.directory / "data" / "meta.properties").write_text(text)
+    def _write_meta(self, node: Node, directory: Path | None = None, directory_id: str = "") -> None:
+        own = directory_id or node.directory_id
+        text = f"version=1\ncluster.id={self.cluster_id}\nnode.id={node.id}\ndirectory.id={own}\n"
+        ((directory or node.directory / "data") / "meta.properties").write_text(text)
 
     def _write_properties(self, node: Node) -> None:
         listener = "CONTROLLER" if node.role == "controller" else "PLAINTEXT"

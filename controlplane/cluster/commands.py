@@ -285,6 +285,22 @@ class FixOffline(ReasonedCommand):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MoveBetweenDisks(ReasonedCommand):
+    """Move replicas of this broker off one of its log directories (`disk`: its path, or the name of its volume) onto
+    the others; with "" between all of them, until they are even."""
+
+    broker: int
+    disk: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CancelDiskMoves(ReasonedCommand):
+    """Begin no more moves between the log directories of this broker."""
+
+    broker: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConfirmLoss(ReasonedCommand):
     """VMs of these racks that a listing calls gone, and that Kedge does not believe to be, are gone. `confirm` must be
     the cluster's name."""

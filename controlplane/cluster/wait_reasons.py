@@ -68,6 +68,7 @@ class WaitReason(StrEnum):
     COPIES_MISSING = "CopiesMissing", "A new disk is being filled.", Mark.COPIES
     COST_TAGS_MISSING = "CostTagsMissing", "Cost tags are not on a VM, its disks or its address."
     DISK_LOST = "DiskLost", "A broker is to be handed over, and a disk of it is empty."
+    DISK_MOVES = "DiskMoves", "Replicas move between the disks of a broker."
     DOWNGRADE_BLOCKED = "DowngradeBlocked", "A new VM would have a Kafka that cannot read the metadata.", Mark.PERSON
     DRAIN_INFEASIBLE = "DrainInfeasible", "The planner found no plan for a drain, or failed.", Mark.DRAIN_STANDS
     DRAIN_MOVES = "DrainMoves", "Moves of a drain run, and none has ended for long.", Mark.COPIES

@@ -61,18 +61,19 @@ class AppliedBrokerConfigs:
     throttles: throttle.ThrottlePlan
     cordoned: frozenset[int]
     brokers: frozenset[int]
+    log_dirs_rate: Mapping[int, int]
 
 
 def read_applied(
     connection: dialer.Connection, live: frozenset[int], topics: Mapping[str, TopicConfig], deadline: Deadline
 ) -> AppliedBrokerConfigs:
     """What is set now; a broker leaves out a key it does not know. Raises KafkaUnavailable when none answers."""
-    keys = (throttle.LEADER_RATE, throttle.FOLLOWER_RATE, throttle.CORDON)
+    keys = (throttle.LEADER_RATE, throttle.FOLLOWER_RATE, throttle.LOG_DIRS_RATE, throttle.CORDON)
     requests = {n: _describe(_BROKER, ["", str(n)], keys) for n in live}
     answers = connection.ask_each(requests, timeout_s=deadline.capped(_ANSWER_S))
     if not answers:
         raise errors.KafkaUnavailable(what="reading throttles", where=connection.name, why="no live broker answered")
-    rates: dict[str, dict[int, int]] = {throttle.LEADER_RATE: {}, throttle.FOLLOWER_RATE: {}}
+    rates: dict[str, dict[int, int]] = {key: {} for key in keys[:3]}
     cordoned: set[int] = set()
     for broker, answer in sorted(answers.items()):
         for result in answer.results:
@@ -87,7 +88,7 @@ def read_applied(
                     rates[c.name][whose] = int(c.value)
     lists = {t: (c.leader_throttle, c.follower_throttle) for t, c in topics.items() if c.is_throttled}
     throttles = throttle.ThrottlePlan(rates[throttle.LEADER_RATE], rates[throttle.FOLLOWER_RATE], lists)
-    return AppliedBrokerConfigs(throttles, frozenset(cordoned), frozenset(answers))
+    return AppliedBrokerConfigs(throttles, frozenset(cordoned), frozenset(answers), rates[throttle.LOG_DIRS_RATE])
 
 
 def read_cluster_defaults(connection: dialer.Connection, deadline: Deadline) -> dict[str, str]:

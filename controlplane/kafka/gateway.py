@@ -24,7 +24,8 @@ class ReassignmentGateway(Protocol):
 
     def prefer_log_dirs(self, wishes: Wishes) -> None:
         """Have brokers make replicas they are about to get in these log directories. To be told before `reassign`;
-        a broker that restarts before it has the replica forgets. One without such a directory is KafkaRefused."""
+        a broker that restarts before it has the replica forgets. A replica that is in another directory of its broker
+        begins to move to this one (`LogDirSeen.arriving`). One without such a directory is KafkaRefused."""
 
     def cancel(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, str]:
         """Revert running reassignments. A partition without one is left alone. Returns refusals as `reassign`
@@ -46,6 +47,10 @@ class BrokerGateway(Protocol):
     def clear_throttles(self) -> int:
         """Remove every throttle: rates of all live brokers and of the cluster default, lists of all
         topics."""
+
+    def set_log_dirs_throttle(self, rates: Mapping[int, int | None]) -> None:
+        """How fast replicas may move between the log directories of live brokers, by id, in bytes/s for all of one
+        broker together; None takes the broker's own value back. Raises KafkaUnavailable when one does not answer."""
 
     def set_cordons(self, cordoned: Collection[int], lifted: Collection[int]) -> None:
         """Cordon live brokers, by id: no new replica is placed on them (Kafka 4.3 and its metadata level); and lift

@@ -1,9 +1,14 @@
-"""Tells brokers in which log directory a replica is to be made that they do not have yet.
+"""Tells brokers in which log directory a replica is to be: one that they do not have yet, or one that they have.
 
 Kafka itself takes the directory with the fewest partitions, however full. A broker asked by AlterReplicaLogDirs for a
 replica it does not have answers REPLICA_NOT_AVAILABLE and remembers the directory in memory until it makes the replica
 (ReplicaManager.alterReplicaLogDirs, LogManager.maybeUpdatePreferredLogDir); asked twice it only remembers it again. A
 broker that restarts in between forgets.
+
+Asked for a replica it has in another directory, it begins to copy the log beside the one that serves, and swaps them
+once the copy has caught up (KIP-113); DescribeLogDirs tells of it as a future replica until then, also after a restart.
+Asked twice for the same directory it goes on; asked for the one the replica is in, it ends the copy. All such copies of
+a broker share `replica.alter.log.dirs.io.max.bytes.per.second`.
 """
 
 from collections.abc import Mapping
@@ -17,7 +22,7 @@ from controlplane.kafka.errors import KafkaUnavailable, fault_of
 from planner.observed import TopicPartition
 
 _REMEMBERED = 9
-"""REPLICA_NOT_AVAILABLE: the broker has no such replica yet, which is what it is told for."""
+"""REPLICA_NOT_AVAILABLE: the broker has no such replica yet, or no more; it keeps the directory in mind."""
 
 _ANSWER_S = 4.0
 

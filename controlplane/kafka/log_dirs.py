@@ -71,11 +71,13 @@ def _broker(directories: list[Any], sizes: dict[TopicPartition, int], held: dict
     for directory in directories:
         for topic in directory.topics:
             for partition in topic.partitions:
+                used += partition.partition_size
+                if partition.is_future_key:
+                    continue  # a copy of what is in another directory: no replica more, and no larger log
                 name = TopicPartition(topic.name, partition.partition_index)
                 sizes[name] = max(sizes.get(name, 0), partition.partition_size)
                 held[name] = held.get(name, 0) + partition.partition_size
                 replicas += 1
-                used += partition.partition_size
     return LogDirsSeen(
         replicas=replicas,
         used_bytes=used,
@@ -101,9 +103,20 @@ def _one_by_one(directories: list[Any]) -> tuple[LogDirSeen, ...]:
             total_bytes=d.total_bytes,
             usable_bytes=d.usable_bytes,
             replicas=_replicas(d) if len(directories) > 1 else frozenset(),
+            arriving=_arriving(d),
         )
         for d in sorted(directories, key=lambda d: str(d.log_dir))
     )
+
+
+def _arriving(directory: Any) -> dict[TopicPartition, int]:
+    """Those alone that are on their way in from another directory of the broker, with the bytes that are there."""
+    return {
+        TopicPartition(topic.name, partition.partition_index): partition.partition_size
+        for topic in directory.topics
+        for partition in topic.partitions
+        if partition.is_future_key
+    }
 
 
 def _replicas(directory: Any) -> frozenset[TopicPartition]:

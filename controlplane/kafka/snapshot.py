@@ -118,7 +118,7 @@ def _read(
         quorum=quorum,
         features=_read_features(connection, alive, deadline) if mode == "kraft" else {},
         log_dirs=disks.brokers,
-        throttles=applied.throttles.seen,
+        throttles=replace(applied.throttles.seen, log_dirs_rate=applied.log_dirs_rate),
         cordoned=applied.cordoned,
         mode=mode,
         controller=node if mode == "zookeeper" else -1,

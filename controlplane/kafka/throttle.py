@@ -19,6 +19,9 @@ FOLLOWER_RATE = "follower.replication.throttled.rate"
 LEADER_REPLICAS = "leader.replication.throttled.replicas"
 FOLLOWER_REPLICAS = "follower.replication.throttled.replicas"
 
+LOG_DIRS_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
+"""Of moves between the log directories of one broker (KIP-113), all of them together."""
+
 CORDON, EVERY_DIR = "cordoned.log.dirs", "*"
 """KIP-1066: set on a broker, no new replica is placed in any of its directories."""
 

@@ -16,10 +16,12 @@ from controlplane.api.problems import ApiError
 from controlplane.api.request_identity import heading_of
 from controlplane.api.services import PortalServices, Services
 from controlplane.cluster.commands import (
+    CancelDiskMoves,
     Command,
     DemoteBrokers,
     EvacuateBrokers,
     FixOffline,
+    MoveBetweenDisks,
     ReadmitBrokers,
     ReplaceNode,
     RestartServices,
@@ -45,6 +47,7 @@ class NodeForm(BaseModel):
     brokers: str = Field(default="", max_length=2000)
     pool: str = Field(default="", max_length=100)
     node: str = Field(default="", max_length=100)
+    disk: str = Field(default="", max_length=4096)
     new_disk: bool = False
     sure: bool = False
     key: str = Field(default_factory=lambda: uuid.uuid4().hex, pattern="^[0-9a-f]{32}$")
@@ -97,6 +100,35 @@ def fix_offline(request: Request, name: str, services: Services, rights: Caller,
     """Make replicas of brokers that do not serve anew on others."""
     command = _of_brokers(FixOffline, name, rights, form)
     return _ask(request, services, rights, form, command, "Make offline replicas anew")
+
+
+@router.post("/empty-disk")
+def empty_disk(request: Request, name: str, services: Services, rights: Caller, form: Fields) -> Response:
+    """Move what is in a log directory onto the others of its broker."""
+    broker = _one(_brokers(form.brokers))
+    if not form.disk.strip():
+        raise ApiError(422, "no-disk", "no disk was named", next_step="Name it by its path, or its volume.")
+    command = MoveBetweenDisks(
+        **heading_of(rights, name, form.key), reason=form.reason, broker=broker, disk=form.disk.strip()
+    )
+    return _ask(request, services, rights, form, command, "Empty a disk")
+
+
+@router.post("/even-disks")
+def even_disks(request: Request, name: str, services: Services, rights: Caller, form: Fields) -> Response:
+    """Even out the disks of a broker."""
+    broker = _one(_brokers(form.brokers))
+    command = MoveBetweenDisks(**heading_of(rights, name, form.key), reason=form.reason, broker=broker)
+    return _ask(request, services, rights, form, command, "Even out disks")
+
+
+@router.post("/disk-moves")
+def end_disk_moves(request: Request, name: str, services: Services, rights: Caller, form: Fields) -> Response:
+    """Begin no more moves between the disks of a broker."""
+    command = CancelDiskMoves(
+        **heading_of(rights, name, form.key), reason=form.reason, broker=_one(_brokers(form.brokers))
+    )
+    return _ask(request, services, rights, form, command, "End moves between disks")
 
 
 @router.post("/demote")
@@ -156,6 +188,13 @@ def _brokers(text: str) -> tuple[int, ...]:
             422, "broker-id", f"{wrong} is not a broker id", next_step="Write ids, with commas between them."
         )
     return tuple(int(word) for word in words)
+
+
+def _one(brokers: tuple[int, ...]) -> int:
+    """Raises ApiError for none, and for several."""
+    if len(brokers) != 1:
+        raise ApiError(422, "no-broker", f"{len(brokers)} brokers were named", next_step="Name one by id.")
+    return brokers[0]
 
 
 def _some(brokers: tuple[int, ...]) -> tuple[int, ...]:

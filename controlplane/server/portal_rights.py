@@ -20,6 +20,7 @@ ASKED_BY_PEOPLE = (
     facts.LossesConfirmed,
     *(facts.RollingRestartRequested, facts.NodeReplaceRequested, facts.EvacuationRequested, facts.EvacuationEnded),
     *(facts.BrokersDemoteRequested, facts.BrokersUndemoteRequested, facts.OfflineFixRequested),
+    *(facts.DiskMovesRequested, facts.DiskMovesCancelRequested),
     *(facts.RebalanceRequested, facts.RebalanceCancelRequested, facts.MovesCancelRequested, facts.MovesAdopted),
     *(
         topic_facts.TopicsDeclared,

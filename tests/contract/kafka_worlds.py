@@ -42,12 +42,13 @@ class World(Protocol):
 
 
 class FakeWorld:
-    def __init__(self, version: str = "4.1.1") -> None:
+    def __init__(self, version: str = "4.1.1", *, disks: int = 1) -> None:
+        dirs = ("/data", *(f"/data{n}" for n in range(2, disks + 1)))
         self.kafka = FakeKafka(version=version)
         self.gateway: KafkaGateway = self.kafka
         self.kafka.add_controller(CONTROLLER, version=version)
         for broker, rack in RACKS.items():
-            self.kafka.add_broker(broker, rack, version=version)
+            self.kafka.add_broker(broker, rack, version=version, log_dirs=dirs)
         self.create_topic = self.kafka.create_topic
         self.start_broker = self.kafka.start_broker
         self.stop_controller = self.kafka.stop_controller
@@ -67,9 +68,11 @@ class FakeWorld:
 
 
 class RealWorld:
-    def __init__(self, root: Path, *, network: str, version: str = "4.1.1", patience_s: float = 40.0) -> None:
+    def __init__(
+        self, root: Path, *, network: str, version: str = "4.1.1", patience_s: float = 40.0, disks: int = 1
+    ) -> None:
         self.processes = KafkaProcesses(
-            root, controllers=(CONTROLLER,), network=network, version=version, properties=SOON_FENCED
+            root, controllers=(CONTROLLER,), network=network, version=version, properties=SOON_FENCED, disks=disks
         )
         self.patience_s = patience_s
         self.dialer = DirectDialer()
@@ -120,9 +123,11 @@ class RealWorld:
 
 
 @contextmanager
-def real_world(root: Path, *, network: str, version: str = "4.1.1", patience_s: float = 40.0) -> Iterator[RealWorld]:
-    """Runs meanwhile. `patience_s`: as long as it is waited for anything."""
-    real = RealWorld(root, network=network, version=version, patience_s=patience_s)
+def real_world(
+    root: Path, *, network: str, version: str = "4.1.1", patience_s: float = 40.0, disks: int = 1
+) -> Iterator[RealWorld]:
+    """Runs meanwhile. `patience_s`: as long as it is waited for anything. `disks`: log directories of each broker."""
+    real = RealWorld(root, network=network, version=version, patience_s=patience_s, disks=disks)
     try:
         real.start()
         yield real

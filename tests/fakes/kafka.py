@@ -5,7 +5,7 @@ time, and only then do copies progress, sessions end and controllers catch up. T
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from controlplane.kafka.errors import KafkaRefused, KafkaUnavailable
@@ -111,7 +111,10 @@ class FakeKafka(FakeControllers, GroupCalls, LaggardCalls):
             features=features_seen(live, self.finalised),
             log_dirs={b.id: self.on_disk.log_dirs(b) for b in live if not b.failed_dirs},
             failed_dirs={b.id: self.on_disk.failed_dirs(b) for b in live if b.failed_dirs},
-            throttles=self.throttles.visible().seen,
+            throttles=replace(
+                self.throttles.visible().seen,
+                log_dirs_rate={b: r for b, r in self.on_disk.rates.items() if self._brokers[b].serves},
+            ),
             cordoned=frozenset(b.id for b in live if b.cordoned),
             mode=self.migration.mode,
             controller=self.migration.controller,
@@ -145,6 +148,16 @@ class FakeKafka(FakeControllers, GroupCalls, LaggardCalls):
                 words, error = f"the broker has no {strange[0]}", "LogDirNotFoundError"
                 raise KafkaRefused(what=what, where=self.cluster_id, words=words, error=error)
             self.on_disk.prefer(broker, paths)
+
+    def set_log_dirs_throttle(self, rates: Mapping[int, int | None]) -> None:
+        self._require_quorum("changing configs")
+        for broker, rate in rates.items():
+            if not self._brokers[broker].serves:
+                words = f"broker {broker} did not answer"
+                raise KafkaUnavailable(what="changing configs", where=self.cluster_id, why=words)
+            self.on_disk.rates.pop(broker, None)
+            if rate is not None:
+                self.on_disk.rates[broker] = rate
 
     def cancel(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, str]:
         self._require_quorum("cancelling reassignments")
@@ -391,6 +404,7 @@ class FakeKafka(FakeControllers, GroupCalls, LaggardCalls):
         """Let time pass: copies run at their throttled speed, sessions of dead brokers end, controllers catch up."""
         end = self._seconds + seconds
         self._settle()
+        self.on_disk.advance(seconds)
         while self._seconds < end:
             all_copies = transfers(self._partitions.values(), self._brokers, self.throttles.plan, self.link_bytes_per_s)
             still = self.hangs.fetchers | self.lagging() | self.on_disk.full()
@@ -435,6 +449,7 @@ class FakeKafka(FakeControllers, GroupCalls, LaggardCalls):
             name in self._partitions and tuple(self._partitions[name].replicas) == where
             for name, where in self.put_by_hand.items()
         )
+        calm &= not self.on_disk.is_moving and not self.on_disk.rates
         return settled and calm and ours and not self.topics.by_others and all(b.serves for b in self._registered())
 
     def scene(self) -> object:

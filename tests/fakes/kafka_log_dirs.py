@@ -5,6 +5,9 @@ from collections.abc import Mapping
 from planner.observed import FailedDirsSeen, LogDirSeen, LogDirsSeen, TopicPartition
 from tests.fakes.kafka_parts import FakeBroker, FakePartition
 
+UNBOUND_BYTES_PER_S = 200_000_000
+"""What a disk does where nothing bounds moves between directories."""
+
 
 class FakeLogDirs:
     """As brokers do it: a new copy goes where it was wished, else where the fewest partitions lie."""
@@ -16,10 +19,57 @@ class FakeLogDirs:
         """By broker, bytes on its disk that are not Kafka's."""
         self._wished: dict[tuple[int, TopicPartition], str] = {}
         self._path_of: dict[tuple[int, TopicPartition], str] = {}
+        self._moving: dict[tuple[int, TopicPartition], tuple[str, float]] = {}
+        """Replicas on their way to another directory of their broker: which, and how much of the log is there."""
+        self.rates: dict[int, int] = {}
+        """By broker, what bounds these in bytes/s."""
+        self.moved_bytes = 0.0
 
     def prefer(self, broker: int, paths: Mapping[TopicPartition, str]) -> None:
-        """Remembered until the copy is made."""
-        self._wished |= {(broker, name): path for name, path in paths.items()}
+        """Remembered until the copy is made; one that is in another directory begins to move."""
+        self.sort_in()
+        for name, path in paths.items():
+            key = broker, name
+            here = self._path_of.get(key)
+            if here is None:
+                self._wished[key] = path
+            elif path == here:
+                self._moving.pop(key, None)
+            elif self._moving.get(key, ("", 0.0))[0] != path:
+                self._moving[key] = path, 0.0
+
+    def advance(self, seconds: float) -> None:
+        """Moves between directories go on; those that have the whole log take the place of the others."""
+        self._forget_moves()
+        for broker in {b for b, _ in self._moving}:
+            budget = seconds * self.rates.get(broker, UNBOUND_BYTES_PER_S)
+            for key in sorted(k for k in self._moving if k[0] == broker):
+                path, there = self._moving[key]
+                size = self._partitions[key[1]].copies[broker].bytes
+                step = min(budget, max(0.0, size - there))
+                budget, self.moved_bytes = budget - step, self.moved_bytes + step
+                if there + step >= size:
+                    del self._moving[key]
+                    self._path_of[key] = path
+                else:
+                    self._moving[key] = path, there + step
+
+    @property
+    def is_moving(self) -> bool:
+        self._forget_moves()
+        return bool(self._moving)
+
+    def _forget_moves(self) -> None:
+        """What has left the broker, or is to go to a directory that has failed, moves no more; nobody copies while its
+        broker does not run."""
+        if not self._moving:
+            return
+        self.sort_in()
+        self._moving = {
+            (b, name): to
+            for (b, name), to in self._moving.items()
+            if (b, name) in self._path_of and to[0] not in self._brokers[b].failed_dirs
+        }
 
     def sort_in(self) -> None:
         """Gives every copy that has none a directory, and forgets those of copies that are gone."""
@@ -77,4 +127,6 @@ class FakeLogDirs:
         names = [name for (b, name), at in self._path_of.items() if (b, at) == (broker.id, path)]
         used = int(sum(self._partitions[name].copies[broker.id].bytes for name in names))
         total = broker.disk_bytes // len(broker.log_dirs)
-        return LogDirSeen(path, used, total, max(0, total - used), frozenset(names))
+        coming = {n: int(there) for (b, n), (to, there) in self._moving.items() if (b, to) == (broker.id, path)}
+        used += sum(coming.values())
+        return LogDirSeen(path, used, total, max(0, total - used), frozenset(names), coming)

@@ -1,17 +1,20 @@
 """What people ask of a simulated cluster: through the same decisions that answer the API."""
 
 from controlplane.cluster.commands import (
+    CancelDiskMoves,
     CancelRebalance,
     CommandRefused,
     ConfirmLoss,
     EvacuateBrokers,
     FixOffline,
+    MoveBetweenDisks,
     RebalanceCluster,
     ReplaceNode,
     RestartServices,
 )
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.observed.agent_reports import reports_of
+from controlplane.commands.deciders.disks import disk_moves_asked, disk_moves_cancelled
 from controlplane.commands.deciders.lookups import Lookups
 from controlplane.commands.deciders.losses import loss_confirmed
 from controlplane.commands.deciders.nodes import evacuation_asked, replacement_asked, restart_asked
@@ -57,6 +60,26 @@ def ask_to_fix_offline(world: World, *brokers: int, reason: str) -> None:
     )
     asked = offline_fix_asked(world.view(), command, Lookups(kafka=world.kafka.snapshot()))
     assert isinstance(asked.fact, facts.OfflineFixRequested)
+    world.person(asked.fact)
+
+
+def ask_for_disk_moves(world: World, broker: int, disk: str, *, reason: str) -> None:
+    """What is on that disk is to move onto the others of its broker; with "" they are to be evened out."""
+    command = MoveBetweenDisks(
+        name="orders", actor="person:anna", command_id=f"c{world.ticks}", reason=reason, broker=broker, disk=disk
+    )
+    asked = disk_moves_asked(world.view(), command, Lookups(kafka=world.kafka.snapshot()))
+    assert isinstance(asked.fact, facts.DiskMovesRequested)
+    world.person(asked.fact)
+
+
+def cancel_disk_moves(world: World, broker: int) -> None:
+    """What moves ends, nothing more begins."""
+    command = CancelDiskMoves(
+        name="orders", actor="person:anna", command_id=f"c{world.ticks}", reason="enough", broker=broker
+    )
+    asked = disk_moves_cancelled(world.view(), command)
+    assert isinstance(asked.fact, facts.DiskMovesCancelRequested)
     world.person(asked.fact)
 
 

@@ -67,6 +67,7 @@ class CrashingKafka:
             "reassign",
             "cancel",
             "set_cordons",
+            "set_log_dirs_throttle",
             "set_throttle",
             "clear_throttles",
             "unregister_broker",

@@ -48,6 +48,11 @@ WORDS: dict[str, Said] = {
     "feature.finalised": lambda d: f"{d['feature']} is {d['level']} for good",
     "offline.fix_requested": lambda d: f"replicas of brokers {named(d['brokers'])} to be made anew: {d['reason']}",
     "offline.fix_ended": lambda d: f"brokers {named(d['brokers'])} are given up no more: {d['reason']}",
+    "disk_moves.requested": lambda d: (
+        f"broker {d['broker']}: {'empty ' + d['path'] if d['path'] else 'even out its disks'}: {d['reason']}"
+    ),
+    "disk_moves.cancel_requested": lambda d: f"no more moves between disks of broker {d['broker']}: {d['reason']}",
+    "disk_moves.ended": lambda d: f"moves between disks of broker {d['broker']}: {d['reason']}",
     "replication_factor.requested": lambda d: (
         f"topics {named(d['topics'])} to have {counted(d['factor'], 'replica')}: {d['reason']}"
     ),

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Query
 
 from controlplane.api.access.bindings import traits_of
 from controlplane.api.access.caller import Caller
+from controlplane.api.access.rights import Rights
 from controlplane.api.access.roles import Verb
 from controlplane.api.cluster_lookup import living
 from controlplane.api.given_commands import carry_out
@@ -20,10 +21,12 @@ from controlplane.api.schemas import (
     messages as message_api,
     nodes as node_api,
 )
-from controlplane.api.services import Services
+from controlplane.api.services import PortalServices, Services
 from controlplane.cluster.commands import (
+    CancelDiskMoves,
     DemoteBrokers,
     FixOffline,
+    MoveBetweenDisks,
     ReadmitBrokers,
     ReplaceNode,
     RestartServices,
@@ -32,6 +35,7 @@ from controlplane.cluster.commands import (
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.observed.agent_reports import AGENT_REPORT, reports_by_key
 from controlplane.cluster.views.instances import InstanceView
+from controlplane.commands.deciders.disks import disk_moves_asked
 from controlplane.commands.deciders.lookups import Lookups
 from controlplane.commands.deciders.offline import offline_fix_asked
 from controlplane.commands.previews.plan import pending_rollout
@@ -89,6 +93,37 @@ def fix_offline(
     view = living(services, command.name)
     rights.require(Verb.STEER, traits_of(view.document), view.name)
     asked = offline_fix_asked(view, command, Lookups(kafka=services.fleet.clusters.last_snapshot(view.uid)))
+    return command_api.CommandOut(cluster=view.name, changed=asked.fact is not None, sentence=asked.sentence)
+
+
+@router.post("/clusters/{name}/empty-disk")
+def empty_disk(body: node_api.EmptyDiskIn, services: Services, rights: Caller, head: Heading) -> command_api.CommandOut:
+    """Move what is in a log directory onto the others of its broker; with `dry_run` only say what would come of it."""
+    command = MoveBetweenDisks(**head, reason=body.reason, broker=body.broker, disk=body.disk)
+    return _preview_first(services, rights, command, dry_run=body.dry_run)
+
+
+@router.post("/clusters/{name}/even-disks")
+def even_disks(body: node_api.EvenDisksIn, services: Services, rights: Caller, head: Heading) -> command_api.CommandOut:
+    """Even out the disks of a broker; with `dry_run` only say what would come of it."""
+    command = MoveBetweenDisks(**head, reason=body.reason, broker=body.broker)
+    return _preview_first(services, rights, command, dry_run=body.dry_run)
+
+
+@router.post("/clusters/{name}/disk-moves/cancel")
+def cancel_disk_moves(body: node_api.CancelDiskMovesIn, services: Services, head: Heading) -> command_api.CommandOut:
+    """What moves ends, nothing more begins, what moved stays."""
+    return carry_out(services, CancelDiskMoves(**head, reason=body.reason, broker=body.broker))
+
+
+def _preview_first(
+    services: PortalServices, rights: Rights, command: MoveBetweenDisks, *, dry_run: bool
+) -> command_api.CommandOut:
+    if not dry_run:
+        return carry_out(services, command)
+    view = living(services, command.name)
+    rights.require(Verb.STEER, traits_of(view.document), view.name)
+    asked = disk_moves_asked(view, command, Lookups(kafka=services.fleet.clusters.last_snapshot(view.uid)))
     return command_api.CommandOut(cluster=view.name, changed=asked.fact is not None, sentence=asked.sentence)
 
 

@@ -123,6 +123,30 @@ class FixOfflineIn(Message):
     dry_run: bool = Field(default=False, description="only say what would come of it; nothing is recorded")
 
 
+class EmptyDiskIn(Message):
+    """Move what is in one log directory of a broker onto its others."""
+
+    broker: int
+    disk: str = Field(min_length=1, max_length=4096, description="the directory's path, or the name of its volume")
+    reason: str = ""
+    dry_run: bool = Field(default=False, description="only say what would come of it; nothing is recorded")
+
+
+class EvenDisksIn(Message):
+    """Move replicas between the log directories of a broker until its disks are even."""
+
+    broker: int
+    reason: str = ""
+    dry_run: bool = Field(default=False, description="only say what would come of it; nothing is recorded")
+
+
+class CancelDiskMovesIn(Message):
+    """What moves between the disks of this broker ends, nothing more begins."""
+
+    broker: int
+    reason: str = ""
+
+
 class BlockingPartitionOut(Message):
     """A partition that stands in the way of a restart."""
 

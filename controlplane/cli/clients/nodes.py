@@ -24,6 +24,18 @@ class NodeCalls(ApiCalls):
         """Have replicas of brokers that do not serve made anew on others."""
         return self.post_of(name, "fix-offline", order, command_api.CommandOut)
 
+    def empty_disk(self, name: str, order: node_api.EmptyDiskIn) -> command_api.CommandOut:
+        """Have what is in a log directory moved onto the others of its broker."""
+        return self.post_of(name, "empty-disk", order, command_api.CommandOut)
+
+    def even_disks(self, name: str, order: node_api.EvenDisksIn) -> command_api.CommandOut:
+        """Have the disks of a broker evened out."""
+        return self.post_of(name, "even-disks", order, command_api.CommandOut)
+
+    def cancel_disk_moves(self, name: str, order: node_api.CancelDiskMovesIn) -> command_api.CommandOut:
+        """End moves between the disks of a broker."""
+        return self.post_of(name, "disk-moves/cancel", order, command_api.CommandOut)
+
     def demote(self, name: str, order: node_api.BrokersIn) -> command_api.CommandOut:
         """Take leadership off brokers."""
         return self.post_of(name, "demote", order, command_api.CommandOut)

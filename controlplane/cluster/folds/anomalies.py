@@ -1,11 +1,12 @@
-"""The fold of healing switches, demotions and brokers given up: part of `controlplane.cluster.fold.evolve`."""
+"""The fold of healing switches, demotions, brokers given up and moves between disks: part of
+`controlplane.cluster.fold.evolve`."""
 
 from dataclasses import replace
 from datetime import datetime
 
 from controlplane.cluster.folds.steps import Rules, frozen
 from controlplane.cluster.view import ClusterView
-from controlplane.cluster.views.healing import DemotionView, OfflineFixView, SwitchView
+from controlplane.cluster.views.healing import DemotionView, DiskMovesView, OfflineFixView, SwitchView
 from events import facts
 
 
@@ -77,7 +78,29 @@ def _given_up_no_more(view: ClusterView, e: facts.OfflineFixEnded, at: datetime)
     return replace(view, requests=replace(view.requests, offline=frozen(left)))
 
 
+def _disk_moves_asked(view: ClusterView, e: facts.DiskMovesRequested, at: datetime) -> ClusterView:
+    """The last word of a broker holds."""
+    asked = {**view.requests.disk_moves, e.broker: DiskMovesView(e.path, e.reason, at, e.bytes_per_s)}
+    return replace(view, requests=replace(view.requests, disk_moves=frozen(asked)))
+
+
+def _disk_moves_cancelled(view: ClusterView, e: facts.DiskMovesCancelRequested, at: datetime) -> ClusterView:
+    known = view.requests.disk_moves.get(e.broker)
+    if known is None:
+        raise ValueError(f"no move between disks was asked for on broker {e.broker}")
+    asked = {**view.requests.disk_moves, e.broker: replace(known, cancelled=e.reason or "cancelled")}
+    return replace(view, requests=replace(view.requests, disk_moves=frozen(asked)))
+
+
+def _disk_moves_over(view: ClusterView, e: facts.DiskMovesEnded, at: datetime) -> ClusterView:
+    left = {broker: asked for broker, asked in view.requests.disk_moves.items() if broker != e.broker}
+    return replace(view, requests=replace(view.requests, disk_moves=frozen(left)))
+
+
 RULES: Rules = {
+    facts.DiskMovesRequested: _disk_moves_asked,
+    facts.DiskMovesCancelRequested: _disk_moves_cancelled,
+    facts.DiskMovesEnded: _disk_moves_over,
     facts.OfflineFixRequested: _given_up,
     facts.OfflineFixEnded: _given_up_no_more,
     facts.HealingSwitched: switched,

@@ -40,3 +40,15 @@ class OfflineFixView:
 
     reason: str
     requested_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class DiskMovesView:
+    """Replicas of a broker that are to move between its log directories: off `path`, or until all are even ("")."""
+
+    path: str
+    reason: str
+    requested_at: datetime
+    bytes_per_s: int = 0
+    cancelled: str = ""
+    """Who wants no more of it; "" while nobody does."""

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from controlplane.cluster.views.chaos import ChaosView
 from controlplane.cluster.views.evacuations import EvacuationView
 from controlplane.cluster.views.game_days import GameView
-from controlplane.cluster.views.healing import DemotionView, OfflineFixView, SwitchView
+from controlplane.cluster.views.healing import DemotionView, DiskMovesView, OfflineFixView, SwitchView
 from controlplane.cluster.views.offset_resets import ResetView
 from controlplane.cluster.views.running_settings import ReplaceView, RollingRestartView
 
@@ -38,6 +38,8 @@ class RequestsView:
     """Brokers that are to lead nothing, or get their leaders back, by instance key."""
     offline: Mapping[int, OfflineFixView] = field(default_factory=lambda: MappingProxyType({}))
     """Brokers a person gave up, by id, until they hold nothing or serve again."""
+    disk_moves: Mapping[int, DiskMovesView] = field(default_factory=lambda: MappingProxyType({}))
+    """Brokers whose replicas move between their own log directories, by id."""
     chaos: Mapping[str, ChaosView] = field(default_factory=lambda: MappingProxyType({}))
     """Faults of `kedge chaos` that are not over, by id."""
     game: GameView | None = None

@@ -12,6 +12,7 @@ from controlplane.commands.deciders.decision import CommandDecision
 from controlplane.commands.deciders.declarations import cluster_declared, source_taken_over, sync_reported
 from controlplane.commands.deciders.deletions import cluster_deleted
 from controlplane.commands.deciders.demotions import demotion_asked, undemotion_asked
+from controlplane.commands.deciders.disks import disk_moves_asked, disk_moves_cancelled
 from controlplane.commands.deciders.factors import factor_asked, factor_cancelled
 from controlplane.commands.deciders.games import fault_scored, game_ended, game_started
 from controlplane.commands.deciders.groups import reset_answered, reset_asked
@@ -79,6 +80,8 @@ DECIDERS = _once_each(
         _row(asked.EvacuateBrokers, evacuation_asked),
         _row(asked.ReadmitBrokers, readmission_asked),
         _row(asked.FixOffline, offline_fix_asked),
+        _row(asked.MoveBetweenDisks, disk_moves_asked),
+        _row(asked.CancelDiskMoves, disk_moves_cancelled, of_deleted=True),
         _row(asked.DemoteBrokers, demotion_asked),
         _row(asked.UndemoteBrokers, undemotion_asked),
         _row(asked.RebalanceCluster, rebalance_asked),

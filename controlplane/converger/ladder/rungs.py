@@ -18,7 +18,15 @@ from controlplane.converger.steps.deletion import deletion_step
 from controlplane.converger.steps.health.demotions import demotion_step
 from controlplane.converger.steps.health.healing import healing_left_step, healing_step
 from controlplane.converger.steps.housekeeping import housekeeping_step
-from controlplane.converger.steps.moves import elections, factors, placements, rebalances, replication, stuck_moves
+from controlplane.converger.steps.moves import (
+    disks,
+    elections,
+    factors,
+    placements,
+    rebalances,
+    replication,
+    stuck_moves,
+)
 from controlplane.converger.steps.quorum.external import external_quorum_step
 from controlplane.converger.steps.quorum.voters import volume_step, voter_step, voters_left_step
 from controlplane.converger.steps.rolls.abort import abort_step
@@ -419,6 +427,13 @@ LADDER: tuple[Rung, ...] = (
         why="moves replicas",
         more="[topics](topics.md#another-replication-factor)",
         begins=Begins.VOLUNTARY,
+    ),
+    Rung(
+        disks.disk_moves_step,
+        Phase.NEXT,
+        "replicas that move between the log directories of a broker, since a person asked: the next few, or their end",
+        why="a person named the broker; nothing crosses the network, and no replica leaves an ISR",
+        more="[storage](storage.md#moves-between-disks)",
     ),
     Rung(
         placements.placement_step,

@@ -59,8 +59,15 @@ class Reassign:
 
 
 @dataclass(frozen=True, slots=True)
+class SetLogDirsThrottle:
+    """How fast replicas move between the log directories of brokers (by id), bytes/s; None takes the value back."""
+
+    rates: Mapping[int, int | None]
+
+
+@dataclass(frozen=True, slots=True)
 class PreferLogDirs:
-    """Tell brokers (by id) the directory of each replica they are about to get."""
+    """Tell brokers (by id) the directory of each replica they are about to get, or are to move to it."""
 
     wishes: Wishes
 
@@ -186,6 +193,7 @@ Effect = (
     | StartBalancing
     | Reassign
     | PreferLogDirs
+    | SetLogDirsThrottle
     | CancelMoves
     | SetThrottle
     | ClearThrottles

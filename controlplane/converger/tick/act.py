@@ -68,6 +68,8 @@ def _ask_kafka(effect: effects.Effect, view: ClusterView, ports: Ports) -> str:
             return _refusals(len(refused), next(iter(refused.items()), None))
         case effects.PreferLogDirs(wishes=wishes):
             kafka.prefer_log_dirs(wishes)
+        case effects.SetLogDirsThrottle(rates=rates):
+            kafka.set_log_dirs_throttle(rates)
         case effects.CancelMoves(partitions=partitions):
             return _cancel(partitions, kafka)
         case effects.SetThrottle(plan=plan):

@@ -1,6 +1,6 @@
 """Throttles, cordons and registrations of brokers."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from kafka.protocol.metadata import MetadataRequest
 
@@ -25,6 +25,14 @@ class BrokerCalls(AdminCalls):
 
     def clear_throttles(self) -> int:
         return self.set_throttle(throttle.ThrottlePlan())
+
+    def set_log_dirs_throttle(self, rates: Mapping[int, int | None]) -> None:
+        changes = [
+            throttle.ConfigChange("broker", str(broker), throttle.LOG_DIRS_RATE, None if rate is None else str(rate))
+            for broker, rate in rates.items()
+        ]
+        with self._call() as (connection, deadline):
+            configs.apply_changes(connection, changes, deadline)
 
     def set_cordons(self, cordoned: Collection[int], lifted: Collection[int]) -> None:
         wanted: dict[int, str | None] = {**dict.fromkeys(cordoned, throttle.EVERY_DIR), **dict.fromkeys(lifted)}

@@ -10,7 +10,7 @@ from controlplane.cluster.views.agents import AgentOrderView
 from controlplane.cluster.views.cost_tags import CostTagsView
 from controlplane.cluster.views.drains import DrainView
 from controlplane.cluster.views.game_days import GameView, PlayedView
-from controlplane.cluster.views.healing import DemotionView, OfflineFixView
+from controlplane.cluster.views.healing import DemotionView, DiskMovesView, OfflineFixView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.intents import IntentView
 from controlplane.cluster.views.offset_resets import ResetView
@@ -172,6 +172,9 @@ SAMPLES: tuple[object, ...] = (
     facts.LossesDoubted((A1, CA1), ("a",)),
     facts.LossesConfirmed((A1, CA1), ("a",), "asked by anna: the site burned down"),
     facts.DemoteRequested(A1, 1000, "flush p99 90 ms, its peers 4 ms"),
+    facts.DiskMovesRequested(1000, "/data2", "asked by anna: it is to go", 1_000_000),
+    facts.DiskMovesCancelRequested(1000, "asked by anna: enough"),
+    facts.DiskMovesEnded(1000, "/data2 is empty"),
     facts.OfflineFixRequested((1000,), "asked by anna: the host burned"),
     facts.OfflineFixEnded((1000,), "no replica is on it any more"),
     facts.BrokersDemoteRequested((A1,), (1000,), "asked by anna: a slow disk"),
@@ -349,6 +352,8 @@ def states() -> Mapping[type, ClusterView]:
         facts.FaultScored: a_view(game=_game()),
         facts.GameEnded: a_view(game=_game()),
         facts.OffsetsReset: a_view(resets={"billing": ResetView("reset-1", "billing", BEFORE, "asked by anna", 2)}),
+        facts.DiskMovesCancelRequested: a_view(disk_moves={1000: DiskMovesView("/data2", "asked by anna", BEFORE)}),
+        facts.DiskMovesEnded: a_view(disk_moves={1000: DiskMovesView("/data2", "asked by anna", BEFORE)}),
         facts.OfflineFixEnded: a_view(offline={1000: OfflineFixView("asked by anna", BEFORE)}),
         facts.BrokersUndemoteRequested: a_view(demotions={A1: DemotionView(1000, "slow", BEFORE, by_person=True)}),
         facts.BrokerDemoted: a_view(demotions={A1: DemotionView(1000, "slow", BEFORE)}),

@@ -6,14 +6,13 @@ never undone. A batch that waits for a broker that is not there is taken back: i
 
 from collections.abc import Sequence
 
-from controlplane.cluster.bandwidth import CLIENTS_KEEP, usable_bytes_per_s
 from controlplane.cluster.latency_brake import share_of
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.stuck_moves import StuckMovesView
 from controlplane.cluster.views.topics import ReplicationView
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.moves.latency_brake import words_of
-from controlplane.converger.questions.moves.replication import others_are_whole
+from controlplane.converger.questions.moves.replication import copy_rate_bytes_per_s, others_are_whole
 from controlplane.converger.questions.rolls.batch import throttle_effects
 from controlplane.converger.questions.topics.work import as_fact, as_move, topic_work
 from controlplane.converger.situation.decision import Decision, act, record, wait
@@ -23,7 +22,6 @@ from controlplane.kafka.gates import may_move
 from controlplane.kafka.throttle import ThrottlePlan, throttle_for
 from events import topic_facts as facts
 from events.ids import derived_id
-from events.quantities import MIB
 from planner.drain.plan import Move
 from planner.drain.throttle import floor
 from planner.observed import KafkaSnapshot, PartitionSeen
@@ -139,7 +137,7 @@ def _throttle(view: ClusterView, kafka: KafkaSnapshot, batch: ReplicationView, m
     since moves of this batch hung on it."""
     raised = view.moves.stuck if view.moves.stuck.cured == batch.id else StuckMovesView()
     moved = [(m.name, m.before, m.after) for m in moves if m.added]
-    planned = _rate_bytes_per_s(view)
+    planned = copy_rate_bytes_per_s(view)
     rate = max(int(planned * share_of(view)), min(planned, floor(0.0)))
     plan = throttle_for(moved, bytes_per_s=rate)
     live = kafka.live_brokers()
@@ -148,13 +146,3 @@ def _throttle(view: ClusterView, kafka: KafkaSnapshot, batch: ReplicationView, m
         {b: max(r, raised.follower_rates.get(b, 0)) for b, r in plan.follower_bytes_per_s.items() if b in live},
         plan.topics,
     )
-
-
-def _rate_bytes_per_s(view: ClusterView) -> int:
-    spec = view.document.spec if view.document else None
-    cap = spec.rollout.throttle_mib_per_s if spec else None
-    clouds = {p.name: p.place.cloud for p in spec.pools} if spec else {}
-    shapes = {(clouds.get(i.planned.pool, ""), i.planned.shape) for i in view.brokers()}
-    slowest = min(usable_bytes_per_s(cloud, shape, cap, view.declaration.machines) for cloud, shape in shapes)
-    rate = int(slowest * (1 - CLIENTS_KEEP))
-    return min(rate, cap * MIB) if cap else rate

@@ -37,6 +37,8 @@ EVERY_VERB += [
     "evacuate",
     "readmit",
     "fix-offline",
+    "empty-disk",
+    "even-disks",
     "demote",
     "undemote",
     "moves",

@@ -147,3 +147,24 @@ def test_one_broker_is_judged_alone(world: World) -> None:
     ran = world.run("restart-check", "orders", "--broker", "7")
     assert ran.exit_code == exits.FAILED
     assert "those that do: 1000, 1002" in ran.stderr
+
+
+def test_a_disk_is_emptied_or_evened_out_only_after_what_would_come_of_it_was_told(world: World) -> None:
+    told = command_api.CommandOut(cluster="orders", changed=True, sentence="broker 1001 empties /data2")
+    for verb, more, order in (
+        ("empty-disk", ("--disk", "data2"), {"broker": 1001, "disk": "data2", "reason": ""}),
+        ("even-disks", (), {"broker": 1001, "reason": ""}),
+    ):
+        world.server.on("POST", f"/clusters/orders/{verb}", told)
+        assert world.run(verb, "orders", "--broker", "1001", *more).exit_code == exits.FAILED, "nobody said yes"
+        assert world.run(verb, "orders", "--broker", "1001", *more, "--yes").exit_code == exits.OK
+        assert sent(world, verb) == [{**order, "dry_run": first} for first in (True, True, False)]
+    assert world.run("empty-disk", "orders", "--broker", "1001").exit_code == exits.USAGE, "which disk?"
+
+
+def test_moves_between_disks_are_ended_by_either_verb(world: World) -> None:
+    ended = command_api.CommandOut(cluster="orders", changed=True, sentence="nothing more begins")
+    world.server.on("POST", "/clusters/orders/disk-moves/cancel", ended)
+    for verb in ("empty-disk", "even-disks"):
+        assert world.run(verb, "orders", "--broker", "1001", "--cancel").exit_code == exits.OK
+    assert sent(world, "disk-moves/cancel") == [{"broker": 1001, "reason": ""}] * 2

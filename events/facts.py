@@ -35,6 +35,7 @@ from events.network_facts import *
 from events.node_facts import *
 from events.order_facts import *
 from events.quorum_facts import *
+from events.quota_facts import *
 from events.registry import fact
 from events.setting_facts import *
 from events.source_facts import *

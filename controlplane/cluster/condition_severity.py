@@ -57,6 +57,7 @@ CONDITIONS: Mapping[str, ConditionRow] = MappingProxyType(
         "ConsumersStuck": _WARNING,
         "Converged": ConditionRow(Severity.INFO, good_when_true=True),
         "DiskGrowthHeld": ConditionRow(Severity.WARNING, {"CoolDown": Severity.INFO, "FiguresUnknown": Severity.INFO}),
+        "DiskNearlyFull": _CRITICAL,
         "ElectionsFail": _WARNING,
         "ExternalEmpty": _NOTE,
         "HealingOff": _NOTE,

@@ -62,6 +62,17 @@ class BrokerGateway(Protocol):
         when it was not registered."""
 
 
+class QuotaGateway(Protocol):
+    """Quotas of clients. Each call as in `KafkaGateway`."""
+
+    def producer_quota(self) -> float | None:
+        """`producer_byte_rate` of the default user: bytes/s that each user without a quota of its own may send to each
+        broker. None where nobody set one."""
+
+    def set_producer_quota(self, bytes_per_s: float | None) -> None:
+        """Make it so, None takes it away. Brokers apply it within seconds; no other quota is touched."""
+
+
 class SettingGateway(Protocol):
     """Settings of brokers that change while they run. Each call as in `KafkaGateway`."""
 
@@ -137,7 +148,14 @@ class QuorumGateway(Protocol):
 
 
 class KafkaGateway(
-    ReassignmentGateway, BrokerGateway, SettingGateway, TopicGateway, GroupGateway, QuorumGateway, Protocol
+    ReassignmentGateway,
+    BrokerGateway,
+    QuotaGateway,
+    SettingGateway,
+    TopicGateway,
+    GroupGateway,
+    QuorumGateway,
+    Protocol,
 ):
     """One cluster. Every call ends within 10 s and raises only KafkaUnavailable (later) or KafkaRefused
     (never so).

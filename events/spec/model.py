@@ -159,6 +159,19 @@ class Disk(Part):
         "`sizeGib` does.",
         default=None,
     )
+    protect: Literal["tell", "quota"] = classed(
+        BEHAVIOURAL,
+        "When a broker's disk is fuller than `protectAbove` and does not grow: `tell` (`DiskNearlyFull`), or set a low "
+        "default `quota` of users' producers on the cluster too, until there is room again.",
+        default="tell",
+    )
+    protect_above: scalars.Whole = classed(
+        BEHAVIOURAL,
+        "Percent of a disk from which it counts as nearly full.",
+        default=95,
+        ge=50,
+        le=99,
+    )
     count: scalars.Whole = classed(
         STATIC,
         "Number of such disks, each with a log directory of its own: Kafka's JBOD, for brokers. "

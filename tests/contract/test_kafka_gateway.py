@@ -55,6 +55,20 @@ def test_min_isr_is_the_value_leaders_apply(world: World) -> None:
     assert world.gateway.snapshot().under_min_isr() == ()
 
 
+def test_the_default_quota_of_producers_is_read_set_and_taken_away(world: World) -> None:
+    def reads(rate: float | None) -> bool:
+        return world.gateway.producer_quota() == rate
+
+    assert reads(None)
+    world.gateway.set_producer_quota(None)  # nothing is there: no refusal
+    world.gateway.set_producer_quota(1_500_000.0)
+    world.until(lambda: reads(1_500_000.0), "the quota that was set")
+    world.gateway.set_producer_quota(64_000.0)
+    world.until(lambda: reads(64_000.0), "the lower one")
+    world.gateway.set_producer_quota(None)
+    world.until(lambda: reads(None), "no quota again")
+
+
 def test_where_a_quorum_leads_no_controller_is_elected_by_zookeeper(world: World) -> None:
     assert world.gateway.snapshot().controller_epoch == -1
     with pytest.raises(KafkaRefused):

@@ -68,6 +68,7 @@ class CrashingKafka:
             "cancel",
             "set_cordons",
             "set_log_dirs_throttle",
+            "set_producer_quota",
             "set_throttle",
             "clear_throttles",
             "unregister_broker",

@@ -18,6 +18,7 @@ from controlplane.cluster.view import ClusterView
 from controlplane.cluster.work_in_hand import has_work
 from controlplane.converger.conditions.disk_growth import DISK_GROWTH_HELD
 from controlplane.converger.questions.health.broken_down import BROKER_AWAY
+from controlplane.converger.questions.rolls.disk_limits import DISK_NEARLY_FULL
 from controlplane.converger.questions.rolls.pending_changes import pending_changes
 from controlplane.converger.situation.observation import InventorySeen
 from controlplane.converger.situation.ports import CloudTraits, Ports, ZooKeeperPorts
@@ -460,12 +461,15 @@ class World:
             tuple((k, v.alive, [p.up for p in v.processes]) for k, v in self.machines.vms.items()),
             (self.machines.outage or self.kafka.outage, self.machines.refuse_listings),
             self.kafka.scene(),
+            (dict(self.kafka.on_disk.taken), self.kafka.default_producer_rate),
         )
         at_rest = self.is_converged() and not self.is_held() and not self.ticks_fail() and self._is_quiet()
         self.calm.quiet_ticks = self.calm.quiet_ticks + 1 if at_rest and scene == self.calm.scene else 0
         self.calm.scene = scene
         told = view.topics.troubles or any(c.status for name, c in view.conditions.items() if name == BROKER_AWAY)
-        told = told or bool(self.kafka.on_disk.taken)  # how full a disk is is seen by the next look
+        # How full a disk is is seen by the next look.
+        near = view.conditions.get(DISK_NEARLY_FULL)
+        told = told or bool(self.kafka.on_disk.taken) or (near is not None and near.status)
         self.calm.seen_after_ticks = ceil(LOOK_EVERY.total_seconds() / self.tick_s) if told else 0
 
     def _is_quiet(self) -> bool:

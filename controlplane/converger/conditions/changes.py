@@ -12,6 +12,7 @@ from controlplane.converger.conditions.certificates import CERTIFICATE_ENDING, c
 from controlplane.converger.conditions.consumers import consumers_stuck
 from controlplane.converger.conditions.converged import CONVERGED, converged
 from controlplane.converger.conditions.disk_growth import disk_growth_held
+from controlplane.converger.conditions.disk_nearly_full import disk_nearly_full
 from controlplane.converger.conditions.drift import (
     CLOUD_DRIFT_FOUND,
     NETWORK_DRIFT,
@@ -232,5 +233,6 @@ _CONDITIONS: tuple[Callable[[Situation], facts.ConditionChanged | None], ...] = 
     moves_braked,
     disk_growth_held,
     certificate_ending,
+    disk_nearly_full,
 )
 """What is told whatever the decision: None, or the condition as it should be."""

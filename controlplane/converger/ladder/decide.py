@@ -23,6 +23,7 @@ from controlplane.converger.steps.health.healing import lost_disk_first, restart
 from controlplane.converger.steps.health.heartbeats import with_heartbeats
 from controlplane.converger.steps.health.volume_limits import with_volume_limits
 from controlplane.converger.steps.moves.latency_brake import with_brake
+from controlplane.converger.steps.moves.producer_quota import with_producer_quota
 from controlplane.converger.steps.rolls.postponed import paced
 from controlplane.converger.steps.rolls.stale_orders import beside_stale_orders
 from controlplane.converger.steps.running.restarts import restart_in_hand_step
@@ -35,7 +36,7 @@ FIRST, IN_HAND, NEXT = rungs(Phase.FIRST), rungs(Phase.IN_HAND), rungs(Phase.NEX
 def decide(situation: Situation) -> Decision:
     """The decision of one tick, condition changes included. Pure: no clock, no randomness, no I/O."""
     decision = with_volume_limits(situation, with_brake(situation, paced(situation, _ladder(situation))))
-    decision = with_heartbeats(situation, with_topics(situation, decision))
+    decision = with_heartbeats(situation, with_topics(situation, with_producer_quota(situation, decision)))
     if decision.events:
         return decision
     changes = condition_changes(situation, decision)

@@ -92,6 +92,13 @@ class ClearThrottles:
 
 
 @dataclass(frozen=True, slots=True)
+class SetProducerQuota:
+    """Make the default quota of users' producers so many bytes/s on each broker; None takes it away."""
+
+    bytes_per_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class SetCordons:
     """Cordon brokers, by id, so that no new replica is placed on them, and lift the cordons of others."""
 
@@ -197,6 +204,7 @@ Effect = (
     | CancelMoves
     | SetThrottle
     | ClearThrottles
+    | SetProducerQuota
     | SetCordons
     | Unregister
     | AddVoter

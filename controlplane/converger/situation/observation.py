@@ -124,6 +124,13 @@ class TopicsObserved:
 
 
 @dataclass(frozen=True, slots=True)
+class ProducerQuotaSeen:
+    """The default quota of users' producers, bytes/s on each broker; None where none is set."""
+
+    bytes_per_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class PlansRead:
     """Plans of work in hand. A SHA-256 is of the plan that was looked for; None: it is missing or corrupt."""
 
@@ -197,6 +204,8 @@ class Observation:
     """Asked for only where something is to be set, and at rest as often as the metadata is read."""
     topics: TopicsObserved | None = None
     """Asked for where some are in hand or waited for, and of all as often as the metadata is read at rest."""
+    producer_quota: ProducerQuotaSeen | None = None
+    """Asked for where a disk may be nearly full, and while Kedge has lowered it."""
     placement: PlacementSeen | None = None
     """What is not where it should be; None while something is in hand, unless replicas seem to be lost."""
     zookeeper: ZooKeeperSeen = ZooKeeperSeen()

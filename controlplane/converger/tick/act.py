@@ -76,6 +76,8 @@ def _ask_kafka(effect: effects.Effect, view: ClusterView, ports: Ports) -> str:
             kafka.set_throttle(plan)
         case effects.ClearThrottles():
             kafka.clear_throttles()
+        case effects.SetProducerQuota(bytes_per_s=rate):
+            kafka.set_producer_quota(rate)
         case effects.SetCordons(cordoned=cordoned, lifted=lifted):
             kafka.set_cordons(cordoned, lifted)
         case effects.Unregister(broker=broker):

@@ -18,6 +18,7 @@ from controlplane.converger.tick.sources.background import BackgroundReader
 from controlplane.converger.tick.sources.brokers import BrokersReader
 from controlplane.converger.tick.sources.clouds import clouds_of, inventory_of
 from controlplane.converger.tick.sources.jobs import jobs_of
+from controlplane.converger.tick.sources.producer_quota import producer_quota_of
 from controlplane.converger.tick.sources.settings import settings_of
 from controlplane.converger.tick.sources.topics import TopicsReader
 from controlplane.converger.tick.sources.zookeeper import zookeeper_of
@@ -66,6 +67,7 @@ class Observer:
             plans=self._plans.of(view),
             settings=settings_of(view, ports, missing) if is_new else None,
             topics=self._topics.read(view, kafka, missing) if kafka is not None and is_new else None,
+            producer_quota=producer_quota_of(view, kafka, ports, missing) if kafka is not None and is_new else None,
             placement=self._brokers.placement(view, kafka),
             traffic=self.traffic(view.uid) if has_work(view) else UNKNOWN,
             loads=self._brokers.loads(view, kafka, reports),

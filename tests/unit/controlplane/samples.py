@@ -14,6 +14,7 @@ from controlplane.cluster.views.healing import DemotionView, DiskMovesView, Offl
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.intents import IntentView
 from controlplane.cluster.views.offset_resets import ResetView
+from controlplane.cluster.views.producer_quota import ProducerQuotaView
 from controlplane.cluster.views.quorum import VoterChangeView
 from controlplane.cluster.views.rebalances import RebalanceView
 from controlplane.cluster.views.running_settings import (
@@ -33,6 +34,7 @@ from tests.unit.controlplane.migration_samples import MIGRATION_SAMPLES, migrati
 from tests.unit.controlplane.topic_samples import TOPIC_SAMPLES, topic_states
 
 A1, A2, CA1, CA2 = "brokers-a-0.g1", "brokers-a-0.g2", "controllers-a-0.g1", "controllers-a-0.g2"
+_SLOWED = ProducerQuotaView(1_000_000.0, None, "pool brokers: broker 1000 (96% full)", BEFORE)
 _TAGGED = {A1: CostTagsView({"env": "test"}, {"team": "payments"}, ("env",))}
 
 AGENT_BUILT = facts.AgentBuilt(
@@ -129,6 +131,9 @@ SAMPLES: tuple[object, ...] = (
     facts.GrowthRequested("intent-9", A1, {"brokers-a-0.data.v1": 200}, "brokers-a-0: disk 100 -> 200 GiB"),
     facts.GrowthCompleted("intent-9"),
     facts.VolumeLimitFound("brokers-a-0.data.v1", 60_400_000),
+    facts.ProducerQuotaLowered(1_000_000.0, None, "pool brokers: broker 1000 (96% full)"),
+    facts.ProducerQuotaRestoreRequested("no disk is nearly full any more, or it grows"),
+    facts.ProducerQuotaRestored(None),
     facts.GrowthDecided("brokers", 100, 120, "broker 1000 (83% full); disk.grow.above is 80%, at most 500 GiB"),
     facts.TaggingRequested("intent-8", A1, {"team": "payments"}, ("env",), "cost tags team=payments; without env"),
     facts.TaggingCompleted("intent-8"),
@@ -313,6 +318,8 @@ def states() -> Mapping[type, ClusterView]:
         facts.ReleaseCompleted: a_view(fenced_controller, successor, intents=_open("intent-2", "release", CA1)),
         facts.BindRequested: a_view(successor),
         facts.BindCompleted: a_view(successor, intents=_open("intent-3", "bind", CA2)),
+        facts.ProducerQuotaRestoreRequested: a_view(_old(Phase.JOINED), producer_quota=_SLOWED),
+        facts.ProducerQuotaRestored: a_view(_old(Phase.JOINED), producer_quota=_SLOWED),
         facts.GrowthRequested: a_view(_old(Phase.JOINED)),
         facts.GrowthCompleted: a_view(_old(Phase.JOINED), intents=_open("intent-9", "grow", A1)),
         facts.TaggingRequested: a_view(_old(Phase.JOINED)),

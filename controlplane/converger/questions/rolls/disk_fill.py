@@ -29,7 +29,7 @@ def disk_fill(situation: Situation) -> FillSeen | None:
     if kafka is None:
         return None
     serving = sorted(i.service_id for i in situation.view.brokers() if i.phase is Phase.JOINED and not i.lost)
-    fullest = {b: _fullest(seen) for b in serving if (seen := kafka.log_dirs.get(b)) is not None}
+    fullest = {b: fullest_disk(seen) for b in serving if (seen := kafka.log_dirs.get(b)) is not None}
     known = {b: found for b, found in fullest.items() if found is not None}
     return FillSeen(
         {b: share for b, (share, _) in known.items()},
@@ -38,7 +38,7 @@ def disk_fill(situation: Situation) -> FillSeen | None:
     )
 
 
-def _fullest(seen: LogDirsSeen) -> tuple[float, int] | None:
+def fullest_disk(seen: LogDirsSeen) -> tuple[float, int] | None:
     """(share in use, bytes free) of the fullest directory, of all together where they are not known apart. None where
     sizes are missing, as from brokers older than Kafka 3.3."""
     disks = [(d.total_bytes, d.usable_bytes) for d in seen.dirs] or [(seen.total_bytes, seen.usable_bytes)]

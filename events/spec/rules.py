@@ -22,7 +22,7 @@ from events.spec.problems import Problem
 from events.spec.rollout_rules import access_problems, rollout_problems, window_problems
 from events.spec.security_rules import security_problems
 from events.spec.spot_rules import spot_problems, spot_risks
-from events.spec.storage_rules import count_problems, grow_problems
+from events.spec.storage_rules import count_problems, grow_problems, lost_disk_problems
 
 
 def check(document: KafkaClusterDocument, *, positions: Positions = NOWHERE) -> list[Problem]:
@@ -70,6 +70,8 @@ def check_sections(sections: Mapping[str, Any], *, pools: Mapping[int, Pool], po
         found += rollout_problems(rollout, pools, positions)
     if (balance := sections.get("balance")) is not None:
         found += window_problems(balance.placement.windows, ("spec", "balance", "placement", "windows"), positions)
+    if (healing := sections.get("healing")) is not None:
+        found += lost_disk_problems(healing, pools, positions)
     if listeners is not None and bootstrap is not None:
         found += access_problems(listeners, bootstrap, positions)
     found += security_problems(sections, positions)

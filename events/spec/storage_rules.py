@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from events.spec import problems as p
 from events.spec.disk_options import option_change_problems
+from events.spec.housekeeping import Healing
 from events.spec.model import Disk, KafkaClusterDocument, Pool
 from events.spec.positions import Positions
 from events.spec.problems import Path, Problem
@@ -66,6 +67,21 @@ def grow_problems(pool: Pool, path: Path, where: Positions) -> Iterator[Problem]
         message = f"the disks of pool `{pool.name}` may grow to {grow.to} GiB and have {pool.disk.size_gib} GiB already"
         fix = f"Write more than {pool.disk.size_gib}, or take `grow` away."
         yield where.problem(p.DISK_GROWTH_DONE, (*at, "to"), message, fix)
+
+
+def lost_disk_problems(healing: Healing, pools: Mapping[int, Pool], where: Positions) -> Iterator[Problem]:
+    """A warning for each pool whose lost brokers are copied though `healing.lostDisk` is `reattach`. Every cloud gives
+    a persistent disk to another VM, one way or the other (`providers.handover`)."""
+    if healing.lost_disk != "reattach":
+        return
+    path, fix = ("spec", "healing", "lostDisk"), "Know that it is so, or write `lostDisk: copy` where no pool can."
+    for pool in pools.values():
+        if pool.is_broker and pool.disk.kind == "ephemeral":
+            message = f"the disks of pool `{pool.name}` are ephemeral, gone with their VMs: its lost brokers are copied"
+            yield where.problem(p.LOST_DISK, path, message, fix)
+        elif pool.has_members:
+            message = f"pool `{pool.name}` has ZooKeeper servers beside its brokers: its lost brokers are copied"
+            yield where.problem(p.LOST_DISK, path, message, fix)
 
 
 def disk_problems(before: Pool, after: Pool, path: Path, where: Positions) -> Iterator[Problem]:

@@ -156,6 +156,7 @@ def preview(
     if view.document:
         effects = {**_process_effects(changes, nodes), **_disk_effects(changes, wanted)}
         effects |= _setting_effects(view.document, wanted, nodes)
+        effects |= _lost_disk_effects(changes, document)
         effects |= _label_effects(changes, document, cost_tags)
     moves = (*pools_that_move(view, document, rollout, snapshot), *external_sentences(view, document, snapshot))
     then = shares_of_newcomers(wanted, document, nodes, snapshot) if exists else ()
@@ -258,6 +259,26 @@ def _disk_effects(changes: Iterable[FieldChange], wanted: ClusterView) -> dict[s
             if change.path.startswith(f"spec.pools[{pool.name}].disk.grow"):
                 found[change.path] = _growth_effect(pool)
     return found
+
+
+def _lost_disk_effects(changes: Iterable[FieldChange], document: KafkaClusterDocument) -> dict[str, str]:
+    """What becomes of lost brokers from then on; none of those that serve is touched."""
+    path = "spec.healing.lostDisk"
+    if all(change.path != path for change in changes):
+        return {}
+    if document.spec.healing.lost_disk == "reattach":
+        passing = [
+            f"`{pool.name}`"
+            for pool in document.spec.broker_pools
+            if pool.disk.kind == "persistent" and not pool.has_members
+        ]
+        if not passing:
+            return {path: "changes nothing: no pool has disks that outlive their VMs and pass on"}
+        pools = ", ".join(passing)
+        return {path: f"the next VM of a lost broker of {pools} gets its id and disk, which catches up; no restart now"}
+    if document.spec.rollout.strategy == "reattach":
+        return {path: "lost brokers still pass their disks on, as rollout.strategy is reattach; no restart now"}
+    return {path: "what a lost broker had is copied whole to its next VM, under a new id; no restart now"}
 
 
 def _size_effect(change: FieldChange, pool: Pool, grown_gib: int) -> str:

@@ -60,3 +60,17 @@ def test_a_spec_is_meant_with_the_size_its_disks_grew_to() -> None:
     assert meant == a_document(disks=GROW, broker_gib=140)
     ephemeral = a_document(disk="ephemeral")
     assert with_grown_disks(ephemeral, {"brokers": 140}) is ephemeral
+
+
+@pytest.mark.parametrize(
+    ("spec", "warned"),
+    [
+        ({"healing": "lostDisk: reattach"}, False),
+        ({"healing": "lostDisk: reattach", "disk": "ephemeral"}, True),
+        ({"healing": "lostDisk: copy", "disk": "ephemeral"}, False),
+    ],
+)
+def test_a_spec_is_warned_where_a_lost_disk_never_passes_on(spec: dict[str, object], warned: bool) -> None:
+    loaded = load_documents(a_spec(**spec), file="orders.yaml")
+    assert loaded.ok
+    assert ("KEDGE-SPEC-082" in {p.code for p in loaded.warnings}) is warned

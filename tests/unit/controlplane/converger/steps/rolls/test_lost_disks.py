@@ -15,6 +15,7 @@ from controlplane.cluster.views.evacuations import EvacuationView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.intents import IntentView
 from controlplane.cluster.views.running_settings import ReplaceView
+from controlplane.commands.previews.plan import preview
 from controlplane.converger.questions.clouds.missing_volumes import given_up
 from controlplane.converger.questions.rolls.lost_disks import MAX_BIND_FAILURES
 from controlplane.converger.questions.rolls.pending_changes import pending_changes
@@ -340,3 +341,21 @@ def test_a_disk_that_went_with_its_vm_is_looked_for_by_no_run_once_the_next_vm_h
 def test_a_disk_that_went_as_it_passed_on_is_looked_for_by_no_run_either() -> None:
     view = _given_up(lost_at=NOW)
     assert given_up(view, _seen(view, None)) == {VOLUME}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ({}, {"healing": OPTED_IN}, "the next VM of a lost broker of `brokers` gets its id and disk, which catches up"),
+        ({"healing": OPTED_IN}, {}, "what a lost broker had is copied whole to its next VM, under a new id"),
+        (
+            {"healing": OPTED_IN, "strategy": "reattach", "max_unavailable": 1},
+            {"strategy": "reattach", "max_unavailable": 1},
+            "lost brokers still pass their disks on, as rollout.strategy is reattach",
+        ),
+        ({"disk": "ephemeral"}, {"disk": "ephemeral", "healing": OPTED_IN}, "changes nothing: no pool has disks"),
+    ],
+)
+def test_a_plan_says_what_becomes_of_lost_brokers(before: dict[str, Any], after: dict[str, Any], said: str) -> None:
+    plan = preview(a_view(document=a_document(**before)), a_document(**after), snapshot=None)
+    assert plan.effects["spec.healing.lostDisk"].startswith(said)

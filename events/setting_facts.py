@@ -28,6 +28,8 @@ class SettingsChangeRequested:
     reason: str
     canary: int | None = None
     behind: int = 0
+    pool: str = ""
+    """The pool whose brokers alone get them, each as its own, and whose services are told; "" for all."""
 
 
 @fact("settings.tried", schema=1)

@@ -1,7 +1,7 @@
 """What was seen, as values: Kafka's metadata of one cluster at one time. Pure data; readers live further
 out."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property, wraps
@@ -185,6 +185,15 @@ class SettingsSeen:
 
     brokers: Mapping[int, Mapping[str, SettingSeen]]
     defaults: Mapping[str, str]
+
+    def of(self, brokers: Collection[int]) -> "SettingsSeen":
+        """What is seen of these brokers alone."""
+        return SettingsSeen({b: found for b, found in self.brokers.items() if b in brokers}, self.defaults)
+
+    def without(self, own: Mapping[int, Collection[str]]) -> "SettingsSeen":
+        """Without the settings that brokers, by id, have for themselves."""
+        kept = {b: {n: s for n, s in found.items() if n not in own.get(b, ())} for b, found in self.brokers.items()}
+        return SettingsSeen(kept, self.defaults)
 
 
 @dataclass(frozen=True)  # no slots: `by_name` is kept

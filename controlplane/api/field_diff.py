@@ -3,7 +3,13 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from controlplane.api.read_models.running_settings import Reported, applied_settings_of, asked_names, reported_rows
+from controlplane.api.read_models.running_settings import (
+    Reported,
+    applied_settings_of,
+    asked_names,
+    live_or_told,
+    reported_rows,
+)
 from controlplane.api.services import PortalServices
 from controlplane.cluster.folds.growth import size_of
 from controlplane.cluster.lifecycle import SERVING
@@ -13,6 +19,7 @@ from controlplane.commands.previews.plan import pending_rollout
 from controlplane.converger.questions.rolls.node_volumes import directory_names
 from controlplane.kafka.errors import KafkaFault
 from events.instance_facts import PlannedDisk
+from events.spec.settings import spec_config
 from planner.observed import KafkaSnapshot
 from planner.rollout.desired import DesiredNode, desired_nodes
 from planner.rollout.diff import options_in_words
@@ -126,12 +133,11 @@ def _of_node(
 
 def _settings(view: ClusterView, node: str, instance: InstanceView) -> Iterator[Field]:
     """The spec's Kafka settings as the instance was told them; those set live win over its file."""
-    wanted = view.document.spec.kafka.config if view.document else {}
+    wanted = spec_config(view.document, instance.planned.pool) if view.document else {}
     applied = applied_settings_of(instance)
     for name in sorted(wanted.keys() | (applied or {}).keys()):
-        observed = (
-            view.settings.live.get(name, (applied or {}).get(name, "not set")) if applied is not None else "unknown"
-        )
+        value = live_or_told(view, instance, name) if applied is not None else "unknown"
+        observed = "not set" if value is None else value
         yield Field(node, name, wanted.get(name, "not set"), observed)
 
 

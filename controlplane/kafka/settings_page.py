@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from events.spec.pool_properties import of_all_because
 from events.spec.releases import IN_ZOOKEEPER_MODE, SUPPORTED, as_numbers
 from events.spec.setting_table import settings_of
 from planner.rollout.setting_class import CLASS_MEANING, ClassedSetting, SettingClass, setting_class
@@ -50,6 +51,8 @@ def page() -> str:
         f"[of {' and '.join(of_zookeeper)}](#in-mode-zookeeper), which run in mode `zookeeper`.",
         "The tables behind this page are printed by Kafka itself and held against live brokers. The class says the",
         "gentlest way a change can take; `kedge plan` shows for each changed setting what will happen.",
+        "`pools[].config` takes them for the nodes of one pool, but for those noted as one for all pools, and for",
+        "controllers but for those that Kafka takes live.",
         "",
         "| class | meaning |",
         "|---|---|",
@@ -104,6 +107,8 @@ def _notes(classed: ClassedSetting, versions: Sequence[str]) -> Iterator[str]:
         yield classed.reason.removeprefix("set by Kedge: ")
     elif classed.is_live and classed.live_name != classed.name:
         yield f"live as `{classed.live_name}`"
+    elif of_all_because(classed.name) is not None:
+        yield "one for all pools"
     if classed.condition:
         yield classed.condition
 

@@ -111,6 +111,8 @@ def wanted_by(view: ClusterView, instance: InstanceView, name: str, origin: Valu
             return "Kafka"
         case ValueOrigin.FILE:
             return "the spec" if name in applied else "Kedge" if name in instance.settings else "its file"
+        case ValueOrigin.BROKER_LIVE if name in view.settings.of_pools.get(instance.planned.pool, {}):
+            return f"the spec, of pool {instance.planned.pool}"
         case ValueOrigin.CLUSTER_LIVE | ValueOrigin.BROKER_LIVE if name in view.settings.live:
             return "the spec"
         case ValueOrigin.CLUSTER_LIVE if name == MIN_ISR:

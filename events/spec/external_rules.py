@@ -41,6 +41,15 @@ def external_change_problems(
         )
         fix = "Set it by the cluster's own tools, and keep the section as it was."
         yield where.problem(p.EXTERNAL, ("spec", "kafka", "config"), message, fix, key=True)
+    for index, pool in enumerate(new.spec.pools):
+        earlier = next((one for one in old.spec.pools if one.name == pool.name), pool)
+        if pool.config != earlier.config:
+            message = (
+                f"pool `{pool.name}` has other properties than before, and Kedge sets nothing live, and restarts "
+                "nothing, in a cluster that others run in part"
+            )
+            fix = "Keep them as they were until the whole cluster is Kedge's."
+            yield where.problem(p.EXTERNAL, ("spec", "pools", index, "config"), message, fix, key=True)
     leaving = sorted({b.id for b in before.brokers} - {b.id for b in after.brokers})
     if leaving and not new.spec.broker_pools:
         message = f"external broker {', '.join(map(str, leaving))} leaves, and no pool would take what it holds"

@@ -1,13 +1,15 @@
 """Rules about Kafka itself: versions, properties, and replication that the pools can carry."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from events.quantities import counted
 from events.spec import problems as p
+from events.spec.fields import FieldClass
 from events.spec.model import KafkaSection, Pool
+from events.spec.pool_properties import of_all_because
 from events.spec.positions import Positions
 from events.spec.problems import Path, Problem, shorten
-from events.spec.properties import SUCCESSORS, owned_because, unsafe_because
+from events.spec.properties import SUCCESSORS, owned_because, property_class, unsafe_because
 from events.spec.releases import (
     IN_ZOOKEEPER_MODE,
     MIGRATES,
@@ -45,12 +47,35 @@ def kafka_problems(kafka: KafkaSection, where: Positions) -> Iterator[Problem]:
     yield from _version(kafka, where)
     yield from _metadata_pin(kafka, where)
     for key, value in kafka.config.items():
-        yield from _property(key, value, kafka.version, where)
-    yield from _adopted(kafka, where)
+        yield from _property(key, value, kafka.version, where, _CONFIG)
     if kafka.config.get(_UNCLEAN, "").lower() == "true":
         message = f"`{_UNCLEAN}` is on: a replica that lags may lead, and records are lost"
         fix = "Remove it, or leave it if losing acknowledged records is acceptable here."
         yield where.problem(p.UNCLEAN, (*_CONFIG, _UNCLEAN), message, fix)
+
+
+def pool_config_problems(kafka: KafkaSection, pools: Mapping[int, Pool], where: Positions) -> Iterator[Problem]:
+    """Everything wrong with the properties of single pools, and with what may be adopted of all of them."""
+    for index, pool in pools.items():
+        base: Path = ("spec", "pools", index, "config")
+        for key, value in pool.config.items():
+            found = list(_property(key, value, kafka.version, where, base))
+            yield from found or _pool_property(key, pool, kafka.version, where, base)
+    yield from _adopted(kafka, pools, where)
+
+
+def _pool_property(key: str, pool: Pool, version: str, where: Positions, base: Path) -> Iterator[Problem]:
+    """A property that is sound, and not one pool's to say."""
+    shown, why = f"`{shorten(key)}`", of_all_because(key)
+    if not pool.is_broker and not pool.is_controller:
+        message = f"pool `{pool.name}` has ZooKeeper servers, which know no Kafka property {shown}"
+        yield where.problem(p.POOL_PROPERTY, (*base, key), message, "Remove it.", key=True)
+    elif why is not None:
+        message = f"{shown} is one for all pools: {why}"
+        yield where.problem(p.POOL_PROPERTY, (*base, key), message, "Write it into spec.kafka.config.", key=True)
+    elif not pool.is_broker and property_class(key, version) is FieldClass.DYNAMIC:
+        message = f"Kafka takes {shown} live, and what is live for the cluster wins over the file of a controller"
+        yield where.problem(p.POOL_PROPERTY, (*base, key), message, "Write it into spec.kafka.config.", key=True)
 
 
 def replication_problems(kafka: KafkaSection, pools: tuple[Pool, ...], where: Positions) -> Iterator[Problem]:
@@ -110,7 +135,7 @@ def _metadata_pin(kafka: KafkaSection, where: Positions) -> Iterator[Problem]:
         yield where.problem(p.METADATA_PIN, path, message, fix)
 
 
-def _adopted(kafka: KafkaSection, where: Positions) -> Iterator[Problem]:
+def _adopted(kafka: KafkaSection, pools: Mapping[int, Pool], where: Positions) -> Iterator[Problem]:
     """What may be adopted: a property the spec sets, which is what brokers are held to, and which Kafka takes live."""
     path: Path = (*_KAFKA, "adopt")
     known = settings_of(kafka.version) if has_table(kafka.version) else {}
@@ -118,7 +143,7 @@ def _adopted(kafka: KafkaSection, where: Positions) -> Iterator[Problem]:
         shown, setting = f"`{shorten(key)}`", known.get(key)
         if key in kafka.adopt[:index]:
             yield where.problem(p.REPEATED, (*path, index), f"{shown} is listed twice", "List it once.")
-        elif key not in kafka.config:
+        elif key not in kafka.config and all(key not in pool.config for pool in pools.values()):
             message = f"`config` does not set {shown}: what it does not set is left as it is on every broker anyway"
             yield where.problem(p.ADOPTED, (*path, index), message, "Remove it, or set it in `config`.")
         elif setting is not None and setting.update_mode is UpdateMode.READ_ONLY and time_setting(key) is None:
@@ -126,9 +151,9 @@ def _adopted(kafka: KafkaSection, where: Positions) -> Iterator[Problem]:
             yield where.problem(p.ADOPTED, (*path, index), message, "Remove it.")
 
 
-def _property(key: str, value: str, version: str, where: Positions) -> Iterator[Problem]:
+def _property(key: str, value: str, version: str, where: Positions, base: Path) -> Iterator[Problem]:
     """At most one problem for each property: the first reason is the one to mend."""
-    path = (*_CONFIG, key)
+    path = (*base, key)
     shown = shorten(key)
     owned, unsafe = owned_because(key), unsafe_because(key, value)
     known = settings_of(version).get(key) if has_table(version) else newest_known(key)
@@ -139,14 +164,14 @@ def _property(key: str, value: str, version: str, where: Positions) -> Iterator[
         message = f"`{shown}` is refused: {unsafe}"
         yield where.problem(p.UNSAFE_PROPERTY, path, message, "Remove it.", key=True)
     elif known is None:
-        yield _unknown(key, version, where)
+        yield _unknown(key, version, where, path)
     else:
-        yield from _value(known, value, version, where)
+        yield from _value(known, value, version, where, path)
 
 
-def _unknown(key: str, version: str, where: Positions) -> Problem:
+def _unknown(key: str, version: str, where: Positions, path: Path) -> Problem:
     """No broker of that version knows it: it is gone, not there yet, or was never there."""
-    path, shown = (*_CONFIG, key), shorten(key)
+    shown = shorten(key)
     lines, since = lines_with(key), came_with(key)
     if lines and as_numbers(lines[-1]) < as_numbers(release_line(version)):
         message = f"Kafka {version} has no property `{shown}` any more; {lines[-1]} was the last to have it"
@@ -160,8 +185,8 @@ def _unknown(key: str, version: str, where: Positions) -> Problem:
     return where.problem(p.UNKNOWN_PROPERTY, path, message, fix, key=True)
 
 
-def _value(setting: Setting, value: str, version: str, where: Positions) -> Iterator[Problem]:
-    path, shown = (*_CONFIG, setting.name), f"`{setting.name}`"
+def _value(setting: Setting, value: str, version: str, where: Positions, path: Path) -> Iterator[Problem]:
+    shown = f"`{setting.name}`"
     unreadable = unreadable_because(setting, value)
     if unreadable is not None:
         message = f"{shown} is `{shorten(value)}`, but {unreadable.why}"

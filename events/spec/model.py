@@ -328,6 +328,14 @@ class Pool(Part):
         le=65536,
     )
 
+    config: dict[scalars.PropertyKey, scalars.PropertyText] = classed(
+        RESTART,
+        "Kafka properties of this pool's nodes alone, over `spec.kafka.config`. A property that Kafka can change live "
+        "is set on each of its brokers, every other one restarts them; those that all pools have to agree on are "
+        "refused, and for controllers those that are live (`docs/settings.md`).",
+        default_factory=dict,
+        item_class="kafka-property",
+    )
     jvm_options: tuple[scalars.OneLine, ...] = classed(
         RESTART,
         "Options of the JVM of each service beside its heap, one a line, as in `[-XX:+UseZGC, -Xlog:gc]`, over those "

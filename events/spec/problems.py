@@ -153,6 +153,7 @@ REMOVED_PROPERTY = _kind(
     51, "property gone from this Kafka version", "An upgrade would leave it without effect, with a line in a log."
 )
 DEPRECATED_PROPERTY = _kind(52, "deprecated property", "Kafka still reads it, and a later version will not.", "warning")
+POOL_PROPERTY = _kind(83, "property of all pools", "A topic, a group and a session have one value, wherever they are.")
 ADOPTED = _kind(53, "nothing to adopt", "Only what the spec sets, and Kafka takes live, can differ by hand.")
 
 # Rollout, listeners, clients.

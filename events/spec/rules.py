@@ -12,7 +12,7 @@ from events.spec.disk_options import option_problems
 from events.spec.distribution_rules import distribution_problems
 from events.spec.external_rules import external_problems
 from events.spec.jvm_rules import jvm_problems
-from events.spec.kafka_rules import kafka_problems, replication_problems
+from events.spec.kafka_rules import kafka_problems, pool_config_problems, replication_problems
 from events.spec.model import ClusterSpec, KafkaClusterDocument, MetadataMode, Pool
 from events.spec.network_rules import client_problems, domain_problems, network_problems
 from events.spec.pool_rules import pool_problems, pools_together_problems
@@ -59,6 +59,7 @@ def check_sections(sections: Mapping[str, Any], *, pools: Mapping[int, Pool], po
         found += domain_problems(together, listeners, positions)
     if kafka is not None:
         found += kafka_problems(kafka, positions)
+        found += pool_config_problems(kafka, pools, positions)
     if kafka is not None and together is not None and external is None:
         found += replication_problems(kafka, together, positions)
         found += spot_risks(kafka, together, positions)

@@ -36,10 +36,22 @@ def service_settings(document: KafkaClusterDocument, pool: Pool) -> dict[str, st
     ZooKeeper server has none; beside a broker they are the broker's."""
     if "zookeeper" in pool.services and not pool.is_broker:
         return {}
-    merged = {**shape_defaults(document.spec.kafka, document.spec.pools), **document.spec.kafka.config}
+    merged = {**shape_defaults(document.spec.kafka, document.spec.pools), **spec_config(document, pool.name)}
     if document.spec.kafka.mode == "zookeeper":
         merged = {key: value for key, value in merged.items() if not key.startswith(_SHARE_GROUPS)}
     return dict(sorted(merged.items()))
+
+
+def spec_config(document: KafkaClusterDocument, pool: str) -> Mapping[str, str]:
+    """The properties the spec names for the services of a pool: the cluster's, and the pool's own over them. Of a pool
+    it does not have (any more) they are the cluster's."""
+    own = pool_config(document, pool)
+    return {**document.spec.kafka.config, **own} if own else document.spec.kafka.config
+
+
+def pool_config(document: KafkaClusterDocument, pool: str) -> Mapping[str, str]:
+    """What the spec says for the nodes of one pool alone."""
+    return next((p.config for p in document.spec.pools if p.name == pool), {})
 
 
 def shape_defaults(kafka: KafkaSection, pools: tuple[Pool, ...]) -> dict[str, str]:

@@ -18,7 +18,7 @@ def values_to_try(live: Mapping[str, str]) -> dict[str, str]:
 
 def trial_step(wanted: Mapping[str, str], seen: SettingsSeen, broker: int) -> LiveStep:
     """The next values of this broker's own; an empty step when it runs with all of them, or has not answered."""
-    found = deviations(values_to_try(wanted), _of(seen, (broker,)))
+    found = deviations(values_to_try(wanted), seen.of((broker,)))
     return LiveStep({}, {broker: {d.name: own_step(d, may_delete=False) for d in found}}) if found else LiveStep()
 
 
@@ -26,7 +26,7 @@ def rack_step(wanted: Mapping[str, str], seen: SettingsSeen, racks: Sequence[Col
     """The next values for the brokers of one rack, as their own: the first of `racks` (broker ids, in order) where some
     differ. An empty step where one rack at most is left: it gets them with the cluster's default."""
     values = values_to_try(wanted)
-    left = [found for rack in racks if (found := deviations(values, _of(seen, rack)))]
+    left = [found for rack in racks if (found := deviations(values, seen.of(rack)))]
     if len(left) < 2:
         return LiveStep()
     own: dict[int, dict[str, str | None]] = {}
@@ -57,10 +57,6 @@ def back_step(names: Collection[str], seen: SettingsSeen, tried: Collection[int]
             if there is not None and there.is_own:
                 own.setdefault(broker, {})[name] = _towards(name, there, _without(name, seen, tried))
     return LiveStep({}, own)
-
-
-def _of(seen: SettingsSeen, brokers: Collection[int]) -> SettingsSeen:
-    return SettingsSeen({b: s for b, s in seen.brokers.items() if b in brokers}, seen.defaults)
 
 
 def _without(name: str, seen: SettingsSeen, tried: Collection[int]) -> str | None:

@@ -10,6 +10,7 @@ from events.instance_facts import PlannedDisk
 from events.jvm import Jvm
 from events.spec.digest import digest_of, digest_with_disk, service_settings, static_inputs
 from events.spec.model import Disk, KafkaClusterDocument, Pool
+from events.spec.settings import spec_config
 from events.spec.storage_rules import grows_in_place
 from planner.rollout.machine_sizes import ServiceSize
 
@@ -120,11 +121,11 @@ _WORKED_OUT: dict[int, tuple[weakref.ref[KafkaClusterDocument], tuple[DesiredNod
 
 
 def _nodes_of(document: KafkaClusterDocument, pool: Pool) -> list[DesiredNode]:
-    settings = service_settings(document, pool)
+    settings, config = service_settings(document, pool), spec_config(document, pool.name)
     inputs, heap, listeners = static_inputs(document, pool.name), repr(pool.heap_mib), _listeners(document)
     fixed = digest_of(inputs)
     service = "broker" if pool.is_broker else pool.services[0]
-    digest = _digest(fixed, _read_by(service, document.spec.kafka.config), _process(heap, listeners))
+    digest = _digest(fixed, _read_by(service, config), _process(heap, listeners))
     zones = pool.place.zones
     return [
         DesiredNode(

@@ -20,6 +20,7 @@ from controlplane.converger.conditions.disk_growth import DISK_GROWTH_HELD
 from controlplane.converger.questions.health.broken_down import BROKER_AWAY
 from controlplane.converger.questions.rolls.disk_limits import DISK_NEARLY_FULL
 from controlplane.converger.questions.rolls.pending_changes import pending_changes
+from controlplane.converger.questions.running.setting_work import own_of_pools
 from controlplane.converger.situation.observation import InventorySeen
 from controlplane.converger.situation.ports import CloudTraits, Ports, ZooKeeperPorts
 from controlplane.converger.tick.cluster_tick import new_events
@@ -384,17 +385,23 @@ class World:
         self._rest(after="convergence")
 
     def _values_left(self) -> set[tuple[int, str]]:
-        """What was set on one broker alone through the gateway: seen, and taken away, by the next look at all."""
-        return {(b, name) for b, name in self.kafka.settings.by_kedge if self.kafka.serves(b)}
+        """What was set on one broker alone through the gateway, and is not its pool's own: seen, and taken away, by the
+        next look at all."""
+        own, held = own_of_pools(self.view()), self.kafka.settings.own
+        of_pools = {(b, n) for b, said in own.items() for n, v in said.items() if held.get(b, {}).get(n) == v}
+        return {(b, name) for b, name in self.kafka.settings.by_kedge - of_pools if self.kafka.serves(b)}
 
     def _values_by_hand(self) -> bool:
         """Whether somebody else set a value on one broker that the spec has otherwise: put right by that look, too."""
         view, settings = self.view(), self.kafka.settings
-        wanted = {**(view.document.spec.kafka.config if view.document else {}), **view.settings.live}
-        there = ((b, name) for b, name in settings.by_others if self.kafka.serves(b) and name in wanted)
-        return any(
-            not reads_alike(newest_known(n), settings.own.get(b, {}).get(n, wanted[n]), wanted[n]) for b, n in there
+        whole = {**(view.document.spec.kafka.config if view.document else {}), **view.settings.live}
+        own = own_of_pools(view)
+        there = (
+            (settings.own.get(b, {}).get(n, wanted[n]), wanted[n], n)
+            for b, n in settings.by_others
+            if self.kafka.serves(b) and n in (wanted := {**whole, **own.get(b, {})})
         )
+        return any(not reads_alike(newest_known(name), has, wants) for has, wants, name in there)
 
     def hold(self, *, ticks: int = 300) -> None:
         """Ticks until an aborted cluster rests in what it is, then makes sure that it really rests."""

@@ -8,6 +8,7 @@ from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from events.spec.setting_table import newest_known
 from events.spec.setting_values import reads_alike
+from events.spec.settings import pool_config
 from planner.observed import SettingSeen, SettingsSeen
 
 HIDDEN = "hidden by Kafka"
@@ -30,16 +31,26 @@ class Reported:
 
 
 def asked_names(view: ClusterView) -> frozenset[str]:
-    """What is declared of brokers, and what was ever set live."""
+    """What is declared of brokers, of single pools too, and what was ever set live."""
+    pools = view.document.spec.broker_pools if view.document else ()
     declared = view.document.spec.kafka.config if view.document else {}
-    return frozenset({*declared, *view.settings.live})
+    of_pools = {*(n for p in pools for n in p.config), *(n for held in view.settings.of_pools.values() for n in held)}
+    return frozenset({*declared, *of_pools, *view.settings.live})
 
 
 def reported_rows(view: ClusterView, seen: SettingsSeen) -> list[Reported]:
     """Each of those by name, over the brokers that have joined."""
-    declared = view.document.spec.kafka.config if view.document else {}
     brokers = [i for i in view.brokers() if i.phase is Phase.JOINED and not i.lost]
-    return [_row(view, name, declared.get(name), brokers, seen) for name in sorted(asked_names(view))]
+    return [_row(view, name, declared_of(view, name), brokers, seen) for name in sorted(asked_names(view))]
+
+
+def declared_of(view: ClusterView, name: str) -> str | None:
+    """`3`, and `3; 8 in pool fast` where a pool has a value of its own; None where the spec says nothing."""
+    if view.document is None:
+        return None
+    whole = view.document.spec.kafka.config.get(name)
+    own = [f"{p.config[name]} in pool {p.name}" for p in view.document.spec.broker_pools if name in p.config]
+    return "; ".join([*([whole] if whole is not None else []), *own]) or whole
 
 
 def applied_settings_of(instance: InstanceView) -> Mapping[str, str] | None:
@@ -55,7 +66,7 @@ def _row(
     silent: list[int] = []
     words: set[str] = set()
     for broker in brokers:
-        wanted = _applied_value(view, broker, name)
+        wanted = live_or_told(view, broker, name)
         applied[wanted or NONE] = (*applied.get(wanted or NONE, ()), broker.service_id)
         found = seen.brokers.get(broker.service_id)
         if found is None:
@@ -69,9 +80,13 @@ def _row(
     return Reported(name, declared, applied, runs, tuple(silent), word)
 
 
-def _applied_value(view: ClusterView, broker: InstanceView, name: str) -> str | None:
-    """A live value wins over the file it was started with."""
-    return view.settings.live.get(name, (applied_settings_of(broker) or {}).get(name))
+def live_or_told(view: ClusterView, instance: InstanceView, name: str) -> str | None:
+    """What counts there by what it was given: a value of its pool's own before one of the cluster, and a live value
+    before the file it was started with."""
+    pool, told = instance.planned.pool, (applied_settings_of(instance) or {}).get(name)
+    own = view.settings.of_pools.get(pool, {})
+    is_of_pool = view.document is not None and name in pool_config(view.document, pool)
+    return own.get(name, told) if is_of_pool else own.get(name, view.settings.live.get(name, told))
 
 
 def _value(name: str, seen: SettingSeen | None) -> str:

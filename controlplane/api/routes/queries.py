@@ -16,6 +16,7 @@ from controlplane.api.services import PortalServices, Services
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.kafka.errors import KafkaFault
+from events.spec.settings import spec_config
 from planner.observed import KafkaSnapshot
 
 router = APIRouter(prefix=message_api.API_PREFIX, tags=["topics"])
@@ -53,9 +54,9 @@ def get_topic_settings(name: str, topic: str, services: Services) -> look_api.Va
 def get_broker_settings(name: str, broker: int, services: Services) -> look_api.ValuesOut:
     """Every setting a broker runs with, by its own word: where it comes from and what the spec says of it."""
     view = living(services, name)
-    broker_of(view, broker)
+    pool = broker_of(view, broker).planned.pool
     found = _asked(view, lambda: services.brokers.kafka_queries.broker_values(view, broker))
-    return values_out(view.name, found, view.document.spec.kafka.config if view.document else {})
+    return values_out(view.name, found, spec_config(view.document, pool) if view.document else {})
 
 
 @router.get("/clusters/{name}/brokers/{broker}/dependents", tags=["clusters"])

@@ -17,6 +17,7 @@ from controlplane.cluster.places import planned_place
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import DepartureView, InstanceView, StartView
 from events import facts
+from events.spec.settings import spec_config
 from providers.errors import NotPermitted
 
 
@@ -61,7 +62,7 @@ def _config(view: ClusterView, planned: facts.PlannedInstance) -> Mapping[str, s
     """The spec's Kafka settings an instance is made with: unless it says otherwise, those in force at its intent."""
     if planned.config is not None or view.document is None:
         return planned.config
-    return view.document.spec.kafka.config
+    return spec_config(view.document, planned.pool)
 
 
 def _port(view: ClusterView, planned: facts.PlannedInstance) -> int:

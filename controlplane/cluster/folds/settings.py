@@ -20,13 +20,15 @@ from controlplane.cluster.views.running_settings import (
     SettingStage,
 )
 from events import facts
+from events.spec.settings import pool_config
 
 
 def requested(view: ClusterView, e: facts.SettingsChangeRequested, at: datetime) -> ClusterView:
     """One change is in hand; another one that was begun before gives way to it."""
     earlier = view.settings.change
-    before: dict[str, str | None] = {name: view.settings.live.get(name) for name in e.live}
-    if earlier is not None and earlier.stage is not SettingStage.ALL:
+    held = view.settings.of_pools.get(e.pool, {}) if e.pool else view.settings.live
+    before: dict[str, str | None] = {name: held.get(name) for name in e.live}
+    if earlier is not None and earlier.stage is not SettingStage.ALL and earlier.pool == e.pool:
         before |= earlier.before
     change = SettingChangeView(
         e.change,
@@ -41,23 +43,35 @@ def requested(view: ClusterView, e: facts.SettingsChangeRequested, at: datetime)
         since=at,
         tried=_tried(earlier, e.canary),
         before=before,
+        pool=e.pool,
     )
-    return replace(
-        view,
-        settings=replace(
-            view.settings,
-            live=MappingProxyType({**view.settings.live, **e.live}),
-            change=change,
-            changes=view.settings.changes + 1,
-            refusal=None,
-        ),
-    )
+    view = _holding(view, e.pool, {**held, **e.live})
+    settings = replace(view.settings, change=change, changes=view.settings.changes + 1, refusal=None)
+    return replace(view, settings=settings if e.pool else replace(settings, of_pools=_beside_all(view, e.live)))
+
+
+def _holding(view: ClusterView, pool: str, values: Mapping[str, str]) -> ClusterView:
+    """What Kafka holds live from now on, of all brokers or of those of a pool."""
+    held = MappingProxyType(dict(values))
+    if not pool:
+        return replace(view, settings=replace(view.settings, live=held))
+    of_pools = MappingProxyType({**view.settings.of_pools, pool: held})
+    return replace(view, settings=replace(view.settings, of_pools=of_pools))
+
+
+def _beside_all(view: ClusterView, live: Mapping[str, str]) -> Mapping[str, Mapping[str, str]]:
+    """What brokers of pools hold once all get values: of these what their pool says itself, which is set first."""
+    found = {p: {n: v for n, v in held.items() if n not in live} for p, held in view.settings.of_pools.items()}
+    for pool in view.document.spec.pools if view.document else ():
+        if own := {n: v for n, v in pool.config.items() if n in live}:
+            found[pool.name] = {**found.get(pool.name, {}), **own}
+    return MappingProxyType({p: MappingProxyType(held) for p, held in found.items() if held})
 
 
 def changed(view: ClusterView, e: facts.SettingsChanged, at: datetime) -> ClusterView:
     """Services are told the new values from here on; a VM that is on its way included."""
     change = _in_hand(view, e.change)
-    instances = {i.key: _with_change(i, change) for i in view.alive()}
+    instances = {i.key: _with_change(view, i, change) for i in view.alive()}
     return replace(
         view, instances=MappingProxyType({**view.instances, **instances}), settings=replace(view.settings, change=None)
     )
@@ -87,15 +101,13 @@ def was_taken_back(view: ClusterView, e: facts.SettingsReverted, at: datetime) -
     change = _in_hand(view, e.change)
     if change.stage is not SettingStage.REVERT or change.canary is None:
         raise ValueError(f"the change {e.change} of settings is not being taken back")
-    live = with_values(view.settings.live, change.before)
-    refusal = SettingRefusal(change.canary, change.live, change.reverting, reverted=True, names=tuple(change.config))
+    held = view.settings.of_pools.get(change.pool, {}) if change.pool else view.settings.live
+    view = _holding(view, change.pool, with_values(held, change.before))
+    names = tuple(change.config)
+    refusal = SettingRefusal(change.canary, change.live, change.reverting, True, names, change.pool)
     is_for_this = change.generation == view.generation
-    return replace(
-        view,
-        settings=replace(
-            view.settings, live=live, change=None, refusal=refusal if is_for_this else view.settings.refusal
-        ),
-    )
+    settings = replace(view.settings, change=None, refusal=refusal if is_for_this else view.settings.refusal)
+    return replace(view, settings=settings)
 
 
 def refused(view: ClusterView, e: facts.SettingsRefused, at: datetime) -> ClusterView:
@@ -206,13 +218,15 @@ def _at_stage(view: ClusterView, change: str, stage: SettingStage, after: Settin
     return replace(view, settings=replace(view.settings, change=replace(found, stage=after, since=at)))
 
 
-def _with_change(instance: InstanceView, change: SettingChangeView) -> InstanceView:
-    if not change.config or instance.start.config is None:
+def _with_change(view: ClusterView, instance: InstanceView, change: SettingChangeView) -> InstanceView:
+    pool = instance.planned.pool
+    if not change.config or instance.start.config is None or change.pool not in ("", pool):
         return instance
-    config = with_values(instance.start.config, change.config)
-    return replace(
-        instance, start=replace(instance.start, config=config, settings=with_values(instance.settings, change.applied))
-    )
+    own = pool_config(view.document, pool) if view.document is not None and not change.pool else {}
+    said, applied = ({n: v for n, v in m.items() if n not in own} for m in (change.config, change.applied))
+    settings = with_values(instance.settings, applied)
+    start = replace(instance.start, config=with_values(instance.start.config, said), settings=settings)
+    return replace(instance, start=start)
 
 
 def _with_service(view: ClusterView, key: str, service: InstanceView) -> ClusterView:

@@ -43,6 +43,8 @@ class SettingChangeView:
     tried: tuple[int, ...] = ()
     before: Mapping[str, str | None] = field(default_factory=dict)
     reverting: str = ""
+    pool: str = ""
+    """As in `SettingsChangeRequested`; `before` are then values its brokers hold as their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +116,8 @@ class SettingRefusal:
     reason: str
     reverted: bool = False
     names: tuple[str, ...] = ()
+    pool: str = ""
+    """Whose services alone these are of, "" for all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +126,8 @@ class SettingsView:
 
     live: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """Settings that were ever set live, and what Kafka holds of them; a live value wins over every file."""
+    of_pools: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: MappingProxyType({}))
+    """The same of brokers of single pools, by pool, which hold them as their own."""
     change: SettingChangeView | None = None
     changes: int = 0
     """Changes of settings begun, ever."""

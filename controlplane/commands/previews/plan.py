@@ -30,6 +30,7 @@ from events.quantities import MIB
 from events.spec import conversion, fields, presets, releases, storage_rules
 from events.spec.change import FieldChange, differences
 from events.spec.model import KafkaClusterDocument, Pool
+from events.spec.settings import pool_config
 from events.spec.storage_rules import with_grown_disks
 from planner.drain.throttle import KAFKA_REACHES
 from planner.observed import KafkaSnapshot
@@ -215,7 +216,7 @@ def _process_effects(changes: Iterable[FieldChange], nodes: Sequence[NodeChange]
     """Fields a process is started with beside its settings: those of its JVM, the listeners."""
     found = {}
     for change in changes:
-        if change.field_class is not fields.FieldClass.RESTART or change.path.startswith("spec.kafka.config["):
+        if change.field_class is not fields.FieldClass.RESTART or "onfig[" in change.path:
             continue
         pool, is_of_one, field_name = change.path.removeprefix("spec.pools[").partition("].")
         beside = field_name == "zookeeperHeapMib"
@@ -309,13 +310,30 @@ def _setting_effects(old: KafkaClusterDocument, wanted: ClusterView, nodes: Sequ
     new = wanted.document
     if new is None:
         return {}
-    found = setting_changes(
-        old.spec.kafka.config,
-        new.spec.kafka.config,
-        version=new.spec.kafka.version,
-        where_silent=where_silent(wanted, new),
-    )
-    return {f"spec.kafka.config[{c.name}]": _effect(c, replaced=replaced, restarted=restarted) for c in found}
+    silent, version = where_silent(wanted, new), new.spec.kafka.version
+    before, after = old.spec.kafka.config, new.spec.kafka.config
+    found = setting_changes(before, after, version=version, where_silent=silent)
+    effects = {f"spec.kafka.config[{c.name}]": _effect(c, replaced=replaced, restarted=restarted) for c in found}
+    for pool in new.spec.pools:
+        there = [c for c in nodes if c.desired is not None and c.desired.pool == pool.name]
+        gone = any(c.change is Change.REPLACE and c.incumbent and not c.incumbent.lost for c in there)
+        again = any(c.change is Change.RESTART for c in there)
+        own = setting_changes(
+            pool_config(old, pool.name), pool.config, version=version, where_silent={**silent, **after}
+        )
+        for c in own:
+            said = _effect(replace(c, effect=_in_pool(c)), replaced=gone, restarted=again)
+            effects[f"spec.pools[{pool.name}].config[{c.name}]"] = said
+    return effects
+
+
+def _in_pool(change: SettingChange) -> str:
+    """On the brokers of a pool alone; without a value of the pool the cluster's holds there."""
+    if change.live is None:
+        return change.effect
+    if change.new is None:
+        return f"the brokers of the pool go back to what holds for the cluster ({change.live.value}), live"
+    return change.effect.replace("set live on every broker", "set live on each broker of the pool", 1)
 
 
 def _effect(change: SettingChange, *, replaced: bool, restarted: bool) -> str:

@@ -103,6 +103,8 @@ class SettingsObserved:
     kept: tuple[SettingDeviation, ...] = ()
     stage: SettingStage = SettingStage.ALL
     canary: int | None = None
+    pool: str = ""
+    """Whose brokers alone are to hold them, "" for all."""
 
     @property
     def offered(self) -> Mapping[str, str | None]:

@@ -30,6 +30,7 @@ from events import facts
 from events.envelope import Recorded
 from events.ids import ClusterUid
 from events.spec.conversion import to_data
+from events.spec.settings import spec_config
 from events.spec.storage_rules import with_grown_disks
 from planner.rollout.desired import DesiredNode, desired_nodes
 from planner.rollout.diff import Change
@@ -102,9 +103,15 @@ def _facts(found: FoundCluster, spec: DeclaredSpec) -> tuple[tuple[object, ...],
     nameless = [vm.key for vm in found.vms if vm.key not in ids.by_key]
     if nameless:
         raise TooLittleKnown(f"nothing tells which id {', '.join(nameless)} runs under", _LOOK_AGAIN)
-    config = spec.document.spec.kafka.config
     placed = {
-        vm.key: place(found, vm, desired.get(vm.seen.node), ids, config=config, is_successor=vm.key in successors)
+        vm.key: place(
+            found,
+            vm,
+            wanted := desired.get(vm.seen.node),
+            ids,
+            config=spec_config(spec.document, wanted.pool if wanted else ""),
+            is_successor=vm.key in successors,
+        )
         for vm in found.vms
     }
     adopted = facts.ClusterAdopted(

@@ -11,6 +11,7 @@ from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from events import facts
 from events.ids import kafka_uuid
+from events.spec.settings import spec_config
 from planner.rollout.desired import DesiredNode
 
 FIRST_DIRECTORY = "data"
@@ -65,7 +66,7 @@ def digest_made_with(
     """A disk that is taken over has the size it has: what the spec says of it is grown later."""
     if volumes[0].size_gib == want.disks.gib:
         return want.digest if config is None else want.digest_with(config)
-    made_with = config if config is not None or view.document is None else view.document.spec.kafka.config
+    made_with = config if config is not None or view.document is None else spec_config(view.document, want.pool)
     return want.digest_with(made_with or {}, volumes[0].size_gib)
 
 

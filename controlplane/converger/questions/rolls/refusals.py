@@ -15,11 +15,12 @@ def refused_arrivals(situation: Situation) -> Mapping[str, str]:
 
 def refused_settings(situation: Situation) -> frozenset[str]:
     """Settings of the spec that may be what is refused: those that who refuses has otherwise than who serves."""
-    view = situation.view
-    serving = next(
-        (i.start.config for i in view.in_phase(Phase.JOINED) if i.start.config is not None and not i.lost), None
-    )
-    if serving is None:
-        return frozenset()
-    refused = [c for key in refused_arrivals(situation) if (c := view.instances[key].start.config) is not None]
-    return frozenset(n for c in refused for n in c.keys() | serving.keys() if c.get(n) != serving.get(n))
+    view, found = situation.view, set[str]()
+    serving = [i for i in view.in_phase(Phase.JOINED) if i.start.config is not None and not i.lost]
+    for refusing in (view.instances[key] for key in refused_arrivals(situation)):
+        # Of its own pool where one serves: another pool may have other settings by right.
+        others = sorted(serving, key=lambda i: i.planned.pool != refusing.planned.pool)
+        known, had = refusing.start.config, others[0].start.config if others else None
+        if known is not None and had is not None:
+            found |= {n for n in known.keys() | had.keys() if known.get(n) != had.get(n)}
+    return frozenset(found)

@@ -4,17 +4,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from controlplane.cluster.external_brokers import is_shared
-from controlplane.cluster.folds.settings import with_values
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.running_settings import SettingChangeView, SettingStage
 from controlplane.converger.questions.rolls.pending_changes import pending_changes
-from controlplane.converger.questions.services.applied_settings import all_configs_sent, where_silent
+from controlplane.converger.questions.services.applied_settings import all_configs_sent, applied_of, where_silent
 from controlplane.runtime.once import once
+from events.spec.model import KafkaClusterDocument
 from events.spec.setting_synonyms import time_setting
+from events.spec.settings import pool_config
 from planner.rollout.diff import Change
 from planner.rollout.setting_class import GUARDED, SettingClass, setting_class
-from planner.rollout.settings_left import AppliedSettings, SettingsLeft, settings_left
+from planner.rollout.settings_left import SettingsLeft, settings_left
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,9 @@ class SettingWork:
     `change` is the id of the one in hand, "" for what has not begun. `is_drift`: nothing is new, the values are to be
     as they were. `adopted`: values the spec names, and leaves to whoever sets others (`kafka.adopt`). `stage`: who is
     to have the values by now; brokers in `tried` may have them as their own.
+
+    `pool`: its brokers alone hold the values, each as its own; "" for all, which hold them as the cluster's defaults.
+    `before` is what its brokers held of their own, None for nothing: what they get back.
     """
 
     live: Mapping[str, str]
@@ -35,6 +39,8 @@ class SettingWork:
     stage: SettingStage = SettingStage.ALL
     tried: tuple[int, ...] = ()
     canary: int | None = None
+    pool: str = ""
+    before: Mapping[str, str | None] = field(default_factory=dict)
 
     @property
     def goes_by_rack(self) -> bool:
@@ -51,28 +57,54 @@ def setting_work(view: ClusterView) -> SettingWork | None:
     change = view.settings.change
     if change is not None and not _is_outdated(view, change) and not _has_left(view, change):
         return _in_hand(change)
-    left = _left(view)
-    if left.settled:
-        wanted, silent = view.document.spec.kafka.config, where_silent(view, view.document)
-        config = {n: wanted.get(n) for n in left.settled}
-        return SettingWork(left.live, config, {n: wanted.get(n, silent.get(n)) for n in left.settled})
+    silent = where_silent(view, view.document)
+    for pool in ("", *pools_with_config(view.document)):
+        left = _left(view, pool)
+        if left.settled:
+            wanted = pool_config(view.document, pool) if pool else view.document.spec.kafka.config
+            config = {n: wanted.get(n) for n in left.settled}
+            return SettingWork(left.live, config, {n: wanted.get(n, silent.get(n)) for n in left.settled}, pool=pool)
     if change is not None and _has_left(view, change):
         return _begun_anew(view, change)
     return _in_hand(change) if change is not None else None
 
 
-def drift_work(view: ClusterView) -> SettingWork | None:
-    """What a cluster at rest is to hold: settings the spec names that can change live, and all that were set live.
+def drift_works(view: ClusterView) -> tuple[SettingWork, ...]:
+    """What a cluster at rest is to hold: settings the spec names that can change live, and all that were set live; then
+    the same of each pool that has some of its own.
 
     Keys that nobody named in a spec are somebody else's, the throttles and the cordon of a roll among them.
     """
-    if not _is_at_rest(view) or is_shared(view):
-        return None
-    held = {**view.settings.live, **_live_of_spec(view)}
+    if not _is_at_rest(view) or is_shared(view) or view.document is None:
+        return ()
+    pools = pools_with_config(view.document)
+    held = [("", {**view.settings.live, **_live_of_spec(view, view.document.spec.kafka.config)})]
+    held += [(pool, _live_of_spec(view, pool_config(view.document, pool))) for pool in pools]
+    return tuple(_drift(view, pool, values) for pool, values in held if values)
+
+
+def _drift(view: ClusterView, pool: str, held: Mapping[str, str]) -> SettingWork:
     adopted = _adopted(view) & held.keys()
     live = {name: value for name, value in sorted(held.items()) if name not in adopted}
-    left = {name: held[name] for name in sorted(adopted)}
-    return SettingWork(live, is_drift=True, adopted=left) if held else None
+    return SettingWork(live, is_drift=True, adopted={name: held[name] for name in sorted(adopted)}, pool=pool)
+
+
+def pools_with_config(document: KafkaClusterDocument) -> tuple[str, ...]:
+    """Pools of brokers that have settings of their own."""
+    return tuple(pool.name for pool in document.spec.pools if pool.is_broker and pool.config)
+
+
+def own_of_pools(view: ClusterView) -> Mapping[int, Mapping[str, str]]:
+    """By broker, what its pool says of settings, and what is therefore no concern of the cluster's defaults."""
+    document = view.document
+    if document is None or not pools_with_config(document):
+        return {}
+    return {i.service_id: own for i in view.brokers() if (own := pool_config(document, i.planned.pool))}
+
+
+def brokers_of(view: ClusterView, work: SettingWork) -> frozenset[int]:
+    """Ids of the brokers the values are for."""
+    return frozenset(i.service_id for i in view.brokers() if work.pool in ("", i.planned.pool))
 
 
 def is_between_steps(view: ClusterView) -> bool:
@@ -99,6 +131,8 @@ def _in_hand(change: SettingChangeView) -> SettingWork:
         stage=change.stage,
         tried=change.tried,
         canary=change.canary,
+        pool=change.pool,
+        before=change.before if change.pool else {},
     )
 
 
@@ -107,7 +141,7 @@ def _begun_anew(view: ClusterView, change: SettingChangeView) -> SettingWork | N
     change is not over: it is asked for again, and tried by another one where two or more differ."""
     if GUARDED & change.live.keys() and rolls(view):
         return None
-    return SettingWork(change.live, change.config, change.applied)
+    return SettingWork(change.live, change.config, change.applied, pool=change.pool)
 
 
 def _is_outdated(view: ClusterView, change: SettingChangeView) -> bool:
@@ -125,18 +159,18 @@ def _has_left(view: ClusterView, change: SettingChangeView) -> bool:
     return all(i.service_id != change.canary or i.lost for i in view.brokers() if i.phase is Phase.JOINED)
 
 
-def _left(view: ClusterView) -> SettingsLeft:
-    document = view.document
-    if document is None:
+def _left(view: ClusterView, pool: str) -> SettingsLeft:
+    """Of the settings of a pool alone, or ("") of those that no pool has for itself."""
+    document, change = view.document, view.settings.change
+    if document is None or (change is None and all_configs_sent(view)):
         return SettingsLeft()
-    wanted, change = document.spec.kafka.config, view.settings.change
-    if change is None and all_configs_sent(view):
-        return SettingsLeft()
+    wanted = pool_config(document, pool) if pool else document.spec.kafka.config
     there = [i for i in view.in_phase(Phase.LAUNCHED, Phase.JOINED) if i.start.config is not None and not i.lost]
-    applied = [AppliedSettings(i.start.config, i.planned.kafka_version) for i in there if i.start.config is not None]
+    applied = applied_of(document, there, pool)
     if change is not None:
         # What an outdated change has set may be half there: it counts as told, so that its values are put back.
-        applied += [AppliedSettings(with_values(t.config, change.config), t.version) for t in applied]
+        reached = [i for i in there if change.pool in ("", i.planned.pool)]
+        applied += applied_of(document, reached, pool, then=change.config)
     if all(t.config == wanted for t in applied):
         return SettingsLeft()
     without = frozenset({SettingClass.GUARDED}) if rolls(view) else frozenset[SettingClass]()
@@ -155,9 +189,8 @@ def _adopted(view: ClusterView) -> frozenset[str]:
     return frozenset(times.get(name, name) for name in named)
 
 
-def _live_of_spec(view: ClusterView) -> dict[str, str]:
-    """Spec values of settings that every broker takes live under that very name."""
-    config = view.document.spec.kafka.config if view.document else {}
+def _live_of_spec(view: ClusterView, config: Mapping[str, str]) -> dict[str, str]:
+    """Values of the spec, for settings that every broker takes live under that very name."""
     versions = {i.planned.kafka_version for i in view.alive()}
     return {name: value for name, value in config.items() if _is_live(name, sorted(versions))}
 

@@ -1,15 +1,19 @@
 """What the services of a cluster have been told of its Kafka settings, beside what the spec says of them now. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
+from controlplane.cluster.folds.settings import with_values
 from controlplane.cluster.sized_nodes import wanted_nodes
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.running_settings import SettingStage
 from events.spec.model import KafkaClusterDocument
-from events.spec.settings import shape_defaults
+from events.spec.settings import pool_config, shape_defaults, spec_config
 from planner.rollout.setting_class import GUARDED
 from planner.rollout.settings_left import AppliedSettings, settings_left
+
+_NOTHING: Mapping[str, str | None] = MappingProxyType({})
 
 
 def where_silent(view: ClusterView, document: KafkaClusterDocument) -> Mapping[str, str]:
@@ -22,34 +26,62 @@ def where_silent(view: ClusterView, document: KafkaClusterDocument) -> Mapping[s
 
 def all_configs_sent(view: ClusterView) -> bool:
     """Whether every service was told what the spec says: a cheap no, asked of every cluster at every tick."""
-    wanted = view.document.spec.kafka.config if view.document else {}
+    document = view.document
+    wanted = {p.name: spec_config(document, p.name) for p in document.spec.pools} if document else {}
+    others = document.spec.kafka.config if document else {}
     return all(
-        i.start.config is None or i.start.config == wanted for i in view.alive() if i.planned.service != "zookeeper"
+        i.start.config is None or i.start.config == wanted.get(i.planned.pool, others)
+        for i in view.alive()
+        if i.planned.service != "zookeeper"
     )
 
 
 def needs_restart(view: ClusterView, instance: InstanceView) -> tuple[str, ...]:
     """Settings that differ from what the instance was told and that its Kafka reads only when it starts."""
     document, config = view.document, instance.start.config
-    if document is None or config is None or config == document.spec.kafka.config:
+    if document is None or config is None or instance.planned.service == "zookeeper":
         return ()
-    if instance.planned.service == "zookeeper":
+    wanted = spec_config(document, instance.planned.pool)
+    if config == wanted:
         return ()
     applied = AppliedSettings(config, instance.planned.kafka_version)
-    return settings_left([applied], document.spec.kafka.config, where_silent=where_silent(view, document)).restart
+    return settings_left([applied], wanted, where_silent=where_silent(view, document)).restart
+
+
+def applied_of(
+    document: KafkaClusterDocument,
+    instances: Iterable[InstanceView],
+    pool: str,
+    *,
+    then: Mapping[str, str | None] = _NOTHING,
+) -> list[AppliedSettings]:
+    """What services were told of the settings a pool has for itself, or ("") of all that none has: what theirs has
+    counts there as told as the spec says. `then` is what they were told last, by a change that is not over."""
+    cluster, found = document.spec.kafka.config, []
+    for i in instances:
+        own, told = pool_config(document, i.planned.pool), with_values(i.start.config or {}, then)
+        if pool and i.planned.pool == pool:
+            told = {n: v for n, v in told.items() if n in own}
+        elif pool:
+            continue
+        elif own:
+            told = {n: v for n, v in told.items() if n not in own} | {n: cluster[n] for n in own if n in cluster}
+        found.append(AppliedSettings(told, i.planned.kafka_version))
+    return found
 
 
 def config_to_make(
-    view: ClusterView, document: KafkaClusterDocument, refused: frozenset[str] = frozenset()
+    view: ClusterView, document: KafkaClusterDocument, pool: str, refused: frozenset[str] = frozenset()
 ) -> Mapping[str, str]:
-    """The spec's settings a new instance is made with: as they are in force where they are not to be tried on it, nor
-    `refused` by another new one.
+    """The spec's settings a new instance of a pool is made with: as they are in force where they are not to be tried on
+    it, nor `refused` by another new one.
 
     Guarded ones stand still until no roll runs any more: a new VM of a roll that is to end in another min ISR would
     otherwise bring that in the middle of it. So does what one broker tries first, or did not stand.
     """
-    wanted, still = document.spec.kafka.config, GUARDED | _tried(view) | refused
-    there = next((i.start.config for i in view.alive() if i.start.config is not None and not i.lost), None)
+    wanted, still = spec_config(document, pool), GUARDED | _tried(view, document, pool) | refused
+    known = [i for i in view.alive() if i.start.config is not None and not i.lost]
+    there = next((i.start.config for i in sorted(known, key=lambda i: i.planned.pool != pool)), None)
     if there is None or all(there.get(name) == wanted.get(name) for name in still):
         return wanted
     kept = {name: there[name] for name in still if name in there}
@@ -59,13 +91,14 @@ def config_to_make(
 def settings_to_make(
     view: ClusterView,
     document: KafkaClusterDocument,
+    pool: str,
     settings: Mapping[str, str],
     refused: frozenset[str] = frozenset(),
 ) -> dict[str, str]:
     """The properties that go with `config_to_make`; `settings` are those of the spec."""
-    wanted, made = document.spec.kafka.config, config_to_make(view, document, refused)
+    wanted, made = spec_config(document, pool), config_to_make(view, document, pool, refused)
     silent, made_of = where_silent(view, document), dict(settings)
-    for name in GUARDED | _tried(view) | refused:
+    for name in GUARDED | _tried(view, document, pool) | refused:
         if made.get(name) != wanted.get(name):
             made_of.pop(name, None)
             value = made.get(name, silent.get(name))
@@ -73,8 +106,13 @@ def settings_to_make(
     return dict(sorted(made_of.items()))
 
 
-def _tried(view: ClusterView) -> frozenset[str]:
-    """Settings of the spec that not every broker is to have yet, or at all."""
-    change, refusal = view.settings.change, view.settings.refusal
-    trying = change.config if change is not None and change.stage is not SettingStage.ALL else ()
-    return frozenset(trying) | frozenset(refusal.names if refusal is not None else ())
+def _tried(view: ClusterView, document: KafkaClusterDocument, pool: str) -> frozenset[str]:
+    """Settings of the spec that not every broker of the pool is to have yet, or at all."""
+    change, refusal, own = view.settings.change, view.settings.refusal, pool_config(document, pool)
+    found: set[str] = set()
+    for of_pool, names in (
+        *([(change.pool, change.config)] if change is not None and change.stage is not SettingStage.ALL else ()),
+        *([(refusal.pool, refusal.names)] if refusal is not None else ()),
+    ):
+        found |= {n for n in names if of_pool == pool or (not of_pool and n not in own)}
+    return frozenset(found)

@@ -20,6 +20,7 @@ from controlplane.converger.situation.decision import Decision, record
 from controlplane.converger.situation.situation import Situation
 from events import facts
 from events.jvm import jvm_change
+from events.spec.settings import spec_config
 from planner.rollout.desired import DesiredNode
 from planner.rollout.diff import Change
 
@@ -61,12 +62,15 @@ def _reconfigured(view: ClusterView, instance: InstanceView) -> facts.InstanceRe
     want, document = _wanted(view, instance), view.document
     if want is None or document is None or instance.start.config is None:
         return None
-    wanted: Mapping[str, str] = document.spec.kafka.config
+    wanted: Mapping[str, str] = spec_config(document, want.pool)
     settings: Mapping[str, str] = want.settings
     if instance.planned.service == "zookeeper":  # which knows none of them
         wanted, settings = instance.start.config, instance.settings
     elif any(i.served_at is not None for i in view.instances.values()):
-        wanted, settings = config_to_make(view, document), settings_to_make(view, document, want.settings)
+        wanted, settings = (
+            config_to_make(view, document, want.pool),
+            settings_to_make(view, document, want.pool, want.settings),
+        )
     config, values = _differing(instance.start.config, wanted), _differing(instance.settings, settings)
     jvm = jvm_change(instance.jvm, want.jvm)
     if not config and not values and not jvm:

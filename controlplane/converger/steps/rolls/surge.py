@@ -22,6 +22,7 @@ from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.rolls import tagging
 from events import facts
 from events.ids import intent_id, kafka_uuid
+from events.spec.settings import spec_config
 from planner.rollout.desired import DesiredNode
 from planner.rollout.diff import NodeChange
 from planner.rollout.order import Work
@@ -211,10 +212,10 @@ def _config_to_make(
     """The spec's settings where they are not to be those in force, and the properties that go with them."""
     if view.document is None:
         return None, dict(want.settings)
-    config = config_to_make(view, view.document, refused)
-    if config == view.document.spec.kafka.config:
+    config = config_to_make(view, view.document, want.pool, refused)
+    if config == spec_config(view.document, want.pool):
         return None, dict(want.settings)
-    return config, settings_to_make(view, view.document, want.settings, refused)
+    return config, settings_to_make(view, view.document, want.pool, want.settings, refused)
 
 
 def _unknown_disk(situation: Situation, work: Work) -> Decision | None:

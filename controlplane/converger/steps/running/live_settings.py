@@ -20,7 +20,8 @@ from controlplane.converger.questions.running.setting_racks import rack_of_step
 from controlplane.converger.questions.running.setting_text import READ_BACK_S, words
 from controlplane.converger.questions.running.setting_work import (
     SettingWork,
-    drift_work,
+    brokers_of,
+    drift_works,
     is_between_steps,
     setting_work,
 )
@@ -48,7 +49,8 @@ def settings_in_hand_step(situation: Situation) -> Decision | None:
         return None
     if not seen.step:
         done = facts.SettingsChanged(work.change)
-        return record(f"every broker runs with {words(work.live)}", done)
+        whole = f"of pool {work.pool} " if work.pool else ""
+        return record(f"every broker {whole}runs with {words(work.live)}", done)
     refused = _refusal(situation, seen, work)
     if refused is not None:
         return refused
@@ -56,7 +58,7 @@ def settings_in_hand_step(situation: Situation) -> Decision | None:
     if not seen.step:
         return None  # all else is set; what it waits for goes on below (`settings_left_step`)
     rack = rack_of_step(situation.view, seen.step) if work.goes_by_rack else ""
-    sentence = f"setting {words(seen.offered)} live" + (f" in rack {rack}" if rack else "")
+    sentence = f"setting {words(seen.offered)} live{_of_pool(work)}" + (f" in rack {rack}" if rack else "")
     return wait(WaitReason.SETTING_NOT_TAKEN, sentence, SetSettings(seen.step), patience_s=READ_BACK_S)
 
 
@@ -79,7 +81,7 @@ def settings_step(situation: Situation) -> Decision | None:
     seen = _answer(situation, work)
     if seen is None or situation.seen.fresh_kafka(situation.now) is None:
         return None
-    request = _request(view, work, f"the spec says {words(work.config)}")
+    request = _request(view, work, f"the spec says {words(work.config)}{_of_pool(work)}")
     request = _tried_first(situation, request, canary_for(situation, seen))
     return _refusal(situation, seen, work) or record(f"setting live: {request.reason}", request)
 
@@ -93,22 +95,25 @@ def settings_left_step(situation: Situation) -> Decision | None:
         return None
     seen = _answer(situation, work) if work.change and work.stage is SettingStage.ALL else None
     left = {n: v for n, v in work.live.items() if n in GUARDED} if seen and _guard(situation, seen) else work.live
-    return wait(WaitReason.SETTINGS_PENDING, f"{words(left)} not set yet: {_why_not(situation)}")
+    return wait(WaitReason.SETTINGS_PENDING, f"{words(left)} not set yet: {_why_not(situation, work)}")
 
 
 def _put_right(situation: Situation) -> Decision | None:
     """A value the spec names, or one that was set live, is another one on a broker: somebody set it by hand."""
     found = situation.seen.settings
-    work = drift_work(situation.view) if found is not None and found.is_drift else None
+    works = drift_works(situation.view) if found is not None and found.is_drift else ()
+    work = next((w for w in works if found is not None and w.pool == found.pool), None)
     seen = _answer(situation, work) if work is not None else None
     if work is None or seen is None or not seen.deviations:
         return None
     live = {d.name: d.wanted for d in seen.deviations}
     first = seen.deviations[0]
     more = f" and {len(seen.deviations) - 1} more" if len(seen.deviations) > 1 else ""
-    reason = f"changed by hand: broker {first.broker} has {first.name}={first.value}, not {first.wanted}{more}"
-    request = _request(situation.view, SettingWork(live), reason)
-    return _refusal(situation, seen, work) or record(f"putting right what was {reason}", request)
+    has = f"broker {first.broker} has {first.name}={first.value}, not {first.wanted}{_of_pool(work)}{more}"
+    # A new broker of a pool has what its file says only where no live default of the cluster overrules it.
+    how = "changed by hand" if first.is_own or not work.pool else "overruled by the cluster's default"
+    request = _request(situation.view, SettingWork(live, pool=work.pool), f"{how}: {has}")
+    return _refusal(situation, seen, work) or record(f"putting right what was {request.reason}", request)
 
 
 def _answer(situation: Situation, work: SettingWork) -> SettingsObserved | None:
@@ -116,10 +121,11 @@ def _answer(situation: Situation, work: SettingWork) -> SettingsObserved | None:
     if not work.live:
         return SettingsObserved({}, is_drift=False)
     seen = situation.seen.settings
-    if seen is None or seen.stage is not work.stage or dict(seen.wanted) != dict(work.live):
+    if seen is None or (seen.stage, seen.pool) != (work.stage, work.pool) or dict(seen.wanted) != dict(work.live):
         return None
     # Who tried it first is asked in the end, wherever it is by then: nothing of its own is to be left.
-    expected = _expected(situation.view) | ({i.service_id for i in situation.view.brokers()} & set(work.tried))
+    view = situation.view
+    expected = _expected(view, work) | ({i.service_id for i in view.brokers()} & set(work.tried))
     answered = expected <= seen.running.keys() and (not seen.step or expected <= seen.refusals.keys())
     return seen if expected and answered else None
 
@@ -127,17 +133,24 @@ def _answer(situation: Situation, work: SettingWork) -> SettingsObserved | None:
 def _is_to_be_asked(situation: Situation, work: SettingWork) -> bool:
     """The next look asks: nothing else is to begin before that, or a roll would go from one step into the next."""
     seen, missing = situation.seen.settings, situation.seen.missing
-    is_asked = seen is not None and dict(seen.wanted) == dict(work.live)
+    is_asked = seen is not None and seen.pool == work.pool and dict(seen.wanted) == dict(work.live)
     return not is_asked and not {"kafka", "settings"} & missing.keys() and is_between_steps(situation.view)
 
 
-def _expected(view: ClusterView) -> set[int]:
-    return {i.service_id for i in view.brokers() if i.phase is Phase.JOINED and not i.lost}
+def _expected(view: ClusterView, work: SettingWork) -> set[int]:
+    there = {i.service_id for i in view.brokers() if i.phase is Phase.JOINED and not i.lost}
+    return there & brokers_of(view, work)
+
+
+def _of_pool(work: SettingWork) -> str:
+    return f" in pool {work.pool}" if work.pool else ""
 
 
 def _request(view: ClusterView, work: SettingWork, reason: str) -> facts.SettingsChangeRequested:
     change = intent_id(view.uid, "settings", str(view.generation), view.settings.changes + 1)
-    return facts.SettingsChangeRequested(change, view.generation, work.live, work.config, work.applied, reason)
+    return facts.SettingsChangeRequested(
+        change, view.generation, work.live, work.config, work.applied, reason, pool=work.pool
+    )
 
 
 def _tried_first(
@@ -188,13 +201,13 @@ def _guard(situation: Situation, seen: SettingsObserved) -> str:
     return "" if gate.open else gate.reason
 
 
-def _why_not(situation: Situation) -> str:
+def _why_not(situation: Situation, work: SettingWork) -> str:
     if situation.seen.fresh_kafka(situation.now) is None:
         return situation.seen.why_no_kafka
     if "settings" in situation.seen.missing:
         return str(situation.seen.missing["settings"])
     seen = situation.seen.settings
-    silent = sorted(_expected(situation.view) - (seen.running.keys() if seen else set()))
+    silent = sorted(_expected(situation.view, work) - (seen.running.keys() if seen else set()))
     if seen is not None and not silent and (guarded := _guard(situation, seen)):
         return guarded
     if seen is None or not silent:

@@ -38,6 +38,7 @@ from controlplane.converger.steps.running.restart_lock import give_back, lock_fi
 from controlplane.runtime.once import once
 from events import facts
 from events.quantities import counted
+from events.spec.settings import spec_config
 from planner.cure_table import RESTART_FAILED
 from planner.healing import HealingRefusal
 from planner.observed import KafkaSnapshot
@@ -251,7 +252,7 @@ def _request(situation: Situation, change: NodeChange, *, beside: Sequence[str])
     view, document, jvm = situation.view, situation.view.document, change.jvm
     instance = _instance(view, change)
     names = needs_restart(view, instance)
-    wanted = document.spec.kafka.config if document else {}
+    wanted = spec_config(document, instance.planned.pool) if document else {}
     silent = where_silent(view, document) if document else {}
     # Nothing new is tried where only a person asked: there is nothing to watch the first one for.
     canary = is_first_of_its_kind(situation, change)

@@ -153,7 +153,7 @@ def _take_back(situation: Situation, work: SettingWork, change: SettingChangeVie
 
 def _answer(situation: Situation, work: SettingWork) -> SettingsObserved | None:
     seen = situation.seen.settings
-    if seen is None or (seen.stage, seen.canary) != (work.stage, work.canary):
+    if seen is None or (seen.stage, seen.canary, seen.pool) != (work.stage, work.canary, work.pool):
         return None
     return seen if dict(seen.wanted) == dict(work.live) else None
 

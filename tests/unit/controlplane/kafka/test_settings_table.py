@@ -97,7 +97,7 @@ def test_a_stale_page_is_named_and_written_anew(tmp_path: Path, capsys: pytest.C
     [
         "| `log.retention.hours` | `168` | `168` | `168` | dynamic | live as `log.retention.ms`; "
         "not below log.local.retention.ms |",
-        "| `min.insync.replicas` | `1` | `1` | `1` | guarded | only while no roll runs |",
+        "| `min.insync.replicas` | `1` | `1` | `1` | guarded | one for all pools; only while no roll runs |",
         "| `config.providers` | unknown to it | empty | empty | refused | "
         "it loads code or opens a door that Kedge does not guard yet |",
         "| `node.id` | none | none | none | owned | each node has its own id for ever |",

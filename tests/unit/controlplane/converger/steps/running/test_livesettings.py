@@ -11,7 +11,7 @@ from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.running_settings import SettingChangeView, SettingRefusal, SettingStage
 from controlplane.converger.conditions.live_settings import settings_adopted
-from controlplane.converger.questions.running.setting_work import drift_work, setting_work
+from controlplane.converger.questions.running.setting_work import SettingWork, drift_works, setting_work
 from controlplane.converger.questions.services.applied_settings import config_to_make, settings_to_make
 from controlplane.converger.situation.effects import SetSettings
 from controlplane.converger.situation.observation import SettingsObserved
@@ -37,6 +37,10 @@ from tests.builders import (
 OLD: Mapping[str, str] = {"num.io.threads": "8", "min.insync.replicas": "2"}
 SAID = "num.io.threads: 16, min.insync.replicas: 1"
 WANTED = a_document(config=f", config: {{{SAID}}}")
+
+
+def _drift(view: ClusterView) -> SettingWork | None:
+    return next(iter(drift_works(view)), None)
 
 
 def _told(node: str, generation: int = 1, config: Mapping[str, str] = OLD, **overrides: Any) -> InstanceView:
@@ -104,10 +108,11 @@ def test_a_change_of_min_isr_whose_first_broker_left_is_begun_again_once_nothing
 
 
 def test_a_vm_made_in_a_roll_has_the_min_isr_in_force_and_all_else_of_the_spec() -> None:
-    assert config_to_make(_cluster(), WANTED) == {"min.insync.replicas": "2", "num.io.threads": "16"}
-    made = settings_to_make(_cluster(), WANTED, {"min.insync.replicas": "1", "num.io.threads": "16", "other": "x"})
+    assert config_to_make(_cluster(), WANTED, "brokers") == {"min.insync.replicas": "2", "num.io.threads": "16"}
+    said = {"min.insync.replicas": "1", "num.io.threads": "16", "other": "x"}
+    made = settings_to_make(_cluster(), WANTED, "brokers", said)
     assert made == {"min.insync.replicas": "2", "num.io.threads": "16", "other": "x"}
-    assert config_to_make(replace(_cluster(), instances={}), WANTED) == WANTED.spec.kafka.config
+    assert config_to_make(replace(_cluster(), instances={}), WANTED, "brokers") == WANTED.spec.kafka.config
 
 
 def test_the_intent_is_recorded_before_anything_is_sent() -> None:
@@ -229,7 +234,7 @@ def _at_rest(**overrides: Any) -> ClusterView:
 
 
 def test_at_rest_what_the_spec_names_and_what_was_set_live_is_held() -> None:
-    work = drift_work(_at_rest(live={"log.retention.ms": "3600000"}))
+    work = _drift(_at_rest(live={"log.retention.ms": "3600000"}))
     assert work is not None
     assert work.live == {"log.retention.ms": "3600000", "min.insync.replicas": "1", "num.io.threads": "16"}
 
@@ -238,7 +243,7 @@ def test_hours_and_what_is_read_at_the_start_cannot_be_changed_by_hand() -> None
     fixed = a_document(config=", config: {num.partitions: 6, log.retention.hours: 24}")
     config = fixed.spec.kafka.config
     view = a_view(*(_told(n, config=config) for n in NODES), document=fixed)
-    assert drift_work(view) is None
+    assert drift_works(view) == ()
 
 
 @pytest.mark.parametrize(
@@ -247,12 +252,12 @@ def test_hours_and_what_is_read_at_the_start_cannot_be_changed_by_hand() -> None
     ids=["working", "rolling", "a change in hand", "a drain in hand"],
 )
 def test_nothing_is_put_right_while_anything_is_in_hand(view: ClusterView) -> None:
-    assert drift_work(view) is None
+    assert drift_works(view) == ()
 
 
 def test_what_was_changed_by_hand_is_put_right_by_an_intent_of_its_own() -> None:
     view = _at_rest()
-    work = drift_work(view)
+    work = _drift(view)
     assert work is not None
     off = SettingDeviation(1001, "num.io.threads", "3", "16", is_own=True)
     seen = replace(
@@ -272,7 +277,7 @@ ADOPTING = a_document(config=f", config: {{{SAID}}}, adopt: [num.io.threads]")
 
 def test_an_adopted_setting_is_told_while_it_differs_and_never_put_right() -> None:
     view = _at_rest(document=ADOPTING)
-    work = drift_work(view)
+    work = _drift(view)
     assert work is not None
     assert (work.live, work.adopted) == ({"min.insync.replicas": "1"}, {"num.io.threads": "16"})
     off = SettingDeviation(1001, "num.io.threads", "3", "16", is_own=True)

@@ -268,8 +268,8 @@ def test_a_person_is_told_what_was_taken_back_and_nothing_is_begun() -> None:
 )
 def test_a_vm_made_meanwhile_has_what_is_in_force(state: dict[str, Any]) -> None:
     view = _cluster(**state)
-    assert config_to_make(view, WANTED) == {"num.io.threads": "8"}
-    assert settings_to_make(view, WANTED, {"num.io.threads": "16", "other": "x"}) == {
+    assert config_to_make(view, WANTED, "brokers") == {"num.io.threads": "8"}
+    assert settings_to_make(view, WANTED, "brokers", {"num.io.threads": "16", "other": "x"}) == {
         "num.io.threads": "8",
         "other": "x",
     }

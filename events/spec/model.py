@@ -97,8 +97,9 @@ class KafkaSection(Part):
     )
     adopt: tuple[scalars.PropertyKey, ...] = classed(
         BEHAVIOURAL,
-        "Names of properties in `config` that people or tools may change on running brokers: another value is told "
-        "(condition `SettingsAdopted`) and left. A new value in `config` is set all the same. Others are put right.",
+        "Names of properties in `config`, or in that of a pool, that people or tools may change on running brokers: "
+        "another value is told (condition `SettingsAdopted`) and left. A new value in the spec is set all the same. "
+        "Others are put right.",
         default=(),
         max_length=50,
     )

@@ -72,6 +72,10 @@ class ClusterSpec:
     heartbeats: bool = False
     heap_mib: int = 160
     """Of brokers."""
+    jvm_options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Of the JVM, by broker pool."""
+    pool_config: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    """Kafka settings of single broker pools."""
     parallel_restarts: int = 1
     windows: tuple[Mapping[str, Any], ...] = ()
     allow_unavailable: tuple[str, ...] = ()
@@ -160,6 +164,8 @@ class ClusterSpec:
             "size": self.sizes[pool],
             "machine": self.machines[pool],
             "heapMib": self.heap_mib,
+            **({"jvmOptions": list(self.jvm_options[pool])} if pool in self.jvm_options else {}),
+            **({"config": dict(self.pool_config[pool])} if pool in self.pool_config else {}),
             "disk": {
                 "kind": self.disk_kind,
                 "sizeGib": self.disk_gib,

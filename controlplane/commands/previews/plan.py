@@ -216,7 +216,8 @@ def _process_effects(changes: Iterable[FieldChange], nodes: Sequence[NodeChange]
     """Fields a process is started with beside its settings: those of its JVM, the listeners."""
     found = {}
     for change in changes:
-        if change.field_class is not fields.FieldClass.RESTART or "onfig[" in change.path:
+        of_kafka = change.path.startswith("spec.kafka.config[") or "].config[" in change.path
+        if change.field_class is not fields.FieldClass.RESTART or of_kafka:
             continue
         pool, is_of_one, field_name = change.path.removeprefix("spec.pools[").partition("].")
         beside = field_name == "zookeeperHeapMib"

@@ -314,6 +314,29 @@ def test_other_options_of_the_jvm_restart_the_services_of_their_pool() -> None:
     }
 
 
+def test_settings_of_a_pool_are_told_by_their_class_and_set_on_its_brokers_alone() -> None:
+    own = "      machine: medium\n      config: {num.io.threads: 16, queued.max.requests: 700}"
+    plan = preview(running(), document({20: own}), snapshot=snapshot())
+    assert plan.effects == {
+        "spec.pools[brokers].config[num.io.threads]": (
+            "set live on each broker of the pool, at most doubled or halved at a time"
+        ),
+        "spec.pools[brokers].config[queued.max.requests]": (
+            "the service is restarted in place: Kafka reads it only when it starts"
+        ),
+    }
+    assert [p.name for p in plan.rollout.phases][:2] == [
+        "set num.io.threads=16 live on broker 1000 first and watch it for 600 s",
+        "set num.io.threads=16 live on the other 2 of pool brokers",
+    ]
+    assert {s.node for p in plan.rollout.phases for s in p.steps} == {
+        "settings",
+        "brokers-a-0",
+        "brokers-b-0",
+        "brokers-c-0",
+    }
+
+
 def test_another_heap_comes_with_vms_that_are_replaced_anyway() -> None:
     plan = preview(running(), document({20: BROKER_HEAP.replace("medium", "large")}), snapshot=snapshot())
     assert plan.effects == {"spec.pools[brokers].heapMib": "comes with the replaced VMs"}

@@ -62,3 +62,29 @@ def test_what_reached_all_brokers_is_not_taken_back_from_one() -> None:
         settingfold.taken_back(view, facts.SettingsRevertRequested("c1", "too late"), NOW)
     with pytest.raises(ValueError, match="at the stage all, not watch"):
         settingfold.stood(view, facts.SettingsCanaryStood("c1"), NOW)
+
+
+def _of_pool(value: str, *, config: str = "") -> ClusterView:
+    """Pool `brokers` gets a value of its own, and its first broker tries it."""
+    view = a_view(document=a_document(pool_config=config), generation=1, live=OLD)
+    live = {"num.io.threads": value}
+    asked = facts.SettingsChangeRequested("c1", 1, live, live, live, "the spec says so", 1000, pool="brokers")
+    return settingfold.tried(settingfold.requested(view, asked, BEFORE), facts.SettingsTried("c1"), NOW)
+
+
+def test_what_a_pool_holds_is_no_value_of_the_cluster_and_goes_again_with_a_revert() -> None:
+    view = _of_pool("16")
+    assert (view.settings.live, view.settings.of_pools) == (OLD, {"brokers": {"num.io.threads": "16"}})
+    view = settingfold.taken_back(view, facts.SettingsRevertRequested("c1", "it fell"), NOW)
+    view = settingfold.was_taken_back(view, facts.SettingsReverted("c1"), NOW)
+    assert (view.settings.live, view.settings.of_pools) == (OLD, {"brokers": {}})
+    assert view.settings.refusal is not None
+    assert view.settings.refusal.pool == "brokers"
+
+
+def test_a_value_for_all_leaves_a_pool_what_it_says_itself() -> None:
+    for config, held in (("num.io.threads: 16", {"brokers": {"num.io.threads": "16"}}), ("", {})):
+        view = _of_pool("16", config=config)
+        view = settingfold.requested(view, _request("c2", canary=None, value="32"), NOW)
+        assert view.settings.of_pools == held
+        assert view.settings.live["num.io.threads"] == "32"

@@ -187,7 +187,7 @@ FIGURES_DIFFER = _kind(
 DISK_GROWTH = _kind(79, "disk that cannot grow by itself", "A disk grows in place where its cloud can, or not at all.")
 DISK_GROWTH_DONE = _kind(81, "disk as large as it may grow", "Nothing would ever grow, and nobody told why.", "warning")
 LOST_DISK = _kind(
-    83, "lost disk that never passes on", "What is gone with its VM, or has a voter beside it, is copied.", "warning"
+    84, "lost disk that never passes on", "What is gone with its VM, or has a voter beside it, is copied.", "warning"
 )
 
 # A change.

@@ -68,16 +68,12 @@ def _ask_kafka(effect: effects.Effect, view: ClusterView, ports: Ports) -> str:
             return _refusals(len(refused), next(iter(refused.items()), None))
         case effects.PreferLogDirs(wishes=wishes):
             kafka.prefer_log_dirs(wishes)
-        case effects.SetLogDirsThrottle(rates=rates):
-            kafka.set_log_dirs_throttle(rates)
         case effects.CancelMoves(partitions=partitions):
             return _cancel(partitions, kafka)
-        case effects.SetThrottle(plan=plan):
-            kafka.set_throttle(plan)
-        case effects.ClearThrottles():
-            kafka.clear_throttles()
-        case effects.SetProducerQuota(bytes_per_s=rate):
-            kafka.set_producer_quota(rate)
+        case (
+            effects.SetThrottle() | effects.ClearThrottles() | effects.SetLogDirsThrottle() | effects.SetProducerQuota()
+        ):
+            _limit_rates(effect, kafka)
         case effects.SetCordons(cordoned=cordoned, lifted=lifted):
             kafka.set_cordons(cordoned, lifted)
         case effects.Unregister(broker=broker):
@@ -115,6 +111,21 @@ def _cancel(partitions: tuple[TopicPartition, ...], kafka: KafkaGateway) -> str:
     except KafkaRefused as error:
         return f"Kafka refused to take moves back: {error.words} ({error.error})"
     return _refusals(len(refused), next(iter(refused.items()), None))
+
+
+def _limit_rates(
+    effect: effects.SetThrottle | effects.ClearThrottles | effects.SetLogDirsThrottle | effects.SetProducerQuota,
+    kafka: KafkaGateway,
+) -> None:
+    match effect:
+        case effects.SetThrottle(plan=plan):
+            kafka.set_throttle(plan)
+        case effects.ClearThrottles():
+            kafka.clear_throttles()
+        case effects.SetLogDirsThrottle(rates=rates):
+            kafka.set_log_dirs_throttle(rates)
+        case effects.SetProducerQuota(bytes_per_s=rate):
+            kafka.set_producer_quota(rate)
 
 
 def _change_quorum(

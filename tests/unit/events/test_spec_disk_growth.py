@@ -73,4 +73,4 @@ def test_a_spec_is_meant_with_the_size_its_disks_grew_to() -> None:
 def test_a_spec_is_warned_where_a_lost_disk_never_passes_on(spec: dict[str, object], warned: bool) -> None:
     loaded = load_documents(a_spec(**spec), file="orders.yaml")
     assert loaded.ok
-    assert ("KEDGE-SPEC-083" in {p.code for p in loaded.warnings}) is warned
+    assert ("KEDGE-SPEC-084" in {p.code for p in loaded.warnings}) is warned

@@ -7,7 +7,7 @@ from controlplane.api.read_models.running_settings import (
     Reported,
     applied_settings_of,
     asked_names,
-    live_or_told,
+    live_or_applied,
     reported_rows,
 )
 from controlplane.api.services import PortalServices
@@ -136,7 +136,7 @@ def _settings(view: ClusterView, node: str, instance: InstanceView) -> Iterator[
     wanted = spec_config(view.document, instance.planned.pool) if view.document else {}
     applied = applied_settings_of(instance)
     for name in sorted(wanted.keys() | (applied or {}).keys()):
-        value = live_or_told(view, instance, name) if applied is not None else "unknown"
+        value = live_or_applied(view, instance, name) if applied is not None else "unknown"
         observed = "not set" if value is None else value
         yield Field(node, name, wanted.get(name, "not set"), observed)
 

@@ -19,7 +19,6 @@ from controlplane.cluster.views.intents import IntentView
 from controlplane.cluster.views.members import kept_for_vote, members_of
 from controlplane.cluster.views.migration import with_both_quorums
 from controlplane.cluster.views.moves import MovesView
-from controlplane.cluster.views.producer_quota import ProducerQuotaView
 from controlplane.cluster.views.quorum import QuorumView
 from controlplane.cluster.views.requests import RequestsView
 from controlplane.cluster.views.roll import RollView
@@ -70,8 +69,6 @@ class ClusterView:
     topics: TopicsView = field(default_factory=TopicsView)
     external: ExternalView | None = None
     """What others run of it, once Kafka has shown that it is there; None where all of it is Kedge's."""
-    producer_quota: ProducerQuotaView | None = None
-    """Kedge's, while a disk is nearly full and the spec has producers slowed for it."""
     conditions: Mapping[str, ConditionView] = field(default_factory=lambda: MappingProxyType({}))
     history: HistoryView = field(default_factory=HistoryView)
     _answers: dict[Any, Any] | None = field(default=None, init=False, repr=False, compare=False)

@@ -66,7 +66,7 @@ def _row(
     silent: list[int] = []
     words: set[str] = set()
     for broker in brokers:
-        wanted = live_or_told(view, broker, name)
+        wanted = live_or_applied(view, broker, name)
         applied[wanted or NONE] = (*applied.get(wanted or NONE, ()), broker.service_id)
         found = seen.brokers.get(broker.service_id)
         if found is None:
@@ -80,7 +80,7 @@ def _row(
     return Reported(name, declared, applied, runs, tuple(silent), word)
 
 
-def live_or_told(view: ClusterView, instance: InstanceView, name: str) -> str | None:
+def live_or_applied(view: ClusterView, instance: InstanceView, name: str) -> str | None:
     """What counts there by what it was given: a value of its pool's own before one of the cluster, and a live value
     before the file it was started with."""
     pool, told = instance.planned.pool, (applied_settings_of(instance) or {}).get(name)

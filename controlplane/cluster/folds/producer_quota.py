@@ -10,24 +10,28 @@ from events import facts
 
 
 def _lowered(view: ClusterView, e: facts.ProducerQuotaLowered, at: datetime) -> ClusterView:
-    if view.producer_quota is not None:
+    if view.settings.producer_quota is not None:
         raise ValueError("a quota of producers is lowered already: what was there before it would be forgotten")
-    return replace(view, producer_quota=ProducerQuotaView(e.bytes_per_s, e.before, e.reason, at))
+    return _with(view, ProducerQuotaView(e.bytes_per_s, e.before, e.reason, at))
 
 
 def _ending(view: ClusterView, e: facts.ProducerQuotaRestoreRequested, at: datetime) -> ClusterView:
-    return replace(view, producer_quota=replace(_in_force(view), ending=e.reason))
+    return _with(view, replace(_in_force(view), ending=e.reason))
 
 
 def _restored(view: ClusterView, e: facts.ProducerQuotaRestored, at: datetime) -> ClusterView:
     _in_force(view)
-    return replace(view, producer_quota=None)
+    return _with(view, None)
 
 
 def _in_force(view: ClusterView) -> ProducerQuotaView:
-    if view.producer_quota is None:
+    if view.settings.producer_quota is None:
         raise ValueError("no quota of producers is lowered")
-    return view.producer_quota
+    return view.settings.producer_quota
+
+
+def _with(view: ClusterView, quota: ProducerQuotaView | None) -> ClusterView:
+    return replace(view, settings=replace(view.settings, producer_quota=quota))
 
 
 RULES: Rules = {

@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from types import MappingProxyType
 
+from controlplane.cluster.views.producer_quota import ProducerQuotaView
 from events.jvm import AS_BEFORE, JvmChange
 
 
@@ -129,6 +130,8 @@ class SettingsView:
     of_pools: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: MappingProxyType({}))
     """The same of brokers of single pools, by pool, which hold them as their own."""
     change: SettingChangeView | None = None
+    producer_quota: ProducerQuotaView | None = None
+    """Kedge's, while a disk is nearly full and the spec has producers slowed for it."""
     changes: int = 0
     """Changes of settings begun, ever."""
     refusal: SettingRefusal | None = None

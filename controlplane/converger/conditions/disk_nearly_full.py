@@ -13,7 +13,7 @@ def disk_nearly_full(situation: Situation) -> facts.ConditionChanged | None:
     limits = disk_limits(situation)
     if limits is None:
         return None
-    quota = situation.view.producer_quota
+    quota = situation.view.settings.producer_quota
     if not limits.near and (quota is None or quota.ending):
         known = situation.view.conditions.get(DISK_NEARLY_FULL)
         if known is None or (known.status and limits.unknown):

@@ -57,7 +57,7 @@ def disk_limits(situation: Situation) -> Limits | None:
 
 def _of_pool(situation: Situation, pool: Pool, fill: FillSeen) -> NearLimit | None:
     told = situation.view.conditions.get(DISK_NEARLY_FULL)
-    was = (told is not None and told.status) or situation.view.producer_quota is not None
+    was = (told is not None and told.status) or situation.view.settings.producer_quota is not None
     ids = {i.service_id for i in situation.view.brokers() if i.planned.pool == pool.name}
     above = pool.disk.protect_above / 100
     full = [(b, share) for b, share in fill.by_broker.items() if b in ids and is_near(share, above, was=was)]

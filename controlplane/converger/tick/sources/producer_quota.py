@@ -13,7 +13,7 @@ def producer_quota_of(
     view: ClusterView, kafka: KafkaSnapshot, ports: Ports, missing: dict[str, str]
 ) -> ProducerQuotaSeen | None:
     """As brokers have it at a new look; None where nobody has to know, or it cannot be read."""
-    if view.producer_quota is None and not _may_be_lowered(view, kafka):
+    if view.settings.producer_quota is None and not _may_be_lowered(view, kafka):
         return None
     try:
         return ProducerQuotaSeen(ports.kafka(view).producer_quota())

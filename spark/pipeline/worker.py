@@ -101,7 +101,7 @@ def _serve(link: FrameSocket, options: PipelineArguments, over: threading.Event)
         return 1
     turn = threading.Lock()
     streams = Streams(lambda source: _begun(session, options, source, turn), _now)
-    housekeeping = LakeHousekeeping(lambda today: _kept_up(session, options.lake, turn, today), _now)
+    housekeeping = LakeHousekeeping(lambda today: kept_up(session, options.lake, turn, today), _now)
     link.send(Frame("ready", {"spark": session.version}))
     threading.Thread(target=_tell, args=(link, streams, housekeeping, over), name="streams", daemon=True).start()
     while (frame := link.receive()).kind != "stop":
@@ -113,11 +113,23 @@ def _serve(link: FrameSocket, options: PipelineArguments, over: threading.Event)
     return 0
 
 
-def _kept_up(session: "SparkSession", lake: str, turn: threading.Lock, today: date) -> None:
+def kept_up(session: "SparkSession", lake: str, turn: threading.Lock, today: date) -> None:
+    """The day's work on the lake. Forecasts come first: they read the hours as they are, and a lake that cannot be
+    tidied up is no reason to know nothing of disks that fill. Raises what Spark raises, once both were tried."""
+    with turn:
+        trends = _error_of(lambda: make_trends(Lake(session, lake), today=today))
     with turn:
         keep_up(Lake(session, lake), today=today)
-    with turn:
-        make_trends(Lake(session, lake), today=today)
+    if trends is not None:
+        raise trends
+
+
+def _error_of(work: Callable[[], None]) -> Exception | None:
+    try:
+        work()
+    except Exception as error:  # noqa: BLE001 raised once the rest of the day's work is done
+        return error
+    return None
 
 
 def _begun(session: "SparkSession", options: PipelineArguments, source: MetricSource, turn: threading.Lock) -> Query:

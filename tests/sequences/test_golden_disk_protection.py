@@ -40,7 +40,7 @@ def _protected(world: World, disks: str, own: float | None) -> None:
     world.converge(ticks=200)
     _wait(world)
     assert not world.view().conditions["DiskNearlyFull"].status
-    assert world.view().producer_quota is None
+    assert world.view().settings.producer_quota is None
 
 
 def producers_are_slowed_before_a_disk_is_full(world: World) -> None:

@@ -12,9 +12,8 @@ from events.spec.rollout import RolloutPolicy, RolloutWindow
 from events.spec.security import Listener
 
 CONTROLLER_LISTENER = "CONTROLLER"
-MEMBERS_ALONE = (2181, 2888, 3888, 9090, 9091, 9093)
-"""Ports of ZooKeeper, of controllers, and of brokers among themselves (9090 and 9091 under TLS): clients of one cluster
-would be let in to the quorum of another there."""
+MEMBERS_ALONE = (2181, 2888, 3888, 9093)
+"""Ports of ZooKeeper and of controllers: clients of one cluster would be let in to the quorum of another there."""
 
 
 def rollout_problems(rollout: RolloutPolicy, pools: Mapping[int, Pool], where: Positions) -> Iterator[Problem]:
@@ -92,7 +91,7 @@ def access_problems(listeners: tuple[Listener, ...], bootstrap: Bootstrap, where
             fix = "Use `PLAINTEXT`."
             yield where.problem(p.LISTENERS, ("spec", "listeners", index, "name"), message, fix)
         if listener.port in MEMBERS_ALONE:
-            message = f"port {listener.port} is one of nodes among themselves: firewalls let in members alone"
+            message = f"port {listener.port} is one of controllers or of ZooKeeper: firewalls let in members alone"
             fix = "Use 9092, or another port that is not one of " + ", ".join(map(str, MEMBERS_ALONE)) + "."
             yield where.problem(p.LISTENERS, ("spec", "listeners", index, "port"), message, fix)
     if bootstrap.dns is None and not bootstrap.list:

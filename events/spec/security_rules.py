@@ -12,6 +12,9 @@ from events.spec.security import Listener, Security
 NODES_LISTENERS = ("CONTROLPLANE", "REPLICATION")
 """What controllers, and brokers among themselves, listen by under TLS."""
 
+NODES_PORTS = (9090, 9091)
+"""Where they do: of a plaintext cluster these are ports as any others."""
+
 _LISTENERS: Path = ("spec", "listeners")
 _INTERNAL: Path = ("spec", "security", "internal")
 
@@ -79,6 +82,10 @@ def _repeated(listeners: tuple[Listener, ...], where: Positions) -> Iterator[Pro
 def _of_listener(index: int, listener: Listener, is_tls: bool, where: Positions) -> Iterator[Problem]:
     path: Path = (*_LISTENERS, index)
     asked = listener.authentication.type
+    if is_tls and listener.port in NODES_PORTS:
+        message = f"port {listener.port} is one of nodes among themselves: firewalls let in members alone"
+        fix = f"Use another one than {' and '.join(map(str, NODES_PORTS))}, as in 9094."
+        yield where.problem(p.LISTENERS, (*path, "port"), message, fix)
     if is_tls and listener.name in NODES_LISTENERS:
         message = f"the name `{listener.name}` belongs to nodes among themselves"
         yield where.problem(p.LISTENERS, (*path, "name"), message, "Use another, as in `TLS`.")

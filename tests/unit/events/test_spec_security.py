@@ -54,6 +54,11 @@ def test_listeners_that_cannot_be(listeners: str, said: str) -> None:
     assert said in [message for _, message in told(load({24: f"{TLS}  listeners: {listeners}"}))]
 
 
+@pytest.mark.parametrize("port", [9090, 9091])
+def test_ports_of_nodes_that_speak_tls_are_a_plaintext_clusters_own(port: int) -> None:
+    assert load({24: f"    strategy: migrate\n  listeners: [{{port: {port}}}]"}).ok
+
+
 def test_several_listeners_may_be_where_nodes_speak_tls() -> None:
     several = (Listener(name="TLS", port=9094, security="tls"), Listener(name="PLAINTEXT", port=9092))
     assert not [m for m in messages(secured(a_document(), *several)) if "listener" in m]

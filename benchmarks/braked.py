@@ -1,54 +1,67 @@
-"""What clients wait while a broker is emptied onto volumes that cannot take copies and clients at once: with the
-latency brake, and without. Real brokers; the planner knows nothing of these volumes, as on a cloud that publishes no
-figure, so that the brake alone is between moves and clients.
+"""What clients wait while a broker is emptied onto a device that cannot take copies and clients at once: with the
+latency brake, and without. Real brokers on a file system of a slow device, which they share; the planner knows nothing
+of it, as on a cloud that publishes no figure, so that the brake alone is between moves and clients.
 
-`p99_ratio` is the p99 of acknowledgements while moves run over that of the minute before; `p99_ratio_last_half` leaves
-out the first half of them, in which the brake finds its share. `unbraked` has the same without it.
+`p99_ratio` is the p99 of acknowledgements while moves run over that of the half minute before; `p99_ratio_last_half`
+leaves out the first half of them, in which the brake finds its share. `unbraked` has the same without it.
 """
 
+import os
+import tempfile
 import time
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from benchmarks.latency import Latencies, produced
+from benchmarks.loaded import FOUNDED_WITHIN_S
 from controlplane.api.schemas import moves as move_api, nodes as node_api
 from providers.local.slow_disk import slow_down
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.living_cluster import LivingCluster
 from tests.kafka_topics import create_topic
-from tests.slow_volume import slowed
+from tests.slow_volume import slow_volume
 
-MIB = 2**20
+MIB, GIB = 2**20, 2**30
 PARTITIONS = 12
-HEAVY_MIB = 100
-"""Of each partition, at scale 1; a quarter of their replicas is on the broker that is emptied."""
-CLIENTS_BYTES, VOLUME_BYTES = 2 * MIB, 12 * MIB
-"""A second: clients' records, of which each of four volumes gets three quarters; what a volume takes."""
+HEAVY_MIB = 130
+"""Of each partition, at scale 1; half of one of its three replicas each is on the broker that is emptied. At the
+planned rate that takes more than two minutes: moves begin softly."""
+CLIENTS_BYTES, DEVICE_BYTES = 768 * 1024, 7 * MIB
+"""A second: clients' records, which are written three times, and what the device writes. Moves are planned with
+6 MiB/s."""
 BEFORE_S, WITHIN_S = 60.0, 1500.0
 SPEC = ClusterSpec(
     name="braked",
     sizes={"one": 1, "two": 1, "three": 2},
-    disk_gib=4,
+    disk_gib=8,
     heap_mib=320,
-    throttle_mib_per_s=64,
+    throttle_mib_per_s=8,
     join_deadline_s=600,
     brake={"enabled": True},
 )
 
 
-def braked(cluster: LivingCluster, scale: float) -> dict[str, Any]:
+def braked(scale: float) -> dict[str, Any]:
     """Of a rack of two, one broker is emptied onto the other with the brake, and the other onto it without."""
-    mounts = [(cluster.vm(i.key) / "volumes" / "data").resolve() for i in cluster.detail().instances]
-    size = int(HEAVY_MIB * scale * MIB)
-    create_topic(cluster.bootstrap(), "heavy", partitions=PARTITIONS, rf=3, min_isr=2, bytes_per_partition=size)
-    devices = slowed(mounts, VOLUME_BYTES)
-    try:
-        with_brake = _emptied(cluster, "three-c-1")
-        cluster.declare(replace(cluster.spec, brake={"enabled": False}))
-        without = _emptied(cluster, "three-c-0")
-    finally:
-        slow_down(devices, 0)
-    return {**with_brake, "unbraked": without}
+    with tempfile.TemporaryDirectory(prefix="kedge-braked-") as work:
+        home = Path(work) / "home"
+        home.mkdir()
+        with slow_volume(home / "local", size_bytes=24 * GIB, bytes_per_s=0) as devices:
+            cluster = LivingCluster(home, spec=SPEC)
+            try:
+                cluster.open(within_s=FOUNDED_WITHIN_S)
+                size = int(HEAVY_MIB * scale * MIB)
+                bootstrap = cluster.bootstrap()
+                create_topic(bootstrap, "heavy", partitions=PARTITIONS, rf=3, min_isr=2, bytes_per_partition=size)
+                os.sync()
+                slow_down(devices, DEVICE_BYTES)
+                with_brake = _emptied(cluster, "three-c-1")
+                cluster.declare(replace(cluster.spec, brake={"enabled": False}))
+                return {**with_brake, "unbraked": _emptied(cluster, "three-c-0")}
+            finally:
+                slow_down(devices, 0)
+                cluster.close()
 
 
 def _emptied(cluster: LivingCluster, node: str) -> dict[str, Any]:

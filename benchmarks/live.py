@@ -18,13 +18,11 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from agent.disks.measuring import measure
-from benchmarks.braked import SPEC as BRAKED, braked
-from benchmarks.loaded import on_a_cluster
+from benchmarks.braked import braked
 from benchmarks.selection import Row, measured
 from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.dialer import DirectDialer
@@ -52,7 +50,7 @@ def main(arguments: Sequence[str] = ()) -> dict[str, Any]:
     rows: dict[str, Row] = {
         "network": _network,
         "disk": _disk,
-        "brake": partial(on_a_cluster, braked, BRAKED, 0, settings={"KEDGE_CLOUDS__ENFORCE_DISK": "1"}),
+        "brake": braked,
     }
     return measured("live", rows, arguments)
 

@@ -30,8 +30,9 @@ def slowed(mounts: Sequence[Path], bytes_per_s: int) -> tuple[Device, ...]:
 
 
 @contextmanager
-def slow_volume(mount: Path, *, size_bytes: int, bytes_per_s: int) -> Iterator[None]:
-    """A new ext4 at `mount`, which is made, for the length of the block, on a device that is slow itself. Needs root.
+def slow_volume(mount: Path, *, size_bytes: int, bytes_per_s: int) -> Iterator[tuple[Device, ...]]:
+    """A new ext4 at `mount`, which is made, for the length of the block, on a device that is slow itself, as fast as it
+    is with 0. Yields what can be made slower or faster. Needs root.
 
     What the block layer holds back does not count as under way on the device it is held from: the slow device is the
     one below, whose file system has the image of this one. So a request waits in this device, as in a disk of a cloud.
@@ -41,7 +42,7 @@ def slow_volume(mount: Path, *, size_bytes: int, bytes_per_s: int) -> Iterator[N
         devices = slowed([below], bytes_per_s)
         _hold_pages([mount])
         try:
-            yield
+            yield devices
         finally:
             slow_down(devices, 0)
 

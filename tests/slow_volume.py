@@ -60,7 +60,8 @@ def _mounted(mount: Path, size_bytes: int, *, inside: Path | None = None) -> Ite
         try:
             yield
         finally:
-            _run("umount", "-l", str(mount))
+            if mount.is_mount():  # a local cloud unmounts all that is below it when it ends
+                _run("umount", "-l", str(mount))
     finally:
         _run("losetup", "--detach", device)
         image.unlink()

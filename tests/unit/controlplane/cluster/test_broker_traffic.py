@@ -50,6 +50,21 @@ def test_a_broker_that_does_not_serve_is_not_waited_for() -> None:
     assert point.in_bytes_per_s == 7
 
 
+def test_a_broker_that_joined_between_two_looks_has_counted_from_nothing() -> None:
+    recent = RecentTraffic()
+    recent.see(NOW, frozenset({1000}), {1000: counted(0, 0)})
+    recent.see(NOW + timedelta(seconds=10), BOTH, {1000: counted(10, 70), 1001: counted(10, 30)})
+    recent.see(NOW + timedelta(seconds=20), BOTH, {1000: counted(20, 70), 1001: counted(20, 40)})
+    assert [p.in_bytes_per_s for p in recent.points()] == [10, 1]
+
+
+def test_a_broker_that_is_back_is_unknown_until_the_next_look() -> None:
+    recent, alone = RecentTraffic(), frozenset({1000})
+    for seconds, live in ((0, BOTH), (10, alone), (20, BOTH), (30, BOTH)):
+        recent.see(NOW + timedelta(seconds=seconds), live, {b: counted(seconds, 1e9 + seconds) for b in live})
+    assert [p.in_bytes_per_s for p in recent.points()] == [1, None, 2]
+
+
 def test_a_count_that_fell_or_is_missing_is_unknown_and_the_other_way_is_told() -> None:
     before, restarted = {b: counted(0, 100, 0) for b in BOTH}, {b: counted(10, 20, 10) for b in BOTH}
     (fell,) = seen((0, before), (10, restarted))

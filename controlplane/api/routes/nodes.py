@@ -4,15 +4,13 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from controlplane.api.access.bindings import traits_of
 from controlplane.api.access.caller import Caller
-from controlplane.api.access.rights import Rights
-from controlplane.api.access.roles import Verb
 from controlplane.api.cluster_lookup import living
 from controlplane.api.given_commands import carry_out
 from controlplane.api.paging import BelowNumber, Turning
 from controlplane.api.past import At, Past, past_of, past_out
 from controlplane.api.presenters.conditions import rebalance_out
+from controlplane.api.previewed_commands import carry_out_or_say
 from controlplane.api.problems import ApiError
 from controlplane.api.request_identity import Heading
 from controlplane.api.rolls import rolls_of, rolls_out
@@ -21,7 +19,7 @@ from controlplane.api.schemas import (
     messages as message_api,
     nodes as node_api,
 )
-from controlplane.api.services import PortalServices, Services
+from controlplane.api.services import Services
 from controlplane.cluster.commands import (
     CancelDiskMoves,
     DemoteBrokers,
@@ -36,7 +34,6 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.observed.agent_reports import AGENT_REPORT, reports_by_key
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.commands.deciders.disks import disk_moves_asked
-from controlplane.commands.deciders.lookups import Lookups
 from controlplane.commands.deciders.offline import offline_fix_asked
 from controlplane.commands.previews.plan import pending_rollout
 from controlplane.converger.questions.running.restart_safety import RestartSafety, restart_safety
@@ -88,43 +85,27 @@ def fix_offline(
 ) -> command_api.CommandOut:
     """Make replicas of brokers that do not serve anew on others; with `dry_run` only say what would come of it."""
     command = FixOffline(**head, reason=body.reason, brokers=tuple(body.brokers))
-    if not body.dry_run:
-        return carry_out(services, command)
-    view = living(services, command.name)
-    rights.require(Verb.STEER, traits_of(view.document), view.name)
-    asked = offline_fix_asked(view, command, Lookups(kafka=services.fleet.clusters.last_snapshot(view.uid)))
-    return command_api.CommandOut(cluster=view.name, changed=asked.fact is not None, sentence=asked.sentence)
+    return carry_out_or_say(services, rights, command, offline_fix_asked, dry_run=body.dry_run)
 
 
 @router.post("/clusters/{name}/empty-disk")
 def empty_disk(body: node_api.EmptyDiskIn, services: Services, rights: Caller, head: Heading) -> command_api.CommandOut:
     """Move what is in a log directory onto the others of its broker; with `dry_run` only say what would come of it."""
     command = MoveBetweenDisks(**head, reason=body.reason, broker=body.broker, disk=body.disk)
-    return _preview_first(services, rights, command, dry_run=body.dry_run)
+    return carry_out_or_say(services, rights, command, disk_moves_asked, dry_run=body.dry_run)
 
 
 @router.post("/clusters/{name}/even-disks")
 def even_disks(body: node_api.EvenDisksIn, services: Services, rights: Caller, head: Heading) -> command_api.CommandOut:
     """Even out the disks of a broker; with `dry_run` only say what would come of it."""
     command = MoveBetweenDisks(**head, reason=body.reason, broker=body.broker)
-    return _preview_first(services, rights, command, dry_run=body.dry_run)
+    return carry_out_or_say(services, rights, command, disk_moves_asked, dry_run=body.dry_run)
 
 
 @router.post("/clusters/{name}/disk-moves/cancel")
 def cancel_disk_moves(body: node_api.CancelDiskMovesIn, services: Services, head: Heading) -> command_api.CommandOut:
     """What moves ends, nothing more begins, what moved stays."""
     return carry_out(services, CancelDiskMoves(**head, reason=body.reason, broker=body.broker))
-
-
-def _preview_first(
-    services: PortalServices, rights: Rights, command: MoveBetweenDisks, *, dry_run: bool
-) -> command_api.CommandOut:
-    if not dry_run:
-        return carry_out(services, command)
-    view = living(services, command.name)
-    rights.require(Verb.STEER, traits_of(view.document), view.name)
-    asked = disk_moves_asked(view, command, Lookups(kafka=services.fleet.clusters.last_snapshot(view.uid)))
-    return command_api.CommandOut(cluster=view.name, changed=asked.fact is not None, sentence=asked.sentence)
 
 
 @router.get(

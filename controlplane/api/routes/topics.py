@@ -6,15 +6,14 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request
 
-from controlplane.api.access.bindings import traits_of
 from controlplane.api.access.caller import Caller
-from controlplane.api.access.roles import Verb
 from controlplane.api.cluster_lookup import living
 from controlplane.api.given_commands import carry_out
 from controlplane.api.paging import MOST_ON_A_PAGE, After, AfterId, AfterNumber, Most, PartOf, Turning
 from controlplane.api.past import At, past_of
 from controlplane.api.past_topics import past_topic_out, past_topics_out
 from controlplane.api.presenters.topics import partitions_out, topic_out, topics_out, unhealthy_out, with_learned
+from controlplane.api.previewed_commands import carry_out_or_say
 from controlplane.api.problems import ApiError
 from controlplane.api.read_models.partitions import behind, chosen_unhealthy, id_of, place_of, unhealthy_partitions
 from controlplane.api.read_models.topic_rates import RatedTopics
@@ -33,7 +32,6 @@ from controlplane.cluster.commands import (
     DeleteTopic,
 )
 from controlplane.commands.deciders.factors import factor_asked
-from controlplane.commands.deciders.lookups import Lookups
 from events.ids import ClusterUid
 from planner.observed import KafkaSnapshot
 
@@ -187,12 +185,7 @@ def change_replication_factor(
         factor=body.factor,
         below_min_isr=body.below_min_isr,
     )
-    if not body.dry_run:
-        return carry_out(services, command)
-    view = living(services, command.name)
-    rights.require(Verb.STEER, traits_of(view.document), view.name)
-    asked = factor_asked(view, command, Lookups(kafka=services.fleet.clusters.last_snapshot(view.uid)))
-    return command_api.CommandOut(cluster=view.name, changed=asked.fact is not None, sentence=asked.sentence)
+    return carry_out_or_say(services, rights, command, factor_asked, dry_run=body.dry_run)
 
 
 @router.post("/clusters/{name}/replication-factor/cancel")

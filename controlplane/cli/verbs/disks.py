@@ -1,6 +1,5 @@
 """Verbs for the disks of one broker: empty one of them, even them out. Nothing crosses the network."""
 
-from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -10,7 +9,7 @@ from controlplane.cli import exits
 from controlplane.cli.errors import CliError
 from controlplane.cli.options import Cluster, Output, Reason, Yes
 from controlplane.cli.output import Format, show_answer
-from controlplane.cli.prompts import confirm
+from controlplane.cli.previewed_order import Send, preview_first
 from controlplane.cli.session import Session, session_of
 
 Broker = Annotated[int, typer.Option("--broker", metavar="ID", show_default=False, help="The broker with this id.")]
@@ -54,7 +53,7 @@ def empty_disk(
         order = node_api.EmptyDiskIn(broker=broker, disk=disk, reason=reason, dry_run=dry_run)
         return session.client.empty_disk(cluster, order)
 
-    _preview_first(session, cluster, send, yes=yes, output=output)
+    _carry_out(session, cluster, send, yes=yes, output=output)
 
 
 def even_disks(
@@ -86,19 +85,11 @@ def even_disks(
     def send(*, dry_run: bool) -> command_api.CommandOut:
         return session.client.even_disks(cluster, node_api.EvenDisksIn(broker=broker, reason=reason, dry_run=dry_run))
 
-    _preview_first(session, cluster, send, yes=yes, output=output)
+    _carry_out(session, cluster, send, yes=yes, output=output)
 
 
-def _preview_first(
-    session: Session, cluster: str, send: Callable[..., command_api.CommandOut], *, yes: bool, output: Format
-) -> None:
-    found = send(dry_run=True)
-    if found.changed:
-        session.tell(found.sentence)
-        if not yes and not confirm(session, f"Do this to {cluster}?", unattended="add -y, or use a terminal"):
-            raise CliError("not confirmed, nothing was changed")
-        found = send(dry_run=False)
-    show_answer(session, found, output)
+def _carry_out(session: Session, cluster: str, send: Send, *, yes: bool, output: Format) -> None:
+    show_answer(session, preview_first(session, cluster, send, yes=yes), output)
     session.tell(f"to follow it: kedge wait {cluster} --for=converged; to end it early: add --cancel")
 
 

@@ -7,13 +7,13 @@ import typer
 from rich.console import RenderableType
 from rich.text import Text
 
-from controlplane.api.schemas import moves as move_api, nodes as node_api
+from controlplane.api.schemas import commands as command_api, moves as move_api, nodes as node_api
 from controlplane.cli import exits
 from controlplane.cli.errors import CliError
 from controlplane.cli.moves_order import agreed_moves
 from controlplane.cli.options import Cluster, Output, Reason, Throttle, Yes
 from controlplane.cli.output import Format, document, show_answer, show_or_write
-from controlplane.cli.prompts import confirm
+from controlplane.cli.previewed_order import preview_first
 from controlplane.cli.session import session_of
 from controlplane.cli.tables import listing
 from controlplane.runtime.quantities import human_seconds
@@ -227,14 +227,12 @@ def fix_offline(
       kedge fix-offline orders --broker 1001 --reason "the host burned"
     """
     session = session_of(context)
-    order = node_api.FixOfflineIn(brokers=brokers, reason=reason, dry_run=True)
-    found = session.client.fix_offline(cluster, order)
-    if found.changed:
-        session.tell(found.sentence)
-        if not yes and not confirm(session, f"Do this to {cluster}?", unattended="add -y, or use a terminal"):
-            raise CliError("not confirmed, nothing was changed")
-        found = session.client.fix_offline(cluster, order.model_copy(update={"dry_run": False}))
-    show_answer(session, found, output)
+
+    def send(*, dry_run: bool) -> command_api.CommandOut:
+        order = node_api.FixOfflineIn(brokers=brokers, reason=reason, dry_run=dry_run)
+        return session.client.fix_offline(cluster, order)
+
+    show_answer(session, preview_first(session, cluster, send, yes=yes), output)
     session.tell(f"to follow it: kedge describe {cluster}, condition Misplaced")
 
 

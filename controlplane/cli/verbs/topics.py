@@ -4,12 +4,13 @@ from typing import Annotated
 
 import typer
 
-from controlplane.api.schemas import topics as topic_api
+from controlplane.api.schemas import commands as command_api, topics as topic_api
 from controlplane.cli import exits
 from controlplane.cli.errors import CliError
 from controlplane.cli.options import Cluster, Output, Reason, Yes
 from controlplane.cli.output import Format, document, show_answer, show_or_write, write_document
-from controlplane.cli.prompts import confirm, typed_name
+from controlplane.cli.previewed_order import preview_first
+from controlplane.cli.prompts import typed_name
 from controlplane.cli.session import Session, session_of
 from controlplane.cli.topics_view import declaration_table, topic_lines, topic_table, unhealthy_lines
 
@@ -203,16 +204,12 @@ def replication_factor(
         next_step = f"kedge replication-factor {cluster} --topic TOPIC --to N"
         why = "name the topics, and how many replicas they are to have"
         raise CliError("nothing was requested", why=why, next_step=next_step, exit_code=exits.USAGE)
-    wanted = topic_api.ReplicationFactorIn(
-        topics=topics, factor=factor, below_min_isr=below_min_isr, reason=reason, dry_run=True
-    )
-    found = session.client.change_replication_factor(cluster, wanted)
-    if found.changed:
-        session.tell(found.sentence)
-        if not yes and not confirm(session, f"Do this to {cluster}?", unattended="add -y, or use a terminal"):
-            raise CliError("not confirmed, nothing was changed")
-        found = session.client.change_replication_factor(cluster, wanted.model_copy(update={"dry_run": False}))
-    show_answer(session, found, output)
+    wanted = topic_api.ReplicationFactorIn(topics=topics, factor=factor, below_min_isr=below_min_isr, reason=reason)
+
+    def send(*, dry_run: bool) -> command_api.CommandOut:
+        return session.client.change_replication_factor(cluster, wanted.model_copy(update={"dry_run": dry_run}))
+
+    show_answer(session, preview_first(session, cluster, send, yes=yes), output)
     session.tell(f"to follow it: kedge wait {cluster} --for=converged; to end it early: add --cancel")
 
 

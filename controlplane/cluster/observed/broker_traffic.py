@@ -41,7 +41,7 @@ class RecentTraffic:
     """The points of one cluster: three numbers each, as a fleet has many clusters."""
 
     def __init__(self) -> None:
-        self._last: tuple[datetime, frozenset[int], Mapping[int, BrokerCounters]] | None = None
+        self._last: tuple[datetime, Mapping[int, BrokerCounters]] | None = None
         self._known: set[int] = set()
         """Who ever served: one that is back counts on, or anew, and nobody knows since when."""
         self._points = array("d")
@@ -52,13 +52,13 @@ class RecentTraffic:
         if self._last is not None and at - self._last[0] < APART:
             return
         if self._last is not None and live:
-            began, served, before = self._last
-            since = {b: BrokerCounters(began, 0.0, 0.0, 0.0) for b in live - served - self._known} | dict(before)
+            began, before = self._last
+            since = {b: BrokerCounters(began, 0.0, 0.0, 0.0) for b in live - self._known} | dict(before)
             into, out = _rates(live, since, counters)
             if self._points or into == into or out == out:  # it begins with what is known
                 self._points.extend((began.timestamp(), into, out))
         self._known |= live
-        self._last = at, live, {broker: counters[broker] for broker in live & counters.keys()}
+        self._last = at, {broker: counters[broker] for broker in live & counters.keys()}
         oldest = (at - KEPT).timestamp()
         while self._points and self._points[0] < oldest:
             del self._points[:3]

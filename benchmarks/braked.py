@@ -25,8 +25,7 @@ from tests.slow_volume import slow_volume
 MIB, GIB = 2**20, 2**30
 PARTITIONS = 12
 HEAVY_MIB = 130
-"""Of each partition, at scale 1; half of one of its three replicas each is on the broker that is emptied. At the
-planned rate that takes more than two minutes: moves begin softly."""
+"""Of each partition, at scale 1; half of one of its three replicas each is on the broker that is emptied."""
 CLIENTS_BYTES, DEVICE_BYTES = 768 * 1024, 7 * MIB
 """A second: clients' records, which are written three times, and what the device writes. Moves are planned with
 6 MiB/s."""

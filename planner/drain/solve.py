@@ -21,6 +21,7 @@ from planner.drain.request import DrainRequest
 from planner.drain.selection import Deferred, select
 from planner.drain.throttle import (
     KAFKA_REACHES,
+    ONTO_SLOW_VOLUMES_KAFKA_REACHES,
     CapTooLow,
     assumptions,
     charges,
@@ -29,6 +30,7 @@ from planner.drain.throttle import (
     require_cap,
     rooms,
     usable,
+    usable_volumes,
 )
 from planner.quantities import human_bytes
 
@@ -151,7 +153,9 @@ def _into(
     schedule, brokers = answer.schedule, answer.question.state.brokers
     rates = np.minimum(schedule.throttle_in_bytes_per_s, brokers.ingress_bytes_per_s)
     used = {b for move in moves for b in move.added}
-    return _ports(request, used, schedule.slots_in, rates, charged, room)
+    slow = usable_volumes(request) < room  # NaN, where nobody knows, is not
+    reaches = np.where(slow, ONTO_SLOW_VOLUMES_KAFKA_REACHES, KAFKA_REACHES)
+    return _ports(request, used, schedule.slots_in, rates, charged, room, reaches)
 
 
 def _out(
@@ -163,12 +167,20 @@ def _out(
     rows = answer.question.row[schedule.row][[bool(m.added) for m in moves]] if moves else np.zeros(0, dtype=np.int64)
     isr = request.cluster.isr[rows]
     used = {int(b) for b in np.unique(np.append(isr, request.cluster.leader[rows])) if b >= 0}
-    return _ports(request, used, schedule.slots_out, rates, charged, room)
+    reaches = np.full(room.size, KAFKA_REACHES)
+    return _ports(request, used, schedule.slots_out, rates, charged, room, reaches)
 
 
 def _ports(
-    request: DrainRequest, used: Iterable[int], slots: np.ndarray, rates: Floats, charged: Floats, room: Floats
+    request: DrainRequest,
+    used: Iterable[int],
+    slots: np.ndarray,
+    rates: Floats,
+    charged: Floats,
+    room: Floats,
+    reaches: Floats,
 ) -> dict[int, Port]:
+    """`reaches`: float64[B], the share of a throttle that Kafka really moves."""
     from planner.drain.model.plan import UNLIMITED_SLOTS
 
     row = {int(b): i for i, b in enumerate(request.cluster.brokers.id)}
@@ -181,6 +193,7 @@ def _ports(
             promised_bytes_per_s=float(rates[at]),
             charged_bytes_per_s=charge,
             room_bytes_per_s=float(room[at]),
+            reaches=float(reaches[at]),
         )
         ports[broker] = Port(
             slots=None if slots[at] >= UNLIMITED_SLOTS else int(slots[at]),

@@ -108,4 +108,7 @@ def _unsafe_tls(service: ServiceDocument) -> str:
     wrong += [user for user in service.tls.super_users if not _SUPER_USER.fullmatch(user)]
     if wrong:
         return f"{wrong[0]!r} is neither the name of a listener nor that of a super user"
+    heard = next((one.name for one in service.tls.listeners if one.security == "plaintext" and one.asks), "")
+    if heard:
+        return f"listener {heard} would ask for passwords or certificates in plaintext"
     return "" if service.tls.super_users else "no super user is named: its nodes would refuse one another"

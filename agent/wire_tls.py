@@ -17,7 +17,19 @@ class TlsListener(Wire):
     name: str
     port: int
     security: Literal["plaintext", "tls"]
-    authentication: Literal["none", "tls"] = "none"
+    authentication: Literal["none", "tls", "scram-sha-512"] = Field(
+        default="none",
+        description="`scram-sha-512` came later than wire version 2: an older agent cannot read the document, and what"
+        " it has started stays",
+    )
+    reauthenticate_s: int | None = Field(
+        default=None, ge=1, description="of SCRAM: how long a connection lasts before the password is asked for again"
+    )
+
+    @property
+    def asks(self) -> bool:
+        """Whether clients have to prove who they are."""
+        return self.authentication != "none"
 
 
 class ServiceTls(Wire):

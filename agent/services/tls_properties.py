@@ -16,6 +16,10 @@ NODE_PEM, CLUSTER_CA, CLIENTS_CA = "node.pem", "cluster-ca.pem", "clients-ca.pem
 """Key (PKCS#8), certificate and chain of the node, in this order, which is the one Kafka takes; whom it believes."""
 
 _AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+_REAUTHENTICATE_S = 3600
+_SCRAM = "SCRAM-SHA-512"
+_LOGIN_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
+"""Without a name and a password: brokers sign in nowhere with it, users are in the metadata log."""
 _USERS = r"RULE:^CN=([a-z0-9._-]+)$/$1/"
 """`CN=alice` is the user `alice`. Without DEFAULT at its end: what it does not match gets nowhere."""
 
@@ -55,7 +59,9 @@ def tls_properties(service: ServiceDocument, tls: ServiceTls, folder: Path) -> d
 
 
 def _protocol(listener: TlsListener) -> str:
-    return "SSL" if listener.security == "tls" else "PLAINTEXT"
+    if listener.security == "plaintext":
+        return "PLAINTEXT"
+    return "SASL_SSL" if listener.authentication == "scram-sha-512" else "SSL"
 
 
 def _of_clients(listener: TlsListener, folder: Path) -> Mapping[str, str]:
@@ -64,8 +70,22 @@ def _of_clients(listener: TlsListener, folder: Path) -> Mapping[str, str]:
         return {}
     if listener.authentication == "none":
         return _keys(listener.name, folder, clients="none")
+    if listener.authentication == "scram-sha-512":
+        return {**_keys(listener.name, folder, clients="none"), **_scram(listener)}
     rule = {f"listener.name.{listener.name.lower()}.ssl.principal.mapping.rules": _USERS}
     return {**_keys(listener.name, folder, clients="required", believes=CLIENTS_CA), **rule}
+
+
+def _scram(listener: TlsListener) -> dict[str, str]:
+    """KIP-368: once the time is over a client signs in anew by itself, or its connection is closed. Who gave no time
+    would have connections that outlive their password for ever."""
+    prefix = f"listener.name.{listener.name.lower()}"
+    after_s = listener.reauthenticate_s or _REAUTHENTICATE_S
+    return {
+        f"{prefix}.sasl.enabled.mechanisms": _SCRAM,
+        f"{prefix}.{_SCRAM.lower()}.sasl.jaas.config": _LOGIN_MODULE,
+        f"{prefix}.{_SCRAM.lower()}.connections.max.reauth.ms": str(1000 * after_s),
+    }
 
 
 def _keys(listener: str, folder: Path, *, clients: str, believes: str = "") -> dict[str, str]:

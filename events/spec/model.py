@@ -16,7 +16,7 @@ from events.spec.housekeeping import Balance, Healing
 from events.spec.machine_figures import MachineFigures
 from events.spec.presets import PresetName
 from events.spec.rollout import RolloutPolicy
-from events.spec.security import Listener, Security
+from events.spec.security import Authorization, Listener, Security
 
 API_VERSION = "kedge/v1alpha1"
 KIND = "KafkaCluster"
@@ -427,6 +427,12 @@ class ClusterSpec(Part):
         default=(Listener(),),
         min_length=1,
         max_length=8,
+    )
+    authorization: Authorization | None = classed(
+        RESTART,
+        "Who may do what, beside `security.internal: tls`. Without it clients that listeners ask for who they are may "
+        "do what rules (ACLs) let them, and where no listener asks everybody may do everything.",
+        default=None,
     )
     bootstrap: Bootstrap = classed(BEHAVIOURAL, "How clients find the cluster.", default_factory=Bootstrap)
     access: Access = classed(

@@ -39,11 +39,13 @@ def domain_problems(pools: tuple[Pool, ...], listeners: tuple[Listener, ...], wh
         if pool.place.cloud not in CLOUDS:
             continue  # told by itself
         path = ("spec", "pools", index, "place", "route")
-        if pool.place.route == INTERNET and any(one.authentication.type == "none" for one in listeners):
-            is_open = any(one.security == "plaintext" for one in listeners)
-            why = "listeners are plaintext" if is_open else "listeners ask nobody who they are"
+        if pool.place.route == INTERNET:
+            why = "brokers are advertised at their private addresses"
+            if not all(one.asks for one in listeners):
+                is_open = any(one.security == "plaintext" for one in listeners)
+                why = "listeners are plaintext" if is_open else "listeners ask nobody who they are"
             message = f"pool `{pool.name}` would be reached over the internet, and {why}"
-            fix = "Connect the networks by a private route (peering, VPN), write its name; users are not offered yet."
+            fix = "Connect the networks by a private route (peering, VPN), and write its name."
             yield where.problem(p.PUBLIC, path, message, fix)
         elif domain_of(pool.place) != domain_of(first.place):
             message = (
@@ -97,7 +99,7 @@ def _no_network(text: str) -> str:
 
 def client_problems(access: Access, listeners: tuple[Listener, ...], where: Positions) -> Iterator[Problem]:
     """Everything wrong with the networks clients come from."""
-    unasked = [listener.name for listener in listeners if listener.authentication.type == "none"]
+    unasked = [listener.name for listener in listeners if not listener.asks]
     for index, text in enumerate(access.clients):
         path = (*_CLIENTS, index)
         try:

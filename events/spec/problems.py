@@ -209,6 +209,10 @@ EXTERNAL = _kind(80, "not offered in an external cluster", "Kedge touches nothin
 SPOT = _kind(85, "pre-emptible VMs not possible", "A cloud takes them back when it wants; not all may be lost so.")
 SPOT_RISK = _kind(86, "data on pre-emptible VMs alone", "The cloud may take all of them back at one time.", "warning")
 
+# Who may do what.
+AUTHORIZATION = _kind(87, "authorization not possible", "Who may do everything is written down, and never nobody.")
+SUPER_USER = _kind(88, "nobody who could be a super user", "A principal is a text: who is called like a node is one.")
+
 # Topics.
 INTERNAL_TOPIC = _kind(90, "topic of Kafka or Kedge itself", "They make their own topics and depend on how they are.")
 TOPIC_COLLISION = _kind(91, "topics differ in `.` and `_` only", "Kafka's metrics could not tell them apart.")

@@ -7,6 +7,7 @@ have become since.
 from collections.abc import Mapping
 from typing import Any
 
+from events.spec.authorization_rules import authorization_problems
 from events.spec.change_rules import change_problems
 from events.spec.disk_options import option_problems
 from events.spec.distribution_rules import distribution_problems
@@ -76,6 +77,7 @@ def check_sections(sections: Mapping[str, Any], *, pools: Mapping[int, Pool], po
     if listeners is not None and bootstrap is not None:
         found += access_problems(listeners, bootstrap, positions)
     found += security_problems(sections, positions)
+    found += authorization_problems(sections, positions)
     access = sections.get("access")
     if access is not None and listeners is not None:
         found += client_problems(access, listeners, positions)

@@ -8,6 +8,9 @@ from events.spec.fields import FieldClass, Part, classed
 InternalSecurity = Literal["plaintext", "tls"]
 ListenerSecurity = Literal["plaintext", "tls"]
 AuthenticationType = Literal["none", "tls", "scram-sha-512"]
+Anonymous = Literal["full", "refuse"]
+
+DEFAULT_REAUTHENTICATION_S = 3600
 
 
 class Security(Part):
@@ -26,8 +29,18 @@ class Authentication(Part):
 
     type: AuthenticationType = classed(
         FieldClass.RESTART,
-        "`none`: whoever reaches the listener is served. `tls` and `scram-sha-512` are not offered yet.",
+        "`none`: whoever reaches the listener is served. `tls`: by a certificate of the cluster's clients CA, whose "
+        "common name is the user. `scram-sha-512`: by name and password. OAUTHBEARER is not offered: a token may call "
+        "itself like a node.",
         default="none",
+    )
+    reauthenticate: scalars.Seconds = classed(
+        FieldClass.RESTART,
+        "With `scram-sha-512`: how long a connection goes on before the password is asked for again, so how long one "
+        "with a changed password, or of a user that is gone, lasts at most. Seconds, or as in `1h`.",
+        default=DEFAULT_REAUTHENTICATION_S,
+        ge=30,
+        le=86400,
     )
 
 
@@ -49,4 +62,29 @@ class Listener(Part):
         "How clients prove who they are.",
         default_factory=Authentication,
         repr=False,  # digests of instances hold the text of their listeners: those of before say nothing of it
+    )
+
+    @property
+    def asks(self) -> bool:
+        """Whether clients have to prove who they are."""
+        return self.authentication.type != "none"
+
+
+class Authorization(Part):
+    """Who may do what, where nodes speak TLS: whom no rule (ACL) lets in is refused."""
+
+    type: Literal["simple"] = classed(
+        FieldClass.RESTART, "`simple`: Kafka's own rules (ACLs), deny by default.", default="simple"
+    )
+    super_users: tuple[scalars.OneLine, ...] = classed(
+        FieldClass.RESTART,
+        "Names of users who may do everything, whatever the rules say. Nodes and Kedge's server are beside them.",
+        default=(),
+        max_length=20,
+    )
+    anonymous: Anonymous | None = classed(
+        FieldClass.RESTART,
+        "What clients may do at listeners that ask nobody who they are: `full` is everything, `refuse` what rules for "
+        "`User:ANONYMOUS` let them. To be said where there is such a listener; without `authorization` it is `full`.",
+        default=None,
     )

@@ -7,7 +7,7 @@ from events.spec import problems as p
 from events.spec.model import KafkaClusterDocument
 from events.spec.positions import Positions
 from events.spec.problems import Path, Problem
-from events.spec.security import Listener, Security
+from events.spec.security import DEFAULT_REAUTHENTICATION_S, Listener, Security
 
 NODES_LISTENERS = ("CONTROLPLANE", "REPLICATION")
 """What controllers, and brokers among themselves, listen by under TLS."""
@@ -43,13 +43,27 @@ def listener_change_problems(
     stand serve what they were started with."""
     if new.spec.security.internal != "tls":
         return
+    if old.spec.authorization != new.spec.authorization:
+        message = "`authorization` would be another one, and a living cluster cannot change it yet"
+        yield where.problem(p.AUTHORIZATION, ("spec", "authorization"), message, "Put the old one back.", key=True)
     before = {one.name: one for one in old.spec.listeners}
+    holders = {one.port: one.name for one in old.spec.listeners}
     for index, listener in enumerate(new.spec.listeners):
         was = before.get(listener.name)
-        if was is not None and was != listener:
+        if was is not None and _met_by_clients(was) != _met_by_clients(listener):
             message = f"listener `{listener.name}` would become another one under its name, under its clients' feet"
             fix = "Put it back, add one of another name and port, apply, have clients move, then remove this one."
             yield where.problem(p.LISTENERS, (*_LISTENERS, index), message, fix)
+        elif was is None and listener.port in holders:
+            had = holders[listener.port]
+            message = f"port {listener.port} is that of listener `{had}`, whose clients would meet `{listener.name}`"
+            fix = f"Use another port, apply, have clients move, then remove `{had}`."
+            yield where.problem(p.LISTENERS, (*_LISTENERS, index, "port"), message, fix)
+
+
+def _met_by_clients(listener: Listener) -> tuple[int, str, str]:
+    """What clients of a listener are set for."""
+    return listener.port, listener.security, listener.authentication.type
 
 
 def _where_offered(sections: Mapping[str, Any], where: Positions) -> Iterator[Problem]:
@@ -97,7 +111,7 @@ def _of_listener(index: int, listener: Listener, is_tls: bool, where: Positions)
         message = f"listener `{listener.name}` is to ask clients who they are, and is plaintext: anybody could listen"
         fix = "Write `security: tls`, or `authentication: {type: none}`."
         yield where.problem(p.SECURITY, (*path, "authentication", "type"), message, fix)
-    elif asked != "none":
-        message = f"`{asked}` is not offered yet: Kedge makes no users, and nobody would have a right at this listener"
-        fix = "Write `authentication: {type: none}`, or leave it out."
-        yield where.problem(p.SECURITY, (*path, "authentication", "type"), message, fix)
+    if asked != "scram-sha-512" and listener.authentication.reauthenticate != DEFAULT_REAUTHENTICATION_S:
+        message = f"`{asked}` knows no reauthentication: Kafka asks for passwords again, and for nothing else"
+        fix = "Leave `reauthenticate` out; who loses a certificate loses their rules (ACLs), at the next request."
+        yield where.problem(p.SECURITY, (*path, "authentication", "reauthenticate"), message, fix)

@@ -172,11 +172,7 @@ def _read_by(service: str, config: Mapping[str, str]) -> Mapping[str, str]:
 
 def _listeners(document: KafkaClusterDocument) -> str:
     """As digests have them. How clients prove themselves is added where they have to: others keep their digests."""
-    told = [
-        f", {one.name} {one.authentication.type}"
-        for one in document.spec.listeners
-        if one.authentication.type != "none"
-    ]
+    told = [f", {one.name} {one.authentication.type}" for one in document.spec.listeners if one.asks]
     return repr(document.spec.listeners) + "".join(told)
 
 

@@ -29,6 +29,8 @@ from controlplane.converger.questions.services.heartbeats import heartbeats_for
 from controlplane.converger.questions.services.service_reports import start_id
 from controlplane.storage.certificates.principals import principals_of
 from events import facts
+from events.spec.client_security import client_security
+from events.spec.security import Listener
 
 REPORT_WITHIN_S = 120.0
 """What a new agent has to report in, or the one before returns."""
@@ -136,21 +138,26 @@ def _service(view: ClusterView, instance: InstanceView, founding: facts.QuorumFo
 
 def _tls(view: ClusterView, service: str) -> ServiceTls | None:
     """Of the spec in force: what was declared since a broker started counts from its next start on."""
-    if not view.nodes_speak_tls or view.document is None:
+    security = client_security(view.document, service) if view.document is not None else None
+    if security is None:
         return None
-    listeners = tuple(
-        TlsListener(
-            name=one.name,
-            port=one.port,
-            security=one.security,
-            authentication="tls" if one.authentication.type == "tls" else "none",
-        )
-        for one in (view.document.spec.listeners if service == "broker" else ())
+    users = tuple(f"User:{name}" for name in security.super_users)
+    anonymous = ("User:ANONYMOUS",) if security.anonymous else ()
+    return ServiceTls(
+        super_users=(*principals_of(view.uid).super_users, *users, *anonymous),
+        listeners=tuple(map(_listener, security.listeners)),
     )
-    asks_nobody = any(one.authentication.type == "none" for one in view.document.spec.listeners)
-    # Who is not asked may do everything, as in a cluster without TLS: no right is given to anybody yet.
-    anonymous = ("User:ANONYMOUS",) if asks_nobody else ()
-    return ServiceTls(super_users=(*principals_of(view.uid).super_users, *anonymous), listeners=listeners)
+
+
+def _listener(one: Listener) -> TlsListener:
+    scram = one.authentication.type == "scram-sha-512"
+    return TlsListener(
+        name=one.name,
+        port=one.port,
+        security=one.security,
+        authentication=one.authentication.type,
+        reauthenticate_s=one.authentication.reauthenticate if scram else None,
+    )
 
 
 def _log_levels(view: ClusterView, pool: str) -> dict[str, str]:

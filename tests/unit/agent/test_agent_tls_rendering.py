@@ -18,6 +18,7 @@ SUPER_USERS = ("User:CN=kedge-node-0123456789abcdef", "User:CN=kedge-server-0123
 LISTENERS = (
     TlsListener(name="TLS", port=9094, security="tls"),
     TlsListener(name="MTLS", port=9095, security="tls", authentication="tls"),
+    TlsListener(name="SCRAM", port=9096, security="tls", authentication="scram-sha-512", reauthenticate_s=600),
     TlsListener(name="PLAINTEXT", port=9092, security="plaintext"),
 )
 AT_9090 = tuple(voter.model_copy(update={"port": 9090}) for voter in VOTERS)
@@ -70,6 +71,25 @@ def test_an_agent_takes_such_a_document_by_its_version_which_agents_of_before_re
     assert "this agent speaks 1 and 2" in refused.reason
 
 
+def test_an_agent_that_does_not_know_how_a_listener_asks_starts_nothing() -> None:
+    """As one of a release before with SCRAM: it must not leave out what it cannot read."""
+    told = document(TLS_BROKER).model_copy(update={"wire": TLS_WIRE_VERSION}).model_dump_json()
+    refused = judge_document(told.replace("scram-sha-512", "of-tomorrow").encode(), boot=boot_data(), current=None)
+    assert isinstance(refused, DocumentRejected)
+    assert "cannot be read" in refused.reason
+
+
+@pytest.mark.parametrize("version", ["4.0.1", "4.1.1", "4.2.0", "4.3.0"])
+def test_who_gives_no_time_has_connections_of_an_hour(version: str) -> None:
+    scram = TlsListener(name="SCRAM", port=9096, security="tls", authentication="scram-sha-512")
+    tls = ServiceTls(super_users=SUPER_USERS, listeners=(scram,))
+    service = TLS_BROKER.model_copy(update={"tls": tls, "kafka_version": version})
+    lines = server_properties(service, log_dirs=LOG_DIRS, tls_dir=TLS_DIR).splitlines()
+    assert "listener.name.scram.scram-sha-512.connections.max.reauth.ms=3600000" in lines
+    assert "listener.name.scram.ssl.client.auth=none" in lines
+    assert "listener.security.protocol.map=CONTROLPLANE:SSL,REPLICATION:SSL,SCRAM:SASL_SSL" in lines
+
+
 @pytest.mark.parametrize(
     ("tls", "why"),
     [
@@ -78,6 +98,13 @@ def test_an_agent_takes_such_a_document_by_its_version_which_agents_of_before_re
         (
             ServiceTls(super_users=SUPER_USERS, listeners=(TlsListener(name="A.B", port=1, security="tls"),)),
             "neither the name of a listener",
+        ),
+        (
+            ServiceTls(
+                super_users=SUPER_USERS,
+                listeners=(TlsListener(name="A", port=1, security="plaintext", authentication="scram-sha-512"),),
+            ),
+            "listener A would ask for passwords or certificates in plaintext",
         ),
     ],
 )

@@ -53,7 +53,7 @@ def test_nothing_is_routed_to_the_local_cloud() -> None:
 def test_plaintext_over_the_internet_is_refused() -> None:
     found = problems_of(DUBLIN % ", route: internet", FRANKFURT % ", route: internet")
     assert [one.code for one in found] == ["KEDGE-SPEC-064"] * 2
-    assert "users are not offered yet" in found[0].fix
+    assert "private route" in found[0].fix
 
 
 def test_only_a_reach_that_is_built_is_accepted() -> None:

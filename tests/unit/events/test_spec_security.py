@@ -7,7 +7,7 @@ from events.spec.document import LoadResult
 from events.spec.model import KafkaClusterDocument
 from events.spec.positions import NOWHERE
 from events.spec.rules import check
-from events.spec.security import Authentication, Listener, Security
+from events.spec.security import Authentication, Authorization, Listener, Security
 from planner.rollout.desired import desired_nodes
 from tests.builders import a_document, a_tls_document, a_zookeeper_document
 from tests.unit.events.spec_texts import load
@@ -45,8 +45,12 @@ def messages(document: KafkaClusterDocument) -> list[str]:
             "listener `PLAINTEXT` is to ask clients who they are, and is plaintext: anybody could listen",
         ),
         (
-            "[{security: tls, authentication: {type: scram-sha-512}}]",
-            "`scram-sha-512` is not offered yet: Kedge makes no users, and nobody would have a right at this listener",
+            "[{port: 9092, authentication: {type: scram-sha-512}}]",
+            "listener `PLAINTEXT` is to ask clients who they are, and is plaintext: anybody could listen",
+        ),
+        (
+            "[{security: tls, authentication: {type: tls, reauthenticate: 60s}}]",
+            "`tls` knows no reauthentication: Kafka asks for passwords again, and for nothing else",
         ),
     ],
 )
@@ -92,6 +96,32 @@ def test_a_listener_of_a_tls_cluster_does_not_become_another_under_its_name() ->
     assert any("under its clients' feet" in one.message for one in change_problems(old, new, None, NOWHERE))
     more = secured(a_document(), *old.spec.listeners, Listener(name="MORE", port=9095, security="tls"))
     assert not [one for one in change_problems(old, more, None, NOWHERE) if "feet" in one.message]
+
+
+def test_no_listener_takes_the_port_of_one_that_its_clients_know() -> None:
+    old = secured(a_document(), Listener(name="TLS", security="tls"))
+    scram = Listener(name="SCRAM", security="tls", authentication=Authentication(type="scram-sha-512"))
+    found = list(change_problems(old, secured(a_document(), scram), None, NOWHERE))
+    assert [one.message for one in found] == ["port 9092 is that of listener `TLS`, whose clients would meet `SCRAM`"]
+
+
+def test_a_living_cluster_keeps_its_authorization() -> None:
+    old, scram = (
+        secured(a_document()),
+        Listener(name="SCRAM", port=9094, security="tls", authentication=Authentication(type="scram-sha-512")),
+    )
+    new = secured(a_document(), *old.spec.listeners, scram)
+    spec = new.spec.model_copy(update={"authorization": Authorization(anonymous="full")})
+    found = list(change_problems(old, new.model_copy(update={"spec": spec}), None, NOWHERE))
+    assert [one.code for one in found] == ["KEDGE-SPEC-087"]
+
+
+def test_how_long_a_password_lasts_may_change() -> None:
+    def of(seconds: int) -> KafkaClusterDocument:
+        asked = Authentication(type="scram-sha-512", reauthenticate=seconds)
+        return secured(a_document(), Listener(name="SCRAM", port=9094, security="tls", authentication=asked))
+
+    assert not list(change_problems(of(3600), of(60), None, NOWHERE))
 
 
 def test_the_digests_of_plaintext_clusters_are_what_they_were() -> None:

@@ -133,8 +133,10 @@ class ClusterView:
 
     @property
     def reattaches_lost(self) -> bool:
-        """Whether the spec has the disks of lost brokers pass on, whatever its strategy says."""
-        return self.document is not None and self.document.spec.healing.lost_disk == "reattach"
+        """Whether the spec has the disks of lost brokers pass on: by `healing.lostDisk`, or as those of all do by its
+        strategy."""
+        spec = self.document.spec if self.document is not None else None
+        return spec is not None and "reattach" in (spec.healing.lost_disk, spec.rollout.strategy)
 
     def in_phase(self, *phases: Phase) -> tuple[InstanceView, ...]:
         return tuple(i for i in self.instances.values() if i.phase in phases)

@@ -16,7 +16,7 @@ PRESETS: Mapping[str, Tree] = MappingProxyType(
     {
         "production": {
             "kafka": {"image": {"follow": "security", "critical": "waits"}},
-            "healing": {"restart": True, "replace": True},
+            "healing": {"restart": True, "replace": True, "lostDisk": "reattach"},
             "health": {"heartbeats": True, "watchGroups": True},
             "balance": {
                 "after": "scale-up",
@@ -57,6 +57,9 @@ def meant(spec: Tree) -> Iterator[tuple[tuple[str, ...], Any]]:
     left_out = _NOT_OF_OTHERS if spec.get("external") is not None else ()
     if _at(spec, ("kafka", "distribution")) not in (_NONE, None):
         left_out = (*left_out, "kafka.image")  # VMs with a build of one's own are of no revision
+    pools = tuple(_pools(spec))
+    if pools and not any(map(_passes_its_disk_on, pools)):
+        left_out = (*left_out, "healing.lostDisk")
     for path, value in _leaves(PRESETS.get(spec.get("preset") or "", {})):
         name = ".".join(path)
         if not any(name == one or name.startswith(f"{one}.") for one in left_out):
@@ -85,6 +88,19 @@ def words(spec: Tree) -> Iterator[str]:
     yield f"{spec['preset']} stands for {', '.join(sets) or 'nothing here'}"
     if own:
         yield f"the spec says itself {', '.join(own)}"
+
+
+def _pools(spec: Tree) -> Iterator[Tree]:
+    pools = spec.get("pools")
+    yield from (pool for pool in pools if isinstance(pool, Mapping)) if isinstance(pools, list | tuple) else ()
+
+
+def _passes_its_disk_on(pool: Tree) -> bool:
+    """Whether a lost broker's disk outlives its VM, and no ZooKeeper server beside it stands in the way
+    (`events.spec.storage_rules`)."""
+    services, kind = pool.get("services"), _at(pool, ("disk", "kind"))
+    passes = isinstance(services, list | tuple) and "broker" in services and "zookeeper" not in services
+    return passes and kind != "ephemeral"
 
 
 def _leaves(tree: Tree, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:

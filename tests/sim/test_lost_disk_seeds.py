@@ -81,6 +81,11 @@ def test_it_converges_whatever_becomes_of_the_disks_of_lost_brokers(seed: int) -
     assert losing_disks(seed).losses
 
 
+@pytest.mark.parametrize("seed", range(4001, 4009, 2))
+def test_it_does_where_the_strategy_alone_has_disks_pass_on(seed: int) -> None:
+    assert losing_disks(seed, healing="", strategy="reattach", max_unavailable=1).losses
+
+
 @pytest.mark.soak
 @pytest.mark.timeout(7200)
 def test_it_converges_whatever_becomes_of_the_disks_of_many_more_lost_brokers() -> None:

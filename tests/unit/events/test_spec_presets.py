@@ -35,7 +35,14 @@ def test_production_switches_on_what_keeps_data_safe() -> None:
     assert spec.balance.placement.correct
     assert (spec.balance.after, spec.balance.preferred_leaders) == ("scale-up", "restore")
     assert (spec.kafka.image.follow, spec.kafka.image.critical) == ("security", "waits")
-    assert (spec.healing.restart, spec.healing.replace) == (True, True)
+    assert (spec.healing.restart, spec.healing.replace, spec.healing.lost_disk) == (True, True, "reattach")
+
+
+def test_production_promises_no_disk_of_a_lost_vm_where_none_outlives_it() -> None:
+    loaded = _load("production", disk="ephemeral", deletion="retain")
+    assert loaded.ok, loaded.problems
+    assert loaded.documents[0].spec.healing.lost_disk == "copy"
+    assert not [one for one in loaded.problems if one.code == "KEDGE-SPEC-084"]
 
 
 def test_development_and_no_preset_leave_all_of_it_off() -> None:

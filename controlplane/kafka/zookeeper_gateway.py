@@ -21,7 +21,7 @@ class ZooKeeperGateway(AdminGateway):
         self,
         dialer: Dialer,
         cluster: str,
-        bootstrap: Sequence[str],
+        bootstrap: Callable[[], Sequence[str]] | Sequence[str],
         *,
         ensemble: Ensemble,
         registry: ZooKeeperRegistry,

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import psutil
 from pydantic import SecretStr
@@ -125,9 +126,10 @@ class AgentVm:
                     found.append(process.pid)
         return found
 
-    def record(self, service: str) -> dict[str, object]:
+    def record(self, service: str) -> dict[str, Any]:
         """The agent's record of a service, as on disk."""
-        return json.loads((self.root / "agent" / "records" / f"{service}.json").read_bytes())
+        found: dict[str, Any] = json.loads((self.root / "agent" / "records" / f"{service}.json").read_bytes())
+        return found
 
     def log(self) -> str:
         return (self.root / "logs" / "agent.log").read_text()

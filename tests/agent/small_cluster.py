@@ -73,7 +73,7 @@ class Cluster:
             voters=(Voter(id=100, address=CONTROLLER, port=9093, directory_id=CONTROLLER_DIR),),
             founder=not is_broker,
             metadata_level="4.1",
-            settings=ONE_BROKER | self.settings if is_broker else ONE_BROKER,
+            settings={**ONE_BROKER, **self.settings} if is_broker else ONE_BROKER,
             heap_mib=256 if is_broker else 128,
         )
 

@@ -5,12 +5,13 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from agent.init import read_pid_file
-from agent.process import LiveProcess, Marks, adopt, identify, is_alive, send_signal, spawn
+from agent.process import LiveProcess, Marks, ServiceProcess, adopt, identify, is_alive, send_signal, spawn
 from agent.service_user import service_user
 from tests.agent.agent_vm import REPOSITORY
 from tests.waiting import until
@@ -23,7 +24,7 @@ def marks(tmp_path: Path) -> Marks:
     return Marks.of(root=tmp_path, service="broker", directory=tmp_path)
 
 
-def start(marks: Marks, tmp_path: Path, start_id: str = "s-1", command: tuple[str, ...] = SLEEPER):  # type: ignore[no-untyped-def]
+def start(marks: Marks, tmp_path: Path, start_id: str = "s-1", command: tuple[str, ...] = SLEEPER) -> ServiceProcess:
     marked = (*command, *marks.arguments(start_id))
     return spawn(marked, marks=marks, start_id=start_id, output=tmp_path / "broker.out", env=os.environ)
 
@@ -126,7 +127,7 @@ def test_a_zombie_is_dead() -> None:
 def test_the_output_of_the_last_start_is_kept(marks: Marks, tmp_path: Path) -> None:
     for text in ("one", "two"):
         done = start(marks, tmp_path, command=(sys.executable, "-c", f"print('{text}')"))
-        until(lambda done=done: not done.is_alive(), timeout_s=10)
+        until(partial(_is_over, done), timeout_s=10)
         assert done.exit_code == 0
     assert (tmp_path / "broker.out").read_text() == "two\n"
     assert (tmp_path / "broker.out.1").read_text() == "one\n"
@@ -220,3 +221,7 @@ def test_a_second_agent_on_one_root_is_refused(tmp_path: Path) -> None:
         )
     assert done.returncode == 3
     assert "another agent runs on" in done.stderr
+
+
+def _is_over(process: ServiceProcess) -> bool:
+    return not process.is_alive()

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -167,13 +168,7 @@ def test_kafka_outlives_an_upgrade(tmp_path: Path) -> None:
             order = signer.order(archive, version, f"{url}/{archive.name}", number=number)
             told = document("brokers-0", cluster.service("broker", "b-1", state="running"))
             cluster.server.serve(told.model_copy(update={"agent": order}))
-            until(
-                lambda state=state, number=number: any(
-                    r.upgrade is not None and (r.upgrade.order, r.upgrade.state) == (number, state)
-                    for r in cluster.server.reports[vm.instance][-3:]
-                ),
-                timeout_s=60,
-            )
+            until(partial(_is_told, cluster, vm.instance, number, state), timeout_s=60)
             said = cluster.broker_running("b-1", after=cluster.server.count(vm.instance) - 1)
             assert (said.pid, said.start_id) == (before.pid, "b-1"), f"after {version}"
     mirror.close()
@@ -187,3 +182,9 @@ def test_the_power_button_ends_a_new_agent_that_has_not_reported_yet(house: Hous
     house.server.is_down = True
     assert house.vm.press_power_button() == 0
     assert "had not reported" not in bundles.read_text(), "the next boot goes on with it"
+
+
+def _is_told(cluster: Cluster, instance: str, order: str, state: str) -> bool:
+    """Whether the VM's last reports say so of the order."""
+    last = cluster.server.reports[instance][-3:]
+    return any(r.upgrade is not None and (r.upgrade.order, r.upgrade.state) == (order, state) for r in last)

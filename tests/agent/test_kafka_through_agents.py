@@ -186,7 +186,7 @@ def _min_isr(admin: AdminClient, topic: str) -> str | None:
     """The effective value, as the broker describes it; None while it does not know the topic."""
     resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
     try:
-        return admin.describe_configs([resource])[resource].result(20)["min.insync.replicas"].value
+        return str(admin.describe_configs([resource])[resource].result(20)["min.insync.replicas"].value)
     except KafkaException:
         return None
 

@@ -103,7 +103,7 @@ def _is_krafts(cluster: MigratingCluster) -> None:
         snapshot = AdminGateway(dialer, "migrated", cluster.bootstrap).snapshot()
     finally:
         dialer.close()
-    assert (snapshot.mode, snapshot.cluster_id, snapshot.live_brokers()) == ("kraft", CLUSTER_ID, set(BROKERS))
+    assert (snapshot.mode, snapshot.cluster_id, snapshot.live_brokers()) == ("kraft", CLUSTER_ID, frozenset(BROKERS))
     assert {m.id for m in snapshot.quorum.members if m.is_voter} == set(CONTROLLERS)
     levels = (snapshot.features["metadata.version"].finalised, snapshot.features["kraft.version"].finalised)
     assert levels == (METADATA_3_9, DYNAMIC_QUORUM)

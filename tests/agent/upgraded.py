@@ -40,7 +40,8 @@ class Mirror:
     """Serves a folder on a loopback address. `asked` are the names that were fetched."""
 
     def __init__(self, folder: Path, host: str = "127.0.40.2") -> None:
-        self.folder, self.asked = folder, []
+        self.folder = folder
+        self.asked: list[str] = []
         folder.mkdir(parents=True, exist_ok=True)
         mirror = self
 

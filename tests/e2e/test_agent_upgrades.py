@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.upgrades.follower import own_platform
+from agent.platforms import own_platform
 from controlplane.api.schemas import agents as api
 from controlplane.server.agent_bundle import read_bundle
 from tests.agent.test_agent_upgrades import CRASHES

@@ -136,7 +136,7 @@ def _brokers(cluster: LivingCluster) -> list[instance_api.InstanceOut]:
 def _kind(cluster: LivingCluster, key: str) -> str:
     """Of a VM's only disk, as it was asked for."""
     asked = [i for e in cluster.events() if e.type == "surge.requested" for i in e.data["instances"]]
-    return next(i["volumes"][0]["kind"] for i in asked if f"{i['node']}.g{i['generation']}" == key)
+    return next(str(i["volumes"][0]["kind"]) for i in asked if f"{i['node']}.g{i['generation']}" == key)
 
 
 def _disks_left(cluster: LivingCluster) -> set[str]:

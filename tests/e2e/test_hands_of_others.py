@@ -5,6 +5,7 @@ What is tried is the roll, whose drain has to bear with them: of `tests/shares.p
 
 import os
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from confluent_kafka.admin import AdminClient
@@ -95,7 +96,7 @@ def test_a_nearly_full_target_is_refused_with_the_numbers(living_cluster: Living
         assert all(len(p.isr) == 3 for p in cluster.snapshot().partitions if p.name.topic == "wide")
 
 
-def _drains(cluster: LivingCluster, after: int) -> list[dict[str, object]]:
+def _drains(cluster: LivingCluster, after: int) -> list[dict[str, Any]]:
     return [e.data for e in cluster.events(after) if e.type == "drain.requested"]
 
 

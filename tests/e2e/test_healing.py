@@ -72,8 +72,8 @@ def test_a_broker_whose_cleaner_gave_up_is_restarted_and_then_told(living_cluste
         cluster.event("restart.completed", before, within_s=90)
         assert cluster.pids(unhealthy.key) != pids
         # The damage is still there: the next cure would be a new VM, and the node rests before it gets one.
-        unhealthy = cluster.until(lambda: _unhealthy(cluster), "the condition Ailing", timeout_s=90)
-    assert "the next cure at" in unhealthy
+        told = cluster.until(lambda: _unhealthy(cluster), "the condition Ailing", timeout_s=90)
+    assert "the next cure at" in told
     assert [e.data["key"] for e in cluster.events(before) if e.type == "restart.requested"] == [unhealthy.key]
     assert len(cluster.snapshot().live_brokers()) == 3
 

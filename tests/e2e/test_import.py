@@ -89,12 +89,13 @@ def _counts(bootstrap: list[str]) -> dict[int, int]:
         }
     )
     reader.assign([TopicPartition(LEDGER, n, 0) for n in range(PARTITIONS)])
-    counted, ended = dict.fromkeys(range(PARTITIONS), 0), set()
+    counted = dict.fromkeys(range(PARTITIONS), 0)
+    ended: set[int | None] = set()
     while len(ended) < PARTITIONS:
         message = reader.poll(30)
         assert message is not None, f"nothing to read any more after {counted}"
         if message.error() is None:
-            counted[message.partition()] += 1
+            counted[message.partition() or 0] += 1
         else:
             ended.add(message.partition())
     reader.close()

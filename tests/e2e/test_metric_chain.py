@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from deltalake import DeltaTable
@@ -110,9 +111,9 @@ def _is_there_once(lake: Path) -> None:
     assert set(Counter((row["broker"], row["interval_start"]) for row in messages).values()) == {1}
 
 
-def _rows(lake: Path, table: str, columns: Sequence[str]) -> Sequence[Mapping[str, object]]:
+def _rows(lake: Path, table: str, columns: Sequence[str]) -> Sequence[Mapping[str, Any]]:
     try:
-        rows: Sequence[Mapping[str, object]] = (
+        rows: Sequence[Mapping[str, Any]] = (
             DeltaTable(str(lake / table)).to_pyarrow_table(columns=list(columns)).to_pylist()
         )
     except TableNotFoundError:

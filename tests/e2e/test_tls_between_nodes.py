@@ -50,7 +50,7 @@ def _produced_and_read(cluster: LivingCluster, topic: str) -> int:
     assert not failures
     consumer = Consumer({**client, "group.id": f"{topic}-tls", "auto.offset.reset": "earliest"})
     consumer.subscribe([topic])
-    seen: set[bytes] = set()
+    seen: set[bytes | None] = set()
 
     def all_read() -> bool:
         message = consumer.poll(1.0)

@@ -39,7 +39,7 @@ class Live:
     connection: Connection
     running: dict[str, RunningSetting]
 
-    def refusal(self, name: str, value: str | None) -> str | None:
+    def refusal(self, name: str, value: str) -> str | None:
         """What the first broker says to a default of the cluster."""
         return step_refusals(self.connection, LiveStep({name: value}), (BROKER,), timeout_s=8)[BROKER]
 

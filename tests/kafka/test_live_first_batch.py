@@ -3,7 +3,7 @@ librdkafka then reports the first one as delivered though no log holds it (docs/
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from confluent_kafka import Producer
@@ -65,11 +65,19 @@ def test_a_client_as_it_comes_reports_a_record_that_no_log_holds(
     proxy.armed.set()
     for _ in range(5):
         name = (number, records.next_sequence(number))
-        producer.produce(
-            topic, record(name, 100), on_delivery=lambda error, _, name=name: error or records.acknowledge(name)
-        )
+        producer.produce(topic, record(name, 100), on_delivery=_into(records, name))
         producer.poll(0.2)
         time.sleep(0.2)
     assert producer.flush(30) == 0
     audit = records.audit(read_names(SERVERS, [topic]))
     assert (audit.acknowledged, audit.lost, audit.lost_examples) == (5, 1, ((0, 0),))
+
+
+def _into(records: AcknowledgedRecords, name: tuple[int, int]) -> Callable[[object, object], None]:
+    """Called when the record is delivered, or was not."""
+
+    def delivered(error: object, _message: object) -> None:
+        if error is None:
+            records.acknowledge(name)
+
+    return delivered

@@ -72,7 +72,8 @@ def pieces_of(
 ) -> list[Piece]:
     """The pieces of soak. `durations` by node id; `sweeps`: files whose long tests may be cut; `files`: those that have
     a soak test, known or not: what is not known yet is in the file's last piece, at `guess_s` if it is all there is."""
-    can_cut, by_file = set(sweeps), {file: [] for file in sorted(files)}
+    can_cut = set(sweeps)
+    by_file: dict[str, list[str]] = {file: [] for file in sorted(files)}
     for test in durations:
         file = test.partition("::")[0]
         if file in by_file and test not in WHOLE and file not in WHOLE:

@@ -110,7 +110,7 @@ def test_what_was_on_a_disk_that_is_not_free_is_copied(volume: CloudVolume | Non
 def test_a_spec_that_does_not_ask_for_it_has_lost_brokers_go_by_the_strategy(
     healing: str, strategy: str, listed: bool
 ) -> None:
-    """Under `reattach` all disks pass on: that of a lost one too, where the cloud shows it, and it is copied elsewhere."""
+    """Under `reattach` all disks pass on: that of a lost one too where the cloud shows it; else it is copied."""
     view = _lost(healing=healing, strategy=strategy, max_unavailable=1)
     assert _next_vm(view, _seen(view, FREE if listed else None)).handover is (listed and strategy == "reattach")
 

@@ -41,6 +41,7 @@ from events.setting_facts import *
 from events.source_facts import *
 from events.tag_facts import *
 from events.topic_facts import *
+from events.user_facts import *
 from events.volume_facts import *
 from events.window_facts import *
 from events.zookeeper_facts import *

@@ -37,6 +37,7 @@ from controlplane.cluster.folds import (
     stuck_moves as movefold,
     tagging as taggingfold,
     topics as topicfold,
+    users as userfold,
     windows as windowfold,
 )
 from controlplane.cluster.folds.steps import Rules, frozen
@@ -116,7 +117,7 @@ def _paused(view: ClusterView, e: facts.ClusterPaused, at: datetime) -> ClusterV
 
 
 def _resumed(view: ClusterView, e: facts.ClusterResumed, at: datetime) -> ClusterView:
-    view = topicfold.forgiven(balancefold.forgiven(settingfold.forgiven(view)))
+    view = userfold.forgiven(topicfold.forgiven(balancefold.forgiven(settingfold.forgiven(view))))
     # When the last try failed stays known: what it made may still be missing in listings.
     forgiven = {k: replace(i, failures=0, refusals=0, retryable=True) for k, i in view.intents.items()}
     drain = view.moves.drain
@@ -184,6 +185,7 @@ _APPLY: Rules = {
     **resetfold.RULES,
     **balancefold.RULES,
     **topicfold.RULES,
+    **userfold.RULES,
     **lossfold.RULES,
     **windowfold.RULES,
     **imagefold.RULES,

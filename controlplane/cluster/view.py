@@ -24,6 +24,7 @@ from controlplane.cluster.views.requests import RequestsView
 from controlplane.cluster.views.roll import RollView
 from controlplane.cluster.views.running_settings import SettingsView
 from controlplane.cluster.views.topics import TopicsView
+from controlplane.cluster.views.users import UsersView
 from controlplane.cluster.views.vms import VmsView
 from controlplane.runtime.once import once
 from events.ids import ClusterUid
@@ -64,15 +65,20 @@ class ClusterView:
     moves: MovesView = field(default_factory=MovesView)
     roll: RollView = field(default_factory=RollView)
     requests: RequestsView = field(default_factory=RequestsView)
-    deleted: bool = False
     settings: SettingsView = field(default_factory=SettingsView)
     topics: TopicsView = field(default_factory=TopicsView)
+    users: UsersView = field(default_factory=UsersView)
     external: ExternalView | None = None
     """What others run of it, once Kafka has shown that it is there; None where all of it is Kedge's."""
     conditions: Mapping[str, ConditionView] = field(default_factory=lambda: MappingProxyType({}))
     history: HistoryView = field(default_factory=HistoryView)
     _answers: dict[Any, Any] | None = field(default=None, init=False, repr=False, compare=False)
     """What `once` keeps. A changed copy begins without."""
+
+    @property
+    def deleted(self) -> bool:
+        """Whether nothing of it is left."""
+        return self.requests.deleted
 
     @property
     def in_zookeeper_mode(self) -> bool:

@@ -227,3 +227,15 @@ TOPIC_RATE = _kind(
     "rate of a topic makes no sense",
     "Its least is above its most, so it would always be odd; or it is both declared and to be learned.",
 )
+
+# Users.
+SAME_USER = _kind(99, "user declared twice", "Two documents would fight over one principal.")
+RESERVED_USER = _kind(100, "name of no user", "Names of Kafka and Kedge themselves are nobody else's.")
+USER_HOME = _kind(101, "no such cluster for a user", "A user needs a cluster that Kedge may make it in.")
+USER_ACL = _kind(102, "right that Kafka does not know", "It would be refused, or stand there and never count.")
+USER_ACL_RISK = _kind(103, "right to more than is said", "Who may give rights may do everything; it is said aloud.")
+NO_AUTHORIZER = _kind(104, "rights without an authorizer", "Kafka would ask nobody for them: anybody may do anything.")
+USER_TYPE = _kind(105, "user that proves itself another way", "Who it was could go on beside who it is.")
+PASSWORD_IN_SPEC = _kind(106, "secret in a document", "Documents are kept, shown, compared and committed.")
+NO_LISTENER_FOR_USER = _kind(107, "no listener asks for it", "The user has no door to come in by yet.", "warning")
+USER_ADDRESS = _kind(108, "host that is no address", "Kafka compares one address, or lets in from anywhere.")

@@ -12,6 +12,7 @@ from controlplane.storage.home_binding import HTTP, LOCAL, HomeRefused, agree_on
 from controlplane.storage.lease import SqlLeaseStore
 from events.engine import build_engine
 from providers.errors import PlaceUnknown
+from tests.changed_view import changed_view
 from tests.fakes.cloud import FakeCloud
 from tests.unit.controlplane.api.portal_house import House
 
@@ -139,7 +140,7 @@ def test_a_home_does_not_join_where_clusters_are_processes_of_another(postgresql
     with pytest.raises(HomeRefused, match="orders live in the `local` cloud"):
         refuse_beside_local(postgresql, BETA.home_id, [house.view()])
     assert members(postgresql) == ["home-1"]
-    deleted = replace(house.view(), deleted=True)
+    deleted = changed_view(house.view(), deleted=True)
     refuse_beside_local(postgresql, BETA.home_id, [deleted])
 
 

@@ -139,7 +139,7 @@ class NetworkWorld:
     def delete(self, name: str, *, retain: bool = False) -> None:
         """The cluster is gone; with `retain` a VM of it stands on."""
         view = self.clusters[name]
-        self.clusters[name] = replace(view, deleted=True)
+        self.clusters[name] = changed_view(view, deleted=True)
         if retain:
             vm = CloudInstance("i-1", view.uid, "brokers-a-0", 1, "x", "a", InstanceState.RUNNING, "10.64.0.9")
             self.left_vms.append(vm)

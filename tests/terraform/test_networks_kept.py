@@ -30,6 +30,7 @@ from providers.networks import MakesNetworks, NetworkRunKind
 from providers.tf.run_folder import processes_of
 from providers.tf.state_file import LocalStates
 from tests.builders import a_document
+from tests.changed_view import changed_view
 from tests.fakes.event_store import MemoryEventStore
 from tests.fakes.jobs import MemoryJobStore
 from tests.fakes.plans import MemoryPlanStore
@@ -66,7 +67,7 @@ def test_a_cluster_gets_its_network_uses_it_and_it_goes_when_asked(bench: Networ
         server.until(lambda: server.reconciler.view().existing()[0].access.clients == (OFFICE,))
         assert bench.of.vm("b-0.g1").address == address
 
-        server.views = [replace(_cluster(bench), deleted=True)]
+        server.views = [changed_view(_cluster(bench), deleted=True)]
         server.ask_removal()
         server.tick()
         assert server.reconciler.view().existing(), "a VM is still in it"

@@ -216,7 +216,7 @@ def _destroyed(view: ClusterView, e: facts.DestroyCompleted, at: datetime) -> Cl
 
 
 def _deleted(view: ClusterView, e: facts.ClusterDeleted, at: datetime) -> ClusterView:
-    return replace(view, deleted=True, intents=frozen({}))
+    return replace(view, requests=replace(view.requests, deleted=True), intents=frozen({}))
 
 
 RULES: Rules = {

@@ -1,18 +1,15 @@
 """The fold of what happens to topics: part of `controlplane.cluster.fold.evolve`."""
 
-from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
-from types import MappingProxyType
-from typing import TypeVar
 
+from controlplane.cluster.folds import kept
+from controlplane.cluster.folds.kept import frozen, without
 from controlplane.cluster.folds.steps import Rules
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.rebalances import with_spent
 from controlplane.cluster.views.topics import FactorView, ReplicationView, TopicChangeView, TopicsView, TopicView
 from events import topic_facts as facts
-
-_V = TypeVar("_V")
 
 
 def declared(view: ClusterView, e: facts.TopicsDeclared, at: datetime) -> ClusterView:
@@ -27,7 +24,7 @@ def declared(view: ClusterView, e: facts.TopicsDeclared, at: datetime) -> Cluste
         by_name[one.name] = TopicView(one, e.source, e.path, e.commit, at, owned=owned)
         if known is None or not _asks_the_same(known.declared, one) or one.name in topics.troubles:
             pending.add(one.name)
-    troubles = _without(topics.troubles, (one.name for one in e.topics))
+    troubles = without(topics.troubles, (one.name for one in e.topics))
     return _with(view, replace(topics, by_name=by_name, pending=frozenset(pending), troubles=troubles))
 
 
@@ -41,7 +38,7 @@ def adopted(view: ClusterView, e: facts.TopicsAdopted, at: datetime) -> ClusterV
     """From here on they are Kedge's to keep."""
     topics = view.topics
     ours = {name: replace(_known(view, name), owned=True) for name in e.names}
-    troubles = _without(topics.troubles, e.names)
+    troubles = without(topics.troubles, e.names)
     pending = topics.pending | frozenset(e.names)
     return _with(view, replace(topics, by_name={**topics.by_name, **ours}, pending=pending, troubles=troubles))
 
@@ -75,22 +72,16 @@ def changed(view: ClusterView, e: facts.TopicsChanged, at: datetime) -> ClusterV
             by_name=by_name,
             pending=topics.pending - over,
             change=None if e.change else topics.change,
-            troubles=_without(topics.troubles, over),
+            troubles=without(topics.troubles, over),
         ),
     )
 
 
 def troubled(view: ClusterView, e: facts.TopicsTroubled, at: datetime) -> ClusterView:
     """Trouble takes a topic out of what is waited for; the end of it puts it back."""
-    topics, troubles, pending = view.topics, dict(view.topics.troubles), set(view.topics.pending)
-    for trouble in e.troubles:
-        if trouble.reason:
-            troubles[trouble.name] = trouble
-            pending.discard(trouble.name)
-        else:
-            troubles.pop(trouble.name, None)
-            pending.add(trouble.name)
-    return _with(view, replace(topics, troubles=troubles, pending=frozenset(pending & topics.by_name.keys())))
+    topics = view.topics
+    troubles, pending = kept.troubled(topics.troubles, topics.pending, e.troubles)
+    return _with(view, replace(topics, troubles=troubles, pending=pending & topics.by_name.keys()))
 
 
 def replication_requested(view: ClusterView, e: facts.ReplicationRequested, at: datetime) -> ClusterView:
@@ -117,12 +108,12 @@ def replication_ended(view: ClusterView, e: facts.ReplicationEnded, at: datetime
 def factor_requested(view: ClusterView, e: facts.ReplicationFactorRequested, at: datetime) -> ClusterView:
     """The last word of a topic holds."""
     fresh = dict.fromkeys(e.topics, FactorView(e.factor, e.reason, at, e.below_min_isr))
-    return _with(view, replace(view.topics, factors=_frozen({**view.topics.factors, **fresh})))
+    return _with(view, replace(view.topics, factors=frozen({**view.topics.factors, **fresh})))
 
 
 def factor_ended(view: ClusterView, e: facts.ReplicationFactorEnded, at: datetime) -> ClusterView:
     """What moved stays."""
-    return _with(view, replace(view.topics, factors=_frozen(dict(_without(view.topics.factors, e.topics)))))
+    return _with(view, replace(view.topics, factors=frozen(dict(without(view.topics.factors, e.topics)))))
 
 
 def deletion_requested(view: ClusterView, e: facts.TopicDeletionRequested, at: datetime) -> ClusterView:
@@ -130,23 +121,19 @@ def deletion_requested(view: ClusterView, e: facts.TopicDeletionRequested, at: d
     topics = view.topics
     dying = replace(_known(view, e.name), tombstone=e.reason or "asked for", policy=e.policy)
     by_name = {**topics.by_name, e.name: dying}
-    troubles = _without(topics.troubles, (e.name,))
+    troubles = without(topics.troubles, (e.name,))
     return _with(view, replace(topics, by_name=by_name, pending=topics.pending | {e.name}, troubles=troubles))
 
 
 def released(view: ClusterView, e: facts.TopicReleased, at: datetime) -> ClusterView:
     """Forgotten; it stays in Kafka."""
     _known(view, e.name)
-    topics = view.topics
-    by_name = _without(topics.by_name, (e.name,))
-    troubles = _without(topics.troubles, (e.name,))
-    return _with(view, replace(topics, by_name=by_name, pending=topics.pending - {e.name}, troubles=troubles))
+    return _with(view, kept.forgotten(view.topics, e.name))
 
 
 def forgiven(view: ClusterView) -> ClusterView:
     """A person lets what was in trouble be tried again at once."""
-    topics = view.topics
-    return _with(view, replace(topics, pending=topics.pending | topics.troubles.keys())) if topics.troubles else view
+    return _with(view, kept.tried_again(view.topics))
 
 
 def _asks_the_same(one: facts.TopicDeclaration, other: facts.TopicDeclaration) -> bool:
@@ -154,24 +141,12 @@ def _asks_the_same(one: facts.TopicDeclaration, other: facts.TopicDeclaration) -
 
 
 def _known(view: ClusterView, name: str) -> TopicView:
-    found = view.topics.by_name.get(name)
-    if found is None:
-        raise ValueError(f"the topic {name} was never declared")
-    return found
-
-
-def _without(values: Mapping[str, _V], names: Iterable[str]) -> Mapping[str, _V]:
-    gone = values.keys() & set(names)
-    return {k: v for k, v in values.items() if k not in gone} if gone else values
+    return kept.known("topic", view.topics.by_name, name)
 
 
 def _with(view: ClusterView, topics: TopicsView) -> ClusterView:
-    frozen = replace(topics, by_name=_frozen(topics.by_name), troubles=_frozen(topics.troubles))
-    return replace(view, topics=frozen)
-
-
-def _frozen(values: Mapping[str, _V]) -> Mapping[str, _V]:
-    return values if isinstance(values, MappingProxyType) else MappingProxyType(dict(values))
+    fixed = replace(topics, by_name=frozen(topics.by_name), troubles=frozen(topics.troubles))
+    return replace(view, topics=fixed)
 
 
 RULES: Rules = {

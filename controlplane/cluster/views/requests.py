@@ -27,6 +27,8 @@ class RequestsView:
     """Why nothing at all is done, not even what is in hand: it was adopted and no person has resumed it yet."""
     tombstone: str = ""
     tombstone_at: datetime | None = None
+    deleted: bool = False
+    """Nothing of it is left."""
     rolling_restart: RollingRestartView | None = None
     to_replace: Mapping[str, ReplaceView] = field(default_factory=lambda: MappingProxyType({}))
     """By instance key, until that VM is retired."""

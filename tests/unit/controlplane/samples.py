@@ -32,6 +32,7 @@ from tests.changed_view import changed_view
 from tests.unit.controlplane.external_samples import EXTERNAL_SAMPLES, external_states
 from tests.unit.controlplane.migration_samples import MIGRATION_SAMPLES, migration_states
 from tests.unit.controlplane.topic_samples import TOPIC_SAMPLES, topic_states
+from tests.unit.controlplane.user_samples import USER_SAMPLES, user_states
 
 A1, A2, CA1, CA2 = "brokers-a-0.g1", "brokers-a-0.g2", "controllers-a-0.g1", "controllers-a-0.g2"
 _SLOWED = ProducerQuotaView(1_000_000.0, None, "pool brokers: broker 1000 (96% full)", BEFORE)
@@ -43,6 +44,7 @@ AGENT_BUILT = facts.AgentBuilt(
 
 SAMPLES: tuple[object, ...] = (
     *TOPIC_SAMPLES,
+    *USER_SAMPLES,
     *EXTERNAL_SAMPLES,
     proposals.ProposalMade(
         id="0123456789ab",
@@ -370,6 +372,7 @@ def states() -> Mapping[type, ClusterView]:
         facts.VoterRemoved: a_view(voter_change=_vote("change-2", adds=False)),
         facts.VoterChangeDropped: a_view(voter_change=_vote("change-1", adds=True)),
         **topic_states(),
+        **user_states(),
         **external_states(),
         facts.ProtocolRaised: a_view(protocol="3.8"),
         **migration_states(),

@@ -144,7 +144,7 @@ def test_a_deleted_cluster_and_one_that_is_being_born_are_waited_for_by_nobody()
     stage, shop = _both()
     newborn = changed_view(_declared(_cluster("stage", "staging"), version="4.2.0"), spec_order=None, converged=0)
     for gone in (
-        replace(stage, deleted=True),
+        changed_view(stage, deleted=True),
         replace(stage, requests=replace(stage.requests, tombstone="asked for")),
         newborn,
     ):

@@ -17,6 +17,7 @@ from providers.audits import Audit, Drift
 from providers.base import Place, Resources
 from providers.networks import NetworkRun, NetworkRunKind
 from tests.builders import BEFORE, NOW, a_view
+from tests.changed_view import changed_view
 from tests.fakes.jobs import MemoryJobStore
 from tests.fakes.latest_values import MemoryLatestStore
 
@@ -196,7 +197,7 @@ def test_a_person_does_not_wait_for_the_clusters_turn() -> None:
 
 
 def test_a_deleted_cluster_is_not_audited() -> None:
-    world = Audits([replace(view, deleted=True) for view in fleet(1)])
+    world = Audits([changed_view(view, deleted=True) for view in fleet(1)])
     world.later(2 * DAY)
     assert world.started == []
 

@@ -38,7 +38,7 @@ def test_each_cluster_is_read_from_its_own_brokers_and_no_other_may_be_in_its_to
     "view",
     [
         pytest.param(nobody_serves(ORDERS), id="no broker serves"),
-        pytest.param(replace(ORDERS, deleted=True), id="deleted"),
+        pytest.param(changed_view(ORDERS, deleted=True), id="deleted"),
         pytest.param(changed_view(ORDERS, unreadable="event 7 is of a later release"), id="its history cannot be read"),
         pytest.param(replace(ORDERS, external=ExternalView("kafka-cluster", {})), id="others run a part of it"),
         pytest.param(replace(ORDERS, document=a_tls_document()), id="its brokers speak TLS"),

@@ -10,6 +10,7 @@ from controlplane.background.notifications.refresher import NoticeRefresher
 from controlplane.cluster.view import ClusterView, ConditionView
 from controlplane.server.assembly.anomalies import owner_of
 from tests.builders import NOW
+from tests.changed_view import changed_view
 from tests.unit.controlplane.background.anomalies.test_anomaly_reconciler import Scene
 from tests.unit.controlplane.background.anomalies.test_condition_anomalies import a_condition, with_conditions
 
@@ -77,7 +78,10 @@ def test_who_wants_critical_ones_alone_is_sent_those_alone_and_a_no_is_tried_aga
 
 
 def test_the_owner_of_a_name_is_that_of_the_cluster_that_lives_under_it() -> None:
-    gone, lives = replace(owned_by("team-b", with_conditions()), deleted=True), owned_by("team-a", with_conditions())
+    gone, lives = (
+        changed_view(owned_by("team-b", with_conditions()), deleted=True),
+        owned_by("team-a", with_conditions()),
+    )
 
     class Fleet:
         def views(self) -> list[ClusterView]:

@@ -18,6 +18,7 @@ from events.errors import StoreUnavailable
 from events.ids import ClusterUid, Epoch
 from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
 from tests.builders import NOW, a_partition, a_snapshot
+from tests.changed_view import changed_view
 from tests.fakes.latest_values import MemoryLatestStore
 from tests.fakes.placements import MemoryPlacementStore
 
@@ -57,7 +58,7 @@ class Server:
         self.recorded = RecordedPlacements(self.store, self.latest, lambda: self.now)
 
     def views(self) -> list[ClusterView]:
-        return [replace(ClusterView(uid=uid), deleted=uid in self.gone) for uid in self.seen]
+        return [changed_view(ClusterView(uid=uid), deleted=uid in self.gone) for uid in self.seen]
 
     def last_snapshot(self, uid: ClusterUid) -> KafkaSnapshot | None:
         return self.seen.get(uid)

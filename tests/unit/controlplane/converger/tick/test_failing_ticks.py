@@ -49,7 +49,7 @@ THREE = failures(BUG, BUG, BUG)
 def test_a_moment_s_trouble_is_not_told() -> None:
     assert tick_failing(VIEW, failures(BUG, BUG), LATER) is None
     assert tick_failing(VIEW, THREE, NOW + timedelta(seconds=29)) is None
-    assert tick_failing(replace(VIEW, deleted=True), THREE, LATER) is None
+    assert tick_failing(changed_view(VIEW, deleted=True), THREE, LATER) is None
 
 
 def test_it_says_what_fails_since_when_while_doing_what_and_what_next() -> None:

@@ -1,0 +1,163 @@
+"""The fold of what happens to users: part of `controlplane.cluster.fold.evolve`."""
+
+from dataclasses import replace
+from datetime import datetime
+
+from controlplane.cluster.folds import kept
+from controlplane.cluster.folds.kept import frozen, without
+from controlplane.cluster.folds.steps import Rules
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.users import (
+    SCRAM,
+    DeclaredUser,
+    PasswordView,
+    UserCertificateView,
+    UserChangeView,
+    UsersView,
+)
+from events import user_facts as facts
+
+
+def declared(view: ClusterView, e: facts.UsersDeclared, at: datetime) -> ClusterView:
+    """A tombstoned user is declared anew only once it is gone. Trouble is judged anew. A SCRAM user is to have a
+    password from its first declaration on."""
+    users, by_name, pending = view.users, dict(view.users.by_name), set(view.users.pending)
+    passwords = users.passwords
+    for one in e.users:
+        before = by_name.get(one.name)
+        if before is not None and before.tombstone:
+            raise ValueError(f"the user {one.name} is being deleted")
+        password = before.password if before is not None else PasswordView()
+        if one.authentication == SCRAM and not password.wanted:
+            passwords += 1
+            password = PasswordView(wanted=passwords)
+        certificate = before.certificate if before is not None else None
+        by_name[one.name] = DeclaredUser(one, e.source, e.path, e.commit, at, password, certificate)
+        if before is None or not _asks_the_same(before.declared, one) or one.name in users.troubles:
+            pending.add(one.name)
+    troubles = without(users.troubles, (one.name for one in e.users))
+    return _with(
+        view, replace(users, by_name=by_name, pending=frozenset(pending), troubles=troubles, passwords=passwords)
+    )
+
+
+def undeclared(view: ClusterView, e: facts.UsersUndeclared, at: datetime) -> ClusterView:
+    """They stay as they are."""
+    gone = {name: replace(_known(view, name), undeclared=True) for name in e.names}
+    return _with(view, replace(view.users, by_name={**view.users.by_name, **gone}))
+
+
+def change_requested(view: ClusterView, e: facts.UsersChangeRequested, at: datetime) -> ClusterView:
+    """One change at a time."""
+    users = view.users
+    if users.change is not None:
+        raise ValueError(f"the change {users.change.id} of users is still in hand")
+    change = UserChangeView(e.change, e.passwords, e.grant, e.revoke, e.quotas, e.delete, at)
+    for name in change.names:
+        _known(view, name)
+    return _with(view, replace(users, change=change, changes=users.changes + 1))
+
+
+def changed(view: ClusterView, e: facts.UsersChanged, at: datetime) -> ClusterView:
+    """What was deleted is forgotten, and its name is free. A password that was there before is nobody's to give out."""
+    users = view.users
+    if e.change and (users.change is None or users.change.id != e.change):
+        raise ValueError(f"the change {e.change} of users is not the one in hand")
+    by_name = dict(users.by_name)
+    for name, number in e.passwords.items():
+        user = _known(view, name)
+        by_name[name] = replace(user, password=replace(user.password, applied=number, is_foreign=False))
+    for name in e.kept:
+        user = _known(view, name)
+        password = replace(user.password, applied=user.password.wanted, is_foreign=True)
+        by_name[name] = replace(user, password=password)
+    for name in e.settled:
+        _known(view, name)
+    over = frozenset((*e.settled, *e.deleted))
+    return _with(
+        view,
+        replace(
+            users,
+            by_name=without(by_name, e.deleted),
+            pending=users.pending - over,
+            change=None if e.change else users.change,
+            troubles=without(users.troubles, over),
+        ),
+    )
+
+
+def troubled(view: ClusterView, e: facts.UsersTroubled, at: datetime) -> ClusterView:
+    """Trouble takes a user out of what is waited for; the end of it puts it back."""
+    users = view.users
+    troubles, pending = kept.troubled(users.troubles, users.pending, e.troubles)
+    return _with(view, replace(users, troubles=troubles, pending=pending & users.by_name.keys()))
+
+
+def password_requested(view: ClusterView, e: facts.UserPasswordRequested, at: datetime) -> ClusterView:
+    """It replaces the one in Kafka, once it is there."""
+    if e.number <= view.users.passwords:
+        raise ValueError(f"the password {e.number} of {e.name} is no new one")
+    user = _known(view, e.name)
+    users = _having(view.users, replace(user, password=replace(user.password, wanted=e.number)))
+    return _with(view, replace(users, passwords=e.number, pending=users.pending | {e.name}))
+
+
+def password_collected(view: ClusterView, e: facts.UserPasswordCollected, at: datetime) -> ClusterView:
+    """Kedge has none of it any more."""
+    user = _known(view, e.name)
+    return _with(view, _having(view.users, replace(user, password=replace(user.password, collected=e.number))))
+
+
+def certificate_issued(view: ClusterView, e: facts.UserCertificateIssued, at: datetime) -> ClusterView:
+    """The last one is shown."""
+    certificate = UserCertificateView(e.serial, e.since, e.until)
+    return _with(view, _having(view.users, replace(_known(view, e.name), certificate=certificate)))
+
+
+def deletion_requested(view: ClusterView, e: facts.UserDeletionRequested, at: datetime) -> ClusterView:
+    """The tombstone."""
+    users = _having(view.users, replace(_known(view, e.name), tombstone=e.reason or "asked for"))
+    troubles = without(users.troubles, (e.name,))
+    return _with(view, replace(users, pending=users.pending | {e.name}, troubles=troubles))
+
+
+def released(view: ClusterView, e: facts.UserReleased, at: datetime) -> ClusterView:
+    """Forgotten; it stays in Kafka."""
+    _known(view, e.name)
+    return _with(view, kept.forgotten(view.users, e.name))
+
+
+def forgiven(view: ClusterView) -> ClusterView:
+    """A person lets what was in trouble be tried again at once."""
+    return _with(view, kept.tried_again(view.users))
+
+
+def _asks_the_same(one: facts.UserDeclaration, other: facts.UserDeclaration) -> bool:
+    return (one.authentication, one.acls, one.quotas) == (other.authentication, other.acls, other.quotas)
+
+
+def _known(view: ClusterView, name: str) -> DeclaredUser:
+    return kept.known("user", view.users.by_name, name)
+
+
+def _having(users: UsersView, user: DeclaredUser) -> UsersView:
+    return replace(users, by_name={**users.by_name, user.name: user})
+
+
+def _with(view: ClusterView, users: UsersView) -> ClusterView:
+    fixed = replace(users, by_name=frozen(users.by_name), troubles=frozen(users.troubles))
+    return replace(view, users=fixed)
+
+
+RULES: Rules = {
+    facts.UsersDeclared: declared,
+    facts.UsersUndeclared: undeclared,
+    facts.UsersChangeRequested: change_requested,
+    facts.UsersChanged: changed,
+    facts.UsersTroubled: troubled,
+    facts.UserPasswordRequested: password_requested,
+    facts.UserPasswordCollected: password_collected,
+    facts.UserCertificateIssued: certificate_issued,
+    facts.UserDeletionRequested: deletion_requested,
+    facts.UserReleased: released,
+}

@@ -5,13 +5,23 @@ from controlplane.kafka.admin_calls.groups import GroupCalls
 from controlplane.kafka.admin_calls.quorum import QuorumCalls
 from controlplane.kafka.admin_calls.quotas import QuotaCalls
 from controlplane.kafka.admin_calls.reassignments import ReassignmentCalls
+from controlplane.kafka.admin_calls.rights import RightsCalls
 from controlplane.kafka.admin_calls.settings import SettingCalls
 from controlplane.kafka.admin_calls.topics import TopicAdminCalls
 from controlplane.kafka.snapshot import read_partitions, read_snapshot
 from planner.observed import KafkaSnapshot, PartitionSeen
 
 
-class AdminGateway(ReassignmentCalls, BrokerCalls, QuotaCalls, SettingCalls, TopicAdminCalls, GroupCalls, QuorumCalls):
+class AdminGateway(
+    ReassignmentCalls,
+    BrokerCalls,
+    QuotaCalls,
+    RightsCalls,
+    SettingCalls,
+    TopicAdminCalls,
+    GroupCalls,
+    QuorumCalls,
+):
     """One cluster, reached through a dialer. See `KafkaGateway` for what each call promises."""
 
     def snapshot(self) -> KafkaSnapshot:

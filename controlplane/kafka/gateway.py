@@ -6,11 +6,14 @@ from datetime import datetime
 from typing import Protocol
 
 from controlplane.kafka.log_dir_requests import Wishes
+from controlplane.kafka.scram import ScramCredential
 from controlplane.kafka.throttle import ThrottlePlan
 from planner.broker_answers import TopicLogs, ValueSeen
 from planner.consumers.reset import OffsetSeen
 from planner.consumers.seen import GroupsSeen
 from planner.observed import KafkaSnapshot, SettingsSeen, TopicPartition
+from planner.rights.seen import RightsSeen
+from planner.rights.step import RightsStep
 from planner.rollout.live_step import LiveStep
 from planner.topics.step import TopicStep
 
@@ -71,6 +74,17 @@ class QuotaGateway(Protocol):
 
     def set_producer_quota(self, bytes_per_s: float | None) -> None:
         """Make it so, None takes it away. Brokers apply it within seconds; no other quota is touched."""
+
+
+class RightsGateway(Protocol):
+    """ACLs, quotas and credentials of users. Each call as in `KafkaGateway`."""
+
+    def user_rights(self) -> RightsSeen:
+        """All there is of it, whoever made it."""
+
+    def change_user_rights(self, step: RightsStep, credentials: Mapping[str, ScramCredential]) -> Mapping[str, str]:
+        """Make these changes, in the order of `RightsStep.stages`; `credentials` of all who are to get one. Returns the
+        users that were refused with Kafka's words; it can be repeated. Brokers apply it within seconds."""
 
 
 class SettingGateway(Protocol):
@@ -151,6 +165,7 @@ class KafkaGateway(
     ReassignmentGateway,
     BrokerGateway,
     QuotaGateway,
+    RightsGateway,
     SettingGateway,
     TopicGateway,
     GroupGateway,

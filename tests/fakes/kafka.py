@@ -34,6 +34,7 @@ from tests.fakes.kafka_parts import (
     transfers,
     without_directories,
 )
+from tests.fakes.kafka_rights import FakeRights, RightsCalls
 from tests.fakes.kafka_settings import FakeSettings
 from tests.fakes.kafka_throttles import KEYS, FakeThrottles, visible
 from tests.fakes.kafka_topics import FakeTopics
@@ -54,7 +55,7 @@ def _finalised_by(level: int) -> dict[str, int]:
     return {"metadata.version": level, **release_levels(level)}
 
 
-class FakeKafka(FakeControllers, GroupCalls, LaggardCalls):
+class FakeKafka(FakeControllers, GroupCalls, LaggardCalls, RightsCalls):
     """One cluster: the `KafkaGateway` port, and beside it what a test or the simulator does to the machines."""
 
     def __init__(
@@ -87,6 +88,7 @@ class FakeKafka(FakeControllers, GroupCalls, LaggardCalls):
         self.settings = FakeSettings({"min.insync.replicas": str(min_isr)}, self._follow_min_isr)
         self.topics = FakeTopics(self._brokers, self._partitions, self.settings)
         self.consumers = FakeGroups(self._brokers, self._partitions)
+        self.users = FakeRights()
         self.default_producer_rate: float | None = None
         """The default quota of users' producers, bytes/s."""
         self.put_by_hand: dict[TopicPartition, tuple[int, ...]] = {}

@@ -1,0 +1,87 @@
+"""What Kafka's StandardAuthorizer says to a request, and why. Held against Kafka's own classes in `tests/kafka`.
+
+From `StandardAuthorizerData` of Kafka 4.1 (the same in 3.9 and 4.3): who is a super user may do everything; an ACL that
+denies wins over all that allow; with none that matches the answer is no (`allow.everyone.if.no.acl.found=false`).
+"""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from planner.rights.acls import (
+    ALL,
+    ALTER,
+    ALTER_CONFIGS,
+    ANY,
+    DELETE,
+    DESCRIBE,
+    DESCRIBE_CONFIGS,
+    READ,
+    WRITE,
+    Acl,
+    AclRequest,
+)
+
+IMPLY_DESCRIBE = frozenset({DESCRIBE, READ, WRITE, DELETE, ALTER})
+IMPLY_DESCRIBE_CONFIGS = frozenset({DESCRIBE_CONFIGS, ALTER_CONFIGS})
+_EVERYBODY = "User:*"
+
+
+class Rule(StrEnum):
+    """By what a request is decided."""
+
+    SUPER_USER = "super user"
+    DENIED = "denied by an ACL"
+    ALLOWED = "allowed by an ACL"
+    NO_ACL = "no ACL matches"
+
+
+@dataclass(frozen=True, slots=True)
+class AclAnswer:
+    """`acls`: those that decide, all of them; empty where none does."""
+
+    rule: Rule
+    acls: tuple[Acl, ...] = ()
+
+    @property
+    def allowed(self) -> bool:
+        return self.rule in (Rule.SUPER_USER, Rule.ALLOWED)
+
+
+def authorize(request: AclRequest, acls: Iterable[Acl], super_users: Collection[str] = ()) -> AclAnswer:
+    """The answer of an authorizer that has these ACLs."""
+    if request.principal in super_users:
+        return AclAnswer(Rule.SUPER_USER)
+    matching = [acl for acl in acls if matches(acl, request)]
+    denying = tuple(sorted(acl for acl in matching if acl.is_deny))
+    if denying:
+        return AclAnswer(Rule.DENIED, denying)
+    return AclAnswer(Rule.ALLOWED, tuple(sorted(matching))) if matching else AclAnswer(Rule.NO_ACL)
+
+
+def matches(acl: Acl, request: AclRequest) -> bool:
+    """Whether this ACL has a say in the request."""
+    return (
+        acl.resource == request.resource
+        and _names(acl, request.name)
+        and acl.principal in (request.principal, _EVERYBODY)
+        and acl.host in (ANY, request.host)
+        and _covers(acl, request.operation)
+    )
+
+
+def _names(acl: Acl, name: str) -> bool:
+    if acl.pattern == "prefix":
+        return name.startswith(acl.name)
+    return acl.name in (ANY, name)
+
+
+def _covers(acl: Acl, operation: str) -> bool:
+    """Only what allows implies something else: who may not Read may still Describe."""
+    if acl.operation in (ALL, operation):
+        return True
+    if acl.is_deny:
+        return False
+    if operation == DESCRIBE:
+        return acl.operation in IMPLY_DESCRIBE
+    return operation == DESCRIBE_CONFIGS and acl.operation in IMPLY_DESCRIBE_CONFIGS

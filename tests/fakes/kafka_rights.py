@@ -1,0 +1,113 @@
+"""ACLs, quotas and credentials of users in the fake. Part of `FakeKafka`."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from controlplane.kafka.errors import KafkaUnavailable
+from controlplane.kafka.scram import ScramCredential
+from planner.rights.acls import CLUSTER, Acl, AclRequest
+from planner.rights.authorize import AclAnswer, authorize
+from planner.rights.seen import SCRAM_SHA_512, RightsSeen
+from planner.rights.step import RightsStep, Stage, UserStep, acls_in
+from planner.rights.wanted import QUOTAS, QuotaEntity
+
+NO_SECRETS: Mapping[str, ScramCredential] = MappingProxyType({})
+
+
+class FakeRights:
+    """What brokers have of users, and what was done to it."""
+
+    def __init__(self) -> None:
+        self.acls: set[Acl] | None = set()
+        """None: the brokers have no authorizer."""
+        self.quotas: dict[QuotaEntity, dict[str, float]] = {}
+        self.credentials: dict[str, dict[str, int]] = {}
+        self.given: dict[str, ScramCredential] = {}
+        """The credentials that were set last."""
+        self.refusing: dict[str, str] = {}
+        """Users that are refused whatever is asked, and Kafka's words."""
+        self.requests_until_dead: int | None = None
+        """So many more requests are answered, then nobody answers any more, until it is set anew."""
+        self.reads = 0
+
+    def seen(self) -> RightsSeen:
+        self.reads += 1
+        acls = None if self.acls is None else tuple(sorted(self.acls))
+        return RightsSeen(
+            acls, {e: dict(v) for e, v in self.quotas.items()}, {u: dict(c) for u, c in self.credentials.items()}
+        )
+
+    def change(self, step: RightsStep, credentials: Mapping[str, ScramCredential]) -> Mapping[str, str]:
+        refused: dict[str, str] = {}
+        for stage, users in step.stages():
+            left = [user for user in users if user.name not in refused]
+            if left:
+                self._answer(stage)
+            for user in left:
+                problem = self.refusing.get(user.name) or self._problem(stage, user)
+                if problem:
+                    refused[user.name] = f"{stage.value}: {problem}"
+                else:
+                    self._do(stage, user, credentials)
+        return refused
+
+    def authorize(self, request: AclRequest) -> AclAnswer:
+        """What its authorizer says."""
+        return authorize(request, self.acls or ())
+
+    def _answer(self, stage: Stage) -> None:
+        if self.requests_until_dead == 0:
+            raise KafkaUnavailable(what=stage.value, where="fake-cluster", why="no broker answers")
+        if self.requests_until_dead is not None:
+            self.requests_until_dead -= 1
+
+    def _problem(self, stage: Stage, user: UserStep) -> str:
+        if stage in (Stage.DENY, Stage.ALLOW):
+            if self.acls is None:
+                return 'Kafka said "No Authorizer is configured." (SecurityDisabledError)'
+            if any(acl.resource == "cluster" and acl.name != CLUSTER for acl in user.create):
+                return (
+                    'Kafka said "The only valid name for the CLUSTER resource is kafka-cluster" (InvalidRequestError)'
+                )
+        if stage is Stage.SET_QUOTAS:
+            strange = [k for change in user.quotas.values() for k, v in change.items() if v and k not in QUOTAS]
+            if strange:
+                return f'Kafka said "Invalid configuration key {strange[0]}" (InvalidRequestError)'
+        return ""
+
+    def _do(self, stage: Stage, user: UserStep, credentials: Mapping[str, ScramCredential]) -> None:
+        match stage:
+            case Stage.DENY | Stage.ALLOW if self.acls is not None:
+                self.acls |= set(acls_in(stage, [user]))
+            case Stage.END_ALLOW | Stage.END_DENY if self.acls is not None:
+                self.acls -= set(acls_in(stage, [user]))
+            case Stage.SET_QUOTAS | Stage.REMOVE_QUOTAS:
+                for entity, change in user.quotas.items():
+                    merged = {**self.quotas.get(entity, {}), **change}
+                    self.quotas[entity] = {k: v for k, v in merged.items() if v is not None}
+                    if not self.quotas[entity]:
+                        del self.quotas[entity]
+            case Stage.SET_CREDENTIALS:
+                self.given[user.name] = credentials[user.name]
+                own = self.credentials.setdefault(user.name, {})
+                own[SCRAM_SHA_512] = credentials[user.name].iterations
+            case Stage.REMOVE_CREDENTIALS:
+                own = self.credentials.get(user.name, {})
+                left = {m: n for m, n in own.items() if m not in user.mechanisms}
+                self.credentials.pop(user.name, None)
+                self.credentials |= {user.name: left} if left else {}
+
+
+class RightsCalls:
+    """The part of the port that is about users."""
+
+    users: FakeRights
+    _require_quorum: Callable[[str], None]
+
+    def user_rights(self) -> RightsSeen:
+        self._require_quorum("reading ACLs")
+        return self.users.seen()
+
+    def change_user_rights(self, step: RightsStep, credentials: Mapping[str, ScramCredential]) -> Mapping[str, str]:
+        self._require_quorum("changing what users may do")
+        return self.users.change(step, credentials)

@@ -150,8 +150,8 @@ def run(settings: AgentSettings, layout: AgentLayout, boot: BootData) -> None:
     heartbeats = Duty(partial(_start_heartbeats, latest=pulses), clock)
     while not leaving.is_set() and not converger.is_down and not follower.is_ready:
         pause_s = converger.tick()
-        metrics.follow(converger.measured)
         tls = node_tls(converger.document, layout)
+        metrics.follow(at_brokers(converger.measured, tls))
         journal.follow(at_brokers(converger.logs, tls))
         heartbeats.follow(at_brokers(converger.heartbeats, tls))
         follower.follow(converger.agent_order)
@@ -286,11 +286,11 @@ def _certification(
     return made
 
 
-def _start_shipping(measured: MeasuredBroker, /, *, leaving: threading.Event, spool: Path) -> threading.Thread:
+def _start_shipping(task: BrokerTask[MeasuredBroker], /, *, leaving: threading.Event, spool: Path) -> threading.Thread:
     """Arrow and librdkafka are loaded by an agent that ships, by no other."""
     from agent.metrics_start import start_shipping
 
-    return start_shipping(measured, leaving=leaving, spool=spool)
+    return start_shipping(task, leaving=leaving, spool=spool)
 
 
 def _start_journal(

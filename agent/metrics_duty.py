@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from agent.duty import Duty
+from agent.kafka_tls import BrokerTask
 from agent.wire import MetricsTopic, ServiceDocument
 
 
@@ -19,6 +20,11 @@ class MeasuredBroker:
     def bootstrap(self) -> str:
         return self.topic.bootstrap or f"{self.broker.address}:{self.broker.port}"
 
+    @property
+    def secured(self) -> bool:
+        """Whether those brokers know the VM by its node's certificate."""
+        return self.topic.secured
 
-class MetricsDuty(Duty[MeasuredBroker]):
+
+class MetricsDuty(Duty[BrokerTask[MeasuredBroker]]):
     """`agent.metrics_start.start_shipping` starts its threads."""

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spark.lake_jars import lake_jars, lake_settings
+from spark.metrics.broker_tls import ReaderTls, read_options
 from spark.metrics.frontier import Frontiers, closing_hours, closing_windows, seen, watermarks
 from spark.metrics.intake import TIMELY, WATERMARKS, taken_in
 from spark.metrics.lake import Lake
@@ -34,7 +35,7 @@ class StreamSettings:
     """`delay_s`: how far behind the latest interval of its cluster a window closes. `messages_per_batch` bounds memory.
 
     `every_s`: the pace of batches; None takes what is there, in batches, and ends. `only`: the one cluster that may be
-    in the topic, by uid, "" for any. `name` is for people.
+    in the topic, by uid, "" for any. `name` is for people. `tls`: of brokers that speak it.
     """
 
     bootstrap: str
@@ -46,6 +47,7 @@ class StreamSettings:
     every_s: int | None = 30
     only: str = ""
     name: str = ""
+    tls: ReaderTls | None = None
 
 
 def start(
@@ -66,6 +68,7 @@ def start(
         .option("startingOffsets", "earliest")
         .option("maxOffsetsPerTrigger", settings.messages_per_batch)
         .option("failOnDataLoss", "false")
+        .options(**read_options(settings.tls))
         .load()
     )
     batches = MetricBatches(lake, settings, turn)

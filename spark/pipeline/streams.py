@@ -65,7 +65,7 @@ class Streams:
         """From now on these are read, and no others: what is new begins, what is gone ends after its batch.
 
         A stream whose brokers have all been replaced begins again with those of now; one that still knows some of them
-        has the others from Kafka.
+        has the others from Kafka. One with another certificate begins again with that: Kafka's client reads it once.
         """
         wanted = {source.name: source for source in sources}
         with self._lock:
@@ -73,7 +73,8 @@ class Streams:
                 _end(self._streams.pop(name))
             for name, source in wanted.items():
                 stream = self._streams.setdefault(name, _Stream(source))
-                is_other = (stream.source.topic, stream.source.only) != (source.topic, source.only)
+                before = stream.source
+                is_other = (before.topic, before.only, before.tls) != (source.topic, source.only, source.tls)
                 stream.source = source
                 if stream.query is not None and (is_other or not set(stream.began) & set(source.bootstrap)):
                     _end(stream)

@@ -22,6 +22,7 @@ from spark.jobs.metric_stream import StreamSettings, start
 from spark.jobs.metric_trends import make_trends
 from spark.jobs.metric_upkeep import keep_up
 from spark.lake_jars import jars_in, lake_settings
+from spark.metrics.broker_tls import REDACTED
 from spark.metrics.lake import Lake
 from spark.pipeline.sources import MetricSource, from_document
 from spark.pipeline.streams import Query, Streams, checkpoint_of
@@ -142,6 +143,7 @@ def _begun(session: "SparkSession", options: PipelineArguments, source: MetricSo
         every_s=options.every_s,
         only=source.only,
         name=source.name,
+        tls=source.tls,
     )
     query: Query = start(session, settings, turn=turn)
     return query
@@ -191,7 +193,7 @@ def _parsed(argv: list[str] | None) -> PipelineArguments:
     parser.add_argument("--delay-s", type=int, default=120, help="a window closes so far behind its cluster's messages")
     parser.add_argument("--every-s", type=int, default=30, help="the pace of batches")
     options = parser.parse_args(argv)
-    extra = {**lake_settings(jars_in(options.jars)), **dict(pair.split("=", 1) for pair in options.conf)}
+    extra = {**lake_settings(jars_in(options.jars)), **REDACTED, **dict(pair.split("=", 1) for pair in options.conf)}
     return PipelineArguments(
         fd=options.fd,
         parent=options.parent,

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer, Message, Producer
 
+from agent.kafka_tls import BrokerTask
 from agent.metrics import Jolokia
 from agent.metrics_duty import MeasuredBroker
 from agent.metrics_interval import MetricsSubject, message_of
@@ -159,7 +160,8 @@ def test_the_thread_makes_the_topic_and_ships_interval_after_interval(bootstrap:
     topic = MetricsTopic(name="metrics", partitions=1, replication=1, config=TOPIC_CONFIG, interval_s=1)
     leaving = threading.Event()
     spool = tmp_path / "spool"
-    thread = start_shipping(MeasuredBroker(broker, "c1", "b-1", topic), leaving=leaving, spool=spool)
+    task = BrokerTask(MeasuredBroker(broker, "c1", "b-1", topic))
+    thread = start_shipping(task, leaving=leaving, spool=spool)
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "m", "auto.offset.reset": "earliest"})
     consumer.subscribe(["metrics"])
     records: list[Message] = []

@@ -19,13 +19,14 @@ class MetricsTo:
 
     def topic_of(self, view: ClusterView) -> MetricsTopic | None:
         """For the agents of a cluster; None where there is no broker yet that could have it. As many replicas as the
-        brokers that were asked for can hold, so one broker is enough."""
+        brokers that were asked for can hold, so one broker is enough. Where `home` speaks TLS it has those of its own
+        agents alone."""
         home = self.home or view
-        if home.document is None or home.nodes_speak_tls:
-            return None  # Spark reads no topic of brokers that speak TLS yet: nobody would have the figures
+        if home.document is None or (home.nodes_speak_tls and home.uid != view.uid):
+            return None  # brokers that speak TLS let in their own nodes' agents, by their certificates, and no others
         replication = min(MOST_REPLICAS, broker_count(home.document.spec.pools))
         if self.home is None:
-            return MetricsTopic(name=TOPIC, replication=replication, config=TOPIC_CONFIG)
+            return MetricsTopic(name=TOPIC, replication=replication, config=TOPIC_CONFIG, secured=home.nodes_speak_tls)
         bootstrap = ",".join(bootstrap_of(home))
         if not bootstrap:
             return None
@@ -35,6 +36,7 @@ class MetricsTo:
             partitions=SHARED_PARTITIONS,
             replication=replication,
             config=TOPIC_CONFIG,
+            secured=home.nodes_speak_tls,
         )
 
 

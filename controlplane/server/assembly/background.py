@@ -67,7 +67,9 @@ def rooms_of(ground: core.Ground, loop: Loop, asking: commands.CommandParts) -> 
             watch=watch_of(settings.audit_topic, asking.audit, ground.engine, utc_now),
             clock=utc_now,
         ),
-        pipeline=pipeline_of(settings, fleet=fleet, leadership=candidate),
+        pipeline=pipeline_of(
+            settings, fleet=fleet, leadership=candidate, identities=ServerIdentities(ground.cluster_authorities)
+        ),
     )
 
 

@@ -5,6 +5,7 @@ import threading
 from dataclasses import dataclass
 
 from controlplane.background.metric_pipeline.reconciler import PipelineReconciler
+from controlplane.cluster.server_identities import ServerIdentities
 from controlplane.fleet.ports import FoldedFleet
 from controlplane.runtime.polling import Leadership, Poller
 from controlplane.runtime.redaction import redacted
@@ -36,10 +37,19 @@ class PipelineRoom:
         self.supervisor.stop()
 
 
-def pipeline_of(settings: Settings, *, fleet: FoldedFleet, leadership: Leadership) -> PipelineRoom:
+def pipeline_of(
+    settings: Settings, *, fleet: FoldedFleet, leadership: Leadership, identities: ServerIdentities
+) -> PipelineRoom:
     """The room of the metric pipeline; where it is off it says why, and looks at nothing."""
     supervisor = PipelineSupervisor(pipeline_settings(settings))
-    reconciler = PipelineReconciler(fleet, supervisor, leadership, metrics_cluster=settings.telemetry.metrics_cluster)
+    reconciler = PipelineReconciler(
+        fleet,
+        supervisor,
+        leadership,
+        metrics_cluster=settings.telemetry.metrics_cluster,
+        identities=identities,
+        why_no_tls=_why_no_tls(settings.telemetry.pipeline_master),
+    )
     is_on = not telemetry_in_force(settings).why_no_pipeline
     poller = Poller(
         {METRIC_PIPELINE: reconciler} if is_on else {},
@@ -49,6 +59,16 @@ def pipeline_of(settings: Settings, *, fleet: FoldedFleet, leadership: Leadershi
         notes={METRIC_PIPELINE: reconciler.note},
     )
     return PipelineRoom(poller, supervisor)
+
+
+def _why_no_tls(master: str) -> str:
+    """Readers get Kedge's key as options of their reads, which Spark sends to its executors, as a rule in plaintext."""
+    if master.startswith("local"):
+        return ""
+    return (
+        f"its brokers speak TLS, and the key for them leaves this machine in no way: `telemetry.pipeline_master` is "
+        f"{master}, not `local[N]`"
+    )
 
 
 def pipeline_settings(settings: Settings) -> PipelineSettings:

@@ -3,11 +3,13 @@
 import threading
 from dataclasses import replace
 
+from agent.kafka_tls import BrokerTask, at_brokers
 from agent.metrics_duty import MeasuredBroker, MetricsDuty
 from agent.wire import MetricsTopic
 from tests.unit.agent.wanted import broker
 
-MEASURED = MeasuredBroker(broker(), "c1", "b-1", MetricsTopic(name="m", replication=1))
+BROKER = MeasuredBroker(broker(), "c1", "b-1", MetricsTopic(name="m", replication=1))
+MEASURED = BrokerTask(BROKER)
 
 
 class Threads:
@@ -16,13 +18,13 @@ class Threads:
     def __init__(self) -> None:
         self.now_s = 0.0
         self.die = False
-        self.started: list[tuple[MeasuredBroker, threading.Event]] = []
+        self.started: list[tuple[BrokerTask[MeasuredBroker], threading.Event]] = []
         self.last = threading.Thread()
 
     def monotonic_s(self) -> float:
         return self.now_s
 
-    def start(self, measured: MeasuredBroker, /, *, leaving: threading.Event) -> threading.Thread:
+    def start(self, measured: BrokerTask[MeasuredBroker], /, *, leaving: threading.Event) -> threading.Thread:
         self.started.append((measured, leaving))
         self.last = threading.Thread(target=(lambda: None) if self.die else leaving.wait, daemon=True)
         self.last.start()
@@ -46,7 +48,7 @@ def test_another_topic_or_broker_gets_a_thread_of_its_own_and_the_old_one_leaves
     threads = Threads()
     duty = MetricsDuty(threads.start, threads)
     duty.follow(MEASURED)
-    other = replace(MEASURED, topic=MetricsTopic(name="other", replication=1))
+    other = BrokerTask(replace(BROKER, topic=MetricsTopic(name="other", replication=1)))
     duty.follow(other)
     assert [measured for measured, _ in threads.started] == [MEASURED, other]
     assert [leaving.is_set() for _, leaving in threads.started] == [True, False]
@@ -68,7 +70,13 @@ def test_a_thread_that_died_is_started_again_but_not_at_once() -> None:
 
 
 def test_metrics_go_to_the_brokers_own_cluster_unless_another_is_named() -> None:
-    own = replace(MEASURED, broker=broker())
+    own = replace(BROKER, broker=broker())
     assert own.bootstrap == f"{own.broker.address}:{own.broker.port}"
     away = MetricsTopic(name="m", replication=1, bootstrap="10.9.9.9:9092")
     assert replace(own, topic=away).bootstrap == "10.9.9.9:9092"
+
+
+def test_where_brokers_speak_tls_it_waits_for_the_certificate_of_the_node() -> None:
+    secured = replace(BROKER, topic=MetricsTopic(name="m", replication=1, secured=True))
+    assert at_brokers(secured, None) is None
+    assert at_brokers(BROKER, None) == MEASURED

@@ -1,11 +1,12 @@
 """The streams in the pipeline's process: one a topic, failing alone, tried again, begun anew where its brokers went."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
+from spark.metrics.broker_tls import ReaderTls, read_options
 from spark.pipeline.sources import MetricSource, from_document, to_document
 from spark.pipeline.streams import LONGEST_RETRY_S, Streams, checkpoint_of
 
@@ -141,7 +142,26 @@ def test_a_query_begins_anew_only_where_all_its_brokers_were_replaced(
 
 
 def test_sources_come_back_from_the_link_as_they_were() -> None:
-    assert from_document(to_document((ONE, TWO))) == (ONE, TWO)
+    sources = (ONE, TWO, replace(TWO, name="c3", tls=ReaderTls("a CA", "a certificate", "a key")))
+    assert from_document(to_document(sources)) == sources
+
+
+def test_another_certificate_begins_a_query_anew_and_the_same_one_does_not() -> None:
+    place, first, second = Place(), ReaderTls("ca", "one", "key 1"), ReaderTls("ca", "two", "key 2")
+    place.streams.want((replace(ONE, tls=first),))
+    place.streams.want((replace(ONE, tls=ReaderTls("ca", "one", "key 1")),))
+    assert len(place.begun) == 1
+    place.streams.want((replace(ONE, tls=second),))
+    assert place.begun[0].stopped
+    assert [query.source.tls for query in place.begun] == [first, second]
+
+
+def test_a_key_is_in_the_options_of_a_read_and_in_nothing_that_is_printed() -> None:
+    source = replace(ONE, tls=ReaderTls("the CA", "the certificate", "the key"))
+    assert read_options(None) == {}
+    assert read_options(source.tls)["kafka.ssl.keystore.key"] == "the key"
+    assert not {"kafka.ssl.keystore.location", "kafka.ssl.truststore.location"} & read_options(source.tls).keys()
+    assert "the key" not in repr(source)
 
 
 def test_a_checkpoint_lies_below_its_root_whatever_a_name_says() -> None:

@@ -1,23 +1,28 @@
 """Which topics of metrics are read, by whom, and where agents send to."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
 from controlplane.background.metric_pipeline.reconciler import PipelineReconciler
-from controlplane.background.metric_pipeline.sources import wanted_sources
+from controlplane.background.metric_pipeline.sources import ReaderTlsOf, wanted_sources
 from controlplane.background.metric_pipeline.topic import metrics_to
 from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.server_identities import RENEWED_AFTER, ServerIdentities
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.external import ExternalView
 from events.ids import ClusterUid
+from spark.metrics.broker_tls import ReaderTls
 from spark.metrics.topic import TOPIC
 from spark.pipeline.sources import Sources
 from spark.pipeline.status import PipelineStatus
 from tests.builders import NOW, a_tls_document, a_view, an_instance
 from tests.changed_view import changed_view
+from tests.fakes.cluster_authorities import MemoryClusterAuthorities
 
 ORDERS = a_view()
+SEALED = replace(ORDERS, document=a_tls_document())
 LEDGER = replace(a_view(), uid=ClusterUid("feed"), name="ledger")
 BROKERS = ("brokers-a-0", "brokers-b-0", "brokers-c-0")
 
@@ -41,7 +46,6 @@ def test_each_cluster_is_read_from_its_own_brokers_and_no_other_may_be_in_its_to
         pytest.param(changed_view(ORDERS, deleted=True), id="deleted"),
         pytest.param(changed_view(ORDERS, unreadable="event 7 is of a later release"), id="its history cannot be read"),
         pytest.param(replace(ORDERS, external=ExternalView("kafka-cluster", {})), id="others run a part of it"),
-        pytest.param(replace(ORDERS, document=a_tls_document()), id="its brokers speak TLS"),
     ],
 )
 def test_a_cluster_that_cannot_or_must_not_be_read_is_left_out(view: ClusterView) -> None:
@@ -98,8 +102,11 @@ class Pipeline:
 class Server:
     may_act = True
 
+    def __init__(self, views: Sequence[ClusterView] = (ORDERS,)) -> None:
+        self._views = views
+
     def views(self) -> list[ClusterView]:
-        return [ORDERS]
+        return list(self._views)
 
 
 def test_a_server_that_leads_no_more_reads_no_more() -> None:
@@ -120,8 +127,66 @@ def test_a_broker_more_is_one_more_address() -> None:
     assert "address-of-brokers-a-1.g1:9092" in wanted_sources([grown]).sources[0].bootstrap
 
 
-def test_agents_of_a_cluster_that_nobody_would_read_send_nothing() -> None:
-    told = metrics_to([replace(ORDERS, document=a_tls_document())], metrics=True, metrics_cluster="")
+def test_brokers_that_speak_tls_are_read_with_a_certificate_of_their_cas_and_another_one_after_days() -> None:
+    made, pipeline, server = MemoryClusterAuthorities(), Pipeline(), Server((SEALED, LEDGER))
+    now = [NOW]
+    reconciler = PipelineReconciler(server, pipeline, server, identities=ServerIdentities(made, lambda: now[0]))
+    reconciler.poll()
+    assert [s.name for s in pipeline.wanted[-1][0]] == ["feed"], "before its first node has a certificate"
+    assert "orders is not read" in reconciler.note()
+    assert "none was made yet" in reconciler.note()
+    made.found(SEALED.uid)
+    reconciler.poll()
+    sealed, ledger = pipeline.wanted[-1][0]
+    assert ledger.tls is None
+    assert sealed.tls is not None
+    assert sealed.tls.ca_pem == made.found(SEALED.uid).cluster.pem
+    assert {address.rpartition(":")[2] for address in sealed.bootstrap} == {"9091"}
+    assert "not read" not in reconciler.note()
+    reconciler.poll()
+    assert pipeline.wanted[-1][0][0].tls == sealed.tls
+    now[0] += RENEWED_AFTER
+    reconciler.poll()
+    assert pipeline.wanted[-1][0][0].tls != sealed.tls
+
+
+def test_a_key_is_given_to_no_spark_on_other_machines() -> None:
+    made, pipeline, server = MemoryClusterAuthorities(), Pipeline(), Server((SEALED,))
+    made.found(SEALED.uid)
+    reconciler = PipelineReconciler(
+        server, pipeline, server, identities=ServerIdentities(made), why_no_tls="its Spark is elsewhere"
+    )
+    reconciler.poll()
+    assert pipeline.wanted == [((), "orders: its Spark is elsewhere")]
+
+
+def test_agents_are_let_in_by_brokers_of_their_own_cluster_that_speak_tls_and_by_those_of_no_other() -> None:
+    own = metrics_to([SEALED, LEDGER], metrics=True, metrics_cluster="")
+    assert own is not None
+    told = own.topic_of(SEALED)
     assert told is not None
-    assert told.topic_of(replace(ORDERS, document=a_tls_document())) is None
-    assert told.topic_of(ORDERS) is not None
+    assert told.secured
+    plain = own.topic_of(LEDGER)
+    assert plain is not None
+    assert not plain.secured
+
+    shared = metrics_to([SEALED, LEDGER], metrics=True, metrics_cluster="orders")
+    assert shared is not None
+    home = shared.topic_of(SEALED)
+    assert home is not None
+    assert home.secured
+    assert shared.topic_of(LEDGER) is None, "its agents have no certificate of that cluster"
+    elsewhere = metrics_to([SEALED, LEDGER], metrics=True, metrics_cluster="ledger")
+    assert elsewhere is not None
+    away = elsewhere.topic_of(SEALED)
+    assert away is not None
+    assert not away.secured
+
+
+def test_the_metrics_cluster_is_read_with_a_certificate_too() -> None:
+    shown = ReaderTls("ca", "certificate", "key")
+    (source,) = wanted_sources([SEALED, LEDGER], "orders", ReaderTlsOf({SEALED.uid: shown})).sources
+    assert (source.name, source.tls) == ("shared-c0ffee", shown)
+    without = wanted_sources([SEALED], "orders", ReaderTlsOf(why_not={SEALED.uid: "its CA is gone"}))
+    assert without.sources == ()
+    assert without.why_none.endswith("cannot be read: its CA is gone")

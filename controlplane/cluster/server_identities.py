@@ -10,11 +10,12 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Protocol
 
 from controlplane.cluster.view import ClusterView
 from controlplane.kafka.errors import KafkaUnavailable
-from controlplane.storage.certificates.cluster_authorities import AuthorityLost, ClusterAuthorityStore
-from controlplane.storage.certificates.cluster_authority import ClusterAuthorities, ServerIdentity
+from controlplane.storage.certificates.cluster_authorities import AuthorityLost
+from controlplane.storage.certificates.cluster_authority import ServerIdentity
 from events.clock import Clock, utc_now
 from events.errors import StoreUnavailable
 from events.ids import ClusterUid
@@ -22,18 +23,42 @@ from events.ids import ClusterUid
 RENEWED_AFTER = timedelta(days=2)
 
 
+class TrustedCa(Protocol):
+    """The CA whose nodes are believed."""
+
+    @property
+    def pem(self) -> str: ...
+
+
+class ServerAuthority(Protocol):
+    """Who signs for one cluster; `ClusterAuthorities` is one."""
+
+    @property
+    def cluster(self) -> TrustedCa: ...
+
+    def server_identity(self, *, now: datetime) -> ServerIdentity:
+        """Raises KafkaUnavailable."""
+
+
+class ServerAuthorities(Protocol):
+    """Who signs for this process: the CAs themselves, or a loop that reads them for a portal."""
+
+    def of(self, uid: ClusterUid) -> ServerAuthority | None:
+        """None where a cluster has none yet. Raises AuthorityLost, KafkaUnavailable, StoreUnavailable."""
+
+
 @dataclass(slots=True)
 class _Shown:
     identity: ServerIdentity
-    authorities: ClusterAuthorities
+    authorities: ServerAuthority
     context: ssl.SSLContext
     since: datetime
 
 
 class ServerIdentities:
-    """Thread-safe. Without `authorities` there is none: of a process that may not read the keys of CAs."""
+    """Thread-safe. Without `authorities` there is none: of a process nobody signs for."""
 
-    def __init__(self, authorities: ClusterAuthorityStore | None, clock: Clock = utc_now) -> None:
+    def __init__(self, authorities: ServerAuthorities | None, clock: Clock = utc_now) -> None:
         self._authorities, self._clock = authorities, clock
         self._lock = threading.Lock()
         self._names: dict[str, str] = {}
@@ -84,7 +109,7 @@ class ServerIdentities:
             context.load_cert_chain(f"/proc/self/fd/{file.fileno()}")
         return _Shown(identity, authorities, context, now)
 
-    def _read(self, cluster: str, name: str) -> ClusterAuthorities:
+    def _read(self, cluster: str, name: str) -> ServerAuthority:
         what, why = "signing this server's certificate", "none was made yet: it is made with the first node's"
         if self._authorities is None:
             why = "this process may not read the keys of CAs; the loop's process dials this cluster"

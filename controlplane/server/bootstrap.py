@@ -38,7 +38,7 @@ def build(
     watch = LoopWatch()
     service = _service(ground, loop, asking, rooms, watch)
     portal = api_of(ground, loop, asking, rooms, service, listens_on=address)
-    teller = teller_of(settings, portal, service, ground.latest, asking.sources)
+    teller = teller_of(settings, portal, service, ground.latest, asking.sources, ground.cluster_authorities)
     scheduler = _scheduler(ground, loop, asking, watch)
     _refuse_where_it_cannot_join(ground, loop)
     return Services(

@@ -29,6 +29,7 @@ from controlplane.background.git_sync.service import SourceService
 from controlplane.background.notifications.outbox import SqlOutbox
 from controlplane.background.notifications.service import NotifierService
 from controlplane.cluster.gateways import Gateways, judged
+from controlplane.cluster.server_identities import ServerIdentities
 from controlplane.converger.tick.fleet_brake import FleetBrake
 from controlplane.converger.tick.loop import Converger
 from controlplane.fleet.freezes.state import FreezeCache
@@ -46,6 +47,7 @@ from controlplane.server.split.forbidden_access import PortalRefused, check_reac
 from controlplane.server.split.message import HEARD_EVERY_S
 from controlplane.server.split.moments import SqlCredentialMoments
 from controlplane.server.split.null_ports import IDLE, NEVER_LEADS, Always, NullLeadership, inert_ports
+from controlplane.server.split.portal_certificates import ReceivedCertificates
 from controlplane.server.split.portal_fleet import PortalFleet
 from controlplane.server.split.portal_home import installation_of
 from controlplane.server.split.snapshot import KafkaReadings
@@ -118,15 +120,16 @@ def _built(settings: Settings, engine: Engine, hasty: Engine, listens_on: tuple[
     )
     base.store.verify()
     folded = _folded(base, brake)
-    gateways, pool = (
-        judged(settings.allow.brokers_allowed, keep=_CONNECTIONS),
-        ThreadPoolExecutor(settings.loop.workers, "readings"),
-    )
+    subscriber = LoopSubscriber(base.latest, utc_now)
+    portal_key = installation.server_key.get_secret_value()
+    identities = ServerIdentities(ReceivedCertificates(portal_key, base.latest, subscriber, utc_now))
+    gateways = judged(settings.allow.brokers_allowed, keep=_CONNECTIONS, identities=identities)
+    pool = ThreadPoolExecutor(settings.loop.workers, "readings")
     readings = KafkaReadings(folded.converger, gateways.of, base.latest, utc_now, pool=pool)
-    fleet = PortalFleet(folded.converger, readings, LoopSubscriber(base.latest, utc_now), brake)
+    fleet = PortalFleet(folded.converger, readings, subscriber, brake)
     fleet.catch_up()
     fleet.subscriber.poll()
-    portal = _services(base, folded, gateways, fleet, loopback_hosts(*listens_on))
+    portal = _services(base, folded, gateways, identities, fleet, loopback_hosts(*listens_on))
 
     def released() -> None:
         pool.shutdown(wait=True, cancel_futures=True)
@@ -151,7 +154,12 @@ def _folded(base: core.Base, brake: FleetBrake) -> loop.Folded:
 
 
 def _services(
-    base: core.Base, folded: loop.Folded, gateways: Gateways, fleet: PortalFleet, hosts: frozenset[str]
+    base: core.Base,
+    folded: loop.Folded,
+    gateways: Gateways,
+    identities: ServerIdentities,
+    fleet: PortalFleet,
+    hosts: frozenset[str],
 ) -> PortalServices:
     settings, engine, subscriber = base.settings, base.engine, fleet.subscriber
     judge = commands.judge_of(base, folded, fleet)
@@ -181,7 +189,9 @@ def _services(
             agents=_agents(base, folded),
             notifiers=PortalNotifiers(NotifierService(settings.notifiers, {}, SqlOutbox(engine), utc_now)),
         ),
-        brokers=api.broker_services(base, gateways, GroupService(base.latest, gateways.of, utc_now)),
+        brokers=api.broker_services(
+            base, gateways, GroupService(base.latest, gateways.of, utc_now), identities=identities
+        ),
         access=api.access_services(
             base, hosts, access.people_of(settings, engine), SqlCredentialMoments(engine), told_ca
         ),

@@ -11,18 +11,26 @@ from controlplane.server.sections.process import LOOP
 from controlplane.server.settings import Settings
 from controlplane.server.split.config_parity import files_alike
 from controlplane.server.split.message import PUBLISHED_EVERY_S
+from controlplane.server.split.portal_certificates import PortalCertifier
 from controlplane.server.split.publisher import LoopTeller
+from controlplane.storage.certificates.cluster_authorities import ClusterAuthorityStore
 from controlplane.storage.latest_values import LatestStore
 
-_TELLER = "portals"
+_TELLER, _CERTIFIER = "portals", "certificates of portals"
 
 
 def teller_of(
-    settings: Settings, portal: PortalServices, loop: ServerLoop, latest: LatestStore, sources: Sources
+    settings: Settings,
+    portal: PortalServices,
+    loop: ServerLoop,
+    latest: LatestStore,
+    sources: Sources,
+    authorities: ClusterAuthorityStore,
 ) -> Poller:
     """Nothing is told by a whole server, which is its own portal. Nothing is started."""
     polled: dict[str, Polled] = {}
     if settings.process.only == LOOP:
+        polled[_CERTIFIER] = PortalCertifier(portal.fleet.clusters, latest, authorities, portal.clock)
         polled[_TELLER] = LoopTeller(
             loop,
             portal.fleet.clusters,

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from types import MappingProxyType
 
 from controlplane.api.cloud_readiness import KEPT_FOR, CloudUnknown, Examination
 from controlplane.background.git_sync.binding import GitBinding
@@ -94,9 +95,9 @@ class LoopSubscriber:
             return ""
         return progress_of(self._last_message.progress, view)
 
-    def ask(self, name: str) -> None:
-        """Asks for a look; the loop answers within about a second. Raises StoreUnavailable."""
-        self._latest.put(LatestValue(Subject(ASKED, message.NO_CLUSTER, name), {}, "portal", self._clock()))
+    def ask(self, name: str, value: Mapping[str, str] = MappingProxyType({})) -> None:
+        """Asks for a look, or a signature; the loop answers within about a second. Raises StoreUnavailable."""
+        self._latest.put(LatestValue(Subject(ASKED, message.NO_CLUSTER, name), dict(value), "portal", self._clock()))
 
 
 @dataclass(frozen=True, slots=True)

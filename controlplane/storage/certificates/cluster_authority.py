@@ -159,14 +159,16 @@ class ClusterAuthorities:
     def server_identity(self, *, now: datetime) -> ServerIdentity:
         """A fresh key and its certificate for Kedge's own connections."""
         key = ec.generate_private_key(ec.SECP256R1())
-        issued = self.cluster.sign(
-            key.public_key(),
-            self.principals.server,
-            uses=(ExtendedKeyUsageOID.CLIENT_AUTH,),
-            life=SERVER_LIFE,
-            now=now,
-        )
-        return ServerIdentity(key_pem(key) + "\n", issued)
+        return ServerIdentity(key_pem(key) + "\n", self._certified_server(key.public_key(), now))
+
+    def certify_server(self, request_pem: str, *, now: datetime) -> IssuedCertificate:
+        """The certificate of a key that another process of Kedge made, a portal's. Of the request the key alone is
+        taken. Raises RequestRefused."""
+        return self._certified_server(requested_key(request_pem), now)
+
+    def _certified_server(self, key: ec.EllipticCurvePublicKey, now: datetime) -> IssuedCertificate:
+        uses = (ExtendedKeyUsageOID.CLIENT_AUTH,)
+        return self.cluster.sign(key, self.principals.server, uses=uses, life=SERVER_LIFE, now=now)
 
 
 def founded(uid: ClusterUid, *, now: datetime) -> ClusterAuthorities:

@@ -231,6 +231,8 @@ class InstanceReconfigured:
     reason: str
     heap_mib: int = 0
     jvm_options: tuple[str, ...] | None = None
+    security: str = ""
+    """As in `RestartRequested`."""
 
     @property
     def jvm(self) -> JvmChange:

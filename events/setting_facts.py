@@ -111,6 +111,9 @@ class RestartRequested:
     service: str = ""
     """Which of the services on that VM: "" is what the VM was made for, `zookeeper` the server beside a broker."""
     jvm_options: tuple[str, ...] | None = None
+    security: str = ""
+    """What is new to it of listeners and authorization, in words; "" where nothing is. It has those of the spec in
+    force then."""
 
     @property
     def jvm(self) -> JvmChange:

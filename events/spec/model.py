@@ -422,8 +422,8 @@ class ClusterSpec(Part):
     security: Security = classed(IDENTITY, "What nodes speak to one another.", default_factory=Security)
     listeners: tuple[Listener, ...] = classed(
         RESTART,
-        "Listeners of the brokers: one, or several beside `security.internal: tls`. Others make new VMs all the same: "
-        "clients know the addresses.",
+        "Listeners of the brokers: one, or several beside `security.internal: tls`. There brokers take on others in "
+        "place; where nodes speak plaintext another one makes new VMs all the same: clients know the addresses.",
         default=(Listener(),),
         min_length=1,
         max_length=8,

@@ -43,9 +43,6 @@ def listener_change_problems(
     stand serve what they were started with."""
     if new.spec.security.internal != "tls":
         return
-    if old.spec.authorization != new.spec.authorization:
-        message = "`authorization` would be another one, and a living cluster cannot change it yet"
-        yield where.problem(p.AUTHORIZATION, ("spec", "authorization"), message, "Put the old one back.", key=True)
     before = {one.name: one for one in old.spec.listeners}
     holders = {one.port: one.name for one in old.spec.listeners}
     for index, listener in enumerate(new.spec.listeners):

@@ -6,16 +6,16 @@ So names are a closed alphabet without `=`, which every name of a node has; `sup
 
 import re
 
-_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
+from events.spec.scalars import USER_NAME
 
-_KAFKAS = ("anonymous",)
-_KEDGES = "kedge-"
+_KAFKAS = "anonymous"
+_KEDGES = "kedge"
 
 
 def why_no_user(name: str) -> str:
     """Why nobody may be called so, "" where they may."""
-    if not _NAME.fullmatch(name):
+    if "\n" in name or re.fullmatch(USER_NAME, name) is None:
         return "a user is called by 1 to 63 of a to z, 0 to 9, `.`, `_` and `-`, and begins with a letter or a digit"
-    if name in _KAFKAS:
+    if name == _KAFKAS:
         return "Kafka calls so whoever was not asked"
-    return "names that begin so are Kedge's own" if name.startswith(_KEDGES) else ""
+    return "such names are Kedge's own" if name == _KEDGES or name.startswith(f"{_KEDGES}-") else ""

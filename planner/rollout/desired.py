@@ -8,6 +8,7 @@ from functools import partial
 
 from events.instance_facts import PlannedDisk
 from events.jvm import Jvm
+from events.spec.client_security import ClientSecurity, client_security
 from events.spec.digest import digest_of, digest_with_disk, service_settings, static_inputs
 from events.spec.model import Disk, KafkaClusterDocument, Pool
 from events.spec.settings import spec_config
@@ -36,6 +37,17 @@ class DesiredDisks:
 
 
 @dataclass(frozen=True, slots=True)
+class DesiredListeners:
+    """What a process is started with beside the Kafka settings and what is Java's, in `words` that differ when it does.
+
+    `security` is the same as a value where nodes speak TLS, else None: there others are taken on by a restart in place.
+    """
+
+    words: str = ""
+    security: ClientSecurity | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class DesiredNode:
     """One slot the spec asks for. `digest` is a short name of all that its instance is made with."""
 
@@ -55,8 +67,7 @@ class DesiredNode:
     """Digest of the static inputs alone."""
     heap: str = ""
     """What the spec says of the heap, as the digest has it: `None` where it says nothing."""
-    listeners: str = ""
-    """What the process is started with beside the Kafka settings and the heap, in words that differ when it does."""
+    listeners: DesiredListeners = DesiredListeners()
     place: str = ""
     """Where its instance lives, as `cloud/account/region`. No part of the digest: it is compared as it is."""
     fixed_at: Callable[[int], str] | None = field(default=None, compare=False, repr=False)
@@ -99,7 +110,7 @@ class DesiredNode:
         fixed = self.fixed
         if disk_gib is not None and disk_gib != self.disks.gib and self.fixed_at is not None:
             fixed = self.fixed_at(disk_gib)
-        return _digest(fixed, _read_by(self.service, config), _process(heap, self.listeners))
+        return _digest(fixed, _read_by(self.service, config), _process(heap, self.listeners.words))
 
 
 def desired_nodes(document: KafkaClusterDocument) -> tuple[DesiredNode, ...]:
@@ -122,7 +133,7 @@ _WORKED_OUT: dict[int, tuple[weakref.ref[KafkaClusterDocument], tuple[DesiredNod
 
 def _nodes_of(document: KafkaClusterDocument, pool: Pool) -> list[DesiredNode]:
     settings, config = service_settings(document, pool), spec_config(document, pool.name)
-    inputs, heap, listeners = static_inputs(document, pool.name), repr(pool.heap_mib), _listeners(document)
+    inputs, heap, listeners = static_inputs(document, pool.name), repr(pool.heap_mib), listeners_in_digest(document)
     fixed = digest_of(inputs)
     service = "broker" if pool.is_broker else pool.services[0]
     digest = _digest(fixed, _read_by(service, config), _process(heap, listeners))
@@ -148,7 +159,7 @@ def _nodes_of(document: KafkaClusterDocument, pool: Pool) -> list[DesiredNode]:
             settings=settings,
             fixed=fixed,
             heap=heap,
-            listeners=listeners,
+            listeners=DesiredListeners(listeners, client_security(document, service)),
             place=pool.place.name,
             fixed_at=partial(digest_with_disk, inputs),
             spot=pool.spot,
@@ -170,7 +181,7 @@ def _read_by(service: str, config: Mapping[str, str]) -> Mapping[str, str]:
     return {} if service == "zookeeper" else config
 
 
-def _listeners(document: KafkaClusterDocument) -> str:
+def listeners_in_digest(document: KafkaClusterDocument) -> str:
     """As digests have them. How clients prove themselves is added where they have to: others keep their digests."""
     told = [f", {one.name} {one.authentication.type}" for one in document.spec.listeners if one.asks]
     return repr(document.spec.listeners) + "".join(told)

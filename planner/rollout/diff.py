@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from events.instance_facts import PlannedDisk
 from events.jvm import AS_BEFORE, UNKNOWN_JVM, Jvm, JvmChange, jvm_change
+from events.spec.client_security import ClientSecurity
 from planner.rollout.desired import DesiredNode
 
 
@@ -26,6 +27,8 @@ class BornWith:
     """The spec's Kafka settings, None where nobody knows them any more."""
     disk_gib: int = 0
     heap_mib: int = 0
+    listeners: str = ""
+    """As `DesiredListeners.words`, "" where nobody knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,18 @@ class IncumbentDisks:
     def room_gib(self) -> int:
         """What they have together, 0 where nobody asks."""
         return self.gib * self.count
+
+
+@dataclass(frozen=True, slots=True)
+class IncumbentVm:
+    """What kind of VM an instance has."""
+
+    spot: bool = False
+    """It is pre-emptible."""
+    ipv6: bool = False
+    """It has an IPv6 address, too."""
+    own_address: bool = False
+    """Of a controller that is reached at its VM's own address, which no other VM will have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,15 +104,12 @@ class Incumbent:
     place: str = ""
     """Where its VM lives, as `DesiredNode.place`; "" where nobody asks."""
     disks: IncumbentDisks = IncumbentDisks()
-    spot: bool = False
-    """Its VM is pre-emptible."""
-    ipv6: bool = False
-    """Its VM has an IPv6 address, too."""
-    vm_address: bool = False
-    """A controller that is reached at its VM's own address, which no other VM will have."""
+    vm: IncumbentVm = IncumbentVm()
     jvm: Jvm = UNKNOWN_JVM
     """What its service was told to start with, a heap of 0 where nobody asks."""
     member: IncumbentMember = IncumbentMember()
+    security: ClientSecurity | None = None
+    """What its service was told to start with for clients; None where nodes speak plaintext."""
 
     @property
     def key(self) -> str:
@@ -158,10 +170,25 @@ class NodeChange:
         return _new_jvm(self.desired, self.incumbent)
 
     @property
+    def security(self) -> str:
+        """What is to be new to it of listeners and authorization once it is started anew, in words; "" for nothing."""
+        if self.change is Change.REPLACE or self.desired is None or self.incumbent is None or self.beside:
+            return ""
+        return _new_security(self.desired, self.incumbent)
+
+    @property
+    def gives_rights(self) -> bool:
+        """Whether anybody may do more once its service is started anew."""
+        want, have = self.desired, self.incumbent
+        if not self.security or want is None or have is None or have.security is None:
+            return False
+        return want.listeners.security is not None and want.listeners.security.gives_more_than(have.security)
+
+    @property
     def is_new_to_it(self) -> bool:
         """Whether its service, once restarted, runs with something it never ran with: the first one is watched."""
         settings = self.incumbent is not None and bool(self.incumbent.restarts) and not self.beside
-        return settings or bool(self.jvm)
+        return settings or bool(self.jvm) or bool(self.security)
 
     @property
     def moves(self) -> bool:
@@ -174,7 +201,7 @@ class NodeChange:
         """Whether it is a controller whose id goes to another address: of another node, or in another place."""
         old = self.incumbent
         replaced = self.service == "controller" and self.change is Change.REPLACE
-        return replaced and old is not None and (self.moves or old.vm_address or old.node != self.node)
+        return replaced and old is not None and (self.moves or old.vm.own_address or old.node != self.node)
 
 
 def node_changes(desired: Iterable[DesiredNode], incumbents: Iterable[Incumbent]) -> tuple[NodeChange, ...]:
@@ -220,7 +247,8 @@ def _change(node: str, want: DesiredNode | None, have: Incumbent | None) -> Node
         return NodeChange(node, Change.REPLACE, f"{node}: {have.reasons.outdated}", want, have)
     if want.disks.grows and 0 < have.disks.gib < want.disks.gib:
         return NodeChange(node, Change.GROW, f"{node}: {_disk_words(want, have)}", want, have)
-    words = [w for w in (_new_jvm(want, have).words(have.jvm), _restart_words(have.restarts)) if w]
+    new = _new_jvm(want, have).words(have.jvm), _new_security(want, have), _restart_words(have.restarts)
+    words = [w for w in new if w]
     if words:
         return NodeChange(node, Change.RESTART, f"{node}: {'; '.join(words)}", want, have)
     if have.reasons.restart_asked:
@@ -231,8 +259,9 @@ def _change(node: str, want: DesiredNode | None, have: Incumbent | None) -> Node
 
 
 def _is_another_vm(want: DesiredNode, have: Incumbent) -> bool:
-    """Whether more differs than the Kafka settings, the heap, or a disk that can grow: compared as if the spec still
-    said what the VM was made with."""
+    """Whether more differs than the Kafka settings, the heap, a disk that can grow, or listeners where nodes speak TLS:
+    compared as if the spec still said what the VM was made with."""
+    want = _with_its_listeners(want, have)
     if _disk_is_another(want, have):
         return True
     if _was_made_with_this_heap(want, have):
@@ -247,8 +276,21 @@ def _was_made_with_this_heap(want: DesiredNode, have: Incumbent) -> bool:
     """Whether it is the same VM as ever, and the spec says of the heap what it said when that was made."""
     if have.digest == want.digest:
         return True
-    config = have.born.config
+    want, config = _with_its_listeners(want, have), have.born.config
     return config is not None and any(have.digest == want.digest_with(config, size) for size in _sizes_at_birth(have))
+
+
+def _with_its_listeners(want: DesiredNode, have: Incumbent) -> DesiredNode:
+    """As if the spec said of listeners what it said when the VM was made, where nodes speak TLS: there others are taken
+    on in place."""
+    in_place = want.listeners.security is not None and have.born.listeners
+    return replace(want, listeners=replace(want.listeners, words=have.born.listeners)) if in_place else want
+
+
+def _new_security(want: DesiredNode, have: Incumbent) -> str:
+    if want.listeners.security is None or have.security is None:
+        return ""
+    return want.listeners.security.words(have.security)
 
 
 def _sizes_at_birth(have: Incumbent) -> tuple[int | None, ...]:
@@ -309,10 +351,10 @@ def _difference(want: DesiredNode, have: Incumbent) -> str:
         return f"Kafka {have.kafka_version} -> {want.kafka_version}"
     if want.shape != have.shape:
         return f"machine {have.shape} -> {want.shape}"
-    if want.spot != have.spot:
-        return f"{_kept(have.spot)} -> {_kept(want.spot)}"
-    if want.ipv6 != have.ipv6:
-        return f"{_reached(have.ipv6)} -> {_reached(want.ipv6)}"
+    if want.spot != have.vm.spot:
+        return f"{_kept(have.vm.spot)} -> {_kept(want.spot)}"
+    if want.ipv6 != have.vm.ipv6:
+        return f"{_reached(have.vm.ipv6)} -> {_reached(want.ipv6)}"
     if have.disks.kind and want.disks.kind != have.disks.kind:
         return f"disk {have.disks.kind} -> {want.disks.kind}"
     if have.disks.gib and have.disks.options != want.disks.options:

@@ -57,9 +57,18 @@ def next_work(changes: Sequence[NodeChange], *, surge: int, leaders: Collection[
 
 def restart_order(changes: Sequence[NodeChange], *, leaders: Collection[int]) -> tuple[NodeChange, ...]:
     """Services to start anew where they are, one after the other: brokers rack by rack, then controllers, those of
-    `leaders` (`who_leads`) last of their kind."""
+    `leaders` (`who_leads`) last of their kind.
+
+    Controllers check what brokers pass on to them of clients. So who is to have more rights gets them of controllers
+    first, and who is to have less loses them of brokers first: nothing a broker lets in is refused behind it.
+    """
     restarts = [c for c in changes if c.change is Change.RESTART]
-    return tuple(sorted(restarts, key=lambda c: _urgency(c, leaders)))
+    brokers_last = any(c.gives_rights and c.service == "controller" for c in restarts)
+
+    def turn(change: NodeChange) -> tuple[bool, tuple[bool, bool, bool, str, str]]:
+        return brokers_last and change.service == "broker", _urgency(change, leaders)
+
+    return tuple(sorted(restarts, key=turn))
 
 
 def first_nodes(work: Work, count: int) -> Work:

@@ -63,6 +63,9 @@ class ClusterSpec:
     """Those of them that people may change by hand."""
     tls: bool = False
     """Between nodes, from birth. Clients have both listeners then: PLAINTEXT, and TLS at 9094."""
+    listeners: tuple[Mapping[str, object], ...] = ()
+    """Of clients, where they are not those."""
+    authorization: Mapping[str, object] = field(default_factory=dict)
     dns: str = ""
     heal_after_s: int = 60
     hung_after_s: int = 300
@@ -128,6 +131,8 @@ class ClusterSpec:
                     **({"allowUnavailable": list(self.allow_unavailable)} if self.allow_unavailable else {}),
                 },
                 **(_TLS if self.tls else {}),
+                **({"listeners": [dict(one) for one in self.listeners]} if self.listeners else {}),
+                **({"authorization": dict(self.authorization)} if self.authorization else {}),
                 **({"bootstrap": {"dns": self.dns}} if self.dns else {}),
                 "healing": self._cures(),
                 **({"health": {"heartbeats": True}} if self.heartbeats else {}),

@@ -17,7 +17,9 @@ from controlplane.cluster.places import planned_place
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import DepartureView, InstanceView, StartView
 from events import facts
+from events.spec.client_security import client_security
 from events.spec.settings import spec_config
+from planner.rollout.desired import listeners_in_digest
 from providers.errors import NotPermitted
 
 
@@ -27,7 +29,6 @@ def _surge(view: ClusterView, e: facts.SurgeRequested, at: datetime) -> ClusterV
     for planned in e.instances:
         if planned.key in instances:
             raise ValueError(f"instance {planned.key} was already requested")
-        config = _config(view, planned)
         instances[planned.key] = InstanceView(
             planned,
             Phase.REQUESTED,
@@ -37,7 +38,7 @@ def _surge(view: ClusterView, e: facts.SurgeRequested, at: datetime) -> ClusterV
             bound=not planned.handover,
             place=planned_place(view, planned),
             port=_port(view, planned),
-            start=StartView(born_with=config, config=config, size=e.sizes.get(planned.key)),
+            start=_born(view, planned, size=e.sizes.get(planned.key)),
         )
         if planned.handover and not planned.relieves:
             continue
@@ -63,6 +64,16 @@ def _config(view: ClusterView, planned: facts.PlannedInstance) -> Mapping[str, s
     if planned.config is not None or view.document is None:
         return planned.config
     return spec_config(view.document, planned.pool)
+
+
+def _born(view: ClusterView, planned: facts.PlannedInstance, *, size: facts.PlannedSize | None) -> StartView:
+    """What it is first started with, by the spec in force at its intent."""
+    config, document = _config(view, planned), view.document
+    born = StartView(born_with=config, config=config, size=size)
+    if document is None:
+        return born
+    security = client_security(document, planned.service)
+    return replace(born, security=security, born_listeners=listeners_in_digest(document))
 
 
 def _port(view: ClusterView, planned: facts.PlannedInstance) -> int:
@@ -154,6 +165,7 @@ def _reconfigured(view: ClusterView, e: facts.InstanceReconfigured, at: datetime
         config=None if before.config is None else settingfold.with_values(before.config, e.config),
         settings=settingfold.with_values(instance.settings, e.told),
         jvm=before.jvm.then(e.jvm),
+        security=settingfold.applied_security(view, instance, e.security),
     )
     return counted_anew(change(view, e.key, start=start), at)
 
@@ -206,7 +218,7 @@ def _found(view: ClusterView, e: facts.InstanceAdopted, at: datetime) -> Cluster
         served_at=at if phase is Phase.JOINED else None,
         adopted=True,
         port=_port(view, planned),
-        start=StartView(count=e.starts, born_with=_config(view, planned), config=_config(view, planned), size=e.size),
+        start=replace(_born(view, planned, size=e.size), count=e.starts),
         departure=DepartureView(fenced_at=at if phase in (Phase.FENCED, Phase.RELEASED) else None, drained=e.drained),
     )
     ids = view.quorum.controller_ids

@@ -20,6 +20,7 @@ from controlplane.cluster.views.running_settings import (
     SettingStage,
 )
 from events import facts
+from events.spec.client_security import ClientSecurity, client_security
 from events.spec.settings import pool_config
 
 
@@ -128,12 +129,14 @@ def restart(view: ClusterView, e: facts.RestartRequested, at: datetime) -> Clust
     if others or e.key in view.settings.restarts:
         raise ValueError(f"{(others or [e.key])[0]} is being restarted already")
     instance = named_service(view, e.key, e.service)
-    before = Before(instance.start.config, instance.start.settings, instance.start.jvm)
+    before = _had(instance)
     config = None if instance.start.config is None else with_values(instance.start.config, e.config)
     settings = with_values(instance.settings, e.told) if e.told else instance.start.settings
     jvm = instance.start.jvm.then(e.jvm)
-    new = replace(instance, start=replace(instance.start, count=e.start, config=config, settings=settings, jvm=jvm))
-    is_new = bool(e.config or e.told or e.jvm)
+    security = applied_security(view, instance, e.security)
+    start = replace(instance.start, count=e.start, config=config, settings=settings, jvm=jvm, security=security)
+    new = replace(instance, start=start)
+    is_new = bool(e.config or e.told or e.jvm or e.security)
     in_hand = RestartView(e.key, e.generation, at, e.canary, before, new_settings=is_new, service=e.service)
     return _with_service(_with(view, in_hand), e.key, new)
 
@@ -155,12 +158,18 @@ def revert(view: ClusterView, e: facts.RestartRevertRequested, at: datetime) -> 
     against the one in force, which gets a canary of its own; nor does a cure that did not help, of anybody else."""
     instance = named_service(view, e.key, e.service)
     before, generation = _before(view, instance, e.service)
-    had = Before(instance.start.config, instance.start.settings, instance.start.jvm)
     old = replace(
         instance,
-        start=replace(instance.start, count=e.start, config=before.config, settings=before.settings, jvm=before.jvm),
+        start=replace(
+            instance.start,
+            count=e.start,
+            config=before.config,
+            settings=before.settings,
+            jvm=before.jvm,
+            security=before.security,
+        ),
     )
-    is_new = had != before
+    is_new = _had(instance) != before
     in_hand = RestartView(e.key, generation, at, False, before, e.reason, new_settings=is_new, service=e.service)
     says_much = generation == view.generation and not _was_a_cure(view, instance, e)
     refusal = (instance.service_key, e.reason) if says_much else view.settings.restart_refusal
@@ -168,6 +177,18 @@ def revert(view: ClusterView, e: facts.RestartRevertRequested, at: datetime) -> 
     settings = replace(view.settings, canaries=MappingProxyType({}), restart_refusal=refusal)
     view = replace(view, settings=settings)
     return _with_service(view, e.key, old)
+
+
+def applied_security(view: ClusterView, instance: InstanceView, new: str) -> ClientSecurity | None:
+    """What a service is started with from now on for clients: of the spec in force where anything of it is `new`."""
+    if not new or view.document is None:
+        return instance.start.security
+    return client_security(view.document, instance.planned.service)
+
+
+def _had(instance: InstanceView) -> Before:
+    start = instance.start
+    return Before(start.config, start.settings, start.jvm, start.security)
 
 
 def _was_a_cure(view: ClusterView, instance: InstanceView, e: facts.RestartRevertRequested) -> bool:

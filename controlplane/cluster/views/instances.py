@@ -8,6 +8,7 @@ from datetime import datetime
 from controlplane.cluster.lifecycle import Phase
 from events import facts
 from events.jvm import AS_BEFORE, Jvm, JvmChange
+from events.spec.client_security import ClientSecurity
 from providers.base import Place
 
 
@@ -35,6 +36,10 @@ class StartView:
     """ZooKeeper mode: the protocol version its last start was told."""
     size: facts.PlannedSize | None = None
     """How it is sized by its machine, None where it is not."""
+    security: ClientSecurity | None = None
+    """Its listeners for clients, and its super users; None where nodes speak plaintext."""
+    born_listeners: str = ""
+    """Listeners as its digest has them, "" where no document said them."""
 
 
 @dataclass(frozen=True, slots=True)

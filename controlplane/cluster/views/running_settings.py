@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from controlplane.cluster.views.producer_quota import ProducerQuotaView
 from events.jvm import AS_BEFORE, JvmChange
+from events.spec.client_security import ClientSecurity
 
 
 class SettingStage(StrEnum):
@@ -55,6 +56,7 @@ class Before:
     config: Mapping[str, str] | None
     settings: Mapping[str, str] | None
     jvm: JvmChange = AS_BEFORE
+    security: ClientSecurity | None = None
 
 
 @dataclass(frozen=True, slots=True)

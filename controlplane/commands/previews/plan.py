@@ -15,6 +15,7 @@ from controlplane.cluster.external_brokers import external_sentences
 from controlplane.cluster.hardware import pool_volumes
 from controlplane.cluster.lifecycle import ALIVE
 from controlplane.cluster.view import ClusterView
+from controlplane.commands.previews.client_security import security_effects, security_warnings
 from controlplane.commands.previews.costs import PlanCost
 from controlplane.commands.previews.external import quorum_phases, static_quorum_warnings
 from controlplane.commands.previews.growth import shares_of_newcomers
@@ -133,6 +134,7 @@ def preview(
     wanted = replace(view, document=document)
     nodes = pending_changes(wanted)
     warned = [*warnings, *_warnings(wanted, nodes), *static_quorum_warnings(view, document, snapshot)]
+    warned += security_warnings(view.document, document)
     in_zookeeper_mode = document.spec.kafka.mode == "zookeeper"
     protocol = _protocol(view, document) if in_zookeeper_mode else ""
     raises_levels = exists and not in_zookeeper_mode and document.spec.external is None
@@ -156,6 +158,7 @@ def preview(
     effects: dict[str, str] = {}
     if view.document:
         effects = {**_process_effects(changes, nodes), **_disk_effects(changes, wanted)}
+        effects |= security_effects(changes, document, nodes)
         effects |= _setting_effects(view.document, wanted, nodes)
         effects |= _lost_disk_effects(changes, document)
         effects |= _label_effects(changes, document, cost_tags)

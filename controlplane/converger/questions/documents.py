@@ -131,14 +131,17 @@ def _service(view: ClusterView, instance: InstanceView, founding: facts.QuorumFo
         log_levels=_log_levels(view, planned.pool),
         ensemble=tuple(EnsembleMember(id=v.id, address=v.address, port=v.port) for v in quorum.ensemble),
         protocol_version=quorum.protocol,
-        tls=_tls(view, planned.service),
+        tls=_tls(view, instance),
         gives_volumes=not running and _hands_over(view, instance),
     )
 
 
-def _tls(view: ClusterView, service: str) -> ServiceTls | None:
-    """Of the spec in force: what was declared since a broker started counts from its next start on."""
-    security = client_security(view.document, service) if view.document is not None else None
+def _tls(view: ClusterView, instance: InstanceView) -> ServiceTls | None:
+    """As it was told with its last start: one that falls comes back where clients know it. What was declared since is
+    another start, once it is its turn."""
+    if not view.nodes_speak_tls or view.document is None:
+        return None
+    security = instance.start.security or client_security(view.document, instance.planned.service)
     if security is None:
         return None
     users = tuple(f"User:{name}" for name in security.super_users)

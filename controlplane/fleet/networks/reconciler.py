@@ -330,10 +330,12 @@ def _clients(view: ClusterView) -> tuple[str, ...]:
 
 @once
 def _ports(view: ClusterView) -> FirewallPorts:
-    """Where its brokers listen, those that stand at an older port among them, and its controllers; in all its places.
+    """Where its brokers listen, those that stand at an older port among them, and its controllers; in all its places. A
+    port is open before the first broker listens there, and until the last one does not.
     Servers of ZooKeeper are reached until the last of them is retired, whatever the spec says by then."""
     brokers = set() if view.nodes_speak_tls else {view.broker_port, *(view.port_of(one) for one in view.brokers())}
     brokers |= {one.port for one in view.document.spec.listeners} if view.document is not None else set()
+    brokers |= {one.port for i in view.brokers() if i.start.security for one in i.start.security.listeners}
     kept = any(i.planned.service == "zookeeper" for i in view.alive())
     members = {*USUAL_PORTS.members, *(_ZOOKEEPER if view.in_zookeeper_mode or kept else ())}
     members |= {TLS_BROKER_PORT, TLS_CONTROLLER_PORT} if view.nodes_speak_tls else set()

@@ -7,7 +7,7 @@ from events.spec.document import LoadResult
 from events.spec.model import KafkaClusterDocument
 from events.spec.positions import NOWHERE
 from events.spec.rules import check
-from events.spec.security import Authentication, Authorization, Listener, Security
+from events.spec.security import Authentication, Listener, Security
 from planner.rollout.desired import desired_nodes
 from tests.builders import a_document, a_tls_document, a_zookeeper_document
 from tests.unit.events.spec_texts import load
@@ -103,17 +103,6 @@ def test_no_listener_takes_the_port_of_one_that_its_clients_know() -> None:
     scram = Listener(name="SCRAM", security="tls", authentication=Authentication(type="scram-sha-512"))
     found = list(change_problems(old, secured(a_document(), scram), None, NOWHERE))
     assert [one.message for one in found] == ["port 9092 is that of listener `TLS`, whose clients would meet `SCRAM`"]
-
-
-def test_a_living_cluster_keeps_its_authorization() -> None:
-    old, scram = (
-        secured(a_document()),
-        Listener(name="SCRAM", port=9094, security="tls", authentication=Authentication(type="scram-sha-512")),
-    )
-    new = secured(a_document(), *old.spec.listeners, scram)
-    spec = new.spec.model_copy(update={"authorization": Authorization(anonymous="full")})
-    found = list(change_problems(old, new.model_copy(update={"spec": spec}), None, NOWHERE))
-    assert [one.code for one in found] == ["KEDGE-SPEC-087"]
 
 
 def test_how_long_a_password_lasts_may_change() -> None:

@@ -19,6 +19,7 @@ from planner.rollout.diff import (
     IncumbentDisks,
     IncumbentMember,
     IncumbentReasons,
+    IncumbentVm,
     NodeChange,
     node_changes,
 )
@@ -54,7 +55,7 @@ def _incumbent(view: ClusterView, node: str) -> Incumbent | None:
         kafka_version=p.kafka_version,
         shape=p.shape,
         lost=best.lost or stranded,
-        born=BornWith(best.start.born_with, p.volumes[0].size_gib, p.heap_mib),
+        born=BornWith(best.start.born_with, p.volumes[0].size_gib, p.heap_mib, best.start.born_listeners),
         restarts=needs_restart(view, best),
         reasons=IncumbentReasons(
             restart_asked=rolling.reason if rolling and best.key in asked else "",
@@ -70,10 +71,9 @@ def _incumbent(view: ClusterView, node: str) -> Incumbent | None:
             count=len(p.volumes),
         ),
         place=str(place_of(view, best)),
-        spot=p.spot,
-        ipv6=p.ipv6,
-        vm_address=p.vm_address,
+        vm=IncumbentVm(spot=p.spot, ipv6=p.ipv6, own_address=p.vm_address),
         jvm=best.jvm,
+        security=best.start.security,
         member=IncumbentMember(
             id=member.service_id if member else -1,
             heap_mib=member.jvm.heap_mib if member else 0,

@@ -73,12 +73,14 @@ def _reconfigured(view: ClusterView, instance: InstanceView) -> facts.InstanceRe
         )
     config, values = _differing(instance.start.config, wanted), _differing(instance.settings, settings)
     jvm = jvm_change(instance.jvm, want.jvm)
-    if not config and not values and not jvm:
+    had, asked = instance.start.security, want.listeners.security
+    security = asked.words(had) if asked is not None and had is not None else ""
+    if not config and not values and not jvm and not security:
         return None
-    process = [jvm.words(instance.jvm)] if jvm else []
+    process = [*([jvm.words(instance.jvm)] if jvm else []), *([security] if security else [])]
     said = ", ".join([*process, *(f"{n} unset" if v is None else f"{n}={v}" for n, v in (config or values).items())])
     return facts.InstanceReconfigured(
-        instance.key, instance.start.count + 1, config, values, said, jvm.heap_mib, jvm.options
+        instance.key, instance.start.count + 1, config, values, said, jvm.heap_mib, jvm.options, security
     )
 
 

@@ -178,13 +178,13 @@ def restart_step(situation: Situation) -> Decision | None:
 def _all_run_current(view: ClusterView) -> bool:
     """A cheap yes, asked of every cluster at every tick."""
     return (
-        all_configs_sent(view) and not has_thin_list(view) and not has_old_protocol(view) and not _has_other_jvm(view)
+        all_configs_sent(view) and not has_thin_list(view) and not has_old_protocol(view) and not _has_new_process(view)
     )
 
 
 @once
-def _has_other_jvm(view: ClusterView) -> bool:
-    return any(c.jvm for c in pending_changes(view))
+def _has_new_process(view: ClusterView) -> bool:
+    return any(c.jvm or c.security for c in pending_changes(view))
 
 
 def _all_restarted(rolling: RollingRestartView) -> Decision:
@@ -241,7 +241,7 @@ def _restart(situation: Situation, kafka: KafkaSnapshot, order: Sequence[NodeCha
         requests.append(_request(situation, change, beside=[r.key for r in requests]))
     together = f"{', '.join(r.key for r in requests)} together (rack {order[0].rack})"
     whom = first.service_key if len(requests) == 1 else together
-    is_new = bool(requests[0].told or requests[0].jvm)
+    is_new = bool(requests[0].told or requests[0].jvm or requests[0].security)
     why = f"for {requests[0].reason}" if is_new else f"({requests[0].reason})"
     alone = f"; no further one with it: {batch.alone}" if batch.alone else ""
     return record(f"restarting {whom} {why}: {safety.gate.reason}{alone}", *requests)
@@ -258,7 +258,7 @@ def _request(situation: Situation, change: NodeChange, *, beside: Sequence[str])
     canary = is_first_of_its_kind(situation, change)
     asked = _asked(view, instance.service_key, after=len(beside))
     asked = asked or thin_list(view, instance) or old_protocol(view, instance)
-    process = [jvm.words(instance.jvm)] if jvm else []
+    process = [*([jvm.words(instance.jvm)] if jvm else []), *([change.security] if change.security else [])]
     whose = f"ZooKeeper server {instance.service_id}: " if instance.hosted else ""
     changes = ", ".join([*process, *(f"{n}={wanted[n]}" if n in wanted else f"{n} unset" for n in names)])
     return facts.RestartRequested(
@@ -273,6 +273,7 @@ def _request(situation: Situation, change: NodeChange, *, beside: Sequence[str])
         beside=tuple(beside),
         service=instance.beside,
         jvm_options=jvm.options,
+        security=change.security,
     )
 
 

@@ -11,7 +11,7 @@ from events.ids import ClusterUid
 from events.spec.document import load_documents
 from events.spec.problems import Problem
 from planner.rollout.desired import desired_nodes
-from planner.rollout.diff import Change, Incumbent, node_changes
+from planner.rollout.diff import Change, Incumbent, IncumbentVm, node_changes
 from tests.unit.events.spec_texts import document
 
 EXAMPLES = Path(__file__).parents[4] / "examples"
@@ -50,7 +50,19 @@ def test_a_controller_has_none_where_its_network_interface_outlives_its_vm(cloud
 def test_a_node_that_gets_ipv6_is_made_anew_and_told_why() -> None:
     before, after = desired_nodes(document()), desired_nodes(document(IPV6))
     there = [
-        Incumbent(n.node, 1, n.rack, n.index, n.service, 1, n.digest, n.kafka_version, n.shape, False, ipv6=n.ipv6)
+        Incumbent(
+            n.node,
+            1,
+            n.rack,
+            n.index,
+            n.service,
+            1,
+            n.digest,
+            n.kafka_version,
+            n.shape,
+            False,
+            vm=IncumbentVm(ipv6=n.ipv6),
+        )
         for n in before
     ]
     changes = {c.node: c for c in node_changes(after, there)}

@@ -13,7 +13,7 @@ from events.spec.document import load_documents
 from events.spec.problems import Problem
 from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
 from planner.rollout.desired import desired_nodes
-from planner.rollout.diff import Change, Incumbent, node_changes
+from planner.rollout.diff import Change, Incumbent, IncumbentVm, node_changes
 from tests.unit.controlplane.api.test_planpreview import snapshot
 from tests.unit.events.spec_texts import document
 
@@ -64,7 +64,19 @@ def test_a_node_that_becomes_pre_emptible_is_made_anew_and_told_why() -> None:
     """And back: the class of the field is static."""
     before, after = desired_nodes(document()), desired_nodes(document(SPOT))
     there = [
-        Incumbent(n.node, 1, n.rack, n.index, n.service, 1, n.digest, n.kafka_version, n.shape, False, spot=n.spot)
+        Incumbent(
+            n.node,
+            1,
+            n.rack,
+            n.index,
+            n.service,
+            1,
+            n.digest,
+            n.kafka_version,
+            n.shape,
+            False,
+            vm=IncumbentVm(spot=n.spot),
+        )
         for n in before
     ]
     changes = {c.node: c for c in node_changes(after, there)}

@@ -7,6 +7,8 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.converger.questions.documents import document_for
 from controlplane.storage.certificates.principals import principals_of
 from events import facts
+from events.spec.client_security import ClientSecurity
+from events.spec.security import Authentication, Listener
 from tests.builders import BEFORE, a_document, a_tls_document, a_view, an_instance
 
 
@@ -166,3 +168,16 @@ def test_others_get_a_document_of_the_version_that_all_agents_know() -> None:
     assert document is not None
     assert document.wire == WIRE_VERSION
     assert document.services[0].tls is None
+
+
+def test_a_broker_is_told_the_listeners_of_its_last_start_and_its_super_users_by_name() -> None:
+    scram = Listener(name="SCRAM", port=9095, security="tls", authentication=Authentication(type="scram-sha-512"))
+    security = ClientSecurity(listeners=(scram,), super_users=("root",))
+    document = _of(an_instance("brokers-a-0", 1, Phase.JOINED, security=security), document=a_tls_document())
+    assert document is not None
+    told = document.services[0].tls
+    assert told is not None
+    assert [(one.name, one.authentication, one.reauthenticate_s) for one in told.listeners] == [
+        ("SCRAM", "scram-sha-512", 3600)
+    ]
+    assert told.super_users[2:] == ("User:root",)

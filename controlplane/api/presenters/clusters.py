@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from controlplane.api.moments import as_utc
+from controlplane.api.presenters.client_examples import client_examples, protocol_of
 from controlplane.api.presenters.conditions import brake_out, conditions_out, drain_out, rebalance_out, status_word
 from controlplane.api.presenters.instances import AgentSeen, consoles_out, instance_out
 from controlplane.api.presenters.quorum import quorum_out
@@ -21,6 +22,7 @@ from controlplane.converger.steps.rolls.external_brokers import external_words
 from controlplane.storage.latest_values import LatestValue
 from events.envelope import Recorded
 from events.spec.conversion import to_data
+from events.spec.security import Listener
 from planner.observed import KafkaSnapshot
 from planner.quantities import human_seconds
 
@@ -88,29 +90,44 @@ def endpoints_out(view: ClusterView, names: Iterable[LatestValue] = ()) -> api.E
     if document is None:
         return api.EndpointsOut(cluster=view.name, bootstrap=[], dns=None, security="plaintext", published_at=None)
     listener, bootstrap = document.spec.listeners[0], document.spec.bootstrap
-    listed = endpoints.listed_brokers(view)
-    addresses = [f"{view.address_of(i)}:{_client_port(view, i)}" for i in listed] if bootstrap.list else []
-    addresses += client_addresses(view) if bootstrap.list else ()
+    listed, addresses = endpoints.listed_brokers(view), _addresses(view, listener)
     return api.EndpointsOut(
         cluster=view.name,
-        bootstrap=[*([f"{bootstrap.dns}:{listener.port}"] if bootstrap.dns else []), *addresses],
+        bootstrap=addresses,
         dns=bootstrap.dns,
         security=listener.security,
-        listeners=[
-            api.ListenerOut(name=one.name, port=one.port, security=one.security, authentication=one.authentication.type)
-            for one in document.spec.listeners
-        ],
+        listeners=[_listener_out(view, one) for one in document.spec.listeners],
         ca=view.vms.authorities.cluster if view.vms.authorities is not None else "",
         published_at=max((i.since for i in listed), default=None),
         names=[_dns_name(o) for o in names if o.value["addresses"] or o.value["problem"]],
     )
 
 
-def _client_port(view: ClusterView, broker: InstanceView) -> int:
-    """Of the first listener. In plaintext a broker keeps the one it was made with."""
-    if view.nodes_speak_tls and view.document is not None:
-        return view.document.spec.listeners[0].port
-    return view.port_of(broker)
+def _listener_out(view: ClusterView, listener: Listener) -> api.ListenerOut:
+    addresses = _addresses(view, listener)
+    return api.ListenerOut(
+        name=listener.name,
+        port=listener.port,
+        security=listener.security,
+        authentication=listener.authentication.type,
+        protocol=protocol_of(listener),
+        bootstrap=addresses,
+        missing=sum(not endpoints.has_listener(i, listener) for i in endpoints.listed_brokers(view)),
+        examples=dict(client_examples(view.name, listener, addresses)),
+    )
+
+
+def _addresses(view: ClusterView, listener: Listener) -> list[str]:
+    """Where clients of a listener find the cluster: its name first, then brokers that have it."""
+    if view.document is None:
+        return []
+    bootstrap = view.document.spec.bootstrap
+    named = [f"{bootstrap.dns}:{listener.port}"] if bootstrap.dns else []
+    if not bootstrap.list:
+        return named
+    there = [i for i in endpoints.listed_brokers(view) if endpoints.has_listener(i, listener)]
+    ports = ((i, listener.port if view.nodes_speak_tls else view.port_of(i)) for i in there)
+    return [*named, *(f"{view.address_of(i)}:{port}" for i, port in ports), *client_addresses(view)]
 
 
 def _dns_name(seen: LatestValue) -> api.DnsNameOut:

@@ -77,10 +77,16 @@ class ListenerOut(Message):
     port: int
     security: str
     authentication: str
+    protocol: str = Field(default="", description="as clients call it: PLAINTEXT, SSL or SASL_SSL")
+    bootstrap: list[str] = Field(default=[], description="addresses of brokers that have it")
+    missing: int = Field(default=0, description="brokers that are still to be started anew for it")
+    examples: dict[str, str] = Field(
+        default={}, description="configuration by the kind of client: java, librdkafka, python, kcat"
+    )
 
 
 class EndpointsOut(Message):
-    """How clients find the cluster: `bootstrap` is of the first listener, others have their own ports."""
+    """How clients find the cluster: `bootstrap` is of the first listener, others have their own."""
 
     cluster: str
     bootstrap: list[str]

@@ -7,7 +7,7 @@ import typer
 from rich.console import RenderableType
 from rich.table import Table
 
-from controlplane.api.schemas.clusters import ClusterDetailOut, ClusterOut
+from controlplane.api.schemas.clusters import ClusterDetailOut, ClusterOut, EndpointsOut, ListenerOut
 from controlplane.cli.completion import cluster_names
 from controlplane.cli.describe_view import description
 from controlplane.cli.errors import CliError
@@ -18,6 +18,7 @@ from controlplane.cli.session import Session, session_of
 from controlplane.cli.tables import cluster_table
 from controlplane.cli.watch import StatusWatch
 from controlplane.runtime.quantities import moment
+from events.quantities import counted
 
 ALL = "clusters"
 
@@ -85,16 +86,29 @@ def endpoints(
         bool,
         typer.Option("--ca", help="Print the certificate by which clients recognise brokers (PEM) instead."),
     ] = False,
+    listener: Annotated[
+        str, typer.Option("--listener", metavar="NAME", help="Of that listener, instead of the first.")
+    ] = "",
+    config: Annotated[
+        str,
+        typer.Option(
+            "--config",
+            metavar="KIND",
+            help="Print an example configuration instead: java, librdkafka, python or kcat.",
+        ),
+    ] = "",
 ) -> None:
     """Print the bootstrap addresses of a cluster.
 
-    The value of `bootstrap.servers`, and nothing else, goes to stdout.
+    The value of `bootstrap.servers` of a listener, and nothing else, goes to stdout. What is in capitals in an example
+    configuration is to be filled in; no password is in it.
 
     \b
     Examples:
       kedge endpoints orders
       kafka-topics.sh --bootstrap-server "$(kedge endpoints orders)" --list
       kedge endpoints orders --ca > orders-ca.pem
+      kedge endpoints orders --listener SCRAM --config java > client.properties
     """
     session = session_of(context)
     found = session.client.endpoints(cluster)
@@ -106,16 +120,47 @@ def endpoints(
     if ca:
         session.write(found.ca.rstrip())
         return
-    if found.bootstrap:
-        session.write(",".join(found.bootstrap))
+    chosen = _listener(found, listener) if listener or config else None
+    if chosen is not None and config:
+        session.write(_example(chosen, config))
+        return
+    bootstrap = found.bootstrap if chosen is None else chosen.bootstrap
+    if bootstrap:
+        session.write(",".join(bootstrap))
     else:
         session.tell(f"nothing is published yet: no broker of {cluster} has an address")
     published = f"published {moment(found.published_at)}" if found.published_at else "not published yet"
-    session.tell(f"security: {found.security}; {published}")
+    session.tell(f"security: {found.security if chosen is None else chosen.security}; {published}")
     for one in found.listeners if len(found.listeners) > 1 else ():
-        session.tell(f"listener {one.name}: port {one.port}, {one.security}")
+        session.tell(_listener_words(one))
     for name in found.names:
         session.tell(f"{name.name} -> {', '.join(name.addresses) or 'nothing yet'}{_trouble(name.problem)}")
+
+
+def _listener(found: EndpointsOut, name: str) -> ListenerOut:
+    """The first where none is named."""
+    named = [one for one in found.listeners if name.upper() in ("", one.name)]
+    if not named:
+        there = ", ".join(one.name for one in found.listeners) or "none"
+        raise CliError(f"{found.cluster} has no listener {name}", why=f"its listeners are {there}")
+    return named[0]
+
+
+def _example(listener: ListenerOut, kind: str) -> str:
+    if listener.examples and kind not in listener.examples:
+        raise CliError(f"no example for {kind}", why=f"there are some for {', '.join(listener.examples)}")
+    if not listener.examples:
+        raise CliError(
+            f"no example for listener {listener.name}",
+            why="no broker has it yet",
+            next_step="wait until the cluster is as declared",
+        )
+    return listener.examples[kind]
+
+
+def _listener_words(one: ListenerOut) -> str:
+    words = f"listener {one.name}: port {one.port}, {one.protocol or one.security}, authentication {one.authentication}"
+    return f"{words}; {counted(one.missing, 'broker')} without it yet" if one.missing else words
 
 
 def _trouble(problem: str) -> str:

@@ -252,3 +252,48 @@ def test_endpoints_of_a_cluster_without_tls_has_no_ca_to_tell(world: World) -> N
     assert ran.exit_code == 1
     assert ran.stdout == ""
     assert "no node of orders speaks TLS" in ran.stderr
+
+
+SCRAM = api.ListenerOut(
+    name="SCRAM",
+    port=9095,
+    security="tls",
+    authentication="scram-sha-512",
+    protocol="SASL_SSL",
+    bootstrap=["127.77.0.11:9095"],
+    missing=2,
+    examples={"java": "security.protocol=SASL_SSL", "kcat": "kcat -L"},
+)
+PLAIN = api.ListenerOut(name="PLAINTEXT", port=9092, security="plaintext", authentication="none", protocol="PLAINTEXT")
+
+
+def of_two() -> api.EndpointsOut:
+    return endpoints_of("127.77.0.11:9092").model_copy(update={"listeners": [PLAIN, SCRAM]})
+
+
+def test_endpoints_of_a_listener_are_its_own(world: World) -> None:
+    world.server.on("GET", "/clusters/orders/endpoints", of_two())
+    ran = world.run("endpoints", "orders", "--listener", "scram")
+    assert ran.stdout == "127.77.0.11:9095\n"
+    assert "listener SCRAM: port 9095, SASL_SSL, authentication scram-sha-512; 2 brokers without it yet" in ran.stderr
+
+
+def test_endpoints_print_an_example_configuration_and_nothing_else(world: World) -> None:
+    world.server.on("GET", "/clusters/orders/endpoints", of_two())
+    ran = world.run("endpoints", "orders", "--listener", "SCRAM", "--config", "java")
+    assert (ran.stdout, ran.stderr) == ("security.protocol=SASL_SSL\n", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--listener", "TLS"), "its listeners are PLAINTEXT, SCRAM"),
+        (("--listener", "SCRAM", "--config", "pascal"), "there are some for java, kcat"),
+        (("--config", "java"), "no broker has it yet"),
+    ],
+)
+def test_endpoints_say_what_there_is_instead(world: World, arguments: tuple[str, ...], said: str) -> None:
+    world.server.on("GET", "/clusters/orders/endpoints", of_two())
+    ran = world.run("endpoints", "orders", *arguments)
+    assert (ran.exit_code, ran.stdout) == (1, "")
+    assert said in ran.stderr

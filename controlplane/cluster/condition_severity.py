@@ -85,6 +85,7 @@ CONDITIONS: Mapping[str, ConditionRow] = MappingProxyType(
         "TickFailing": _CRITICAL,
         "TopicsDegraded": ConditionRow(Severity.WARNING, told_by=Kind.TOPIC_ANOMALY),
         "Twins": _INFO,
+        "UsersDegraded": _WARNING,
         "WaitsForStage": ConditionRow(Severity.INFO, {"StageFails": Severity.WARNING}, note=True),
         "WaitsForWindow": _NOTE,
     }

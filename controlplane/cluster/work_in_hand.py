@@ -28,7 +28,7 @@ def is_worked_on(view: ClusterView) -> bool:
         return True
     if view.settings.change is not None or view.settings.restarts or view.moves.rebalance is not None:
         return True
-    if view.topics.has_work or view.requests.disk_moves:
+    if view.topics.has_work or view.users.has_work or view.requests.disk_moves:
         return True
     if (
         view.requests.rolling_restart is not None

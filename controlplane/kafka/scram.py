@@ -5,8 +5,8 @@ import secrets
 from dataclasses import dataclass, field
 from typing import Final
 
-ITERATIONS: Final = 8192
-"""Kafka takes 4,096 to 16,384; each sign-in of a client costs it as many rounds of SHA-512."""
+from planner.rights.passwords import FEWEST
+
 _SALT_BYTES: Final = 24
 
 
@@ -19,8 +19,8 @@ class ScramCredential:
     salted_password: bytes = field(repr=False)
 
 
-def scram_credential(password: str, *, salt: bytes | None = None) -> ScramCredential:
+def scram_credential(password: str, *, iterations: int = FEWEST, salt: bytes | None = None) -> ScramCredential:
     """`SaltedPassword` of RFC 5802 by SHA-512, as KIP-554 sends it: PBKDF2 over the password's UTF-8 (Kafka's
     `ScramFormatter` normalises nothing). A new salt each time, unless one is given. Takes some milliseconds."""
     own = secrets.token_bytes(_SALT_BYTES) if salt is None else salt
-    return ScramCredential(ITERATIONS, own, hashlib.pbkdf2_hmac("sha512", password.encode(), own, ITERATIONS))
+    return ScramCredential(iterations, own, hashlib.pbkdf2_hmac("sha512", password.encode(), own, iterations))

@@ -462,7 +462,14 @@ class FakeKafka(FakeControllers, GroupCalls, LaggardCalls, RightsCalls):
             for name, where in self.put_by_hand.items()
         )
         calm &= not self.on_disk.is_moving and not self.on_disk.rates
-        return settled and calm and ours and not self.topics.by_others and all(b.serves for b in self._registered())
+        return (
+            settled
+            and calm
+            and ours
+            and not self.topics.by_others
+            and not self.users.by_others
+            and all(b.serves for b in self._registered())
+        )
 
     def scene(self) -> object:
         """All of it that a person could have changed, to be compared."""

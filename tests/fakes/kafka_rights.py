@@ -29,6 +29,10 @@ class FakeRights:
         self.requests_until_dead: int | None = None
         """So many more requests are answered, then nobody answers any more, until it is set anew."""
         self.reads = 0
+        self.by_others = False
+        """Somebody changed something by hand, and nothing was changed since."""
+        self.before_request: Callable[[Stage], None] = lambda stage: None
+        """Told of each request of a change before it is answered."""
 
     def seen(self) -> RightsSeen:
         self.reads += 1
@@ -39,6 +43,7 @@ class FakeRights:
 
     def change(self, step: RightsStep, credentials: Mapping[str, ScramCredential]) -> Mapping[str, str]:
         refused: dict[str, str] = {}
+        self.by_others = False
         for stage, users in step.stages():
             left = [user for user in users if user.name not in refused]
             if left:
@@ -56,6 +61,7 @@ class FakeRights:
         return authorize(request, self.acls or ())
 
     def _answer(self, stage: Stage) -> None:
+        self.before_request(stage)
         if self.requests_until_dead == 0:
             raise KafkaUnavailable(what=stage.value, where="fake-cluster", why="no broker answers")
         if self.requests_until_dead is not None:

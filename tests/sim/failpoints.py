@@ -78,6 +78,7 @@ class CrashingKafka:
             "add_voter",
             "remove_voter",
             "change_topics",
+            "change_user_rights",
         }
     )
 

@@ -53,6 +53,7 @@ from tests.fakes.jobs import MemoryJobStore
 from tests.fakes.kafka import FakeKafka
 from tests.fakes.latest_values import MemoryLatestStore
 from tests.fakes.plans import MemoryPlanStore
+from tests.fakes.user_passwords import FakePasswords
 from tests.fakes.zookeeper import FakeNodes
 from tests.sim.document_offers import document_told
 from tests.sim.evidence import Calm, Evidence, LastTick, StaleWrite, Violation, has_leaders_to_get_back
@@ -118,6 +119,7 @@ class World:
         self.seconds = 0.0
         self._now = 0.0, BEGAN
         self.points = Failpoints(crash_at)
+        self.passwords = FakePasswords()
         self.store = CrashingStore(self.points, self.clock)
         self.jobs = MemoryJobStore(clock=self.clock)
         self.plans = MemoryPlanStore()
@@ -215,6 +217,7 @@ class World:
                 clock=self.clock,
                 epoch=lambda: self._right_to_act(own),
                 packet_filter=lambda _view, _instance: self.filter_rules,
+                passwords=self.passwords,
                 clouds=CloudTraits(
                     handover=self.handover_on, unlisted_s=self.unlisted_in, holds_mounted=self.holds_mounted_on
                 ),

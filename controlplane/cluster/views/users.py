@@ -112,3 +112,10 @@ class UsersView:
     @property
     def has_work(self) -> bool:
         return bool(self.pending or self.change)
+
+    @property
+    def passwords_on_their_way(self) -> frozenset[int]:
+        """Numbers of those that Kafka does not have yet, or nobody has taken away."""
+        known = [user.password for user in self.by_name.values() if user.is_scram and not user.tombstone]
+        wanted = {p.wanted for p in known if p.wanted > p.applied}
+        return frozenset(wanted | {p.applied for p in known if p.is_collectable})

@@ -34,6 +34,7 @@ from controlplane.converger.conditions.single_copies import SINGLE_COPIES, singl
 from controlplane.converger.conditions.stages import STAGE_WAITS, stage_condition
 from controlplane.converger.conditions.stuck_moves import elections_fail, foreign_moves_condition, reassignment_hung
 from controlplane.converger.conditions.topics import TOPICS_DEGRADED, topics_degraded
+from controlplane.converger.conditions.users import USERS_DEGRADED, users_degraded
 from controlplane.converger.conditions.windows import WAITS, window_condition
 from controlplane.converger.questions.clouds.machine_choices import fallen_back
 from controlplane.converger.questions.health.broken_down import BROKER_AWAY, broker_away
@@ -53,6 +54,7 @@ AILING = "Ailing"
 
 _BY_NAME = (
     TOPICS_DEGRADED,
+    USERS_DEGRADED,
     CLOUD_DRIFT_FOUND,
     NETWORK_DRIFT,
     FILTER_BEHIND,
@@ -201,6 +203,13 @@ def _topics(situation: Situation) -> facts.ConditionChanged | None:
     return topics_degraded(situation.view)
 
 
+def _users(situation: Situation) -> facts.ConditionChanged | None:
+    """As recorded; None of a cluster that never had any."""
+    view = situation.view
+    known = view.users.by_name or USERS_DEGRADED in view.conditions
+    return users_degraded(view) if known else None
+
+
 _CONDITIONS: tuple[Callable[[Situation], facts.ConditionChanged | None], ...] = (
     _paused,
     _twins,
@@ -234,5 +243,6 @@ _CONDITIONS: tuple[Callable[[Situation], facts.ConditionChanged | None], ...] = 
     disk_growth_held,
     certificate_ending,
     disk_nearly_full,
+    _users,
 )
 """What is told whatever the decision: None, or the condition as it should be."""

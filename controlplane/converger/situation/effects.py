@@ -5,9 +5,11 @@ from dataclasses import dataclass
 
 from controlplane.cluster.views.drains import DrainView
 from controlplane.cluster.views.rebalances import RebalanceView
+from controlplane.converger.situation.passwords import PasswordToSet
 from controlplane.kafka.log_dir_requests import Wishes
 from controlplane.kafka.throttle import ThrottlePlan
 from planner.observed import TopicPartition
+from planner.rights.step import RightsStep
 from planner.rollout.live_step import LiveStep
 from planner.topics.step import TopicStep
 
@@ -192,6 +194,16 @@ class ChangeTopics:
     step: TopicStep
 
 
+@dataclass(frozen=True, slots=True)
+class ChangeUsers:
+    """Give users their rights, quotas and passwords, and take away what they are not to have. `passwords`: of those
+    who get one, by name."""
+
+    change: str
+    step: RightsStep
+    passwords: Mapping[str, PasswordToSet]
+
+
 Effect = (
     StartRun
     | TerminateInstance
@@ -218,4 +230,5 @@ Effect = (
     | RaiseFeature
     | SetSettings
     | ChangeTopics
+    | ChangeUsers
 )

@@ -25,6 +25,7 @@ from controlplane.kafka.zookeeper.registry import RegistrySeen
 from planner.drain.plan import DrainPlan
 from planner.observed import KafkaSnapshot, SettingSeen
 from planner.rebalancing.plan import RebalancePlan
+from planner.rights.seen import RightsSeen
 from planner.rollout.live_step import NO_STEP, LiveStep, SettingDeviation
 from providers.base import CloudInstance, CloudVolume, Place
 from providers.errors import NotPermitted, ProviderError
@@ -126,6 +127,14 @@ class TopicsObserved:
 
 
 @dataclass(frozen=True, slots=True)
+class UsersObserved:
+    """What Kafka has of all users, declared or not. `refused`: what it said no to of the change in hand, by user."""
+
+    rights: RightsSeen
+    refused: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class ProducerQuotaSeen:
     """The default quota of users' producers, bytes/s on each broker; None where none is set."""
 
@@ -206,6 +215,8 @@ class Observation:
     """Asked for only where something is to be set, and at rest as often as the metadata is read."""
     topics: TopicsObserved | None = None
     """Asked for where some are in hand or waited for, and of all as often as the metadata is read at rest."""
+    users: UsersObserved | None = None
+    """Asked for where some are in hand or waited for, and as often as the metadata is read at rest."""
     producer_quota: ProducerQuotaSeen | None = None
     """Asked for where a disk may be nearly full, and while Kedge has lowered it."""
     placement: PlacementSeen | None = None

@@ -10,6 +10,7 @@ from controlplane.cluster.observed.networks import NetworkAwaited
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.situation.observation import InventorySeen
+from controlplane.converger.situation.passwords import NO_PASSWORDS, UserPasswords
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.kafka.gateway import KafkaGateway
 from controlplane.kafka.zookeeper.locks import LockStatus
@@ -147,3 +148,4 @@ class Ports:
     """The last audits of a cluster, by place; asks nobody."""
     zookeeper: ZooKeeperPorts = ZooKeeperPorts()
     clouds: CloudTraits = CloudTraits()
+    passwords: UserPasswords = NO_PASSWORDS

@@ -20,6 +20,7 @@ from controlplane.converger.situation import effects
 from controlplane.converger.situation.ports import Ports
 from controlplane.converger.situation.situation import Situation
 from controlplane.converger.tick.consoles import keep_console
+from controlplane.converger.tick.users import change_users
 from controlplane.kafka.errors import KafkaRefused
 from controlplane.kafka.gateway import KafkaGateway
 from events.ids import Epoch
@@ -56,6 +57,8 @@ def carry_out(effect: effects.Effect, situation: Situation, ports: Ports) -> str
         case effects.ReleaseRestartLock():
             ports.zookeeper.restart_lock.release(view)
             return ""
+        case effects.ChangeUsers():
+            return change_users(effect, view, ports)
         case _:
             return _ask_kafka(effect, view, ports)
 

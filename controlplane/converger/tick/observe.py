@@ -21,6 +21,7 @@ from controlplane.converger.tick.sources.jobs import jobs_of
 from controlplane.converger.tick.sources.producer_quota import producer_quota_of
 from controlplane.converger.tick.sources.settings import settings_of
 from controlplane.converger.tick.sources.topics import TopicsReader
+from controlplane.converger.tick.sources.users import UsersReader
 from controlplane.converger.tick.sources.zookeeper import zookeeper_of
 from events.ids import ClusterUid
 from planner.observed import KafkaSnapshot, TopicPartition
@@ -37,6 +38,7 @@ class Observer:
         self._agents = AgentsReader(ports.latest, ports.clock)
         self._brokers = BrokersReader(ports, self._agents, in_rounds=in_rounds)
         self._topics = TopicsReader(ports)
+        self._users = UsersReader(ports)
         self._background = BackgroundReader(ports)
         self._filters = FilterWatch(ports.packet_filter)
         self._plans = PlansReader(ports.plans)
@@ -67,6 +69,7 @@ class Observer:
             plans=self._plans.of(view),
             settings=settings_of(view, ports, missing) if is_new else None,
             topics=self._topics.read(view, kafka, missing) if kafka is not None and is_new else None,
+            users=self._users.read(view, kafka, missing) if kafka is not None and is_new else None,
             producer_quota=producer_quota_of(view, kafka, ports, missing) if kafka is not None and is_new else None,
             placement=self._brokers.placement(view, kafka),
             traffic=self.traffic(view.uid) if has_work(view) else UNKNOWN,

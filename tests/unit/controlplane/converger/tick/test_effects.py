@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.observed.traffic import Traffic
@@ -13,6 +14,7 @@ from controlplane.converger.situation.effects import (
     AddVoter,
     CancelMoves,
     ChangeTopics,
+    ChangeUsers,
     ClearThrottles,
     Effect,
     ElectPreferred,
@@ -37,6 +39,7 @@ from controlplane.converger.situation.effects import (
     TerminateInstance,
     Unregister,
 )
+from controlplane.converger.situation.passwords import PasswordToSet
 from controlplane.converger.situation.ports import Ports, ZooKeeperPorts
 from controlplane.converger.tick.act import carry_out
 from controlplane.kafka.errors import KafkaRefused
@@ -44,6 +47,7 @@ from controlplane.kafka.throttle import ThrottlePlan
 from controlplane.storage.lease import LostLeadership
 from events.ids import Epoch
 from planner.observed import TopicPartition
+from planner.rights.step import RightsStep, UserStep
 from planner.rollout.live_step import LiveStep
 from planner.topics.step import TopicStep
 from tests.builders import BEFORE, NOW, a_drain, a_partition, a_situation, a_snapshot, a_view, an_instance
@@ -86,6 +90,7 @@ class Outside:
             installation_id="test",
             clock=lambda: BEFORE,
             epoch=lambda: Epoch(7),
+            passwords=port,
             zookeeper=ZooKeeperPorts(
                 fix_cluster_id=port.fix_cluster_id, forget_migration=port.forget_migration, restart_lock=port
             ),
@@ -98,6 +103,8 @@ def _carried_out(effect: Effect, **answers: Any) -> tuple[Outside, str]:
     return outside, carry_out(effect, a_situation(VIEW, kafka=kafka), outside.ports())
 
 
+PASSWORD = {"alice": PasswordToSet(1, 8195)}
+CHANGES_USERS = ["keep_only", "of", "change_user_rights"]
 EFFECTS: list[tuple[Effect, list[str]]] = [
     (StartRun("i", "i.0"), ["terraform"]),
     (StartPlanning(DRAIN, "job"), ["planning"]),
@@ -120,6 +127,7 @@ EFFECTS: list[tuple[Effect, list[str]]] = [
     (RaiseFeature("metadata.version", 29), ["update_feature", "update_feature"]),
     (SetSettings(LiveStep({"num.io.threads": "8"})), ["change_settings"]),
     (ChangeTopics(TopicStep(delete=("old",))), ["change_topics"]),
+    (ChangeUsers("c", RightsStep({"alice": UserStep("alice", credential="set")}), PASSWORD), CHANGES_USERS),
     (FixClusterId("kafka-id"), ["fix_cluster_id"]),
     (ForgetMigration(), ["forget_migration"]),
     (TakeRestartLock("3 services to restart"), ["take"]),
@@ -131,7 +139,8 @@ EFFECTS: list[tuple[Effect, list[str]]] = [
     ("effect", "calls"), EFFECTS, ids=lambda x: type(x).__name__ if not isinstance(x, list) else ""
 )
 def test_an_effect_reaches_its_port(effect: Effect, calls: list[str]) -> None:
-    outside, refused = _carried_out(effect, reassign={}, cancel={}, change_topics={}, take="")
+    answers: dict[str, Any] = {"of": {"alice": SecretStr("given")}, "change_user_rights": {}}
+    outside, refused = _carried_out(effect, reassign={}, cancel={}, change_topics={}, take="", **answers)
     assert ([name for name, _ in outside.asked], refused) == (calls, "")
 
 

@@ -1,0 +1,1 @@
+"""Users of a cluster: what is to be done about them."""

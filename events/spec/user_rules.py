@@ -11,6 +11,7 @@ from events.spec.problems import Path, Problem, shorten
 from events.spec.scalars import TOPIC_NAME
 from events.spec.topic_names import KAFKAS_OWN, KEDGES_PREFIX
 from events.spec.user_model import THE_CLUSTER, Acl, KafkaUserDocument
+from events.spec.user_names import why_no_user
 
 OPERATIONS: Mapping[str, frozenset[str]] = {
     "topic": frozenset({"Read", "Write", "Create", "Delete", "Alter", "Describe", "DescribeConfigs", "AlterConfigs"}),
@@ -78,7 +79,8 @@ def check_user_change(
 
 
 def has_authorizer(cluster: KafkaClusterDocument) -> bool:
-    """Whether its brokers and controllers ask for rights: those that speak TLS among themselves do."""
+    """Whether its brokers and controllers ask for rights: those that speak TLS among themselves do, whatever
+    `authorization` says (`client_security`)."""
     return cluster.spec.security.internal == "tls"
 
 
@@ -96,13 +98,9 @@ def kafka_host(host: str) -> str:
 
 
 def _name(name: str, where: Positions) -> Iterator[Problem]:
-    if name == "anonymous":
-        message = "`anonymous` looks like `User:ANONYMOUS`, which is whoever says no name"
-    elif name.startswith("kedge-") or name == "kedge":
-        message = f"`{name}` would pass for a node or for Kedge itself"
-    else:
-        return
-    yield where.problem(p.RESERVED_USER, _NAME, message, "Give it another name.")
+    if why := why_no_user(name):
+        message = f"`{shorten(name)}` is no name of a user: {why}"
+        yield where.problem(p.RESERVED_USER, _NAME, message, "Give it another name.")
 
 
 def _home(document: KafkaUserDocument, cluster: KafkaClusterDocument, where: Positions) -> Iterator[Problem]:

@@ -60,7 +60,7 @@ def test_names_may_have_dots_dashes_and_underscores(name: str) -> None:
     assert _codes(_user(name)) == []
 
 
-@pytest.mark.parametrize("name", ["anonymous", "kedge", "kedge-node", "kedge-server-0123456789abcdef"])
+@pytest.mark.parametrize("name", ["anonymous", "kedge-node", "kedge-server-0123456789abcdef"])
 def test_names_of_kafka_and_kedge_are_refused(name: str) -> None:
     assert _codes(_user(name)) == ["100"]
 

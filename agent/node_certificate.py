@@ -149,7 +149,8 @@ class NodeCertificates:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         if self._user is not None:
             self._user.share(folder)
-        node = f"{key.strip()}\n{answer.certificate.strip()}\n{answer.cluster_ca.strip()}\n"
+        issuer = answer.issuer or answer.cluster_ca
+        node = f"{key.strip()}\n{answer.certificate.strip()}\n{issuer.strip()}\n"
         beside, trusted = folder / f"{NODE_PEM}.next", folder / f"{CLUSTER_CA}.next"
         try:
             write_durably(beside, node.encode(), mode=0o600)

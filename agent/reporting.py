@@ -122,7 +122,14 @@ class Reporting:
             old_clients=watch.old_clients,
             refuses=_refusal(watch, status),
             started=None if local.services[name].unreadable else watch.record.launch is not None,
+            certificate=self._certificate(watch, status),
         )
+
+    def _certificate(self, watch: ServiceWatch, status: Status) -> wire.CertificateReport | None:
+        """Of a process that runs: its files are those it was started with."""
+        if watch.wanted is None or status.state != "running":
+            return None
+        return self._a.shown_certificate(watch.wanted, status.start_id)
 
     def _finding(self, finding: VitalsFinding, now_s: float) -> wire.FindingReport:
         began = self._a.clock.now() - timedelta(seconds=now_s - finding.since_s)

@@ -104,6 +104,10 @@ class AgentEnvironment:
     """Rules of the document ("": none) and monotonic seconds -> what is in force; see `agent.packet_filter`."""
     certificate: Callable[[wire.ServiceDocument], str] = lambda service: ""
     """Sees to what a service proves itself by at its next start: what it waits for, "" once that is there."""
+    shown_certificate: Callable[[wire.ServiceDocument, str], wire.CertificateReport | None] = lambda service, start: (
+        None
+    )
+    """What a service that runs by this start has for a certificate, and what its listeners show."""
     upgrade: Callable[[], wire.UpgradeReport | None] = lambda: None
     """How the agent's own upgrade stands."""
 

@@ -12,7 +12,9 @@ from pydantic import Field, PlainSerializer, SecretStr
 from agent.wire_base import Wire as Wire
 from agent.wire_tls import (
     TLS_WIRE_VERSION as TLS_WIRE_VERSION,
+    CertificateReport as CertificateReport,
     NodeCertificateAnswer as NodeCertificateAnswer,
+    ServedCertificate as ServedCertificate,
     ServiceTls as ServiceTls,
     TlsListener as TlsListener,
 )
@@ -342,6 +344,10 @@ class ServiceReport(Wire):
         default=None,
         description="whether a process of it was ever started on this VM: if not, nothing was kept on a volume that was"
         " new when it came here. Came later than wire version 1; absent: an older agent, or one that cannot know",
+    )
+    certificate: CertificateReport | None = Field(
+        default=None,
+        description="absent: it speaks plaintext, has none yet, or an older agent. Came later than wire version 1",
     )
 
 

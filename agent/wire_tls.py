@@ -1,5 +1,6 @@
 """The part of the contract that is about TLS between nodes; `agent.wire` has the whole of it."""
 
+from datetime import datetime
 from typing import Literal
 
 from pydantic import Field
@@ -45,3 +46,30 @@ class NodeCertificateAnswer(Wire):
     certificate: str = Field(description="for the key of the request")
     cluster_ca: str = Field(description="who signs nodes, and Kedge's own connections")
     clients_ca: str = Field(description="who signs users")
+    issuer: str = Field(
+        default="",
+        description="the CA that signed it, where `cluster_ca` names several; empty: it is `cluster_ca`",
+    )
+
+
+class ServedCertificate(Wire):
+    """What a listener showed in a handshake of the agent with it."""
+
+    listener: str
+    port: int
+    serial: str = Field(default="", description="hex; empty: nobody answered, or with no certificate")
+    until: datetime | None = None
+    at: datetime = Field(description="when it was looked at")
+    problem: str = Field(default="", description="why nothing was seen")
+
+
+class CertificateReport(Wire):
+    """What a service was started with, by its files, and what its listeners show. CAs are named by the first 16 hex
+    digits of the SHA-256 of their DER."""
+
+    serial: str = Field(description="hex, of the certificate in its file")
+    until: datetime
+    issuer: str = Field(description="the CA that signed it")
+    believes: tuple[str, ...] = Field(description="CAs by which it recognises nodes")
+    clients: tuple[str, ...] = Field(default=(), description="CAs by which it recognises users")
+    served: tuple[ServedCertificate, ...] = Field(default=(), description="by listener; empty: not looked at yet")

@@ -1,9 +1,14 @@
-"""Certificates that nodes of a cluster show each other: which were signed, and until when."""
+"""Certificates that nodes of a cluster show each other: which were signed, and until when; and the way from one CA to
+the next."""
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
 
 from events.registry import fact
+
+ReplacedAuthority = Literal["cluster", "clients"]
+AuthorityPhaseName = Literal["trust-both", "reissue", "new-alone", "old-alone"]
 
 
 @fact("authorities.made", schema=1)
@@ -24,3 +29,58 @@ class CertificateIssued:
     serial: str
     since: datetime
     until: datetime
+
+
+@fact("certificate.restart_requested", schema=1)
+@dataclass(frozen=True, slots=True)
+class CertificateRestartRequested:
+    """These services are to be started anew where they are, one at a time: each start brings another certificate, and
+    whom it believes. `rolling_restart.completed` ends it.
+
+    `keys` are those that served then. `at_once`: what is left of their certificates is too short to wait for a window
+    or the end of a freeze. `replacement` is the request of the CA replacement it belongs to, "" where they are old.
+    """
+
+    request: str
+    keys: tuple[str, ...]
+    reason: str
+    at_once: bool = False
+    replacement: str = ""
+
+
+@fact("ca.replace_requested", schema=1)
+@dataclass(frozen=True, slots=True)
+class AuthorityReplaceRequested:
+    """A person wants another CA of this kind: its first phase, `trust-both`, begins. `reason` names who, and why."""
+
+    request: str
+    kind: ReplacedAuthority
+    reason: str
+
+
+@fact("ca.made", schema=1)
+@dataclass(frozen=True, slots=True)
+class NextAuthorityMade:
+    """The CA that takes the other one's place (its certificate, PEM), made with the first certificate after that."""
+
+    request: str
+    certificate: str
+
+
+@fact("ca.phase_requested", schema=1)
+@dataclass(frozen=True, slots=True)
+class AuthorityPhaseRequested:
+    """Another phase of it begins: newcomers are born at it, and who serves is started anew for it."""
+
+    request: str
+    phase: AuthorityPhaseName
+    reason: str
+
+
+@fact("ca.phase_reached", schema=1)
+@dataclass(frozen=True, slots=True)
+class AuthorityPhaseReached:
+    """Every node was seen to run at this phase. `new-alone` and `old-alone` end the replacement."""
+
+    request: str
+    phase: AuthorityPhaseName

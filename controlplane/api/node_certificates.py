@@ -1,14 +1,17 @@
 """Signs what nodes of a cluster show to one another: for a VM that has proved who it is, at addresses that Kedge knows.
 
-Each certificate is an event before anybody has it. CAs are made with the first one of a cluster, when it is founded;
-a cluster that has certificates and whose CAs are gone gets none any more until they are back.
+Each certificate is an event before anybody has it. CAs are made with the first one of a cluster, when it is founded,
+and the one that takes the place of another with the first one after that was asked for; a cluster that has certificates
+and whose CAs are gone gets none any more until they are back.
 """
 
 from dataclasses import dataclass
 from datetime import timedelta
 
 from agent.wire import NodeCertificateAnswer
+from controlplane.cluster.believed_authorities import Believed, believed, given_up_authority, with_next_authority
 from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.certificates import AuthorityPhase
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.storage.certificates.cluster_authorities import AuthorityLost, ClusterAuthorityStore
 from controlplane.storage.certificates.cluster_authority import ClusterAuthorities
@@ -47,44 +50,70 @@ class NodeCertificates:
         addresses = addresses_of(view, instance)
         if not addresses:
             raise NotYet(f"no address of {instance.key} is known yet")
-        authorities = self._of(view)
+        made, authorities, nodes, users = self._authorities(view)
         issued = authorities.certify_node(request_pem, addresses, now=now)
         fact = facts.CertificateIssued(instance.key, issued.serial, issued.since, issued.until)
-        self._record(view, authorities, fact, epoch)
+        self._record(view, made, fact, epoch)
         return NodeCertificateAnswer(
-            certificate=issued.pem, cluster_ca=authorities.cluster.pem, clients_ca=authorities.clients.pem
+            certificate=issued.pem,
+            cluster_ca=nodes.bundle,
+            clients_ca=users.bundle,
+            issuer=authorities.cluster.pem if len(nodes.all) > 1 else "",
         )
 
-    def _of(self, view: ClusterView) -> ClusterAuthorities:
-        there, known = self.authorities.of(view.uid), view.vms.authorities
-        if known is None:
-            return there if there is not None else self.authorities.found(view.uid)
-        if there is None or there.cluster.pem != known.cluster:
+    def _authorities(self, view: ClusterView) -> tuple[object | None, ClusterAuthorities, Believed, Believed]:
+        """What is made with this certificate, and is to be recorded before it; who signs; and whom nodes and users are
+        recognised by. Where a CA is replaced they are those of its phase."""
+        if view.vms.authorities is None:
+            there = self.authorities.found(view.uid)
+            first = facts.AuthoritiesMade(there.cluster.pem, there.clients.pem)
+            return first, there, _alone(there.cluster.pem), _alone(there.clients.pem)
+        made, change = None, view.vms.authority_change
+        if change is not None and not change.certificate and change.phase is not AuthorityPhase.OLD_ALONE:
+            new = self.authorities.succeed(view.uid, change.kind, change.id)
+            made = facts.NextAuthorityMade(change.id, new.pem)
+            view = with_next_authority(view, new.pem)
+        nodes, users = believed(view, "cluster"), believed(view, "clients")
+        if nodes is None or users is None:
+            raise NotYet(f"the CAs of {view.name} are not known yet")
+        there_now = self.authorities.of(view.uid, cluster=nodes.signer, clients=users.signer)
+        if there_now is None:
             raise AuthorityLost(
                 f"the CAs that nodes of cluster {view.name} believe are not in the database: restore it from a backup "
                 "that has them (docs/kafka-security.md). What runs goes on until it is started anew"
             )
-        return there
+        if (given_up := given_up_authority(view)) and given_up not in (nodes.signer, users.signer):
+            self.authorities.remove(view.uid, given_up)  # no phase leads back to it
+        return made, there_now, nodes, users
 
-    def _record(
-        self, view: ClusterView, authorities: ClusterAuthorities, fact: facts.CertificateIssued, epoch: ids.Epoch
-    ) -> None:
-        """Whatever else is recorded meanwhile: a certificate contradicts nothing. The CAs come with the first one."""
-        stream, version, known = cluster_stream(view.uid), view.version, view.vms.authorities is not None
-        made = facts.AuthoritiesMade(authorities.cluster.pem, authorities.clients.pem)
+    def _record(self, view: ClusterView, made: object | None, fact: facts.CertificateIssued, epoch: ids.Epoch) -> None:
+        """Whatever else is recorded meanwhile: a certificate contradicts nothing but another phase of a CA's
+        replacement. `made` is recorded first."""
+        stream, version = cluster_stream(view.uid), view.version
         origin = envelope.Origin(actor="agents", epoch=epoch)
         for _ in range(_TRIES):
             events = [codec.encode(fact, ids.derived_id("certificate", stream, fact.serial))]
-            if not known:
-                events.insert(0, codec.encode(made, ids.derived_id("authorities", stream)))
+            if made is not None:
+                events.insert(0, codec.encode(made, ids.derived_id("authorities", stream, *_of_request(made))))
             try:
                 self.store.append(stream, events, expected_version=version, origin=origin)
                 return
             except StreamConflict:
                 meanwhile = self.store.read_stream(stream, version)
-                known = known or any(one.type == _AUTHORITIES_MADE for one in meanwhile)
+                if any(one.type.startswith("ca.") for one in meanwhile):
+                    raise NotYet(f"a CA of {view.name} is replaced, and its next phase begins") from None
+                if any(one.type == _AUTHORITIES_MADE for one in meanwhile):
+                    made = None
                 version += len(meanwhile)
         raise NotYet(f"others write to the history of {view.name} all the time")
+
+
+def _alone(pem: str) -> Believed:
+    return Believed(pem, (pem,))
+
+
+def _of_request(made: object) -> tuple[str, ...]:
+    return (made.request,) if isinstance(made, facts.NextAuthorityMade) else ()
 
 
 def addresses_of(view: ClusterView, instance: InstanceView) -> tuple[str, ...]:

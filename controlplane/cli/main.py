@@ -8,7 +8,19 @@ import typer
 from controlplane.cli.group import KedgeGroup
 from controlplane.cli.session import open_session
 from controlplane.cli.surroundings import Surroundings, of_this_process
-from controlplane.cli.verbs import disks, imports, look, losses, nodes, requests, resets, serve, specs, steer
+from controlplane.cli.verbs import (
+    certificates,
+    disks,
+    imports,
+    look,
+    losses,
+    nodes,
+    requests,
+    resets,
+    serve,
+    specs,
+    steer,
+)
 from controlplane.cli.verbs.access import audit, login, token
 from controlplane.cli.verbs.agent_bundle import agent_bundle
 from controlplane.cli.verbs.agents import agents
@@ -65,6 +77,8 @@ VERBS = (
     nodes.restart,
     nodes.restart_check,
     nodes.replace,
+    certificates.certificates,
+    certificates.replace_ca,
     nodes.evacuate,
     nodes.readmit,
     nodes.fix_offline,

@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TypedDict
+from typing import Literal, TypedDict
 
 from controlplane.cluster.views.source import SpecOrigin
+from events.certificate_facts import ReplacedAuthority
 from events.facts import FaultScored, OffsetPut
 from events.spec.model import KafkaClusterDocument
 from events.spec.positions import NOWHERE, Positions
@@ -95,6 +96,15 @@ class RestartServices(ReasonedCommand):
 
     brokers: tuple[int, ...] = ()
     pool: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplaceAuthority(ReasonedCommand):
+    """Give a cluster another CA in place of the one that signs its nodes, or its users: begin, go on to the next phase,
+    or back to the one before."""
+
+    kind: ReplacedAuthority = "cluster"
+    step: Literal["begin", "continue", "back"] = "begin"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -68,8 +68,8 @@ class Gateways:
     def of(self, view: ClusterView) -> KafkaGateway:
         """The gateway of a cluster. Its first call raises KafkaUnavailable when no broker has an address yet."""
         bootstrap, kind = bootstrap_of(view), _kind_of(view)
-        if self._identities is not None:
-            self._identities.know(view)
+        if self._identities is not None and self._identities.know(view):
+            self._dialer.hang_up(view.uid)  # they hold on to whom they believed when they were made
         if self._doors is not None:
             self._doors.know(view.uid, own_addresses(view), is_outside=is_shared(view))
         with self._lock:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from controlplane.cluster.believed_authorities import Believed, believed
 from controlplane.cluster.view import ClusterView
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.storage.certificates.cluster_authorities import AuthorityLost
@@ -43,12 +44,23 @@ class ServerAuthority(Protocol):
 class ServerAuthorities(Protocol):
     """Who signs for this process: the CAs themselves, or a loop that reads them for a portal."""
 
-    def of(self, uid: ClusterUid) -> ServerAuthority | None:
-        """None where a cluster has none yet. Raises AuthorityLost, KafkaUnavailable, StoreUnavailable."""
+    def of(self, uid: ClusterUid, *, cluster: str = "") -> ServerAuthority | None:
+        """`cluster`: the CA (its certificate, PEM) that signs now, "" where that is not known. None where a cluster has
+        none yet. Raises AuthorityLost, KafkaUnavailable, StoreUnavailable."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A cluster whose nodes speak TLS: its name, who signs for it, and whom its nodes are recognised by (PEM); None
+    until the first of them has a certificate."""
+
+    name: str
+    nodes: Believed | None
 
 
 @dataclass(slots=True)
 class _Shown:
+    known: _Known
     identity: ServerIdentity
     authorities: ServerAuthority
     context: ssl.SSLContext
@@ -61,14 +73,19 @@ class ServerIdentities:
     def __init__(self, authorities: ServerAuthorities | None, clock: Clock = utc_now) -> None:
         self._authorities, self._clock = authorities, clock
         self._lock = threading.Lock()
-        self._names: dict[str, str] = {}
+        self._known: dict[str, _Known] = {}
         self._shown: dict[str, _Shown] = {}
 
-    def know(self, view: ClusterView) -> None:
-        """Whether that cluster's nodes speak TLS; of one nobody has told of they do not."""
+    def know(self, view: ClusterView) -> bool:
+        """Whether that cluster's nodes speak TLS; of one nobody has told of they do not. And who signs and is believed
+        now. True where that has changed: connections that stand were made by what was before."""
+        if not view.nodes_speak_tls:
+            return False
+        known = _Known(view.name, believed(view, "cluster"))
         with self._lock:
-            if view.nodes_speak_tls:
-                self._names[view.uid] = view.name
+            before = self._known.get(view.uid)
+            self._known[view.uid] = known
+        return before is not None and before.nodes != known.nodes
 
     def context(self, cluster: str) -> ssl.SSLContext | None:
         """See BrokerTls."""
@@ -82,7 +99,7 @@ class ServerIdentities:
             return {}
         return {
             "security.protocol": "ssl",
-            "ssl.ca.pem": shown.authorities.cluster.pem,
+            "ssl.ca.pem": _bundle(shown.known, shown.authorities),
             "ssl.certificate.pem": shown.identity.issued.pem,
             "ssl.key.pem": shown.identity.key_pem,
         }
@@ -90,37 +107,44 @@ class ServerIdentities:
     def _of(self, cluster: str) -> _Shown | None:
         """Raises KafkaUnavailable."""
         with self._lock:
-            name = self._names.get(cluster)
-            if name is None:
+            known = self._known.get(cluster)
+            if known is None:
                 return None
             shown, now = self._shown.get(cluster), self._clock()
+            if shown is not None and shown.known.nodes != known.nodes:
+                shown = None
             if shown is None or not timedelta() <= now - shown.since < RENEWED_AFTER:
-                shown = self._shown[cluster] = self._renewed(cluster, name, shown, now)
+                shown = self._shown[cluster] = self._renewed(cluster, known, shown, now)
             return shown
 
-    def _renewed(self, cluster: str, name: str, shown: _Shown | None, now: datetime) -> _Shown:
-        authorities = shown.authorities if shown is not None else self._read(cluster, name)
-        context = shown.context if shown is not None else _believing(authorities.cluster.pem)
+    def _renewed(self, cluster: str, known: _Known, shown: _Shown | None, now: datetime) -> _Shown:
+        authorities = shown.authorities if shown is not None else self._read(cluster, known)
+        context = shown.context if shown is not None else _believing(_bundle(known, authorities))
         identity = authorities.server_identity(now=now)
         # `ssl` reads keys from files only: this one is in memory, and no disk ever has it.
         with os.fdopen(os.memfd_create("kedge-tls"), "wb") as file:
             file.write(f"{identity.key_pem}{identity.issued.pem}".encode())
             file.flush()
             context.load_cert_chain(f"/proc/self/fd/{file.fileno()}")
-        return _Shown(identity, authorities, context, now)
+        return _Shown(known, identity, authorities, context, now)
 
-    def _read(self, cluster: str, name: str) -> ServerAuthority:
+    def _read(self, cluster: str, known: _Known) -> ServerAuthority:
+        name, signer = known.name, known.nodes.signer if known.nodes is not None else ""
         what, why = "signing this server's certificate", "none was made yet: it is made with the first node's"
         if self._authorities is None:
             why = "this process may not read the keys of CAs; the loop's process dials this cluster"
             raise KafkaUnavailable(what=what, where=name, why=why)
         try:
-            found = self._authorities.of(ClusterUid(cluster))
+            found = self._authorities.of(ClusterUid(cluster), cluster=signer)
         except (AuthorityLost, StoreUnavailable) as error:
             raise KafkaUnavailable(what=what, where=name, why=str(error)) from error
         if found is None:
             raise KafkaUnavailable(what=what, where=name, why=why)
         return found
+
+
+def _bundle(known: _Known, authorities: ServerAuthority) -> str:
+    return known.nodes.bundle if known.nodes is not None else authorities.cluster.pem
 
 
 def _believing(ca_pem: str) -> ssl.SSLContext:

@@ -37,6 +37,8 @@ def is_worked_on(view: ClusterView) -> bool:
         or view.moves.stuck.cancelling
     ):
         return True
+    if view.vms.authority_change is not None and not view.vms.authority_change.is_reached:
+        return True
     if view.quorum.change is not None or view.quorum.migration is not None or awaits_image(view):
         return True
     if any(b.stopped_at is not None for b in external_brokers(view).values()):

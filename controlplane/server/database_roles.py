@@ -32,7 +32,7 @@ RIGHTS: Mapping[str, str] = {
     **dict.fromkeys(("terraform_lock", "notifier_state"), _KEEP),
     **dict.fromkeys(("home", "job", "projection_checkpoint", "topic_placement", "terraform_state"), _ALL),
     "terraform_providers": _ALL,
-    "cluster_authority": _ADD,
+    "cluster_authority": "SELECT, INSERT, DELETE",
     **dict.fromkeys(("notice_outbox", "portal_user", "role_binding", "portal_session"), _ALL),
     **dict.fromkeys(("oidc_person", "oidc_attempt", "call_key"), _ALL),
 }

@@ -4,7 +4,16 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from agent.wire import FindingReport, LogDirReport, ProgressReport, Report, ServiceDocument, ServiceReport, ServiceState
+from agent.wire import (
+    CertificateReport,
+    FindingReport,
+    LogDirReport,
+    ProgressReport,
+    Report,
+    ServiceDocument,
+    ServiceReport,
+    ServiceState,
+)
 from tests.sim.vms import Vm, file_systems, findings_of, lost_directories
 
 if TYPE_CHECKING:
@@ -83,7 +92,8 @@ def _of_service(machines: "Services", vm: Vm, service: ServiceDocument, at: date
     disks = file_systems(machines.attached.on(vm, machines.volumes), service)
     if service.name == "broker" and service.node_id in machines.kafka.on_disk.full():
         disks = tuple([d.model_copy(update={"free_bytes": 0}) for d in disks])
-    made_of = (state, since, findings, progress, metrics, disks, service.name in vm.launched)
+    certificate = machines.certificates.report(vm) if machines.certificates is not None and up else None
+    made_of = (state, since, findings, progress, metrics, disks, service.name in vm.launched, certificate)
     before = vm.told.get(service.name)
     if before is None or before[0] is not service or before[1] != made_of:
         before = vm.told[service.name] = service, made_of, _service_report(service, *made_of)
@@ -99,6 +109,7 @@ def _service_report(
     metrics: dict[str, float],
     log_dirs: tuple[LogDirReport, ...],
     started: bool,
+    certificate: CertificateReport | None,
 ) -> ServiceReport:
     return ServiceReport(
         name=service.name,
@@ -112,4 +123,5 @@ def _service_report(
         metrics=metrics,
         log_dirs=log_dirs,
         started=started,
+        certificate=certificate,
     )

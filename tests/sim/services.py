@@ -13,6 +13,7 @@ from providers.base import CloudVolume
 from providers.handover import Handover
 from tests.fakes.kafka import FakeKafka
 from tests.sim.breakdowns import Breakdowns
+from tests.sim.certificates import SimCertificates
 from tests.sim.client_latency import ClientLatency
 from tests.sim.evidence import Evidence, Violation
 from tests.sim.metadatawork import MetadataWork
@@ -82,6 +83,8 @@ class Services:
         """What clients wait for, where that is of interest."""
         self.breakdowns = Breakdowns()
         self.wrong_identities = WrongIdentities()
+        self.certificates: SimCertificates | None = None
+        """Of clusters whose nodes speak TLS."""
         self.had_volumes: dict[int, set[str]] = {}
         """By broker, what it was last started on."""
         self.dead_volumes: set[str] = set()
@@ -180,6 +183,9 @@ class Services:
             return
         self._refuse_to_format_data(vm, service)
         if self.has_lost(service) or vm.service_key(service) in self.unwell or self.breakdowns.holds(vm, self.seconds):
+            return
+        held = self.certificates if process is None and service.tls is not None else None
+        if held is not None and not held.obtain(vm, service):
             return
         if process is None and not self.wrong_identities.refuses(vm, service):
             vm.launched.add(service.name)

@@ -472,6 +472,7 @@ class World:
             (self.machines.outage or self.kafka.outage, self.machines.refuse_listings),
             self.kafka.scene(),
             (dict(self.kafka.on_disk.taken), self.kafka.default_producer_rate),
+            self.machines.certificates.ages(self.clock()) if self.machines.certificates is not None else (),
         )
         at_rest = self.is_converged() and not self.is_held() and not self.ticks_fail() and self._is_quiet()
         self.calm.quiet_ticks = self.calm.quiet_ticks + 1 if at_rest and scene == self.calm.scene else 0

@@ -13,6 +13,7 @@ from prometheus_client.metrics_core import Metric
 from agent.wire import ServiceReport
 from controlplane.api.metrics.anomaly_families import anomaly_families, notifier_families
 from controlplane.api.metrics.audit_topic_families import audit_topic_families
+from controlplane.api.metrics.certificate_families import certificate_families
 from controlplane.api.metrics.drift_families import drift_families
 from controlplane.api.metrics.figure_families import figure_families
 from controlplane.api.metrics.forecast_families import forecast_families
@@ -77,6 +78,7 @@ def families(server: ServerSnapshot) -> Iterator[Metric]:
     yield from _of_services(server.clusters)
     yield from figure_families(server.clusters)
     yield from forecast_families(server.clusters)
+    yield from certificate_families(server.clusters)
     yield from group_families(server.clusters, server.now)
     yield from anomaly_families(server.clusters)
     yield from notifier_families(server.notifiers)

@@ -14,6 +14,7 @@ from controlplane.api.schemas.external import ExternalBrokerOut
 from controlplane.api.services import Fleet
 from controlplane.api.trouble import why
 from controlplane.cluster import endpoints, holds, lifecycle, work_in_hand
+from controlplane.cluster.believed_authorities import believed
 from controlplane.cluster.external_brokers import client_addresses, external_brokers
 from controlplane.cluster.view import ChaosView, ClusterView
 from controlplane.cluster.views.instances import InstanceView
@@ -97,7 +98,7 @@ def endpoints_out(view: ClusterView, names: Iterable[LatestValue] = ()) -> api.E
         dns=bootstrap.dns,
         security=listener.security,
         listeners=[_listener_out(view, one) for one in document.spec.listeners],
-        ca=view.vms.authorities.cluster if view.vms.authorities is not None else "",
+        ca=nodes.bundle if (nodes := believed(view, "cluster")) is not None else "",
         published_at=max((i.since for i in listed), default=None),
         names=[_dns_name(o) for o in names if o.value["addresses"] or o.value["problem"]],
     )

@@ -1,12 +1,25 @@
 """Nodes of a cluster, and the replicas on them."""
 
-from controlplane.api.schemas import commands as command_api, moves as move_api, nodes as node_api
+from controlplane.api.schemas import (
+    certificates as certificate_api,
+    commands as command_api,
+    moves as move_api,
+    nodes as node_api,
+)
 from controlplane.cli.clients.calls import ApiCalls
 
 
 class NodeCalls(ApiCalls):
     def restart(self, name: str, order: node_api.RestartIn) -> command_api.CommandOut:
         return self.post_of(name, "restart", order, command_api.CommandOut)
+
+    def certificates(self, name: str) -> certificate_api.CertificatesOut:
+        """What nodes show each other, and the CAs."""
+        return self.get_of(name, "certificates", certificate_api.CertificatesOut)
+
+    def replace_ca(self, name: str, order: certificate_api.ReplaceAuthorityIn) -> command_api.CommandOut:
+        """Has a CA replaced, goes on with it, or back."""
+        return self.post_of(name, "replace-ca", order, command_api.CommandOut)
 
     def replace(self, name: str, order: node_api.ReplaceIn) -> command_api.CommandOut:
         """Asks for one node's next VM."""

@@ -87,14 +87,16 @@ class CanaryView:
 
 @dataclass(frozen=True, slots=True)
 class RollingRestartView:
-    """The rolling restart a person asked for. `left` are those of `keys` that were not started anew for it yet; both
-    are `InstanceView.service_key`s."""
+    """The rolling restart a person asked for, or that certificates ask for. `left` are those of `keys` that were not
+    started anew for it yet; both are `InstanceView.service_key`s. `at_once`: it waits for no window and no freeze."""
 
     id: str
     keys: tuple[str, ...]
     left: tuple[str, ...]
     reason: str
     requested_at: datetime
+    for_certificates: bool = False
+    at_once: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from datetime import datetime
 from types import MappingProxyType
 
 from controlplane.cluster.views.agents import AgentOrderView
-from controlplane.cluster.views.certificates import CertificateView
+from controlplane.cluster.views.certificates import AuthorityReplacementView, CertificateView
 from controlplane.cluster.views.confirmed_losses import LossesView
 from controlplane.cluster.views.cost_tags import CostTagsView
 from controlplane.cluster.views.images import ImageView
@@ -56,5 +56,9 @@ class VmsView:
     """Whom nodes believe, of a cluster whose nodes speak TLS."""
     certificates: Mapping[str, CertificateView] = field(default_factory=lambda: MappingProxyType({}))
     """By instance key, of clusters whose nodes speak TLS."""
+    certificates_renewed_at: datetime | None = None
+    """When services were last to be started anew since their certificates were old."""
+    authority_change: AuthorityReplacementView | None = None
+    """The replacement of one of the CAs that is in hand."""
     image: ImageView | None = None
     losses: LossesView = field(default_factory=LossesView)

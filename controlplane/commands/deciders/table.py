@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from controlplane.cluster import commands as asked
 from controlplane.cluster.view import ClusterView
+from controlplane.commands.deciders.authorities import authority_replacement_asked
 from controlplane.commands.deciders.chaos import chaos_asked, chaos_end_asked
 from controlplane.commands.deciders.decision import CommandDecision
 from controlplane.commands.deciders.declarations import cluster_declared, source_taken_over, sync_reported
@@ -77,6 +78,7 @@ DECIDERS = _once_each(
         _row(asked.ConfirmLoss, loss_confirmed),
         _row(asked.RestartServices, restart_asked),
         _row(asked.ReplaceNode, replacement_asked),
+        _row(asked.ReplaceAuthority, authority_replacement_asked),
         _row(asked.EvacuateBrokers, evacuation_asked),
         _row(asked.ReadmitBrokers, readmission_asked),
         _row(asked.FixOffline, offline_fix_asked),

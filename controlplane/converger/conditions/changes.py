@@ -8,7 +8,13 @@ from controlplane.cluster.view import ClusterView
 from controlplane.cluster.wait_reasons import NEXT, WaitReason
 from controlplane.converger.conditions.agents import agents_condition
 from controlplane.converger.conditions.anomalies import demotions_condition, healing_off_condition
-from controlplane.converger.conditions.certificates import CERTIFICATE_ENDING, certificate_ending
+from controlplane.converger.conditions.certificates import (
+    CERTIFICATE_ENDING,
+    CERTIFICATE_NOT_SERVED,
+    ca_replacement,
+    certificate_ending,
+    certificate_not_served,
+)
 from controlplane.converger.conditions.consumers import consumers_stuck
 from controlplane.converger.conditions.converged import CONVERGED, converged
 from controlplane.converger.conditions.disk_growth import disk_growth_held
@@ -66,6 +72,7 @@ _BY_NAME = (
     BROKER_AWAY,
     SINGLE_COPIES,
     CERTIFICATE_ENDING,
+    CERTIFICATE_NOT_SERVED,
 )
 """What names what it is about: other names are a change."""
 
@@ -242,6 +249,8 @@ _CONDITIONS: tuple[Callable[[Situation], facts.ConditionChanged | None], ...] = 
     moves_braked,
     disk_growth_held,
     certificate_ending,
+    certificate_not_served,
+    ca_replacement,
     disk_nearly_full,
     _users,
 )

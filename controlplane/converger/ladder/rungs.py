@@ -49,6 +49,7 @@ from controlplane.converger.steps.rolls.refusals import refusal_left_step
 from controlplane.converger.steps.rolls.replacements import replacement_step
 from controlplane.converger.steps.rolls.stale_orders import stale_order_step
 from controlplane.converger.steps.rolls.tagging import tagging_step, tags_left_step
+from controlplane.converger.steps.running.certificates import certificate_step
 from controlplane.converger.steps.running.live_settings import settings_in_hand_step, settings_left_step, settings_step
 from controlplane.converger.steps.running.restarts import restart_in_hand_step, restart_step
 from controlplane.converger.steps.running.setting_trial import settings_watch_step
@@ -309,6 +310,13 @@ LADDER: tuple[Rung, ...] = (
         "the first broker that has a live value: nothing that can wait begins while it is watched",
         why="watches the first broker that has a live value",
         more="[changing settings](changing-settings.md)",
+    ),
+    Rung(
+        certificate_step,
+        Phase.NEXT,
+        "whose certificate is old, or of a CA that is replaced: who is to be started anew for it, phase by phase",
+        why="only says who is to be started anew; that waits, unless a certificate ends soon",
+        more="[TLS](kafka-security.md#certificates)",
     ),
     Rung(
         evacuation_step,

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from agent.wire import ServiceReport
 from controlplane.cluster.observed.agent_reports import STALE_AFTER, ReportSeen
 from controlplane.cluster.observed.broker_loads import NO_LOADS, LoadsSeen
 from controlplane.cluster.observed.cloud_drift import Noted
@@ -230,6 +231,8 @@ class Observation:
     background: BackgroundSeen = BackgroundSeen()
     networks: tuple[NetworkAwaited, ...] = ()
     """Networks of Kedge's that VMs still wait for."""
+    certificates: Mapping[str, ServiceReport] = field(default_factory=dict)
+    """What services last said of their certificates, by instance key; at rest some minutes old."""
     filters_behind: Mapping[str, str] | None = None
     """VMs, by key, whose packet filter has been another than their network's for a while, and why; None where no VM of
     the cluster filters packets itself."""

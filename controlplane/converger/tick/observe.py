@@ -9,6 +9,7 @@ from controlplane.cluster.observed.replica_lag import Replica
 from controlplane.cluster.observed.traffic import UNKNOWN, Traffic
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.work_in_hand import has_work
+from controlplane.converger.conditions.certificates import CertificateWatch
 from controlplane.converger.conditions.packet_filters import FilterWatch
 from controlplane.converger.situation.observation import Observation
 from controlplane.converger.situation.ports import Ports
@@ -41,6 +42,7 @@ class Observer:
         self._users = UsersReader(ports)
         self._background = BackgroundReader(ports)
         self._filters = FilterWatch(ports.packet_filter)
+        self._certificates = CertificateWatch()
         self._plans = PlansReader(ports.plans)
 
     def observe(self, view: ClusterView) -> Observation:
@@ -78,6 +80,7 @@ class Observer:
             networks=ports.networks(view),
             background=self._background.read(view),
             filters_behind=self._filters.look(view, ports.clock(), heard),
+            certificates=self._certificates.look(view, ports.clock(), heard),
             health=self._brokers.health_of(view, kafka, reports),
             missing=missing,
         )

@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from controlplane.api.services import Fleet
+from controlplane.cluster.believed_authorities import believed
 from controlplane.cluster.view import ClusterView
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.server.portal_rights import ASKED
@@ -69,7 +70,7 @@ class PortalCertifier:
         for portal, request, view in self._due(now):
             if len(rows) == _AT_ONCE:
                 break
-            self._signed[portal, view.uid] = (request, now)
+            self._signed[portal, view.uid] = (_wanted(view, request), now)
             row = self._answer(portal, request, view, now)
             if row is not None:
                 rows.append(row)
@@ -85,13 +86,14 @@ class PortalCertifier:
             portal, request = row.subject.name.removeprefix(REQUEST), str(row.value.get("request", ""))
             for view in views:
                 before, at = self._signed.get((portal, view.uid), ("", now))
-                if before != request or not timedelta() <= now - at < SIGNED_ANEW:
+                if before != _wanted(view, request) or not timedelta() <= now - at < SIGNED_ANEW:
                     yield portal, request, view
 
     def _answer(self, portal: str, request: str, view: ClusterView, now: datetime) -> LatestValue | None:
         """None where nothing can be signed; the portal says then that it waits for the loop."""
         try:
-            authorities = self.authorities.of(view.uid)
+            nodes = believed(view, "cluster")
+            authorities = self.authorities.of(view.uid, cluster=nodes.signer if nodes is not None else "")
             if authorities is None:
                 del self._signed[portal, view.uid]  # they are made with its first node's certificate
                 return None
@@ -101,12 +103,18 @@ class PortalCertifier:
             return None
         value = {
             "certificate": issued.pem,
-            "ca": authorities.cluster.pem,
+            "ca": nodes.bundle if nodes is not None else authorities.cluster.pem,
             "serial": issued.serial,
             "since": issued.since.isoformat(),
             "until": issued.until.isoformat(),
         }
         return LatestValue(Subject(CERTIFIED, view.uid, portal), value, "loop", now)
+
+
+def _wanted(view: ClusterView, request: str) -> str:
+    """While a CA is replaced, each phase has others who sign and are believed."""
+    nodes = believed(view, "cluster")
+    return request + (nodes.bundle if nodes is not None else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +149,11 @@ class ReceivedCertificates:
         self._lock = threading.Lock()
         self._asked_at: datetime | None = None
 
-    def of(self, uid: ClusterUid) -> ReceivedAuthority:
+    def of(self, uid: ClusterUid, *, cluster: str = "") -> ReceivedAuthority:
         """See ServerAuthorities. Raises KafkaUnavailable, StoreUnavailable."""
         row = self._row(uid)
+        if not str(row.value["ca"]).startswith(cluster.strip()):
+            raise _unavailable(uid, "its CA is being replaced, and the loop signs this portal's certificate anew")
         return ReceivedAuthority(uid, _TrustedCa(str(row.value["ca"])), self)
 
     def identity(self, uid: ClusterUid, now: datetime) -> ServerIdentity:

@@ -5,10 +5,12 @@ nodes would not believe those that come with another.
 """
 
 import contextlib
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, get_args
+from datetime import datetime
+from typing import Any, Protocol, TypeVar, get_args
 
-from sqlalchemy import Engine, Row, insert, select
+from sqlalchemy import Engine, Row, delete, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from controlplane.storage.certificates.cluster_authority import (
@@ -30,35 +32,39 @@ class AuthorityLost(Exception):
 
 
 class ClusterAuthorityStore(Protocol):
-    """Where they are kept."""
+    """Where they are kept. While one is replaced there are two of its kind."""
 
-    def of(self, uid: ClusterUid) -> ClusterAuthorities | None:
-        """None where none were made. Raises AuthorityLost when what is there cannot be used."""
+    def of(self, uid: ClusterUid, *, cluster: str = "", clients: str = "") -> ClusterAuthorities | None:
+        """The two that have these certificates (PEM); where none is named, the older one of a kind. None where none
+        were made. Raises AuthorityLost when what is there cannot be used, or is not the one that is named."""
 
     def found(self, uid: ClusterUid) -> ClusterAuthorities:
         """Those of the cluster, made now where there are none. Raises AuthorityLost."""
+
+    def succeed(self, uid: ClusterUid, kind: AuthorityKind, request: str) -> ClusterAuthority:
+        """Another one of the kind, which is to take the place of the one that is there: made once for a request. Raises
+        AuthorityLost."""
+
+    def remove(self, uid: ClusterUid, certificate: str) -> None:
+        """The key of the CA with this certificate (PEM), for good. Nothing where it is gone already."""
 
 
 @dataclass(frozen=True, slots=True)
 class SqlClusterAuthorities:
     """Thread-safe. `seal` is of the home's server key, which all homes of a database share. All verbs may raise
-    StoreUnavailable."""
+    StoreUnavailable. A row's `kind` is that of its CA, of a successor with its request behind a colon."""
 
     engine: Engine
     seal: KeySeal
     clock: Clock = utc_now
 
-    def of(self, uid: ClusterUid) -> ClusterAuthorities | None:
-        """None where none were made. Raises AuthorityLost when what is there cannot be used."""
-        wanted = select(CLUSTER_AUTHORITY).where(CLUSTER_AUTHORITY.c.cluster_uid == uid)
-        with reading(self.engine) as connection:
-            rows = {row.kind: row for row in connection.execute(wanted)}
+    def of(self, uid: ClusterUid, *, cluster: str = "", clients: str = "") -> ClusterAuthorities | None:
+        """See ClusterAuthorityStore."""
+        rows = self._rows(uid)
         if not rows:
             return None
-        try:
-            found = {kind: self._opened(uid, kind, rows[kind]) for kind in get_args(AuthorityKind)}
-        except KeyError as missing:
-            raise AuthorityLost(f"the {missing.args[0]} CA of cluster {uid} is not in the database: {_NEXT}") from None
+        named = {"cluster": cluster, "clients": clients}
+        found = {kind: self._opened(uid, chosen(uid, kind, rows, named[kind])) for kind in get_args(AuthorityKind)}
         return ClusterAuthorities(uid, found["cluster"], found["clients"])
 
     def found(self, uid: ClusterUid) -> ClusterAuthorities:
@@ -69,20 +75,46 @@ class SqlClusterAuthorities:
             return there
         now = self.clock()
         made = founded(uid, now=now)
-        rows = [
-            {
-                "cluster_uid": uid,
-                "kind": kind,
-                "certificate": authority.pem,
-                "sealed_key": self.seal.seal(authority.private_key_pem(), subject=f"{uid}/{kind}"),
-                "made_at": now,
-            }
-            for kind, authority in (("cluster", made.cluster), ("clients", made.clients))
-        ]
+        rows = [self._row(uid, kind, one, now) for kind, one in (("cluster", made.cluster), ("clients", made.clients))]
         # Another server may be first: then theirs count.
         with contextlib.suppress(IntegrityError), writing(self.engine) as transaction:
             transaction.execute(insert(CLUSTER_AUTHORITY), rows)
         return self._there(uid)
+
+    def succeed(self, uid: ClusterUid, kind: AuthorityKind, request: str) -> ClusterAuthority:
+        """See ClusterAuthorityStore. Of two servers at once one makes it."""
+        name, now = f"{kind}:{request}", self.clock()
+        there = [row for row in self._rows(uid) if row.kind == name]
+        if not there:
+            made = ClusterAuthority.founded(uid, kind, now=now, successor=request[:8])
+            with contextlib.suppress(IntegrityError), writing(self.engine) as transaction:
+                transaction.execute(insert(CLUSTER_AUTHORITY), [self._row(uid, name, made, now)])
+            there = [row for row in self._rows(uid) if row.kind == name]
+        if not there:
+            raise AuthorityLost(f"the new {kind} CA of cluster {uid} is gone as soon as it was made: {_NEXT}")
+        return self._opened(uid, there[0])
+
+    def remove(self, uid: ClusterUid, certificate: str) -> None:
+        """See ClusterAuthorityStore."""
+        its = (CLUSTER_AUTHORITY.c.cluster_uid == uid) & (CLUSTER_AUTHORITY.c.certificate == certificate)
+        with writing(self.engine) as transaction:
+            transaction.execute(delete(CLUSTER_AUTHORITY).where(its))
+
+    def _rows(self, uid: ClusterUid) -> Sequence[Row[Any]]:
+        """The older ones first."""
+        wanted = select(CLUSTER_AUTHORITY).where(CLUSTER_AUTHORITY.c.cluster_uid == uid)
+        with reading(self.engine) as connection:
+            return connection.execute(wanted.order_by(CLUSTER_AUTHORITY.c.made_at, CLUSTER_AUTHORITY.c.kind)).all()
+
+    def _row(self, uid: ClusterUid, name: str, authority: ClusterAuthority, now: datetime) -> dict[str, object]:
+        sealed = self.seal.seal(authority.private_key_pem(), subject=f"{uid}/{name}")
+        return {
+            "cluster_uid": uid,
+            "kind": name,
+            "certificate": authority.pem,
+            "sealed_key": sealed,
+            "made_at": now,
+        }
 
     def _there(self, uid: ClusterUid) -> ClusterAuthorities:
         there = self.of(uid)
@@ -90,9 +122,10 @@ class SqlClusterAuthorities:
             raise AuthorityLost(f"the CAs of cluster {uid} are gone as soon as they were made: {_NEXT}")
         return there
 
-    def _opened(self, uid: ClusterUid, kind: AuthorityKind, row: Row[Any]) -> ClusterAuthority:
+    def _opened(self, uid: ClusterUid, row: Row[Any]) -> ClusterAuthority:
+        kind = row.kind.partition(":")[0]
         try:
-            key = self.seal.open(bytes(row.sealed_key), subject=f"{uid}/{kind}")
+            key = self.seal.open(bytes(row.sealed_key), subject=f"{uid}/{row.kind}")
             return ClusterAuthority.kept(row.certificate, key)
         except WrongKey:
             raise AuthorityLost(
@@ -101,6 +134,27 @@ class SqlClusterAuthorities:
             ) from None
         except AuthorityDamaged as error:
             raise AuthorityLost(f"the {kind} CA of cluster {uid} is damaged ({error}): {_NEXT}") from None
+
+
+class _Kept(Protocol):
+    @property
+    def kind(self) -> str: ...
+    @property
+    def certificate(self) -> str: ...
+
+
+_Row = TypeVar("_Row", bound=_Kept)
+
+
+def chosen(uid: ClusterUid, kind: str, rows: Sequence[_Row], certificate: str) -> _Row:
+    """Of rows, the older ones first: the CA of this kind that has that certificate, any where none is named. Raises
+    AuthorityLost."""
+    there = [row for row in rows if row.kind.partition(":")[0] == kind]
+    found = next((row for row in there if certificate in ("", row.certificate)), None)
+    if found is None:
+        which = f"that nodes of cluster {uid} believe" if there else f"of cluster {uid}"
+        raise AuthorityLost(f"the {kind} CA {which} is not in the database: {_NEXT}")
+    return found
 
 
 _NEXT = "restore the database from a backup that has it (docs/kafka-security.md)"

@@ -69,9 +69,11 @@ class ClusterAuthority:
         self._key = key
 
     @classmethod
-    def founded(cls, uid: ClusterUid, kind: AuthorityKind, *, now: datetime) -> "ClusterAuthority":
-        """A new one (EC P-256, ten years)."""
-        key, name = ec.generate_private_key(ec.SECP256R1()), common_name(f"Kedge {kind} CA {uid}")
+    def founded(cls, uid: ClusterUid, kind: AuthorityKind, *, now: datetime, successor: str = "") -> "ClusterAuthority":
+        """A new one (EC P-256, ten years). `successor` names one that takes another's place: the two never share a
+        subject, by which those who verify look for a CA."""
+        subject = " ".join(word for word in ("Kedge", kind, "CA", uid, successor) if word)
+        key, name = ec.generate_private_key(ec.SECP256R1()), common_name(subject)
         certificate = (
             signed_by(name, key.public_key(), now=now, not_after=now + AUTHORITY_LIFE)
             .subject_name(name)

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ChaosView, ClusterView, EvacuationView
 from controlplane.cluster.views.agents import AgentOrderView
+from controlplane.cluster.views.certificates import AuthorityPhase, AuthorityReplacementView
 from controlplane.cluster.views.cost_tags import CostTagsView
 from controlplane.cluster.views.drains import DrainView
 from controlplane.cluster.views.game_days import GameView, PlayedView
@@ -89,6 +90,11 @@ SAMPLES: tuple[object, ...] = (
     facts.AgentUpgradeFailed("0.2.0-7", A1, "agent 0.2.0 ended 3 times before it had reported"),
     facts.AuthoritiesMade("-----BEGIN CERTIFICATE-----", "-----BEGIN CERTIFICATE-----"),
     facts.CertificateIssued(A1, "1f", datetime(2026, 1, 1, tzinfo=UTC), datetime(2027, 1, 1, tzinfo=UTC)),
+    facts.CertificateRestartRequested("certificates-1", (A1,), "certificates end from 2026-09-01 on", True, ""),
+    facts.AuthorityReplaceRequested("ca-1", "cluster", "asked by anna: its key may have leaked"),
+    facts.NextAuthorityMade("ca-1", "-----BEGIN CERTIFICATE-----"),
+    facts.AuthorityPhaseRequested("ca-1", "reissue", "asked by anna: clients have both"),
+    facts.AuthorityPhaseReached("ca-1", "reissue"),
     facts.ImageChosen(
         "4.1.1", 3, (facts.RegionImage("local", "local-1", "any", "r3"),), "", "", "critical", "CVE-2026-1"
     ),
@@ -287,6 +293,13 @@ SAMPLES: tuple[object, ...] = (
 )
 
 
+_CAS = facts.AuthoritiesMade("-----BEGIN CERTIFICATE-----", "-----BEGIN CERTIFICATE-----")
+
+
+def _authority_change(phase: AuthorityPhase) -> AuthorityReplacementView:
+    return AuthorityReplacementView("ca-1", "cluster", phase, BEFORE, "asked by anna")
+
+
 def states() -> Mapping[type, ClusterView]:
     """Where each event may happen, when it is not simply a cluster at rest."""
     requested = a_view(an_instance("brokers-a-0", 2, Phase.REQUESTED), intents=_open("intent-1", "surge", A2))
@@ -339,6 +352,16 @@ def states() -> Mapping[type, ClusterView]:
         facts.SettingsCanaryStood: a_view(setting_change=_on_canary(SettingStage.WATCH)),
         facts.SettingsRevertRequested: a_view(setting_change=_on_canary(SettingStage.WATCH)),
         facts.SettingsReverted: a_view(setting_change=_on_canary(SettingStage.REVERT)),
+        facts.NextAuthorityMade: a_view(
+            authority_change=_authority_change(AuthorityPhase.TRUST_BOTH), authorities=_CAS
+        ),
+        facts.AuthorityReplaceRequested: a_view(authorities=_CAS),
+        facts.AuthorityPhaseRequested: a_view(
+            authority_change=_authority_change(AuthorityPhase.TRUST_BOTH), authorities=_CAS
+        ),
+        facts.AuthorityPhaseReached: a_view(
+            authority_change=_authority_change(AuthorityPhase.REISSUE), authorities=_CAS
+        ),
         facts.RollingRestartCompleted: a_view(
             rolling_restart=RollingRestartView("request-1", (A1,), (), "asked by anna", BEFORE)
         ),

@@ -31,6 +31,7 @@ REAL = ("agent/", "kafka/", "e2e/", "terraform/")
 NOT_OF_HEALTH = frozenset(
     {
         "Converged",
+        "CaReplacement",  # what a person asked for, and how far it is
         "Blocked",  # why work waits; its reasons have a table of their own
         "Paused",
         "Synced",

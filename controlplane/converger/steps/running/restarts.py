@@ -1,6 +1,7 @@
 """Services are started anew where they are, one at a time: for settings that Kafka reads only when it starts, for
-another heap or other options of the JVM, and because a person asked for it (`kedge restart`). Where the spec asks for
-it, brokers of one rack that may be away together are started anew together (`restartbatch`).
+another heap or other options of the JVM, for another certificate, and because a person asked for it (`kedge restart`).
+Where the spec asks for it, brokers of one rack that may be away together are started anew together (`restartbatch`).
+Certificates that end soon wait for no window.
 
     gate -> restart.requested (a new start id in its document) -> back in every ISR -> restart.completed -> the next one
                         +--> not back by its deadline: restart.revert_requested -> restart.reverted, and nothing else
@@ -159,8 +160,11 @@ def restart_step(situation: Situation) -> Decision | None:
     if kafka is None:
         return wait(WaitReason.KAFKA_UNKNOWN, f"not restarting {left[0].node}: {situation.seen.why_no_kafka}")
     if situation.repairs_only:
-        first = restart_order(left, leaders=who_leads(kafka))[0]
-        return _watch(situation, kafka, first.service)
+        rolling = view.requests.rolling_restart
+        if rolling is None or not rolling.at_once:
+            first = restart_order(left, leaders=who_leads(kafka))[0]
+            return _watch(situation, kafka, first.service)
+        left = [c for c in left if c.restart_asked]
     if not situation.allowance.may_roll:
         return wait(WaitReason.FLEET_BRAKE, f"waiting to restart {len(left)} services: {situation.allowance.reason}")
     if view.roll.recycling != view.generation:

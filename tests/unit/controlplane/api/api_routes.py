@@ -41,6 +41,7 @@ API_ROUTES: dict[tuple[str, str], tuple[Verb | str, Body]] = {
         ("GET", f"{_CLUSTER}/{what}"): (Verb.READ, None)
         for what in (
             *("endpoints", "console/{node}", "events", "state", "generations", "restart-check", "rolls", "moves"),
+            "certificates",
             *(
                 "games",
                 "games/{game}",
@@ -66,6 +67,7 @@ API_ROUTES: dict[tuple[str, str], tuple[Verb | str, Body]] = {
     ("POST", f"{_CLUSTER}/abort"): (Verb.STEER, _WHY),
     ("POST", f"{_CLUSTER}/roll-now"): (Verb.STEER, _WHY),
     ("POST", f"{_CLUSTER}/restart"): (Verb.STEER, {"brokers": [1000], "reason": "x"}),
+    ("POST", f"{_CLUSTER}/replace-ca"): (Verb.DELETE, {"reason": "x"}),
     ("POST", f"{_CLUSTER}/replace"): (Verb.STEER, {"node": "brokers-a-0", "reason": "x"}),
     ("POST", f"{_CLUSTER}/readmit"): (Verb.STEER, {"brokers": [1000], "reason": "x"}),
     ("POST", f"{_CLUSTER}/replication-factor"): (Verb.STEER, {"topics": ["clicks"], "factor": 3, "reason": "x"}),

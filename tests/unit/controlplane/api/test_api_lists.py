@@ -39,6 +39,7 @@ ONE_THING = {
     f"{_CLUSTER}/anomalies/{{anomaly}}": _NAMED,
     f"{_CLUSTER}/brokers/{{broker}}/dependents": "of one broker, from one look at its groups",
     f"{_CLUSTER}/brokers/{{broker}}/settings": "the settings of one broker: Kafka has some three hundred",
+    f"{_CLUSTER}/certificates": _NODES,
     f"{_CLUSTER}/console/{{node}}": _NAMED,
     f"{_CLUSTER}/drift": "the places of one cluster, with the last audit of each",
     f"{_CLUSTER}/endpoints": _NODES,

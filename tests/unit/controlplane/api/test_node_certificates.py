@@ -10,9 +10,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from agent.certification import signing_request
+from controlplane.api.node_certificates import NotYet
 from controlplane.storage.agent_credentials import Vm
 from controlplane.storage.certificates.principals import principals_of
 from events import facts
+from events.certificate_facts import AuthorityPhaseName
 from events.spec.conversion import to_data
 from tests.builders import a_tls_document
 from tests.unit.controlplane.api.portal_house import START, House, broker, vm_of
@@ -175,3 +177,105 @@ def test_clients_are_told_by_whom_they_recognise_brokers_and_where(house: House)
         ("TLS", 9094, "tls"),
         ("PLAINTEXT", 9092, "plaintext"),
     ]
+
+
+# --- a CA that is replaced ----------------------------------------------------------------------------------------
+
+
+def _asked(house: House, vm: Vm) -> dict[str, str]:
+    house.pass_time(seconds=5)
+    answer = ask(house, vm)
+    assert answer.status_code == 200, answer.text
+    found: dict[str, str] = answer.json()
+    return found
+
+
+def _phases(house: House, *phases: AuthorityPhaseName) -> None:
+    house.record(*(facts.AuthorityPhaseRequested("ca-1", phase, "asked by anna") for phase in phases))
+
+
+def test_the_new_ca_comes_with_the_first_certificate_after_it_was_asked_for(house: House) -> None:
+    vm = tls_vm(house)
+    old = _asked(house, vm)["cluster_ca"]
+    house.record(facts.AuthorityReplaceRequested("ca-1", "cluster", "asked by anna"))
+    both = _asked(house, vm)
+    made, issued = house.store.read_stream(f"cluster-{vm.cluster_uid}")[-2:]
+    assert (made.type, issued.type) == ("ca.made", "certificate.issued")
+    assert both["cluster_ca"] == old + made.data["certificate"]
+    assert both["issuer"] == old, "nodes do not believe the new one yet"
+    again = _asked(house, vm)
+    assert again["cluster_ca"] == both["cluster_ca"]
+    _phases(house, "reissue")
+    new = _asked(house, vm)
+    assert new["issuer"] == made.data["certificate"]
+    leaf = x509.load_pem_x509_certificate(new["certificate"].encode())
+    leaf.verify_directly_issued_by(x509.load_pem_x509_certificate(new["issuer"].encode()))
+    assert old not in house.authorities.removed
+    _phases(house, "new-alone")
+    alone = _asked(house, vm)
+    assert (alone["cluster_ca"], alone["issuer"]) == (made.data["certificate"], "")
+    assert house.authorities.removed == {old}
+    assert house.client.get("/v1/clusters/orders/endpoints").json()["ca"] == made.data["certificate"]
+
+
+def test_on_the_way_back_the_new_key_goes(house: House) -> None:
+    vm = tls_vm(house)
+    old = _asked(house, vm)["cluster_ca"]
+    house.record(facts.AuthorityReplaceRequested("ca-1", "cluster", "asked by anna"))
+    new = _asked(house, vm)["cluster_ca"].removeprefix(old)
+    _phases(house, "old-alone")
+    assert _asked(house, vm)["cluster_ca"] == old
+    assert house.authorities.removed == {new}
+
+
+def test_one_that_is_given_up_before_it_was_made_is_never_made(house: House) -> None:
+    vm = tls_vm(house)
+    old = _asked(house, vm)["cluster_ca"]
+    house.record(facts.AuthorityReplaceRequested("ca-1", "cluster", "asked by anna"))
+    _phases(house, "old-alone")
+    assert _asked(house, vm)["cluster_ca"] == old
+    assert not house.authorities.successors
+
+
+def test_of_two_that_ask_at_once_one_makes_it_and_the_other_asks_again(house: House) -> None:
+    vm = tls_vm(house)
+    _asked(house, vm)
+    house.record(facts.AuthorityReplaceRequested("ca-1", "cluster", "asked by anna"))
+    behind, signs = house.view(), house.services.access.node_certificates
+    assert signs is not None
+    _asked(house, vm)
+    house.pass_time(seconds=5)
+    with pytest.raises(NotYet, match="its next phase begins"):
+        signs.certify(behind, behind.instances[broker().key], signing_request().csr_pem, epoch=house.lead.epoch)  # type: ignore[arg-type]
+    assert [r.type for r in house.store.read_stream(f"cluster-{vm.cluster_uid}")].count("ca.made") == 1
+
+
+def test_what_is_shown_and_what_is_replaced_is_told(house: House) -> None:
+    vm = tls_vm(house)
+    _asked(house, vm)
+    house.record(facts.AuthorityReplaceRequested("ca-1", "cluster", "asked by anna"))
+    told = house.client.get("/v1/clusters/orders/certificates").json()
+    assert [(a["kind"], a["signs"], a["believed"]) for a in told["authorities"]] == [
+        ("cluster", True, True),
+        ("clients", True, True),
+    ]
+    (node,) = told["nodes"]
+    assert (node["key"], node["started_with"], node["served"]) == (broker().key, "", []), "nobody has looked yet"
+    assert told["replacement"]["phase"] == "trust-both"
+    assert told["replacement"]["unknown"] == [broker().key]
+
+
+def test_the_plan_of_a_replacement_records_nothing_and_the_order_does(house: House) -> None:
+    vm = tls_vm(house)
+    _asked(house, vm)
+    before = house.view().version
+    refused = house.client.post("/v1/clusters/orders/replace-ca", json={"step": "continue", "dry_run": True})
+    assert refused.json()["code"] == "no-ca-replace"
+    busy = house.client.post("/v1/clusters/orders/replace-ca", json={"dry_run": True})
+    assert busy.json()["code"] == "not-at-rest"
+    assert house.view().version == before
+    house.record(facts.AuthorityReplaceRequested("ca-1", "cluster", "asked by anna"))
+    done = house.client.post("/v1/clusters/orders/replace-ca", json={"step": "back", "reason": "x"}).json()
+    assert done["changed"]
+    assert house.view().vms.authority_change is not None
+    assert house.view().vms.authority_change.phase == "old-alone"  # type: ignore[union-attr]

@@ -34,6 +34,8 @@ EVERY_VERB += [
     "restart",
     "restart-check",
     "replace",
+    "certificates",
+    "replace-ca",
     "evacuate",
     "readmit",
     "fix-offline",

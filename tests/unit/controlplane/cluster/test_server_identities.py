@@ -6,8 +6,11 @@ import pytest
 from cryptography import x509
 
 from controlplane.cluster.server_identities import RENEWED_AFTER, ServerIdentities
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.certificates import AuthorityPhase, AuthorityReplacementView
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.storage.certificates.principals import principals_of
+from events import facts
 from tests.builders import a_tls_document, a_view
 from tests.fakes.cluster_authorities import MemoryClusterAuthorities
 
@@ -90,3 +93,28 @@ def test_a_process_that_may_not_read_keys_dials_no_such_cluster() -> None:
     identities.know(VIEW)
     with pytest.raises(KafkaUnavailable, match="may not read the keys of CAs"):
         identities.properties(VIEW.uid)
+
+
+def test_while_the_ca_is_replaced_it_goes_by_its_phase(made: MemoryClusterAuthorities, clock: Clock) -> None:
+    old = made.found(VIEW.uid)
+    new = made.succeed(VIEW.uid, "cluster", "ca-1")
+    identities, cas = ServerIdentities(made, clock), facts.AuthoritiesMade(old.cluster.pem, old.clients.pem)
+
+    def at(phase: AuthorityPhase) -> ClusterView:
+        change = AuthorityReplacementView("ca-1", "cluster", phase, START, "", new.pem)
+        return a_view(document=a_tls_document(), authorities=cas, authority_change=change)
+
+    assert not identities.know(a_view(document=a_tls_document(), authorities=cas)), "the first word is no change"
+    identities.context(VIEW.uid)
+    for phase, signer, believed in (
+        (AuthorityPhase.TRUST_BOTH, old.cluster.pem, 2),
+        (AuthorityPhase.REISSUE, new.pem, 2),
+        (AuthorityPhase.NEW_ALONE, new.pem, 1),
+    ):
+        assert identities.know(at(phase))
+        assert not identities.know(at(phase))
+        shown, context = identities.properties(VIEW.uid), identities.context(VIEW.uid)
+        leaf = x509.load_pem_x509_certificate(shown["ssl.certificate.pem"].encode())
+        leaf.verify_directly_issued_by(x509.load_pem_x509_certificate(signer.encode()))
+        assert context is not None
+        assert len(context.get_ca_certs()) == shown["ssl.ca.pem"].count("BEGIN CERTIFICATE") == believed

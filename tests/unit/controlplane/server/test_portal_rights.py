@@ -30,6 +30,7 @@ NOT_A_PORTALS = {
     "DemoteRequested": "a cure",
     "DemotionEnded": "a cure",
     "AuthoritiesMade": "an agent asks: it needs the keys of CAs",
+    "NextAuthorityMade": "an agent asks: it needs the keys of CAs",
     "CertificateIssued": "an agent asks: it needs the keys of CAs",
 }
 

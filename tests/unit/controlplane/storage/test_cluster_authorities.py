@@ -124,3 +124,34 @@ def test_principals_are_of_one_cluster_for_ever_and_no_users_name_can_be_one() -
     assert ours.super_users == (f"User:CN={ours.node}", f"User:CN={ours.server}")
     assert not set(ours.super_users) & set(theirs.super_users)
     assert all("=" in name.removeprefix("User:") and ";" not in name for name in ours.super_users)
+
+
+# --- a successor --------------------------------------------------------------------------------------------------
+
+
+def test_a_successor_is_made_once_for_a_request_and_named_by_its_certificate(engine: Engine) -> None:
+    old = kept(engine).found(UID)
+    new = kept(engine).succeed(UID, "cluster", "ca-1")
+    assert kept(engine).succeed(UID, "cluster", "ca-1").pem == new.pem
+    subjects = {x509.load_pem_x509_certificate(pem.encode()).subject for pem in (old.cluster.pem, new.pem)}
+    assert len(subjects) == 2, "who verifies looks for a CA by its subject"
+    unnamed, named = kept(engine).of(UID), kept(engine).of(UID, cluster=new.pem)
+    assert unnamed is not None
+    assert named is not None
+    assert (unnamed.cluster.pem, named.cluster.pem) == (old.cluster.pem, new.pem)
+    assert named.clients.pem == old.clients.pem
+    with reading(engine) as connection:
+        assert all(b"PRIVATE" not in bytes(row.sealed_key) for row in connection.execute(select(CLUSTER_AUTHORITY)))
+
+
+def test_the_old_one_is_removed_for_good_and_the_new_one_stays(engine: Engine) -> None:
+    old = kept(engine).found(UID)
+    new = kept(engine).succeed(UID, "cluster", "ca-1")
+    for _ in range(2):
+        kept(engine).remove(UID, old.cluster.pem)
+    there = kept(engine).of(UID)
+    assert there is not None
+    assert (there.cluster.pem, there.clients.pem) == (new.pem, old.clients.pem)
+    with pytest.raises(AuthorityLost, match="the cluster CA that nodes of cluster c0ffee believe is not in"):
+        kept(engine).of(UID, cluster=old.cluster.pem)
+    assert kept(engine).succeed(UID, "cluster", "ca-2").pem != new.pem, "and may be replaced again"

@@ -8,6 +8,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from controlplane.cluster.server_identities import RENEWED_AFTER, ServerIdentities
 from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.certificates import AuthorityPhase, AuthorityReplacementView
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.server.portal_rights import ASKED
 from controlplane.server.split.message import LOOP, NO_CLUSTER
@@ -21,7 +22,8 @@ from controlplane.server.split.portal_certificates import (
 from controlplane.server.split.subscriber import LoopSubscriber
 from controlplane.storage.certificates.principals import principals_of
 from controlplane.storage.latest_values import LatestValue, Subject
-from tests.builders import NOW, a_tls_document, a_view
+from events import facts
+from tests.builders import NOW, a_tls_document, a_view, changed_view
 from tests.fakes.cluster_authorities import MemoryClusterAuthorities
 from tests.fakes.latest_values import MemoryLatestStore
 
@@ -158,3 +160,20 @@ def test_what_is_no_request_is_signed_for_nobody(apart: Apart) -> None:
         apart.loop.poll()
         apart.now += timedelta(seconds=1)
     assert not apart.rows()
+
+
+def test_while_a_ca_is_replaced_the_loop_signs_anew_by_the_one_that_signs_now(apart: Apart) -> None:
+    portal, old = begun(apart), apart.made.found(SEALED.uid)
+    portal.properties(SEALED.uid)
+    new = apart.made.succeed(SEALED.uid, "cluster", "ca-1")
+    cas = facts.AuthoritiesMade(old.cluster.pem, old.clients.pem)
+    change = AuthorityReplacementView("ca-1", "cluster", AuthorityPhase.REISSUE, apart.now, "", new.pem)
+    reissued = changed_view(SEALED, authorities=cas, authority_change=change)
+    portal.know(reissued)
+    assert "is being replaced" in refused(portal), "by the old one it would be let in no more after the last phase"
+    apart.loop.fleet = Fleet(reissued)  # type: ignore[assignment]
+    apart.loop.poll()
+    shown = portal.properties(SEALED.uid)
+    leaf = x509.load_pem_x509_certificate(shown["ssl.certificate.pem"].encode())
+    leaf.verify_directly_issued_by(x509.load_pem_x509_certificate(new.pem.encode()))
+    assert shown["ssl.ca.pem"].count("BEGIN CERTIFICATE") == 2

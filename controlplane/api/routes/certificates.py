@@ -1,0 +1,37 @@
+"""/v1/clusters/NAME/certificates: what nodes show each other, and the replacement of a CA."""
+
+from fastapi import APIRouter
+
+from controlplane.api.access.caller import Caller
+from controlplane.api.cluster_lookup import living
+from controlplane.api.presenters.certificates import certificates_out
+from controlplane.api.previewed_commands import carry_out_or_say
+from controlplane.api.request_identity import Heading
+from controlplane.api.schemas import certificates as api, commands as command_api, messages as message_api
+from controlplane.api.services import Services
+from controlplane.cluster.commands import ReplaceAuthority
+from controlplane.cluster.observed.agent_reports import AGENT_REPORT, reports_by_key
+from controlplane.commands.deciders.authorities import authority_replacement_asked
+from events.certificate_facts import ReplacedAuthority
+
+router = APIRouter(prefix=message_api.API_PREFIX, tags=["certificates"])
+
+
+@router.get("/clusters/{name}/certificates")
+def certificates(name: str, services: Services) -> api.CertificatesOut:
+    """Both CAs, the replacement of one, and of each node what was signed and what its listeners show."""
+    view = living(services, name)
+    heard = reports_by_key(services.cluster.latest.of_cluster(view.uid, AGENT_REPORT))
+    said = {i.key: heard[i.key].service(i.planned.service) for i in view.alive() if i.key in heard}
+    found = {key: report for key, report in said.items() if report is not None}
+    return certificates_out(view, found, services.clock)
+
+
+@router.post("/clusters/{name}/replace-ca")
+def replace_ca(
+    body: api.ReplaceAuthorityIn, services: Services, rights: Caller, head: Heading
+) -> command_api.CommandOut:
+    """Begin the replacement of a CA, go on with it, or back; with `dry_run` only say what would come of it."""
+    kind: ReplacedAuthority = "clients" if body.clients else "cluster"
+    command = ReplaceAuthority(**head, reason=body.reason, kind=kind, step=body.step)
+    return carry_out_or_say(services, rights, command, authority_replacement_asked, dry_run=body.dry_run)

@@ -1,0 +1,63 @@
+"""Which CAs sign and which are believed, now: by what is recorded of a cluster. Newcomers are born with it, and
+everybody else gets it at the next start.
+
+| phase | signs | believed |
+|---|---|---|
+| none in hand | the CA | the CA |
+| `trust-both` | the old one | both |
+| `reissue` | the new one | both |
+| `new-alone` | the new one | the new one |
+| `old-alone` | the old one | the old one |
+"""
+
+from dataclasses import dataclass, replace
+
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.certificates import AuthorityPhase
+from events.certificate_facts import ReplacedAuthority
+
+_NEW_SIGNS = (AuthorityPhase.REISSUE, AuthorityPhase.NEW_ALONE)
+_BOTH_BELIEVED = (AuthorityPhase.TRUST_BOTH, AuthorityPhase.REISSUE)
+
+
+@dataclass(frozen=True, slots=True)
+class Believed:
+    """Of one kind: the certificate (PEM) of the CA that signs, first, and of all that are believed."""
+
+    signer: str
+    all: tuple[str, ...]
+
+    @property
+    def bundle(self) -> str:
+        """All of them as one file of PEM."""
+        return "".join(f"{pem.strip()}\n" for pem in self.all)
+
+
+def believed(view: ClusterView, kind: ReplacedAuthority) -> Believed | None:
+    """None while the cluster has no CA."""
+    if view.vms.authorities is None:
+        return None
+    now: str = getattr(view.vms.authorities, kind)
+    change = view.vms.authority_change
+    if change is None or change.kind != kind or not change.certificate:
+        return Believed(now, (now,))
+    signer, other = (change.certificate, now) if change.phase in _NEW_SIGNS else (now, change.certificate)
+    return Believed(signer, (signer, other) if change.phase in _BOTH_BELIEVED else (signer,))
+
+
+def with_next_authority(view: ClusterView, certificate: str) -> ClusterView:
+    """The view once the CA that takes the other one's place is made."""
+    change = view.vms.authority_change
+    if change is None:
+        return view
+    return replace(view, vms=replace(view.vms, authority_change=replace(change, certificate=certificate)))
+
+
+def given_up_authority(view: ClusterView) -> str:
+    """The CA (its certificate, PEM) that nothing will believe any more, whatever comes; "" while there is a way back to
+    it, or none is replaced."""
+    change = view.vms.authority_change
+    if change is None or view.vms.authorities is None or not change.phase.is_last:
+        return ""
+    old: str = getattr(view.vms.authorities, change.kind)
+    return old if change.phase is AuthorityPhase.NEW_ALONE else change.certificate

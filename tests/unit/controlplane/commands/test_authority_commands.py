@@ -1,0 +1,84 @@
+"""What people may ask of the replacement of a CA, and what is refused of it."""
+
+from typing import Any
+
+import pytest
+
+from controlplane.cluster.commands import CommandRefused, ReplaceAuthority
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.certificates import AuthorityPhase, AuthorityReplacementView
+from controlplane.commands.deciders.authorities import authority_replacement_asked
+from controlplane.commands.deciders.decision import CommandDecision
+from events import facts
+from tests.builders import NOW, a_tls_document, a_view
+
+CAS = facts.AuthoritiesMade("old", "users")
+
+
+def view(phase: AuthorityPhase | None = None, *, reached: bool = True, kind: Any = "cluster") -> ClusterView:
+    change = AuthorityReplacementView("ca-1", kind, phase, NOW, "", "new", reached) if phase is not None else None
+    return a_view(document=a_tls_document(), authorities=CAS, authority_change=change)
+
+
+def asked(of: ClusterView, step: Any = "begin", kind: Any = "cluster") -> CommandDecision:
+    return authority_replacement_asked(
+        of, ReplaceAuthority(name="orders", actor="person:anna", command_id="1", reason="", kind=kind, step=step)
+    )
+
+
+def test_the_plan_says_the_phases_whom_they_start_anew_and_what_clients_have_to_do() -> None:
+    decided = asked(view())
+    assert isinstance(decided.fact, facts.AuthorityReplaceRequested)
+    assert (decided.fact.kind, decided.fact.reason) == ("cluster", "asked by anna")
+    for words in (
+        "1 trust-both: 6 nodes",
+        "kedge endpoints orders --ca",
+        "2 reissue",
+        "shut out",
+        "3 new-alone",
+        "--back",
+    ):
+        assert words in decided.sentence, words
+    users = asked(view(), kind="clients").sentence
+    assert "1 trust-both: 3 brokers" in users
+    assert "--clients --continue" in users
+
+
+@pytest.mark.parametrize(
+    ("of", "step", "kind", "code"),
+    [
+        (a_view(), "begin", "cluster", "no-ca"),
+        (view(), "continue", "cluster", "no-ca-replace"),
+        (view(), "back", "clients", "no-ca-replace"),
+        (a_view(document=a_tls_document(), authorities=CAS, recycling=1), "begin", "cluster", "not-at-rest"),
+        (view(AuthorityPhase.TRUST_BOTH), "begin", "clients", "ca-replace-running"),
+        (view(AuthorityPhase.TRUST_BOTH, reached=False), "continue", "cluster", "phase-under-way"),
+        (view(AuthorityPhase.NEW_ALONE, reached=False), "back", "cluster", "no-way-back"),
+    ],
+)
+def test_what_is_refused_says_what_to_do(of: ClusterView, step: str, kind: str, code: str) -> None:
+    with pytest.raises(CommandRefused) as refused:
+        asked(of, step, kind)
+    assert refused.value.code == code
+    assert refused.value.what_next
+
+
+@pytest.mark.parametrize(
+    ("phase", "step", "kind", "to"),
+    [
+        (AuthorityPhase.TRUST_BOTH, "continue", "cluster", "reissue"),
+        (AuthorityPhase.TRUST_BOTH, "back", "cluster", "old-alone"),
+        (AuthorityPhase.REISSUE, "back", "cluster", "trust-both"),
+        (AuthorityPhase.TRUST_BOTH, "continue", "clients", "reissue"),
+        (AuthorityPhase.REISSUE, "continue", "clients", "new-alone"),
+    ],
+)
+def test_a_person_goes_on_or_back_by_one_phase(phase: AuthorityPhase, step: str, kind: str, to: str) -> None:
+    decided = asked(view(phase, kind=kind), step, kind)
+    assert isinstance(decided.fact, facts.AuthorityPhaseRequested)
+    assert (decided.fact.request, decided.fact.phase) == ("ca-1", to)
+
+
+@pytest.mark.parametrize(("phase", "step"), [(AuthorityPhase.REISSUE, "begin"), (AuthorityPhase.OLD_ALONE, "back")])
+def test_what_is_so_already_is_no_event(phase: AuthorityPhase, step: str) -> None:
+    assert asked(view(phase), step).fact is None

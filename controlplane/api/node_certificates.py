@@ -18,7 +18,7 @@ from controlplane.storage.certificates.cluster_authority import ClusterAuthoriti
 from controlplane.storage.streams import cluster_stream
 from events import codec, envelope, facts, ids
 from events.clock import Clock
-from events.errors import StreamConflict
+from events.errors import EventIdTaken, StreamConflict
 from events.store import EventStore
 
 SOONEST = timedelta(seconds=5)
@@ -98,6 +98,8 @@ class NodeCertificates:
             try:
                 self.store.append(stream, events, expected_version=version, origin=origin)
                 return
+            except EventIdTaken as taken:
+                raise NotYet(f"another node of {view.name} had its CA recorded at the same time") from taken
             except StreamConflict:
                 meanwhile = self.store.read_stream(stream, version)
                 if any(one.type.startswith("ca.") for one in meanwhile):

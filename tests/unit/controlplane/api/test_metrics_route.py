@@ -47,7 +47,8 @@ def house() -> House:
 @pytest.fixture(scope="module")
 def names() -> set[str]:
     """Every metric that is told of a cluster of which all is known."""
-    return {*scraped(a_house()), "kedge_cluster_drain_bytes", "kedge_cluster_source"}
+    of_tls = {"kedge_certificate_end_timestamp_seconds", "kedge_ca_end_timestamp_seconds"}
+    return {*scraped(a_house()), *of_tls, "kedge_cluster_drain_bytes", "kedge_cluster_source"}
 
 
 def a_house() -> House:

@@ -245,7 +245,7 @@ def test_of_two_that_ask_at_once_one_makes_it_and_the_other_asks_again(house: Ho
     assert signs is not None
     _asked(house, vm)
     house.pass_time(seconds=5)
-    with pytest.raises(NotYet, match="its next phase begins"):
+    with pytest.raises(NotYet, match="had its CA recorded at the same time"):
         signs.certify(behind, behind.instances[broker().key], signing_request().csr_pem, epoch=house.lead.epoch)  # type: ignore[arg-type]
     assert [r.type for r in house.store.read_stream(f"cluster-{vm.cluster_uid}")].count("ca.made") == 1
 

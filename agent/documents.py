@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from agent.wire import TLS_WIRE_VERSION, WIRE_VERSION, BootData, Document, ServiceDocument
+from agent.services.tls_steps import wrong_step
+from agent.wire import STEP_WIRE_VERSION, TLS_WIRE_VERSION, WIRE_VERSION, BootData, Document, ServiceDocument
 
 _SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _RULES = re.compile(r"flush ruleset\ntable inet kedge \{\n[^\"'\\$`]*\}\n")
@@ -39,10 +40,10 @@ def judge_document(raw: bytes, *, boot: BootData, current: Document | None) -> A
         return DocumentRejected(
             "the server's document is not a JSON object with a `wire` version; the last one stays in force"
         )
-    if wire not in (WIRE_VERSION, TLS_WIRE_VERSION):
+    if wire not in (WIRE_VERSION, TLS_WIRE_VERSION, STEP_WIRE_VERSION):
         return DocumentRejected(
-            f"the server's document has wire version {wire!r}, this agent speaks {WIRE_VERSION} and"
-            f" {TLS_WIRE_VERSION}; the last one stays in force, update the agent"
+            f"the server's document has wire version {wire!r}, this agent speaks {WIRE_VERSION},"
+            f" {TLS_WIRE_VERSION} and {STEP_WIRE_VERSION}; the last one stays in force, update the agent"
         )
     try:
         document = Document.model_validate_json(raw)
@@ -111,4 +112,6 @@ def _unsafe_tls(service: ServiceDocument) -> str:
     heard = next((one.name for one in service.tls.listeners if one.security == "plaintext" and one.asks), "")
     if heard:
         return f"listener {heard} would ask for passwords or certificates in plaintext"
-    return "" if service.tls.super_users else "no super user is named: its nodes would refuse one another"
+    if not service.tls.super_users:
+        return "no super user is named: its nodes would refuse one another"
+    return wrong_step(service, service.tls)

@@ -18,7 +18,14 @@ class MeasuredBroker:
 
     @property
     def bootstrap(self) -> str:
-        return self.topic.bootstrap or f"{self.broker.address}:{self.broker.port}"
+        return self.topic.bootstrap or f"{self.broker.address}:{self._port()}"
+
+    def _port(self) -> int:
+        """Where the broker takes it. On its way to TLS it listens for nodes by TLS before all are asked to come so."""
+        plain = (
+            (one.port for one in self.broker.tls.listeners if one.security == "plaintext") if self.broker.tls else ()
+        )
+        return self.broker.port if self.topic.secured else next(iter(plain), self.broker.port)
 
     @property
     def secured(self) -> bool:

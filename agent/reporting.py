@@ -52,6 +52,7 @@ class Reporting:
                 seq=self._sequence.next(),
                 at=self._a.clock.now(),
                 agent_version=__version__,
+                documents=wire.STEP_WIRE_VERSION,
                 epoch=epoch,
                 services=tuple(self._service_report(name, local) for name in sorted(spoken)),
                 attachments=tuple(sorted(local.attached.values())),

@@ -11,12 +11,14 @@ from pydantic import Field, PlainSerializer, SecretStr
 
 from agent.wire_base import Wire as Wire
 from agent.wire_tls import (
+    STEP_WIRE_VERSION as STEP_WIRE_VERSION,
     TLS_WIRE_VERSION as TLS_WIRE_VERSION,
     CertificateReport as CertificateReport,
     NodeCertificateAnswer as NodeCertificateAnswer,
     ServedCertificate as ServedCertificate,
     ServiceTls as ServiceTls,
     TlsListener as TlsListener,
+    TlsStep as TlsStep,
 )
 
 WIRE_VERSION = 1
@@ -419,6 +421,11 @@ class Report(Wire):
     packet_filter: PacketFilterReport | None = Field(
         default=None,
         description="absent: the document has none, or an agent that cannot load one. Came later than wire version 1",
+    )
+    documents: int = Field(
+        default=0,
+        description="highest wire version of documents it takes; 0: an agent that does not tell. Came later than wire"
+        " version 1",
     )
 
 

@@ -11,6 +11,13 @@ TLS_WIRE_VERSION = 2
 """Of a document whose services speak TLS: an agent from before would leave that out and start Kafka in plaintext. It
 knows no document of this version, and starts nothing."""
 
+STEP_WIRE_VERSION = 3
+"""Of a document with a service between plaintext and TLS: an agent that left the step out would start it as if all had
+made all steps, and controllers that skip one end themselves. It knows no document of this version."""
+
+TlsStep = Literal["C1", "B1", "C2", "B2"]
+"""How far controllers (C) and brokers (B) of a living cluster are on their way: `agent.services.tls_steps` has each."""
+
 
 class TlsListener(Wire):
     """A listener for clients, of a broker whose cluster speaks TLS between its nodes."""
@@ -38,6 +45,10 @@ class ServiceTls(Wire):
 
     super_users: tuple[str, ...] = Field(description="principals, as in `User:CN=kedge-node-0123456789abcdef`")
     listeners: tuple[TlsListener, ...] = Field(default=(), description="of a broker, for clients")
+    step: TlsStep | None = Field(
+        default=None, description="between plaintext and TLS; absent: TLS alone. Only in documents of version 3"
+    )
+    plain_port: int = Field(default=0, description="of a controller at a step: where it listens in plaintext, too")
 
 
 class NodeCertificateAnswer(Wire):

@@ -37,6 +37,7 @@ from events.order_facts import *
 from events.quorum_facts import *
 from events.quota_facts import *
 from events.registry import fact
+from events.security_facts import *
 from events.setting_facts import *
 from events.source_facts import *
 from events.tag_facts import *

@@ -74,6 +74,16 @@ class PartitionSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class EndpointSeen:
+    """Where the metadata log says that a controller is spoken to."""
+
+    name: str
+    """Of the listener, as in `CONTROLLER`."""
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
 class VoterSeen:
     """A member (voter or observer) of the controller quorum. `lag` is records behind the leader's log end.
 
@@ -86,6 +96,8 @@ class VoterSeen:
     lag: int
     is_voter: bool
     silent_s: float = 0.0
+    endpoints: frozenset[EndpointSeen] = frozenset()
+    """Of a voter; empty where nobody told (KIP-853, Kafka 3.9 on)."""
 
 
 @dataclass(frozen=True, slots=True)

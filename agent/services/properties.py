@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from agent.services.tls_properties import tls_properties
+from agent.services.tls_steps import at_step
 from agent.wire import ServiceDocument
 
 _SMALL_HEAP_MIB = 512
@@ -133,7 +134,7 @@ def _owned(service: ServiceDocument, log_dirs: tuple[Path, ...], tls_dir: Path |
         return owned
     if tls_dir is None:
         raise ValueError(f"{service.name}: it speaks TLS, and nobody says where its certificates are")
-    return {**owned, **tls_properties(service, service.tls, tls_dir)}
+    return {**owned, **at_step(service, service.tls, tls_properties(service, service.tls, tls_dir))}
 
 
 def _owned_of_zookeeper(service: ServiceDocument, log_dirs: tuple[Path, ...]) -> dict[str, str]:

@@ -16,4 +16,6 @@ def listed_brokers(view: ClusterView) -> tuple[InstanceView, ...]:
 def has_listener(broker: InstanceView, listener: Listener) -> bool:
     """Whether a broker was last started with it. In plaintext a broker has one, which is the spec's by another port."""
     told = broker.start.security
-    return told is None or any(one.name == listener.name for one in told.listeners)
+    if told is None:
+        return listener.security == "plaintext"  # on its way to TLS it has no other one yet
+    return any(one.name == listener.name for one in told.listeners)

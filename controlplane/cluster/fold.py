@@ -32,6 +32,7 @@ from controlplane.cluster.folds import (
     quorum as quorumfold,
     rebalances as balancefold,
     rolls as rollfold,
+    security as securityfold,
     settings as settingfold,
     spec_order as specorderfold,
     stuck_moves as movefold,
@@ -95,6 +96,7 @@ def _said_meanwhile(view: ClusterView, recorded: envelope.Recorded) -> ClusterVi
 
 def _declared(view: ClusterView, e: facts.ClusterDeclared, at: datetime) -> ClusterView:
     document = from_data(e.document)
+    view = securityfold.declared(view, document)
     view = growthfold.declared(windowfold.over(settingfold.forgiven(view)), document)
     ensemble, order = migrationfold.declared(view, document), specorderfold.declared(view, document, at)
     machines = newest((*view.declaration.machines, *given_by(document)))
@@ -191,4 +193,5 @@ _APPLY: Rules = {
     **imagefold.RULES,
     **agentfold.RULES,
     **certificatefold.RULES,
+    **securityfold.RULES,
 }

@@ -10,7 +10,7 @@ from pydantic import SecretBytes
 from controlplane.cluster.external_brokers import external_addresses, is_shared
 from controlplane.cluster.lifecycle import SERVING
 from controlplane.cluster.server_identities import ServerIdentities
-from controlplane.cluster.view import ClusterView
+from controlplane.cluster.view import CONTROLLER_PORT, TLS_CONTROLLER_PORT, ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.admin_calls.calls import CONTROLLER_LISTENER, TLS_CONTROLLER_LISTENER
@@ -25,6 +25,7 @@ from controlplane.kafka.zookeeper.registry import RegistrySeen
 from controlplane.kafka.zookeeper_gateway import ZooKeeperGateway, as_kafka_fault
 from controlplane.runtime.egress import Allowed
 from events.ids import ClusterUid
+from planner.rollout.security_steps import OVER, PLAIN
 
 _Kind = Literal["zookeeper", "migrating", "kraft"]
 _CONNECT_S = 2.0
@@ -35,6 +36,8 @@ _CONNECT_S = 2.0
 class _KnownGateway:
     bootstrap: tuple[str, ...]
     kind: _Kind
+    listeners: tuple[tuple[str, int], ...]
+    """Of controllers, with their ports, that by which a new voter is added first."""
     gateway: AdminGateway
 
 
@@ -67,7 +70,7 @@ class Gateways:
 
     def of(self, view: ClusterView) -> KafkaGateway:
         """The gateway of a cluster. Its first call raises KafkaUnavailable when no broker has an address yet."""
-        bootstrap, kind = bootstrap_of(view), _kind_of(view)
+        bootstrap, kind, listeners = bootstrap_of(view), _kind_of(view), _quorum_listeners(view)
         if self._identities is not None and self._identities.know(view):
             self._dialer.hang_up(view.uid)  # they hold on to whom they believed when they were made
         if self._doors is not None:
@@ -78,9 +81,10 @@ class Gateways:
             if kind == "migrating":
                 self._controllers[view.uid] = controllers_of(view)
             known = self._known.get(view.uid)
-            if known is not None and (known.bootstrap, known.kind) == (bootstrap, kind):
+            if known is not None and (known.bootstrap, known.kind, known.listeners) == (bootstrap, kind, listeners):
                 return known.gateway
-            self._known[view.uid] = fresh = _KnownGateway(bootstrap, kind, self._made(view, kind, bootstrap))
+            made = self._made(view, kind, bootstrap, listeners)
+            self._known[view.uid] = fresh = _KnownGateway(bootstrap, kind, listeners, made)
         if known is not None:
             # The connection may rest on brokers that are gone by now; their addresses may be somebody else's.
             self._dialer.hang_up(view.uid)
@@ -143,10 +147,14 @@ class Gateways:
         if locks is not None:
             locks.close()
 
-    def _made(self, view: ClusterView, kind: _Kind, bootstrap: tuple[str, ...]) -> AdminGateway:
+    def _made(
+        self, view: ClusterView, kind: _Kind, bootstrap: tuple[str, ...], listeners: tuple[tuple[str, int], ...]
+    ) -> AdminGateway:
         if kind == "kraft":
-            listener = TLS_CONTROLLER_LISTENER if view.nodes_speak_tls else CONTROLLER_LISTENER
-            return AdminGateway(self._dialer, view.uid, bootstrap, quorum_listener=listener)
+            (listener, _), *others = listeners
+            return AdminGateway(
+                self._dialer, view.uid, bootstrap, quorum_listener=listener, more_quorum_listeners=dict(others)
+            )
         uid, registry = view.uid, self._registry(view)
         password = superuser.super_password(self._server_key.get_secret_value(), uid)
         ensemble = KazooEnsemble(uid, lambda: self._rolls[uid].members, password=password, connect_s=_CONNECT_S)
@@ -188,6 +196,13 @@ def _kind_of(view: ClusterView) -> _Kind:
     if not view.in_zookeeper_mode:
         return "kraft"
     return "migrating" if view.quorum.migration is not None and view.quorum.migration.voters else "zookeeper"
+
+
+def _quorum_listeners(view: ClusterView) -> tuple[tuple[str, int], ...]:
+    """Those a controller that is made now has: on the way to TLS two, and either may be its leader's."""
+    config = view.security.config_of("controller")
+    plain, tls = (CONTROLLER_LISTENER, CONTROLLER_PORT), (TLS_CONTROLLER_LISTENER, TLS_CONTROLLER_PORT)
+    return {PLAIN: (plain,), OVER: (tls,), "C1": (plain, tls)}.get(config, (tls, plain))
 
 
 def controllers_of(view: ClusterView) -> tuple[str, ...]:

@@ -77,9 +77,11 @@ class ServerIdentities:
         self._shown: dict[str, _Shown] = {}
 
     def know(self, view: ClusterView) -> bool:
-        """Whether that cluster's nodes speak TLS; of one nobody has told of they do not. And who signs and is believed
-        now. True where that has changed: connections that stand were made by what was before."""
+        """Whether that cluster's brokers are reached by TLS; of one nobody has told of they are not. And who signs and
+        is believed now. True where that has changed: connections that stand were made by what was before."""
         if not view.nodes_speak_tls:
+            with self._lock:
+                self._known.pop(view.uid, None)  # it may be on its way back to plaintext
             return False
         known = _Known(view.name, believed(view, "cluster"))
         with self._lock:

@@ -23,6 +23,7 @@ from controlplane.cluster.views.quorum import QuorumView
 from controlplane.cluster.views.requests import RequestsView
 from controlplane.cluster.views.roll import RollView
 from controlplane.cluster.views.running_settings import SettingsView
+from controlplane.cluster.views.security import BORN_PLAIN, BORN_TLS, SecurityView
 from controlplane.cluster.views.topics import TopicsView
 from controlplane.cluster.views.users import UsersView
 from controlplane.cluster.views.vms import VmsView
@@ -31,6 +32,9 @@ from events.ids import ClusterUid
 from events.spec.domains import Address, advertised, domain_of
 from events.spec.model import KafkaClusterDocument
 from events.spec.storage_rules import with_grown_disks
+
+CONTROLLER_PORT = 9093
+"""Where controllers that speak plaintext are reached."""
 
 TLS_BROKER_PORT, TLS_CONTROLLER_PORT = 9091, 9090
 """Where brokers that speak TLS are reached by one another, by agents and by Kedge, and controllers by nodes; clients
@@ -89,9 +93,23 @@ class ClusterView:
         return self.document is not None and self.document.spec.kafka.mode == "zookeeper"
 
     @property
+    def security(self) -> SecurityView:
+        """How far it is between plaintext and TLS. Who keeps what it was born with is at one end."""
+        if self.settings.security is not None:
+            return self.settings.security
+        is_tls = self.document is not None and self.document.spec.security.internal == "tls"
+        return BORN_TLS if is_tls else BORN_PLAIN
+
+    @property
     def nodes_speak_tls(self) -> bool:
-        """Whether its nodes prove themselves to one another by certificates. It was born with it, or without."""
-        return self.document is not None and self.document.spec.security.internal == "tls"
+        """Whether its brokers are reached by certificates, by one another and by Kedge and its agents: by all of them,
+        where the cluster is on its way."""
+        return self.security.reaches_brokers_by_tls
+
+    def security_of(self, instance: InstanceView) -> str:
+        """What its last start was told of TLS between nodes: see `planner.rollout.security_steps`."""
+        told = instance.start.tls_step
+        return self.security.config_of(instance.planned.service) if told is None else told
 
     @property
     def quorum_service(self) -> str:
@@ -189,13 +207,23 @@ class ClusterView:
     def broker_port(self) -> int:
         """TCP port at which brokers are reached by one another and by Kedge, by the document in force: that of brokers
         that are still to be made. It is that of their one listener, unless nodes speak TLS."""
-        if self.nodes_speak_tls:
-            return TLS_BROKER_PORT
-        return self.document.spec.listeners[0].port if self.document else 9092
+        return TLS_BROKER_PORT if self.nodes_speak_tls else self.plain_port
+
+    @property
+    def plain_port(self) -> int:
+        """That of the listener in plaintext, by the document in force."""
+        listeners = self.document.spec.listeners if self.document else ()
+        # On its way to TLS a cluster has others beside it.
+        return next((one.port for one in listeners if one.security == "plaintext"), 9092)
 
     def port_of(self, broker: InstanceView) -> int:
         """Where this broker is reached. While another port of the spec is rolled in, the old ones keep theirs."""
-        return broker.port or self.broker_port
+        return TLS_BROKER_PORT if self.nodes_speak_tls else self.plain_port_of(broker)
+
+    def plain_port_of(self, broker: InstanceView) -> int:
+        """Where a broker that speaks plaintext is reached; it may have been born at a later step of another way."""
+        born = broker.port if self.settings.security is None or broker.port != TLS_BROKER_PORT else 0
+        return born or self.plain_port
 
     def seat_address(self, instance: InstanceView) -> str:
         """The address that stays with its node, "" while it is not known, and for nodes that own none."""

@@ -149,6 +149,8 @@ class WaitReason(StrEnum):
     RESTART_REVERTED = "RestartReverted", "A service did not stand its restart.", Mark.PERSON | Mark.GIVEN_UP
     RUN_FAILED = "RunFailed", "A Terraform run failed.", Mark.PERSON_ONCE_GIVEN_UP | Mark.GIVEN_UP
     RUN_REFUSED = "RunRefused", "A Terraform run was refused, and would be again.", Mark.PERSON | Mark.GIVEN_UP
+    SECURITY_BLOCKED = "SecurityBlocked", "The next step between plaintext and TLS needs somebody.", Mark.PERSON
+    SECURITY_STEP = "SecurityStep", "A step between plaintext and TLS is not over.", Mark.GATE
     SETTING_NOT_TAKEN = "SettingNotTaken", "A broker does not run with a live value that it took."
     SETTING_REFUSED = "SettingRefused", "A broker refuses a live value.", Mark.PERSON | Mark.GIVEN_UP
     SETTING_REVERTED = (

@@ -3,7 +3,7 @@
 A broker's picture of the cluster is as old as its own copy of this log, so it counts only while it keeps up.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kafka.protocol.admin import DescribeQuorumRequest
@@ -13,7 +13,7 @@ from controlplane.kafka.dialer import Connection
 from controlplane.kafka.errors import KafkaUnavailable, require_ok
 from controlplane.kafka.quorum import keeps_up, silence
 from controlplane.kafka.raw import directory_text
-from planner.observed import QuorumSeen, VoterSeen
+from planner.observed import EndpointSeen, QuorumSeen, VoterSeen
 
 DESCRIBE = "describing the quorum"
 
@@ -47,7 +47,9 @@ def log_of(answer: Any, where: str) -> MetadataLog:
     leader = states.get(log.leader_id)
     if leader is None:
         raise KafkaUnavailable(what=DESCRIBE, where=where, why="it has no leader now")
-    members = [_member(s, leader, is_voter=True) for s in log.current_voters]
+    endpoints = {n.node_id: _endpoints(n) for n in getattr(answer, "nodes", None) or ()}
+    voters = [_member(s, leader, is_voter=True) for s in log.current_voters]
+    members = [replace(v, endpoints=endpoints.get(v.id, v.endpoints)) for v in voters]
     members += [_member(s, leader, is_voter=False) for s in log.observers]
     quorum = QuorumSeen(leader=log.leader_id, epoch=log.leader_epoch, members=tuple(members))
     return MetadataLog(quorum, leader.log_end_offset)
@@ -61,6 +63,11 @@ def require_current(quorum: QuorumSeen, node: int, where: str) -> None:
         raise KafkaUnavailable(
             what="reading metadata", where=f"{where}, broker {node}", why=f"its metadata is old ({lags})"
         )
+
+
+def _endpoints(node: Any) -> frozenset[EndpointSeen]:
+    """Of a voter, as its last start that the leader took has written them into the log."""
+    return frozenset(EndpointSeen(one.name, one.host, one.port) for one in node.listeners)
 
 
 def _member(state: Any, leader: Any, *, is_voter: bool) -> VoterSeen:

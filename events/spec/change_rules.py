@@ -13,6 +13,7 @@ from events.spec.model import KafkaClusterDocument, Pool
 from events.spec.network_rules import move_problems
 from events.spec.positions import Positions
 from events.spec.problems import Path, Problem
+from events.spec.security_change_rules import security_change_problems
 from events.spec.security_rules import listener_change_problems
 from events.spec.storage_rules import disk_problems, disks_in_words
 
@@ -23,10 +24,6 @@ _POOLS: Path = ("spec", "pools")
 _IMMUTABLE_FIX = {
     "external": "Keep it as it is: a cluster is imported once, and its quorum stays with who runs it.",
     "clusterId": "Keep it: it is Kafka's own.",
-    "internal": (
-        "Put the old value back: a cluster keeps what it was born with. The way of a living one from plaintext to TLS, "
-        "step by step with its clients, is not offered yet; declare a second cluster and move the data."
-    ),
     "metadata.name": "Keep the name, or declare a second cluster and move the data.",
     "place": "Keep the network; add a pool in the new one's place, apply, then remove this one.",
     "services": "Keep the services; add a pool of the other kind instead.",
@@ -45,6 +42,7 @@ def change_problems(
             yield _immutable(change, where)
     yield from migration_problems(old, new, where)
     yield from same_build_problems(old, new, where)
+    yield from security_change_problems(old, new, where)
     yield from listener_change_problems(old, new, where)
     yield from _moved_quorums(old, new, where)
     yield from move_problems(old, new, where)

@@ -165,6 +165,10 @@ LISTENERS = _kind(57, "listener not offered", "Names and ports of nodes among th
 SECURITY = _kind(
     82, "security not offered", "Half a protection passes for a whole one: what Kedge cannot keep it refuses."
 )
+SECURITY_WAY = _kind(
+    110, "no way to TLS from here", "Every service is restarted for it: it begins where all stands as it should."
+)
+NO_WAY_BACK = _kind(111, "no way back to plaintext", "Who speaks TLS alone has no port left that plaintext could use.")
 NO_BOOTSTRAP = _kind(58, "no way for clients", "Clients need a name or a list to find the cluster.")
 WINDOW = _kind(59, "window that cannot be kept", "What is not urgent would wait for ever, or nobody would know when.")
 PARALLEL_RESTARTS = _kind(

@@ -17,9 +17,10 @@ class Security(Part):
     """What nodes speak to one another, and Kedge to them."""
 
     internal: InternalSecurity = classed(
-        FieldClass.IDENTITY,
+        FieldClass.RESTART,
         "`tls`: brokers, controllers and Kedge prove themselves to one another by certificates of the cluster's own "
-        "CA, and nobody else reads along (docs/kafka-security.md). A cluster keeps what it was born with.",
+        "CA, and nobody else reads along (docs/kafka-security.md). A living cluster goes there in six rolling "
+        "restarts; there is no way back once they are over.",
         default="plaintext",
     )
 

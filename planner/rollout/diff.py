@@ -79,6 +79,8 @@ class IncumbentReasons:
     """How it is known that what a voter kept there is gone."""
     relist: str = ""
     """It has to be told the controllers anew."""
+    tls_step: str = ""
+    """It has a step between plaintext and TLS before it."""
     outdated: str = ""
     """Its VM has to be made from another image."""
 
@@ -253,8 +255,9 @@ def _change(node: str, want: DesiredNode | None, have: Incumbent | None) -> Node
         return NodeChange(node, Change.RESTART, f"{node}: {'; '.join(words)}", want, have)
     if have.reasons.restart_asked:
         return NodeChange(node, Change.RESTART, f"{node}: {have.reasons.restart_asked}", want, have)
-    if have.reasons.relist:
-        return NodeChange(node, Change.RESTART, f"{node}: {have.reasons.relist}", want, have)
+    for why in (have.reasons.tls_step, have.reasons.relist):
+        if why:
+            return NodeChange(node, Change.RESTART, f"{node}: {why}", want, have)
     return NodeChange(node, Change.KEEP, "", want, have)
 
 
@@ -283,7 +286,7 @@ def _was_made_with_this_heap(want: DesiredNode, have: Incumbent) -> bool:
 def _with_its_listeners(want: DesiredNode, have: Incumbent) -> DesiredNode:
     """As if the spec said of listeners what it said when the VM was made, where nodes speak TLS: there others are taken
     on in place."""
-    in_place = want.listeners.security is not None and have.born.listeners
+    in_place = have.born.listeners and (want.listeners.security is not None or have.security is not None)
     return replace(want, listeners=replace(want.listeners, words=have.born.listeners)) if in_place else want
 
 

@@ -1,11 +1,12 @@
 """The controllers of a fake cluster: processes on disks, their registrations, who votes and who leads."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from controlplane.kafka.errors import KafkaRefused, KafkaUnavailable
 from controlplane.kafka.features import KRAFT
 from events.ids import kafka_uuid
+from planner.observed import EndpointSeen
 from tests.fakes.kafka_parts import FakeController, FakeHangs
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ class FakeControllers:
         self._heard: set[int] = set()
         self._leader, self._epoch = -1, 0
         self._disks_made = 0
+        self.stubborn_voters: set[int] = set()
+        """Whose new endpoints never get into the metadata log."""
 
     @property
     def seconds(self) -> float:
@@ -95,6 +98,11 @@ class FakeControllers:
         found.version = version or found.version
         self._registered_controllers[controller] = found.version
         self._elect_controller()
+
+    def listens(self, controller: int, endpoints: Iterable[EndpointSeen]) -> None:
+        """Where its last start listens: as a voter it writes that into the metadata log."""
+        if controller not in self.stubborn_voters:
+            self._controllers[controller].endpoints = frozenset(endpoints)
 
     def directory_of(self, controller: int) -> str:
         """The directory its last process ran on, "" for one that never ran."""

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from controlplane.kafka.features import METADATA
 from controlplane.kafka.throttle import CLUSTER_DEFAULT, ThrottlePlan
-from planner.observed import BrokerSeen, FeatureSeen, PartitionSeen, QuorumSeen, TopicPartition, VoterSeen
+from planner.observed import BrokerSeen, EndpointSeen, FeatureSeen, PartitionSeen, QuorumSeen, TopicPartition, VoterSeen
 
 THROTTLE_REACHES = 0.8
 """Share of a configured throttle that real brokers reach (20 MB/s configured, 16.4 measured)."""
@@ -259,6 +259,7 @@ class FakeController:
     running: bool = True
     follows_at: float = 0.0
     stopped_at: float = 0.0
+    endpoints: frozenset[EndpointSeen] = frozenset()
 
     def lag(self, seconds: float) -> int:
         """Records behind the leader at that time."""
@@ -295,6 +296,7 @@ def quorum_seen(
             lag=c.lag(seconds),
             is_voter=voters.get(c.id) == c.directory_id,
             silent_s=0.0 if c.running else seconds - c.stopped_at,
+            endpoints=c.endpoints if voters.get(c.id) == c.directory_id else frozenset(),
         )
         for c in controllers
         if c.running or voters.get(c.id) == c.directory_id

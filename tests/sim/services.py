@@ -15,6 +15,7 @@ from tests.fakes.kafka import FakeKafka
 from tests.sim.breakdowns import Breakdowns
 from tests.sim.certificates import SimCertificates
 from tests.sim.client_latency import ClientLatency
+from tests.sim.endpoints import endpoints_of, not_found
 from tests.sim.evidence import Evidence, Violation
 from tests.sim.metadatawork import MetadataWork
 from tests.sim.reports import report_of
@@ -47,6 +48,8 @@ class Services:
         self.volumes: dict[str, CloudVolume] = {}
         self.attached = Attached()
         self.report_type: type[Report] = Report
+        self.documents_known = wire.STEP_WIRE_VERSION
+        """Highest version of documents that agents tell they take."""
         self.filters: dict[str, PacketFilterReport] = {}
         """What agents tell of the packet filter of their VM, by its key."""
         self.addresses: dict[str, str] = {}
@@ -284,6 +287,7 @@ class Services:
 
     def _start(self, vm: Vm, service: ServiceDocument) -> None:
         serves = self.kafka.migration.starts(service)
+        self._find_one_another(vm.uid, service)
         name = vm.service_key(service)
         illness = self.illnesses.pop(name, None)
         if illness is not None and illness.lasts:
@@ -293,6 +297,14 @@ class Services:
         else:
             self._start_controller(vm, service)
         self.kafka.migration.progress()
+
+    def _find_one_another(self, uid: str, service: ServiceDocument) -> None:
+        """In KRaft, where every listener is a node's own: of the whole cluster, once that service runs."""
+        if service.ensemble or service.name == "zookeeper":
+            return
+        running = [p.document for vm in self.vms.values() if vm.alive and vm.uid == uid for p in vm.processes if p.up]
+        if lost := not_found(service, running, self.kafka.leader):
+            raise Violation(lost)
 
     def _start_broker(self, vm: Vm, service: ServiceDocument, serves: bool) -> None:
         self._speak(vm, service)
@@ -317,6 +329,7 @@ class Services:
         directory, home = service.log_dirs[0].directory_id, self.kafka.migration.home_of(service.name)
         if home.directory_of(service.node_id) == directory:
             home.start_controller(service.node_id, version=service.kafka_version)
+            home.listens(service.node_id, endpoints_of(service))
             return
         if not service.log_dirs[0].fresh:
             raise Violation(f"{vm.key} starts on an empty directory that nobody called fresh")
@@ -326,6 +339,7 @@ class Services:
         if founder and home is self.kafka and home.found(self._first_quorum(service)):  # not of a migration
             self.ensemble_id = ""
         home.add_controller(service.node_id, voter=founder, version=version, directory_id=directory)
+        home.listens(service.node_id, endpoints_of(service))
 
     def _first_quorum(self, service: ServiceDocument) -> dict[int, str]:
         """Its members, with their directories. A server of an ensemble is not told of the others' directories."""

@@ -127,7 +127,8 @@ def _addresses(view: ClusterView, listener: Listener) -> list[str]:
     if not bootstrap.list:
         return named
     there = [i for i in endpoints.listed_brokers(view) if endpoints.has_listener(i, listener)]
-    ports = ((i, listener.port if view.nodes_speak_tls else view.port_of(i)) for i in there)
+    is_new = view.nodes_speak_tls or listener.security == "tls"  # a broker in plaintext keeps the port of its birth
+    ports = ((i, listener.port if is_new else view.port_of(i)) for i in there)
     return [*named, *(f"{view.address_of(i)}:{port}" for i, port in ports), *client_addresses(view)]
 
 

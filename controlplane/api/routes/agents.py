@@ -43,6 +43,7 @@ from controlplane.storage.certificates.authority import Authority
 from controlplane.storage.certificates.building import RequestRefused
 from controlplane.storage.certificates.cluster_authorities import AuthorityLost
 from events.ids import ClusterUid, IntentId, NodeName
+from planner.rollout.security_steps import PLAIN
 
 router = APIRouter(prefix="/agent/v1", tags=["agents"])
 
@@ -163,7 +164,7 @@ def certify_node(body: CertificateRequest, vm: auth.Agent, services: Services) -
     view = services.fleet.clusters.view(vm.cluster_uid)
     instance = view.instances.get(_key(vm)) if view is not None else None
     signs = services.access.node_certificates
-    if view is None or instance is None or signs is None or not view.nodes_speak_tls:
+    if view is None or instance is None or signs is None or view.security_of(instance) == PLAIN:
         raise _no_document()
     if _is_over(view, instance):
         raise _gone(vm)

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from controlplane.cluster.bootstrap_controllers import own_member, successors_to_tell
-from controlplane.cluster.folds import settings as settingfold
+from controlplane.cluster.folds import security as securityfold, settings as settingfold
 from controlplane.cluster.folds.steps import Rules, frozen
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
@@ -65,8 +65,15 @@ def with_lists(before: ClusterView, after: ClusterView) -> ClusterView:
         return after
     voters, coming = frozenset(after.quorum.voters), frozenset(successor.key for successor in successors_to_tell(after))
     listed = {
-        k: replace(
-            i, start=replace(i.start, listed=voters | own_member(i), successors=coming, protocol=after.quorum.protocol)
+        k: securityfold.told(
+            after,
+            i,
+            replace(
+                i.start,
+                listed=voters | own_member(i),
+                successors=coming,
+                protocol=after.quorum.protocol,
+            ),
         )
         for k, i in after.instances.items()
         if _starts(before.instances.get(k), i)

@@ -136,7 +136,7 @@ def restart(view: ClusterView, e: facts.RestartRequested, at: datetime) -> Clust
     security = applied_security(view, instance, e.security)
     start = replace(instance.start, count=e.start, config=config, settings=settings, jvm=jvm, security=security)
     new = replace(instance, start=start)
-    is_new = bool(e.config or e.told or e.jvm or e.security)
+    is_new = bool(e.config or e.told or e.jvm or e.security) or _makes_a_step(view, instance)
     in_hand = RestartView(e.key, e.generation, at, e.canary, before, new_settings=is_new, service=e.service)
     return _with_service(_with(view, in_hand), e.key, new)
 
@@ -188,7 +188,13 @@ def applied_security(view: ClusterView, instance: InstanceView, new: str) -> Cli
 
 def _had(instance: InstanceView) -> Before:
     start = instance.start
-    return Before(start.config, start.settings, start.jvm, start.security)
+    return Before(start.config, start.settings, start.jvm, start.security, start.tls_step)
+
+
+def _makes_a_step(view: ClusterView, instance: InstanceView) -> bool:
+    """Whether its next start is another step between plaintext and TLS, which `securityfold.told` tells it."""
+    security = view.settings.security
+    return security is not None and instance.start.tls_step != security.config_of(instance.planned.service)
 
 
 def _was_a_cure(view: ClusterView, instance: InstanceView, e: facts.RestartRevertRequested) -> bool:
@@ -264,7 +270,8 @@ def _before(view: ClusterView, instance: InstanceView, service: str) -> tuple[Be
     canary = view.settings.canaries.get(instance.planned.service)
     if view.settings.restarts or canary is None or canary.key != instance.key:
         raise ValueError(f"{instance.service_key} was not restarted")
-    return canary.before, canary.generation
+    # Who is watched has made its step: what is taken back is what it is watched for.
+    return replace(canary.before, tls_step=instance.start.tls_step), canary.generation
 
 
 def _restarting(view: ClusterView, key: str) -> RestartView:

@@ -34,6 +34,9 @@ class StartView:
     """Keys of those on their way to take over from a controller that its last start was told of, too."""
     protocol: str = ""
     """ZooKeeper mode: the protocol version its last start was told."""
+    tls_step: str | None = None
+    """How far between plaintext and TLS its last start was told to be (`planner.rollout.security_steps`); None in a
+    cluster that keeps what it was born with, and before its first."""
     size: facts.PlannedSize | None = None
     """How it is sized by its machine, None where it is not."""
     security: ClientSecurity | None = None

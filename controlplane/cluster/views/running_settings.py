@@ -7,6 +7,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from controlplane.cluster.views.producer_quota import ProducerQuotaView
+from controlplane.cluster.views.security import SecurityView
 from events.jvm import AS_BEFORE, JvmChange
 from events.spec.client_security import ClientSecurity
 
@@ -57,6 +58,8 @@ class Before:
     settings: Mapping[str, str] | None
     jvm: JvmChange = AS_BEFORE
     security: ClientSecurity | None = None
+    tls_step: str | None = None
+    """As `StartView.tls_step`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,3 +150,5 @@ class SettingsView:
     """Who did not stand its restart, and why: no other is restarted until another spec, or until a person resumes."""
     orders: Mapping[str, datetime] = field(default_factory=lambda: MappingProxyType({}))
     """When a stop or another start of a service was found safe last, by `InstanceView.service_key`: see `orderfold`."""
+    security: SecurityView | None = None
+    """How far it is between plaintext and TLS; None while every spec has said what it was born with."""

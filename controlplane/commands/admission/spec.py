@@ -11,6 +11,7 @@ from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.commands.admission.migration import in_force, migration_admission, newborn_problems
 from controlplane.commands.admission.scale_down import room_after
+from controlplane.commands.admission.security import security_admission
 from controlplane.converger.questions.quorum.protocol import target_of
 from controlplane.kafka.features import METADATA, metadata_level_of
 from events import facts
@@ -85,7 +86,12 @@ def admission_problems(
         data_bytes_per_pool=held,
         positions=positions,
     )
-    found = [*found, *migration_admission(view, document, positions), *wrong_images]
+    found = [
+        *found,
+        *migration_admission(view, document, positions),
+        *security_admission(view, document, positions),
+        *wrong_images,
+    ]
     if snapshot is not None and not has_errors(found):
         found = [*found, *_room(view, document, positions, snapshot)]
     levels, alone = _levels(view, document, positions, snapshot), _single_copies(document, positions, snapshot)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from controlplane.cluster.bandwidth import ASSUMED_BYTES_PER_S, CLIENTS_KEEP, nic_bytes_per_s, usable_bytes_per_s
 from controlplane.cluster.data_size import bytes_by_broker
 from controlplane.cluster.external_brokers import external_sentences
+from controlplane.cluster.folds.security import declared as security_declared
 from controlplane.cluster.hardware import pool_volumes
 from controlplane.cluster.lifecycle import ALIVE
 from controlplane.cluster.view import ClusterView
@@ -24,6 +25,7 @@ from controlplane.commands.previews.migration import is_planned, migration_phase
 from controlplane.commands.previews.placement_moves import pools_that_move
 from controlplane.commands.previews.quorum_warnings import quorum_warnings
 from controlplane.commands.previews.sizes import size_lines
+from controlplane.commands.previews.tls_way import makes_a_step_alone, tls_way_effects, tls_way_phases, tls_way_warnings
 from controlplane.converger.questions.quorum.protocol import NO_FORMAT_ROLL, target_of
 from controlplane.converger.questions.rolls.pending_changes import pending_changes
 from controlplane.converger.questions.services.applied_settings import where_silent
@@ -131,7 +133,7 @@ def preview(
     plan replaces VMs; `cost_tags` are the labels that are put on clouds. Pure."""
     exists = view.document is not None
     changes = differences(view.document, document) if view.document else ()
-    wanted = replace(view, document=document)
+    wanted = replace(security_declared(view, document), document=document)
     nodes = pending_changes(wanted)
     warned = [*warnings, *_warnings(wanted, nodes), *static_quorum_warnings(view, document, snapshot)]
     warned += security_warnings(view.document, document)
@@ -139,7 +141,7 @@ def preview(
     protocol = _protocol(view, document) if in_zookeeper_mode else ""
     raises_levels = exists and not in_zookeeper_mode and document.spec.external is None
     rollout = rollout_plan(
-        nodes,
+        [node for node in nodes if not makes_a_step_alone(node)],
         assumptions=_assumptions(wanted, document, snapshot),
         finalise=_finalises(view, document, nodes) if raises_levels else "",
         protocol=protocol,
@@ -148,6 +150,9 @@ def preview(
     if is_planned(view, document):
         phases = (*rollout.phases, *migration_phases(view, document))
         rollout = replace(rollout, phases=phases, warnings=(*rollout.warnings, *migration_warnings(view, document)))
+    if ways := tls_way_phases(wanted, document):
+        said = (*rollout.warnings, *tls_way_warnings(wanted, document))
+        rollout = replace(rollout, phases=(*rollout.phases, *ways), warnings=said)
     before, after = live_phases(wanted, snapshot)
     before = (*quorum_phases(view, document, snapshot), *before)
     if before or after:
@@ -158,7 +163,7 @@ def preview(
     effects: dict[str, str] = {}
     if view.document:
         effects = {**_process_effects(changes, nodes), **_disk_effects(changes, wanted)}
-        effects |= security_effects(changes, document, nodes)
+        effects |= security_effects(changes, document, nodes) | tls_way_effects(wanted, document, changes)
         effects |= _setting_effects(view.document, wanted, nodes)
         effects |= _lost_disk_effects(changes, document)
         effects |= _label_effects(changes, document, cost_tags)

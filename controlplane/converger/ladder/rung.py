@@ -90,6 +90,7 @@ BEGUN = (
     facts.FinalisationRequested,
     facts.ProtocolRaised,
     facts.MigrationBegun,
+    facts.SecurityStepRequested,
     topic_facts.ReplicationRequested,
     facts.RebalanceBatchStarted,
 )

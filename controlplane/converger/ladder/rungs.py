@@ -52,6 +52,7 @@ from controlplane.converger.steps.rolls.tagging import tagging_step, tags_left_s
 from controlplane.converger.steps.running.certificates import certificate_step
 from controlplane.converger.steps.running.live_settings import settings_in_hand_step, settings_left_step, settings_step
 from controlplane.converger.steps.running.restarts import restart_in_hand_step, restart_step
+from controlplane.converger.steps.running.security_steps import security_step
 from controlplane.converger.steps.running.setting_trial import settings_watch_step
 
 LADDER: tuple[Rung, ...] = (
@@ -373,6 +374,15 @@ LADDER: tuple[Rung, ...] = (
         Phase.NEXT,
         "live settings that still wait, or were refused",
         why="only says what live settings wait for",
+    ),
+    Rung(
+        security_step,
+        Phase.NEXT,
+        "the way of a living cluster from plaintext to TLS between its nodes, or back: its next step, and its end",
+        why="every service is restarted for it, three times",
+        more="[security](kafka-security.md#from-plaintext-to-tls)",
+        begins=Begins.VOLUNTARY,
+        of_spec=True,
     ),
     Rung(
         restart_step,

@@ -1,9 +1,10 @@
 """From the fold to the desired document of every VM: what each agent is told, as a pure function of the view."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from agent.wire import (
+    STEP_WIRE_VERSION,
     TLS_WIRE_VERSION,
     WIRE_VERSION,
     AgentBuild,
@@ -21,16 +22,17 @@ from controlplane.cluster.folds.growth import size_of
 from controlplane.cluster.folds.volumes import is_unused
 from controlplane.cluster.lifecycle import SERVING, Phase
 from controlplane.cluster.quorum_config import awaits_first_step, quorum_status
-from controlplane.cluster.view import ClusterView
+from controlplane.cluster.view import TLS_BROKER_PORT, TLS_CONTROLLER_PORT, ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.members import member_of
-from controlplane.converger.questions.quorum.quorum_ports import member_port
+from controlplane.converger.questions.quorum.quorum_ports import CONTROLLER_PORT, controller_port, member_port
 from controlplane.converger.questions.services.heartbeats import heartbeats_for
 from controlplane.converger.questions.services.service_reports import start_id
 from controlplane.storage.certificates.principals import principals_of
 from events import facts
 from events.spec.client_security import client_security
 from events.spec.security import Listener
+from planner.rollout.security_steps import OVER, PLAIN
 
 REPORT_WITHIN_S = 120.0
 """What a new agent has to report in, or the one before returns."""
@@ -63,7 +65,7 @@ def _document(view: ClusterView, key: str, epoch: int) -> Document | None:
         told = () if _waits_for_id(view, instance) else (_service(view, instance, view.quorum.founding),)
         services = (*told, *_beside(view, instance, view.quorum.founding))
     return Document(
-        wire=TLS_WIRE_VERSION if view.nodes_speak_tls else WIRE_VERSION,
+        wire=_wire(services, secured=view.nodes_speak_tls),
         epoch=epoch,
         cluster_uid=view.uid,
         node=instance.node,
@@ -94,7 +96,7 @@ def _agent(view: ClusterView, key: str) -> AgentOrder | None:
 
 def _service(view: ClusterView, instance: InstanceView, founding: facts.QuorumFounded) -> ServiceDocument:
     planned = instance.planned
-    quorum = quorum_status(view, instance)
+    quorum, step = quorum_status(view, instance), view.security_of(instance)
     # A server goes on beside a broker that did not join: it stops once it has no vote.
     serving = instance.phase in SERVING or (instance.hosted and instance.phase is Phase.FAILED)
     running = serving and instance.bound and not is_doomed(view) and not quorum.stays_stopped
@@ -106,7 +108,7 @@ def _service(view: ClusterView, instance: InstanceView, founding: facts.QuorumFo
         cluster_id=founding.kafka_cluster_id,
         node_id=planned.service_id,
         address=view.address_of(instance),
-        port=view.port_of(instance) if planned.service == "broker" else member_port(view, planned.service),
+        port=_port(view, instance, step),
         rack=planned.rack,
         log_dirs=tuple(
             LogDir(
@@ -120,7 +122,8 @@ def _service(view: ClusterView, instance: InstanceView, founding: facts.QuorumFo
             for v in planned.volumes
         ),
         voters=tuple(
-            Voter(id=v.id, address=v.address, port=v.port, directory_id=v.directory_id) for v in quorum.voters
+            Voter(id=v.id, address=v.address, port=_port_of_voter(view, v, step), directory_id=v.directory_id)
+            for v in quorum.voters
         ),
         founder=quorum.founder,
         metadata_level=quorum.metadata_level,
@@ -131,25 +134,56 @@ def _service(view: ClusterView, instance: InstanceView, founding: facts.QuorumFo
         log_levels=_log_levels(view, planned.pool),
         ensemble=tuple(EnsembleMember(id=v.id, address=v.address, port=v.port) for v in quorum.ensemble),
         protocol_version=quorum.protocol,
-        tls=_tls(view, instance),
+        tls=_tls(view, instance, step),
         gives_volumes=not running and _hands_over(view, instance),
     )
 
 
-def _tls(view: ClusterView, instance: InstanceView) -> ServiceTls | None:
+def _wire(services: Sequence[ServiceDocument], *, secured: bool) -> int:
+    """The lowest that says all of it: an agent of before knows no later one, and starts nothing."""
+    spoken = [one.tls for one in services if one.tls is not None]
+    if any(tls.step is not None for tls in spoken):
+        return STEP_WIRE_VERSION
+    return TLS_WIRE_VERSION if spoken or secured else WIRE_VERSION
+
+
+def _port(view: ClusterView, instance: InstanceView, step: str) -> int:
+    """Where nodes reach it, by TLS from its first step on."""
+    service = instance.planned.service
+    if service == "zookeeper":
+        return member_port(view, service)
+    if service == "broker":
+        return TLS_BROKER_PORT if step != PLAIN else view.plain_port_of(instance)
+    return TLS_CONTROLLER_PORT if step != PLAIN else CONTROLLER_PORT
+
+
+def _port_of_voter(view: ClusterView, voter: facts.FoundingVoter, step: str) -> int:
+    """A voter is known by the port of its first start; on the way to TLS all have another one, too."""
+    return voter.port if view.settings.security is None else controller_port(step)
+
+
+def _tls(view: ClusterView, instance: InstanceView, step: str) -> ServiceTls | None:
     """As it was told with its last start: one that falls comes back where clients know it. What was declared since is
     another start, once it is its turn."""
-    if not view.nodes_speak_tls or view.document is None:
+    if step == PLAIN or view.document is None:
         return None
     security = instance.start.security or client_security(view.document, instance.planned.service)
     if security is None:
         return None
     users = tuple(f"User:{name}" for name in security.super_users)
     anonymous = ("User:ANONYMOUS",) if security.anonymous else ()
-    return ServiceTls(
+    tls = ServiceTls(
         super_users=(*principals_of(view.uid).super_users, *users, *anonymous),
         listeners=tuple(map(_listener, security.listeners)),
     )
+    return tls if step == OVER else _at_step(tls, instance.planned.service, step)
+
+
+def _at_step(tls: ServiceTls, service: str, step: str) -> ServiceTls:
+    """Nodes that have not made the step yet come as nobody: they may do everything until all have made it."""
+    users = (*(user for user in tls.super_users if user != "User:ANONYMOUS"), "User:ANONYMOUS")
+    port = CONTROLLER_PORT if service == "controller" else 0
+    return ServiceTls.model_validate({**tls.model_dump(), "super_users": users, "step": step, "plain_port": port})
 
 
 def _listener(one: Listener) -> TlsListener:

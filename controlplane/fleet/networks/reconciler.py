@@ -22,6 +22,7 @@ from controlplane.storage.streams import NETWORKS
 from events import codec, envelope, errors, ids
 from events.clock import Clock
 from events.store import EventStore
+from planner.rollout.security_steps import FIRST
 from providers import errors as provider_errors
 from providers.base import Listing, Place
 from providers.errors import ProviderError
@@ -328,15 +329,22 @@ def _clients(view: ClusterView) -> tuple[str, ...]:
     return view.document.spec.access.clients if view.document else ()
 
 
+def _goes_tls(view: ClusterView) -> bool:
+    """From the spec that asks for it on, so before the first node listens there; until the last one does no more."""
+    asks = view.document is not None and view.document.spec.security.internal == "tls"
+    return asks or view.security.high > FIRST
+
+
 @once
 def _ports(view: ClusterView) -> FirewallPorts:
     """Where its brokers listen, those that stand at an older port among them, and its controllers; in all its places. A
     port is open before the first broker listens there, and until the last one does not.
     Servers of ZooKeeper are reached until the last of them is retired, whatever the spec says by then."""
-    brokers = set() if view.nodes_speak_tls else {view.broker_port, *(view.port_of(one) for one in view.brokers())}
+    is_tls = view.nodes_speak_tls and view.security.is_over
+    brokers = set() if is_tls else {view.plain_port, *(view.plain_port_of(one) for one in view.brokers())}
     brokers |= {one.port for one in view.document.spec.listeners} if view.document is not None else set()
     brokers |= {one.port for i in view.brokers() if i.start.security for one in i.start.security.listeners}
     kept = any(i.planned.service == "zookeeper" for i in view.alive())
     members = {*USUAL_PORTS.members, *(_ZOOKEEPER if view.in_zookeeper_mode or kept else ())}
-    members |= {TLS_BROKER_PORT, TLS_CONTROLLER_PORT} if view.nodes_speak_tls else set()
+    members |= {TLS_BROKER_PORT, TLS_CONTROLLER_PORT} if _goes_tls(view) else set()
     return FirewallPorts((), tuple(sorted(members))).joined(FirewallPorts(tuple(sorted(brokers)), ()))

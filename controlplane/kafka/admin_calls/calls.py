@@ -1,8 +1,9 @@
 """One call to the brokers of a cluster: the connection, its time, and who takes what only a controller takes."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any
 
 from controlplane.kafka.deadline import CALL_LIMIT_S, Deadline
@@ -12,6 +13,8 @@ from controlplane.kafka.zookeeper_mode import LookUp, current_controller, read_m
 from planner.observed import Mode
 
 CONTROLLER_LISTENER, TLS_CONTROLLER_LISTENER = "CONTROLLER", "CONTROLPLANE"
+
+_NO_OTHERS: Mapping[str, int] = MappingProxyType({})
 
 
 def utc_now() -> datetime:
@@ -32,10 +35,11 @@ class AdminCalls:
         mode: Mode | None = None,
         look_up: LookUp | None = None,
         quorum_listener: str = CONTROLLER_LISTENER,
+        more_quorum_listeners: Mapping[str, int] = _NO_OTHERS,
     ) -> None:
         """`cluster` keys the connection (its uid). `bootstrap` (`host:port`) is read at every new
         connection. `mode` None: asked for once. `look_up`: ZooKeeper's own word in that mode.
-        `quorum_listener`: by which controllers listen for one another."""
+        `quorum_listener`: by which controllers listen for one another; `more_quorum_listeners` with their ports."""
         self._dialer = dialer
         self._cluster = cluster
         self._bootstrap = bootstrap if callable(bootstrap) else lambda: bootstrap
@@ -44,6 +48,7 @@ class AdminCalls:
         self._mode = mode
         self._look_up = look_up
         self._quorum_listener = quorum_listener
+        self._more_quorum_listeners = more_quorum_listeners
 
     def close(self) -> None:
         self._dialer.hang_up(self._cluster)

@@ -36,12 +36,13 @@ class QuorumCalls(AdminCalls):
                 self._check(result, what)
 
     def add_voter(self, controller: int, directory_id: str, *, host: str, port: int) -> bool:
+        ports = {self._quorum_listener: port, **self._more_quorum_listeners}
         request = AddRaftVoterRequest(
             cluster_id=None,
             timeout_ms=int(self._limit_s * 800),
             voter_id=controller,
             voter_directory_id=directory_uuid(directory_id),
-            listeners=[AddRaftVoterRequest.Listener(name=self._quorum_listener, host=host, port=port)],
+            listeners=[AddRaftVoterRequest.Listener(name=name, host=host, port=at) for name, at in ports.items()],
         )
         return self._change(request, f"adding voter {controller}", already=_DUPLICATE_VOTER)
 

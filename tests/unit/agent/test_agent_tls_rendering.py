@@ -9,7 +9,7 @@ from agent.documents import Accepted, DocumentRejected, judge_document
 from agent.services.launch import KafkaInstallation
 from agent.services.properties import ignored_settings, server_properties
 from agent.services.storage import storage_tool_arguments
-from agent.wire import TLS_WIRE_VERSION, ServiceDocument, ServiceTls, TlsListener
+from agent.wire import STEP_WIRE_VERSION, TLS_WIRE_VERSION, ServiceDocument, ServiceTls, TlsListener
 from tests.unit.agent.test_agent_rendering import LOG_DIRS, check
 from tests.unit.agent.wanted import VOTERS, boot_data, broker, controller, document
 
@@ -65,10 +65,10 @@ def test_the_quick_compiler_is_left_out_where_tls_is() -> None:
 def test_an_agent_takes_such_a_document_by_its_version_which_agents_of_before_refuse() -> None:
     told = document(TLS_BROKER).model_copy(update={"wire": TLS_WIRE_VERSION})
     assert isinstance(judge_document(told.model_dump_json().encode(), boot=boot_data(), current=None), Accepted)
-    newer = told.model_copy(update={"wire": TLS_WIRE_VERSION + 1})
+    newer = told.model_copy(update={"wire": STEP_WIRE_VERSION + 1})
     refused = judge_document(newer.model_dump_json().encode(), boot=boot_data(), current=None)
     assert isinstance(refused, DocumentRejected)
-    assert "this agent speaks 1 and 2" in refused.reason
+    assert "this agent speaks 1, 2 and 3" in refused.reason
 
 
 def test_an_agent_that_does_not_know_how_a_listener_asks_starts_nothing() -> None:

@@ -25,6 +25,7 @@ from controlplane.cluster.views.running_settings import (
     SettingChangeView,
     SettingStage,
 )
+from controlplane.cluster.views.security import BORN_PLAIN, SecurityView
 from controlplane.cluster.views.stuck_moves import StuckMovesView
 from events import anomaly_facts as anomalies, facts, proposal_facts as proposals
 from events.spec.conversion import to_data
@@ -114,6 +115,8 @@ SAMPLES: tuple[object, ...] = (
     facts.ClusterIdFixed("kafka-cluster"),
     facts.ProtocolRaised("3.8", "3.9", "all brokers run Kafka 3.9.1"),
     *MIGRATION_SAMPLES,
+    facts.SecurityStepRequested("C1", 1, 1, "controllers listen with TLS, too (9090); 5 more steps after it"),
+    facts.SecurityStepCompleted("C1", 1, "all 3 controllers serve with it"),
     facts.ClusterAdopted(
         "the tags of 6 VMs", 1007, (facts.SpentNode("brokers-a-0", 4, 3),), {"controllers-a-0": "127.64.0.1"}, True
     ),
@@ -399,6 +402,8 @@ def states() -> Mapping[type, ClusterView]:
         **external_states(),
         facts.ProtocolRaised: a_view(protocol="3.8"),
         **migration_states(),
+        facts.SecurityStepRequested: a_view(security=BORN_PLAIN),
+        facts.SecurityStepCompleted: a_view(security=SecurityView(0, 1, 1, BEFORE)),
         facts.AgentUpgraded: a_view(agent_orders=_agent_order()),
         facts.AgentUpgradeFailed: a_view(agent_orders=_agent_order()),
         facts.FeatureFinalised: changed_view(a_view(), finalising=("metadata.version", 29)),

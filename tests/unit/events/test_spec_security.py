@@ -84,11 +84,52 @@ def test_where_tls_cannot_be_kept_it_is_refused_with_the_reason() -> None:
     assert any("only migrated to it" in m for m in messages(secured(migrated)))
 
 
-def test_a_living_cluster_keeps_what_it_was_born_with() -> None:
-    for old, new in ((a_document(), secured(a_document())), (secured(a_document()), a_document())):
-        found = list(change_problems(old, new, None, NOWHERE))
-        assert [one.message for one in found if "security" in one.message] != []
-        assert any("not offered yet; declare a second cluster" in one.fix for one in found)
+def _going(**spec: object) -> KafkaClusterDocument:
+    """As `a_document()`, on its way to TLS."""
+    update = {"security": Security(internal="tls"), "listeners": (Listener(), Listener(name="TLS", port=9094)), **spec}
+    return a_document().model_copy(update={"spec": a_document().spec.model_copy(update=update)})
+
+
+def test_a_living_plaintext_cluster_may_go_to_tls_beside_the_listener_it_has() -> None:
+    assert not list(change_problems(a_document(), _going(), None, NOWHERE))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (
+            a_document(),
+            _going(listeners=(Listener(name="TLS", port=9094, security="tls"),)),
+            "listener `PLAINTEXT` (port 9092) would go while its clients are at it",
+        ),
+        (
+            a_document(),
+            _going(listeners=(Listener(port=9192),)),
+            "listener `PLAINTEXT` (port 9092) would go while its clients are at it",
+        ),
+        (
+            a_document(),
+            _going(listeners=(Listener(), Listener(name="TLS", port=9093, security="tls"))),
+            "port 9093 is where controllers listen on the way to TLS",
+        ),
+        (
+            a_document().model_copy(
+                update={"spec": a_document().spec.model_copy(update={"listeners": (Listener(name="CLIENTS"),)})}
+            ),
+            _going(listeners=(Listener(name="CLIENTS"),)),
+            "the listener is called `CLIENTS`, and brokers that speak plaintext know one another by `PLAINTEXT`",
+        ),
+        (
+            a_document(version="4.1.1"),
+            _going(kafka=a_document(version="4.2.0").spec.kafka),
+            "Kafka 4.1.1 -> 4.2.0 and the way to TLS cannot be asked for together",
+        ),
+    ],
+)
+def test_the_way_to_tls_is_refused(old: KafkaClusterDocument, new: KafkaClusterDocument, said: str) -> None:
+    found = [one for one in change_problems(old, new, None, NOWHERE) if one.code == "KEDGE-SPEC-110"]
+    assert [one.message for one in found] == [said]
+    assert all(one.fix for one in found)
 
 
 def test_a_listener_of_a_tls_cluster_does_not_become_another_under_its_name() -> None:

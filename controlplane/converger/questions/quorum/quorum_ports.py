@@ -1,11 +1,9 @@
 """Where members of the quorum are spoken to."""
 
-from controlplane.cluster.view import TLS_CONTROLLER_PORT, ClusterView
+from controlplane.cluster.view import CONTROLLER_PORT as CONTROLLER_PORT, TLS_CONTROLLER_PORT, ClusterView
+from planner.rollout.security_steps import PLAIN
 
 CLIENT_PORT = 2181
-
-
-CONTROLLER_PORT = 9093
 
 
 def quorum_port(view: ClusterView) -> int:
@@ -17,4 +15,9 @@ def member_port(view: ClusterView, service: str) -> int:
     """Where a controller, or a server of an ensemble, listens."""
     if service == "zookeeper":
         return CLIENT_PORT
-    return TLS_CONTROLLER_PORT if view.nodes_speak_tls else CONTROLLER_PORT
+    return controller_port(view.security.config_of("controller"))
+
+
+def controller_port(config: str) -> int:
+    """Where controllers are spoken to by a service with that configuration (`planner.rollout.security_steps`)."""
+    return CONTROLLER_PORT if config in (PLAIN, "C1") else TLS_CONTROLLER_PORT

@@ -11,6 +11,7 @@ from controlplane.cluster.views.members import member_of
 from controlplane.converger.questions.quorum.controller_moves import is_moving_controller
 from controlplane.converger.questions.quorum.protocol import old_protocol
 from controlplane.converger.questions.quorum.seats import thin_list
+from controlplane.converger.questions.quorum.security_steps import late_step
 from controlplane.converger.questions.services.applied_settings import needs_restart
 from controlplane.runtime.once import once
 from planner.rollout.diff import (
@@ -61,6 +62,7 @@ def _incumbent(view: ClusterView, node: str) -> Incumbent | None:
             restart_asked=rolling.reason if rolling and best.key in asked else "",
             replace_asked=view.requests.to_replace[best.key].reason if best.key in view.requests.to_replace else "",
             broken=_broken(view, best),
+            tls_step=late_step(view, best),
             relist=thin_list(view, best) or old_protocol(view, best),
             outdated=outdated_image(view, best),
         ),

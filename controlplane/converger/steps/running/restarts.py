@@ -25,6 +25,7 @@ from controlplane.converger.questions.health.cure_evidence import start_progress
 from controlplane.converger.questions.moves.dead_targets import new_vm_for
 from controlplane.converger.questions.quorum.protocol import has_old_protocol, old_protocol
 from controlplane.converger.questions.quorum.seats import has_thin_list, thin_list
+from controlplane.converger.questions.quorum.security_steps import endpoint_trouble, has_late_step, late_step
 from controlplane.converger.questions.rolls.canaries import has_fallen, out_of_sync, trouble
 from controlplane.converger.questions.rolls.pending_changes import pending_changes
 from controlplane.converger.questions.rolls.stale_stops import is_late
@@ -108,7 +109,9 @@ def _of_all(decisions: Sequence[Decision]) -> Decision:
 
 
 def _not_back(situation: Situation, instance: InstanceView, restart: RestartView) -> Decision:
-    state = state_of(situation, instance)
+    kafka, state = situation.seen.fresh_kafka(situation.now), state_of(situation, instance)
+    if kafka is not None and state == "running":
+        state = endpoint_trouble(situation, kafka, instance) or state
     waited_s, deadline_s = situation.seconds_since(restart.since), _deadline_s(situation, instance, restart)
     if waited_s <= deadline_s:
         again = " with its old settings" if restart.new_settings else ", once more"
@@ -130,10 +133,11 @@ def _not_back(situation: Situation, instance: InstanceView, restart: RestartView
         if isinstance(cure, tuple):
             return record(f"{sentence}: it gets a new VM", *cure)
         return _failed(situation, sentence, cure)
-    if situation.seen.fresh_kafka(situation.now) is None and state == "running":
+    if kafka is None and state == "running":
         unknown = "Kafka's metadata cannot be read, so nobody knows if it serves"
         return wait(WaitReason.KAFKA_UNKNOWN, f"{instance.service_key} runs; {unknown}")
-    return _revert(situation, instance, f"not back in sync after {deadline_s:.0f} s: {trouble(situation, instance)}")
+    why = (kafka and endpoint_trouble(situation, kafka, instance)) or trouble(situation, instance)
+    return _revert(situation, instance, f"not back in sync after {deadline_s:.0f} s: {why}")
 
 
 def _failed(situation: Situation, sentence: str, refusal: HealingRefusal | None) -> Decision:
@@ -182,7 +186,11 @@ def restart_step(situation: Situation) -> Decision | None:
 def _all_run_current(view: ClusterView) -> bool:
     """A cheap yes, asked of every cluster at every tick."""
     return (
-        all_configs_sent(view) and not has_thin_list(view) and not has_old_protocol(view) and not _has_new_process(view)
+        all_configs_sent(view)
+        and not has_thin_list(view)
+        and not has_old_protocol(view)
+        and not _has_new_process(view)
+        and not has_late_step(view)
     )
 
 
@@ -261,7 +269,7 @@ def _request(situation: Situation, change: NodeChange, *, beside: Sequence[str])
     # Nothing new is tried where only a person asked: there is nothing to watch the first one for.
     canary = is_first_of_its_kind(situation, change)
     asked = _asked(view, instance.service_key, after=len(beside))
-    asked = asked or thin_list(view, instance) or old_protocol(view, instance)
+    asked = asked or late_step(view, instance) or thin_list(view, instance) or old_protocol(view, instance)
     process = [*([jvm.words(instance.jvm)] if jvm else []), *([change.security] if change.security else [])]
     whose = f"ZooKeeper server {instance.service_id}: " if instance.hosted else ""
     changes = ", ".join([*process, *(f"{n}={wanted[n]}" if n in wanted else f"{n} unset" for n in names)])
@@ -314,5 +322,7 @@ def _as_before(new_settings: bool) -> str:
 def _is_back(situation: Situation, instance: InstanceView, restart: RestartView) -> bool:
     kafka = situation.seen.fresh_kafka(situation.now)
     if kafka is None or not serves(situation, instance, newer_than=restart.since):
+        return False
+    if endpoint_trouble(situation, kafka, instance):
         return False
     return not instance.is_broker or not out_of_sync(kafka, instance.service_id)

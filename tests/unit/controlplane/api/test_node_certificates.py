@@ -4,6 +4,7 @@ from ipaddress import ip_address
 
 import httpx
 import pytest
+import yaml
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -28,9 +29,7 @@ def house() -> House:
 
 def tls_vm(house: House) -> Vm:
     """A broker's VM that has enrolled, of a cluster whose nodes speak TLS."""
-    house.apply()
-    document = to_data(a_tls_document())
-    house.record(facts.ClusterDeclared(house.view().uid, "orders", 2, document, "test"))
+    house.apply(yaml.safe_dump(to_data(a_tls_document())))
     vm = vm_of(house.launch(broker()), broker())
     assert _enrol(house, vm).status_code == 200
     return vm

@@ -51,6 +51,7 @@ def test_the_steps_that_wait_are_those_that_bring_a_changed_spec_about() -> None
     assert {rung.name for rung in LADDER if rung.of_spec} == {
         "replacement_step",
         "restart_step",
+        "security_step",
         "migration_begin_step",
         "finalisation_step",
     }

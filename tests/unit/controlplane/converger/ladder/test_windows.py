@@ -64,6 +64,7 @@ HARMLESS = {
     "VoterAddRequested": "a newcomer gets its vote",
     "ReplicaMove": "no event: a part of ReplicationRequested",
     "ReplicationFactorEnded": "says what is over; ReplicationRequested came before",
+    "SecurityStepCompleted": "the end of a step; SecurityStepRequested came before",
     "FeatureFinalised": "records what Kafka says; FinalisationRequested came before",
 }
 """Events of voluntary steps that begin nothing, and why."""

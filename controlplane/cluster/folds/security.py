@@ -1,0 +1,76 @@
+"""The fold of the way from plaintext to TLS between nodes: part of `controlplane.cluster.fold.evolve`."""
+
+from dataclasses import replace
+from datetime import datetime
+
+from controlplane.cluster.folds.steps import Rules, frozen
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView, StartView
+from controlplane.cluster.views.security import SecurityView, at_rest
+from events import facts
+from events.spec.client_security import ClientSecurity, client_security
+from events.spec.model import KafkaClusterDocument
+from planner.rollout.security_steps import PLAIN, between
+
+
+def declared(view: ClusterView, document: KafkaClusterDocument) -> ClusterView:
+    """The first spec that says otherwise than the cluster was born: from here on it is recorded who was told what."""
+    before = view.document
+    if before is None or view.settings.security is not None:
+        return view
+    if before.spec.security.internal == document.spec.security.internal:
+        return view
+    told = {k: replace(i, start=replace(i.start, tls_step=view.security_of(i))) for k, i in view.instances.items()}
+    return _with(replace(view, instances=frozen(told)), view.security)
+
+
+def told(view: ClusterView, instance: InstanceView, start: StartView) -> InstanceView:
+    """The instance with the start it was just given: at the step of now, unless it is given back what it had before."""
+    if view.settings.security is None:
+        return replace(instance, start=start)
+    restart = view.settings.restarts.get(instance.key)
+    if restart is not None and restart.reverting and not restart.service:
+        return replace(instance, start=replace(start, tls_step=restart.before.tls_step))
+    step = view.settings.security.config_of(instance.planned.service)
+    return replace(instance, start=replace(start, tls_step=step, security=_of_clients(view, instance, step)))
+
+
+def _of_clients(view: ClusterView, instance: InstanceView, step: str) -> ClientSecurity | None:
+    """On the way back, which a spec without TLS asks for, who stands keeps the listeners it has."""
+    service, document = instance.planned.service, view.document
+    if step == PLAIN or document is None:
+        return None
+    if document.spec.security.internal == "tls":
+        return client_security(document, service)
+    return instance.start.security or ClientSecurity(document.spec.listeners if service == "broker" else (), (), True)
+
+
+def _requested(view: ClusterView, e: facts.SecurityStepRequested, at: datetime) -> ClusterView:
+    security = _known(view)
+    if security.is_in_hand:
+        if e.position not in (security.low, security.high) or e.position == security.to:
+            raise ValueError(f"between positions {security.low} and {security.high} no step leads to {e.position}")
+        return _with(view, replace(security, to=e.position, since=at))
+    between(security.to, e.position)
+    low, high = sorted((security.to, e.position))
+    return _with(view, SecurityView(low, high, e.position, at))
+
+
+def _completed(view: ClusterView, e: facts.SecurityStepCompleted, at: datetime) -> ClusterView:
+    security = _known(view)
+    if not security.is_in_hand or e.position != security.to:
+        raise ValueError(f"no step to position {e.position} is in hand")
+    return _with(view, replace(at_rest(e.position), since=at))
+
+
+def _known(view: ClusterView) -> SecurityView:
+    if view.settings.security is None:
+        raise ValueError("no spec asked for another security between nodes than the cluster was born with")
+    return view.settings.security
+
+
+def _with(view: ClusterView, security: SecurityView) -> ClusterView:
+    return replace(view, settings=replace(view.settings, security=security))
+
+
+RULES: Rules = {facts.SecurityStepRequested: _requested, facts.SecurityStepCompleted: _completed}

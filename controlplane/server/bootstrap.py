@@ -65,6 +65,7 @@ def build(
             games=rooms.games,
             audit=rooms.audit,
             pipeline=rooms.pipeline,
+            authority_copy=rooms.authority_copy,
             teller=teller,
         ),
     )
@@ -90,6 +91,7 @@ def _service(ground: Ground, loop: Loop, asking: CommandParts, rooms: Rooms, wat
             "game days": rooms.games.poller,
             "audit": rooms.audit.poller,
             "metrics": rooms.pipeline.poller,
+            "copies": rooms.authority_copy,
         },
         pipeline=rooms.pipeline.supervisor.status,
         plans=loop.hands.planning.totals,

@@ -40,6 +40,7 @@ class BackgroundParts:
     games: GamesRoom
     audit: AuditRoom
     pipeline: PipelineRoom
+    authority_copy: Poller
     teller: Poller
     """Tells portals that are other processes how the loop does."""
 
@@ -50,12 +51,14 @@ class BackgroundParts:
         rooms = (self.groups, self.topics, self.drift, self.anomalies, self.agents, self.games, self.audit)
         for room in (*rooms, self.pipeline):
             room.poller.start()
+        self.authority_copy.start()
         self.teller.start()
 
     def close(self) -> None:
         """Game days first: they are driven through the others."""
         self.games.close()
         self.teller.stop()
+        self.authority_copy.stop()
         self.sources.stop()
         self.names.stop()
         self.groups.close()

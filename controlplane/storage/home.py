@@ -6,6 +6,7 @@ server-key        HMAC key of enrolment tokens (0600)
 token             what people and the CLI show to the API (0600)
 agent-url         the address VMs were told; frozen, because boot data must render the same for ever
 agent-ca          SHA-256 of the CA they were told to believe; frozen with the address, and only where that is https
+cluster-authorities.json  CAs of clusters a second time, keys sealed (`storage.certificates.authority_copy`)
 ca.pem            that CA (`controlplane.storage.certificates.authority`); ca-key.pem is its key (0600)
 server.json       where the server of this home listens now, for the CLI
 leader.lock       held by the process that leads; its kernel lock proves that process alive

@@ -26,7 +26,7 @@ def test_a_lost_database_is_rebuilt_held_and_resumed_without_any_effect(living_c
     cluster = living_cluster
     with traffic(cluster.bootstrap):
         before, vms, epoch = cluster.detail(), cluster.vms(), cluster.client.version().epoch
-        _lose_database(cluster)
+        lose_database(cluster)
         _look(cluster)
         assert not (cluster.home / "kedge.db").exists(), "a look writes nothing"
         _write(cluster)
@@ -55,8 +55,8 @@ def test_a_roll_after_the_rebuild_makes_terraforms_state_anew_and_spends_new_ids
     cluster = living_cluster
     spent = max(i.service_id for i in cluster.detail().instances if i.service == "broker")
     with traffic(cluster.bootstrap):
-        _lose_database(cluster)
-        _rebuild(cluster, "--write", "-y")
+        lose_database(cluster)
+        rebuild(cluster, "--write", "-y")
         assert not list((cluster.home / "terraform").glob("*/*/terraform.tfstate")), "set aside"
         cluster.start_server()
         cluster.client.command(cluster.spec.name, "resume", command_api.ReasonIn(reason="looked at it"))
@@ -82,11 +82,11 @@ def test_a_home_that_is_lost_too_gets_its_agents_back_with_its_key(living_cluste
         for file in home.glob("kedge.db*"):
             shutil.move(file, aside / file.name)
 
-        refused = _rebuild(cluster, expect=1)
+        refused = rebuild(cluster, expect=1)
         assert identity in refused.stderr, "the VMs themselves say whose they are"
-        report = json.loads(_rebuild(cluster, "--installation", identity, "-o", "json").stdout)
+        report = json.loads(rebuild(cluster, "--installation", identity, "-o", "json").stdout)
         assert "server-key" in {f["subject"] for f in report["findings"]}
-        _rebuild(cluster, "--installation", identity, "--write", "-y")
+        rebuild(cluster, "--installation", identity, "--write", "-y")
         assert (home / "agent-url").read_text() == (aside / "agent-url").read_text(), "as the VMs were told"
 
         cluster.start_server()
@@ -103,14 +103,14 @@ def test_a_home_that_is_lost_too_gets_its_agents_back_with_its_key(living_cluste
         assert cluster.jobs() == {}
 
 
-def _lose_database(cluster: LivingCluster) -> None:
+def lose_database(cluster: LivingCluster) -> None:
     cluster.server.kill()
     for file in cluster.home.glob("kedge.db*"):
         file.unlink()
 
 
 def _look(cluster: LivingCluster) -> None:
-    report = json.loads(_rebuild(cluster, "-o", "json").stdout)
+    report = json.loads(rebuild(cluster, "-o", "json").stdout)
     (found,) = report["clusters"]
     assert (found["name"], found["uid"], found["refused"], report["written"]) == (
         cluster.spec.name,
@@ -122,14 +122,14 @@ def _look(cluster: LivingCluster) -> None:
 
 
 def _write(cluster: LivingCluster) -> None:
-    _rebuild(cluster, "--write", expect=1)
-    told = _rebuild(cluster, "--write", "-y")
+    rebuild(cluster, "--write", expect=1)
+    told = rebuild(cluster, "--write", "-y")
     assert f"kedge resume {cluster.spec.name}" in told.stderr
-    again = _rebuild(cluster, "--write", "-y", expect=1)
+    again = rebuild(cluster, "--write", "-y", expect=1)
     assert "there is a history" in again.stderr
 
 
-def _rebuild(cluster: LivingCluster, *arguments: str, expect: int = 0) -> "subprocess.CompletedProcess[str]":
+def rebuild(cluster: LivingCluster, *arguments: str, expect: int = 0) -> "subprocess.CompletedProcess[str]":
     """`kedge rebuild` as a person types it, without a terminal."""
     spec = Path(cluster.home) / "specs" / "living.yaml"
     spec.parent.mkdir(exist_ok=True)

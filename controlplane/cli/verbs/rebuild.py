@@ -128,11 +128,11 @@ def _report(
     settings: "Settings", files: Sequence[str], places: Sequence[str], leave_out: Sequence[str], installation: str
 ) -> "Rebuild":
     from controlplane.cli.rebuild_inputs import declared_specs, installation_of, place_named
-    from controlplane.kafka.admin import AdminGateway
-    from controlplane.kafka.dialer import DirectDialer
     from controlplane.server.clouds import Clouds
+    from controlplane.server.rebuild.brokers import RebuildDialer
     from controlplane.server.rebuild.conclude import conclude
     from controlplane.server.rebuild.read import places_asked, read_evidence
+    from controlplane.storage.certificates.authority_copy import CopyDamaged, copied_authorities, copied_rows
     from controlplane.storage.home import Home
     from events.clock import utc_now
     from providers.errors import ProviderError
@@ -141,16 +141,24 @@ def _report(
     specs = declared_specs(files)
     asked = places_asked(specs, [place_named(text) for text in places])
     ours = installation_of(settings, home.installation_id(), installation, asked)
+    key = home.server_key()
     try:
-        with closing(DirectDialer()) as dialer:
+        rows = copied_rows(settings.home) if key is not None else []
+        with (
+            copied_authorities(rows, key.get_secret_value() if key is not None else b"") as authorities,
+            closing(RebuildDialer(authorities, specs)) as dialer,
+        ):
             evidence = read_evidence(
                 asked,
                 specs,
                 cloud=Clouds(settings, ours),
-                dial=lambda uid, bootstrap: AdminGateway(dialer, uid, bootstrap),
+                dial=dialer,
                 installation_id=ours,
-                server_key=home.server_key(),
+                server_key=key,
+                authorities=authorities,
             )
+    except CopyDamaged as error:
+        raise CliError("the CAs of clusters cannot be read, nothing was written", why=str(error)) from None
     except ProviderError as error:
         why = f"{error}. What cannot be read is unknown, not empty"
         raise CliError("an inventory cannot be read, nothing was written", why=why, next_step="try again") from None
@@ -161,6 +169,7 @@ def _write(settings: "Settings", report: "Rebuild") -> int:
     from controlplane.runtime.process_lock import LeaderLock
     from controlplane.server.clouds import Clouds
     from controlplane.server.rebuild.write import RebuildRefused, set_states_aside, write_rebuild
+    from controlplane.storage.certificates.authority_copy import CopyDamaged, copied_rows
     from controlplane.storage.home import Home
     from controlplane.storage.home_binding import LOCAL, HomeRefused, claim_home
     from controlplane.storage.migrate import MigrationError, upgrade
@@ -180,8 +189,8 @@ def _write(settings: "Settings", report: "Rebuild") -> int:
         upgrade(settings.database_url)
         files = LocalStates(settings.home / "terraform").keys()
         claim_home(engine, home.identity(), state=LOCAL if files else settings.terraform.state)
-        events = write_rebuild(report, engine, lock=lock)
-    except (RebuildRefused, HomeRefused, MigrationError, EventsError, OSError) as error:
+        events = write_rebuild(report, engine, lock=lock, authorities=copied_rows(settings.home))
+    except (RebuildRefused, HomeRefused, MigrationError, CopyDamaged, EventsError, OSError) as error:
         engine.dispose()
         lock.give_back()
         raise CliError("nothing was written", why=str(error), next_step="fix it and try again") from None

@@ -1,6 +1,7 @@
 """What looks after a fleet beside the ticks, each by a timer of its own: names, groups, topics, anomalies, agents,
 game days, the topic of the audit."""
 
+import threading
 from dataclasses import dataclass
 from functools import partial
 
@@ -15,7 +16,11 @@ from controlplane.server.assembly.anomalies import AnomalyRoom, anomalies_of
 from controlplane.server.assembly.loop import Loop
 from controlplane.server.assembly.metric_pipeline import PipelineRoom, pipeline_of
 from controlplane.server.assembly.topics import TopicRoom, topics_of
+from controlplane.storage.certificates.authority_copy import AuthorityCopy
 from events.clock import utc_now
+
+AUTHORITY_COPY = "copy of CAs"
+_COPIED_EVERY_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +35,8 @@ class Rooms:
     games: game_days.GamesRoom
     audit: AuditRoom
     pipeline: PipelineRoom
+    authority_copy: Poller
+    """Keeps the CAs of clusters in the home, too."""
 
 
 def rooms_of(ground: core.Ground, loop: Loop, asking: commands.CommandParts) -> Rooms:
@@ -70,7 +77,15 @@ def rooms_of(ground: core.Ground, loop: Loop, asking: commands.CommandParts) -> 
         pipeline=pipeline_of(
             settings, fleet=fleet, leadership=candidate, identities=ServerIdentities(ground.cluster_authorities)
         ),
+        authority_copy=_authority_copy(ground),
     )
+
+
+def _authority_copy(ground: core.Ground) -> Poller:
+    """By who leads, and by every other that did: whoever makes CAs has them in its home within seconds."""
+    polled = {AUTHORITY_COPY: AuthorityCopy(ground.engine, ground.home.path)}
+    every_s = {AUTHORITY_COPY: _COPIED_EVERY_S}
+    return Poller(polled, every_s, leadership=ground.candidate, stop=threading.Event())
 
 
 def _anomalies(

@@ -7,7 +7,7 @@ from datetime import datetime
 from controlplane.cluster.fold import fold
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.sized_nodes import sized_nodes
-from controlplane.cluster.view import ClusterView, empty_view
+from controlplane.cluster.view import TLS_CONTROLLER_PORT, ClusterView, empty_view
 from controlplane.converger.questions.quorum.quorum_ports import CONTROLLER_PORT
 from controlplane.converger.questions.rolls.pending_changes import pending_changes
 from controlplane.converger.questions.running.setting_work import setting_work
@@ -23,7 +23,12 @@ from controlplane.server.rebuild.instances import (
     successors_of,
 )
 from controlplane.server.rebuild.refusals import finalised_level, identity_refusals, place_refusals
-from controlplane.server.rebuild.remarks import remarks_on_kafka, remarks_on_release, remarks_on_vms
+from controlplane.server.rebuild.remarks import (
+    remarks_on_certificates,
+    remarks_on_kafka,
+    remarks_on_release,
+    remarks_on_vms,
+)
 from controlplane.server.rebuild.status import status_of
 from controlplane.storage.streams import cluster_stream
 from events import facts
@@ -83,7 +88,7 @@ def rebuild_cluster(found: FoundCluster, spec: DeclaredSpec, *, now: datetime) -
     if _is_reached(found, view):
         recorded = tuple(replace(f, reached=True) if isinstance(f, facts.ClusterAdopted) else f for f in recorded)
         view = _folded(found.uid, recorded, now)
-    findings = (*remarks, *remarks_on_release(found, view))
+    findings = (*remarks, *remarks_on_release(found, view), *remarks_on_certificates(found))
     return RebuiltCluster(found.uid, spec.name, spec.file, recorded, view, findings)
 
 
@@ -130,7 +135,8 @@ def _facts(found: FoundCluster, spec: DeclaredSpec) -> tuple[tuple[object, ...],
     finalised = (facts.FeatureFinalised(METADATA, level),) if level else ()
     remarks = (*remarks_on_vms(placed), *remarks_on_kafka(found, ids.by_key))
     declared = facts.ClusterDeclared(found.uid, spec.name, 1, to_data(spec.document), f"{spec.file}: rebuilt")
-    return (declared, *grown, adopted, founded, *instances, *finalised), remarks
+    believed = (found.authorities,) if spec.document.spec.security.internal == "tls" and found.authorities else ()
+    return (declared, *grown, adopted, founded, *believed, *instances, *finalised), remarks
 
 
 def _grown(found: FoundCluster, spec: DeclaredSpec) -> tuple[facts.GrowthDecided, ...]:
@@ -208,8 +214,9 @@ def _founding(found: FoundCluster, placed: Mapping[str, PlacedInstance]) -> fact
         raise TooLittleKnown(
             "no agent's document can be read, and Kafka does not answer: no quorum is known", _LOOK_AGAIN
         )
+    port = CONTROLLER_PORT if found.authorities is None else TLS_CONTROLLER_PORT
     voters = tuple(
-        facts.FoundingVoter(p.node, i, found.node_addresses.get(p.node, ""), CONTROLLER_PORT, p.volumes[0].directory_id)
+        facts.FoundingVoter(p.node, i, found.node_addresses.get(p.node, ""), port, p.volumes[0].directory_id)
         for i, p in sorted(nodes.items())
     )
     version = next(iter(nodes.values())).kafka_version

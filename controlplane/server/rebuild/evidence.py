@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from agent.wire import BootData, Document, ServiceDocument
+from events import facts
 from events.ids import ClusterUid
 from events.spec.model import KafkaClusterDocument
 from planner.observed import KafkaSnapshot
@@ -69,6 +70,10 @@ class FoundCluster:
     kafka: KafkaSnapshot | None = None
     kafka_missing: str = ""
     """Why Kafka could not be read."""
+    authorities: facts.AuthoritiesMade | None = None
+    """The CAs its nodes believe, where a copy has them; None also where it speaks plaintext."""
+    authorities_missing: str = ""
+    """Why a copy that has them is of no use."""
 
 
 @dataclass(frozen=True, slots=True)

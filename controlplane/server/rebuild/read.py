@@ -8,9 +8,13 @@ from pydantic import SecretBytes, ValidationError
 
 from agent.wire import BootData, Document
 from controlplane.api.auth import enrolment_token
+from controlplane.cluster.view import TLS_BROKER_PORT
 from controlplane.kafka.errors import KafkaFault
 from controlplane.kafka.gateway import KafkaGateway
 from controlplane.server.rebuild.evidence import DeclaredSpec, FoundCluster, FoundVm, RebuildEvidence
+from controlplane.storage.certificates.authority_copy import CopiedAuthorities
+from controlplane.storage.certificates.cluster_authorities import AuthorityLost
+from events import facts
 from events.ids import ClusterUid, IntentId
 from planner.observed import KafkaSnapshot
 from providers.base import CloudProvider, InstanceState, Listing, Place
@@ -19,8 +23,8 @@ from providers.traces import AgentTrace, ReadsAgents, RemembersTheGone, SeesFore
 DEFAULT_PORT = 9092
 
 Cloud = Callable[[str], CloudProvider]
-Dial = Callable[[str, Sequence[str]], KafkaGateway]
-"""(cluster uid, `host:port` of brokers) -> gateway."""
+Dial = Callable[[FoundCluster, Sequence[str]], KafkaGateway]
+"""(cluster, `host:port` of brokers) -> gateway. One that speaks TLS has its CAs by then."""
 
 
 def places_asked(specs: Iterable[DeclaredSpec], more: Iterable[Place]) -> tuple[Place, ...]:
@@ -37,8 +41,12 @@ def read_evidence(
     dial: Dial,
     installation_id: str,
     server_key: SecretBytes | None,
+    authorities: CopiedAuthorities | None = None,
 ) -> RebuildEvidence:
-    """All there is. Raises ProviderError when a place cannot be read: what is unknown is not empty."""
+    """All there is; `authorities` are the CAs of clusters that a copy has.
+
+    Raises ProviderError when a place cannot be read: what is unknown is not empty.
+    """
     listings = {place: cloud(place.cloud).list_place(place) for place in places}
     traces: dict[str, AgentTrace] = {}
     spent: dict[str, dict[str, int]] = defaultdict(dict)
@@ -56,9 +64,16 @@ def read_evidence(
         if isinstance(provider, SeesForeignVms):
             foreign_vms.update(provider.foreign_vms(place))
     uids = sorted({i.cluster_uid for listing in listings.values() for i in listing.instances})
-    ports = {s.name: s.document.spec.listeners[0].port for s in specs}
-    found = (_found(ClusterUid(uid), listings, traces, None if forgetful else spent[uid]) for uid in uids)
-    clusters = tuple(_with_kafka(c, dial, ports.get(c.name, DEFAULT_PORT)) for c in found)
+    ports = {s.name: _brokers_port(s) for s in specs}
+    sealed = {s.name for s in specs if s.document.spec.security.internal == "tls"}
+    read = (_found(ClusterUid(uid), listings, traces, None if forgetful else spent[uid]) for uid in uids)
+    found = [_with_authorities(c, authorities) for c in read]
+    clusters = tuple(
+        replace(c, kafka_missing="its brokers speak TLS, and no CA of theirs is known")
+        if c.authorities is None and (c.name in sealed or _speaks_tls(c))
+        else _with_kafka(c, dial, ports.get(c.name, DEFAULT_PORT))
+        for c in found
+    )
     return RebuildEvidence(
         installation_id, tuple(places), clusters, tuple(specs), foreign_vms, _key_fits(server_key, clusters)
     )
@@ -105,6 +120,28 @@ def _boot(trace: AgentTrace | None) -> BootData | None:
         return None
 
 
+def _brokers_port(spec: DeclaredSpec) -> int:
+    """Where Kedge is let in, unless an agent was told of another one."""
+    declared = spec.document.spec
+    return TLS_BROKER_PORT if declared.security.internal == "tls" else declared.listeners[0].port
+
+
+def _speaks_tls(found: FoundCluster) -> bool:
+    return any(vm.service is not None and vm.service.tls is not None for vm in found.vms)
+
+
+def _with_authorities(found: FoundCluster, authorities: CopiedAuthorities | None) -> FoundCluster:
+    if authorities is None:
+        return found
+    try:
+        there = authorities.of(found.uid)
+    except AuthorityLost as error:
+        return replace(found, authorities_missing=str(error))
+    if there is None:
+        return found
+    return replace(found, authorities=facts.AuthoritiesMade(there.cluster.pem, there.clients.pem))
+
+
 def _with_kafka(found: FoundCluster, dial: Dial, port: int) -> FoundCluster:
     kafka, missing = _snapshot(found, dial, port)
     return replace(found, kafka=kafka, kafka_missing=missing)
@@ -120,7 +157,7 @@ def _snapshot(found: FoundCluster, dial: Dial, port: int) -> tuple[KafkaSnapshot
     if not bootstrap:
         return None, "no broker runs"
     try:
-        return dial(found.uid, bootstrap).snapshot(), ""
+        return dial(found, bootstrap).snapshot(), ""
     except KafkaFault as error:
         return None, str(error)
 

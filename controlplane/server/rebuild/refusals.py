@@ -23,12 +23,7 @@ def place_refusals(found: FoundCluster, spec: DeclaredSpec) -> list[RebuildFindi
             f"{spec.file} declares a cluster in ZooKeeper mode, which cannot be taken over without its history yet"
         )
         return [*refusals, _refusal(found.name, message, f"Restore a backup, or --leave-out {found.uid}")]
-    if spec.document.spec.security.internal == "tls":
-        message = (
-            f"the nodes of what {spec.file} declares speak TLS, and the CAs they believe were in the database: no "
-            "other one lets a new node in"
-        )
-        return [*refusals, _refusal(found.name, message, f"Restore a backup, or --leave-out {found.uid}")]
+    refusals += _authority_refusals(found, spec)
     if spec.document.spec.external is not None:
         message = f"others run a part of what {spec.file} declares, which cannot be taken over without its history yet"
         return [*refusals, _refusal(found.name, message, f"Restore a backup, or --leave-out {found.uid}")]
@@ -61,6 +56,22 @@ def identity_refusals(found: FoundCluster) -> list[RebuildFinding]:
         if len(nodes) > 1
     ]
     return refusals
+
+
+def _authority_refusals(found: FoundCluster, spec: DeclaredSpec) -> list[RebuildFinding]:
+    """Nodes were born with TLS or without, which no spec changes; and with TLS they believe their own CAs alone."""
+    is_asked = spec.document.spec.security.internal == "tls"
+    born = {vm.service.tls is not None for vm in found.vms if vm.service}
+    if born and born != {is_asked}:
+        speak, says = ("TLS", "plaintext") if True in born else ("plaintext", "TLS")
+        message = f"its nodes speak {speak} among themselves, and {spec.file} says {says}"
+        return [_refusal(found.name, message, "Give the spec that was in force.")]
+    if is_asked and found.authorities is None:
+        why = found.authorities_missing or "this home has no copy of those"
+        message = f"its nodes believe its own CAs alone, and new ones would be let in by none: {why}"
+        files = "cluster-authorities.json and server-key"
+        return [_refusal(found.name, message, f"Put {files} back into the home, or --leave-out {found.uid}")]
+    return []
 
 
 def finalised_level(found: FoundCluster) -> int:

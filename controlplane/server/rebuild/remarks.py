@@ -74,6 +74,14 @@ def remarks_on_release(found: FoundCluster, view: ClusterView) -> list[RebuildFi
     return remarks
 
 
+def remarks_on_certificates(found: FoundCluster) -> list[RebuildFinding]:
+    if found.authorities is None:
+        return []
+    message = "until when its nodes' certificates count was in the history that is lost: no condition tells before"
+    next_step = f"Once it is resumed: kedge restart {found.name} --rolling, which gives each node a new one"
+    return [RebuildFinding(Weight.NOTED, found.name, message, next_step)]
+
+
 def _changes(before: Mapping[str, object], after: Mapping[str, object]) -> list[str]:
     """Fields that differ; that a used disk is called used is no news."""
 

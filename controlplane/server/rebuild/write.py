@@ -14,6 +14,7 @@ from controlplane.server.rebuild.clusters import RebuiltCluster
 from controlplane.server.rebuild.conclude import Rebuild
 from controlplane.server.rebuild.read import Cloud
 from controlplane.storage.backup import EPOCH_LEAP
+from controlplane.storage.certificates.authority_copy import AuthorityRow, put_back
 from controlplane.storage.lease_holder import CONVERGE
 from controlplane.storage.streams import cluster_stream
 from controlplane.storage.tables import AGENT_CREDENTIAL, JOB, LEASE
@@ -29,8 +30,10 @@ class RebuildRefused(Exception):
     """Nothing was written. What now: the message says what stands in the way."""
 
 
-def write_rebuild(rebuild: Rebuild, engine: Engine, *, lock: LeaderLock) -> int:
-    """Records every cluster of the report, held. Returns the number of events.
+def write_rebuild(
+    rebuild: Rebuild, engine: Engine, *, lock: LeaderLock, authorities: Iterable[AuthorityRow] = ()
+) -> int:
+    """Records every cluster of the report, held, and puts their CAs back. Returns the number of events.
 
     `lock` is the home's leader lock, held by the caller: no server of this home can lead meanwhile. Raises
     RebuildRefused, StoreUnavailable.
@@ -47,6 +50,7 @@ def write_rebuild(rebuild: Rebuild, engine: Engine, *, lock: LeaderLock) -> int:
             taken = facts.NameTaken(cluster.name, cluster.uid)
             _record(store, transaction, name_stream(cluster.name), [taken])
             _record(store, transaction, cluster_stream(cluster.uid), cluster.facts)
+        put_back(transaction, authorities, [c.uid for c in rebuild.clusters if c.view.nodes_speak_tls])
         return sql_store.verify_positions(transaction)
 
 

@@ -10,10 +10,11 @@ from pathlib import Path
 
 from controlplane.storage.home_binding import HomeRecord
 
-SECRETS = ("server-key", "ca-key.pem", "token", "terraform", "local")
-"""Of a loop's home: keys, the operator's token, Terraform's states and plans, VMs of the `local` cloud."""
+SECRETS = ("server-key", "ca-key.pem", "cluster-authorities.json", "token", "terraform", "local")
+"""Of a loop's home: keys, sealed ones of clusters' CAs among them, the operator's token, Terraform's states and plans,
+VMs of the `local` cloud."""
 
-NOT_A_PORTALS = ("server-key", "ca-key.pem", "home-id", "leader.lock")
+NOT_A_PORTALS = ("server-key", "ca-key.pem", "cluster-authorities.json", "home-id", "leader.lock")
 """What only a home has whose server leads, or may."""
 
 Access = Callable[[Path, int], bool]

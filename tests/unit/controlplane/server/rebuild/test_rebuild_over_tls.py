@@ -1,0 +1,77 @@
+"""Clusters whose nodes speak TLS are rebuilt with the CAs they believe, and with no others."""
+
+from dataclasses import replace
+
+import pytest
+
+from agent.wire import Document
+from controlplane.cluster.view import TLS_BROKER_PORT, TLS_CONTROLLER_PORT, ClusterView
+from controlplane.converger.questions.documents import document_after_release, document_for
+from controlplane.server.rebuild.clusters import RebuiltCluster, rebuild_cluster
+from controlplane.server.rebuild.evidence import FoundCluster, Weight
+from controlplane.storage.certificates.cluster_authority import founded
+from events import facts
+from events.spec.model import KafkaClusterDocument
+from tests.builders import NOW, a_document, a_tls_document
+from tests.unit.controlplane.server.rebuild.rebuild_evidence import UID, a_spec_file, found, what_ran
+
+MADE = founded(UID, now=NOW)
+BELIEVED = facts.AuthoritiesMade(MADE.cluster.pem, MADE.clients.pem)
+
+
+def what_ran_over_tls() -> ClusterView:
+    ran = replace(what_ran(), document=a_tls_document())
+    return replace(ran, vms=replace(ran.vms, authorities=BELIEVED))
+
+
+def rebuilt(cluster: FoundCluster, document: KafkaClusterDocument) -> RebuiltCluster:
+    return rebuild_cluster(cluster, a_spec_file(document), now=NOW)
+
+
+def refusals(cluster: RebuiltCluster) -> list[str]:
+    return [f.message for f in cluster.findings if f.weight is Weight.REFUSES]
+
+
+def test_it_is_rebuilt_with_the_cas_its_nodes_believe_and_its_agents_are_told_nothing_new() -> None:
+    ran = what_ran_over_tls()
+    after = rebuilt(found(ran, authorities=BELIEVED), a_tls_document())
+    assert refusals(after) == []
+    assert after.view.vms.authorities == BELIEVED
+    for key in ran.instances:
+        before, told = document_for(ran, key, epoch=0), document_after_release(after.view, key)
+        assert isinstance(told, Document)
+        assert isinstance(before, Document)
+        assert [s.tls for s in told.services] == [s.tls for s in before.services]
+        assert {s.port for s in told.services} <= {TLS_BROKER_PORT, TLS_CONTROLLER_PORT}
+    noted = [f for f in after.findings if f.weight is Weight.NOTED]
+    assert [f.next_step for f in noted] == [
+        "Once it is resumed: kedge restart orders --rolling, which gives each node a new one"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("missing", "told"),
+    [
+        pytest.param("", "this home has no copy of those", id="no copy"),
+        pytest.param("the key of the cluster CA does not open", "does not open", id="another server key"),
+    ],
+)
+def test_without_the_cas_it_is_refused_with_the_reason(missing: str, told: str) -> None:
+    after = rebuilt(found(what_ran_over_tls(), authorities_missing=missing), a_tls_document())
+    (message,) = refusals(after)
+    assert told in message
+    assert after.facts == ()
+
+
+@pytest.mark.parametrize(
+    ("ran", "document", "told"),
+    [
+        pytest.param(what_ran(), a_tls_document(), "speak plaintext among themselves", id="born in plaintext"),
+        pytest.param(what_ran_over_tls(), a_document(), "speak TLS among themselves", id="born with TLS"),
+    ],
+)
+def test_a_spec_that_says_otherwise_than_nodes_were_born_cannot_have_been_in_force(
+    ran: ClusterView, document: KafkaClusterDocument, told: str
+) -> None:
+    (message,) = refusals(rebuilt(found(ran, authorities=BELIEVED), document))
+    assert told in message

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
@@ -165,8 +166,15 @@ def name_of(value: bytes | None) -> RecordName | None:
     return (producer, sequence) if magic == _MAGIC else None
 
 
-def read_names(bootstrap: str, topics: Sequence[str], *, timeout_s: float = 180.0) -> dict[Place, RecordName]:
-    """All our records in `topics`, from offset 0 to the ends as they are now, with a client of its own.
+def read_names(
+    bootstrap: str,
+    topics: Sequence[str],
+    *,
+    timeout_s: float = 180.0,
+    client: Mapping[str, str] = MappingProxyType({}),
+) -> dict[Place, RecordName]:
+    """All our records in `topics`, from offset 0 to the ends as they are now, with a client of its own. `client`:
+    librdkafka's properties of TLS.
 
     By place, since a client whose partition changes its leader may be handed the same offset twice: that is one
     record of the log, not two.
@@ -176,6 +184,7 @@ def read_names(bootstrap: str, topics: Sequence[str], *, timeout_s: float = 180.
     deadline = Deadline.after(timeout_s)
     consumer = Consumer(
         {
+            **client,
             "bootstrap.servers": bootstrap,
             "group.id": "kedge-audit",
             "enable.auto.commit": False,

@@ -7,7 +7,8 @@ twice.
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
@@ -32,9 +33,11 @@ class Workload:
         records_per_s: int = 500,
         record_bytes: int = 1000,
         group: str = "kedge-workload",
+        client: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """`bootstrap` (`host:port` each) is asked whenever a client is made. The topic has to exist."""
-        self._bootstrap = bootstrap
+        """`bootstrap` (`host:port` each) is asked whenever a client is made. The topic has to exist. `client`:
+        librdkafka's properties of TLS, none in plaintext."""
+        self._bootstrap, self._client = bootstrap, client
         self._topic, self._group = topic, group
         self._records_per_s, self._record_bytes = records_per_s, record_bytes
         self._records = AcknowledgedRecords()
@@ -97,7 +100,8 @@ class Workload:
 
     def audit(self, *, timeout_s: float = 180.0) -> Audit:
         """Read all topics that were written, from the beginning, and compare. Call it after `stop()`."""
-        return self._records.audit(read_names(self._servers(), sorted(self._topics), timeout_s=timeout_s))
+        topics = sorted(self._topics)
+        return self._records.audit(read_names(self._servers(), topics, timeout_s=timeout_s, client=self._client))
 
     def _produce(self) -> None:
         producer, number = self._producer(linger_ms=5), self._records.new_producer()
@@ -116,6 +120,7 @@ class Workload:
     def _consume(self) -> None:
         consumer = Consumer(
             {
+                **self._client,
                 "bootstrap.servers": self._servers(),
                 "group.id": self._group,
                 "auto.offset.reset": "earliest",
@@ -152,6 +157,7 @@ class Workload:
     def _producer(self, *, linger_ms: int) -> Producer:
         return Producer(
             {
+                **self._client,
                 "bootstrap.servers": self._servers(),
                 "enable.idempotence": True,
                 "acks": "all",

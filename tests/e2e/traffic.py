@@ -1,8 +1,9 @@
 """Clients on a living cluster, and the audit after them: nothing acknowledged is lost, nothing is there twice."""
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import MappingProxyType
 
 from confluent_kafka.admin import AdminClient
 
@@ -25,15 +26,23 @@ def traffic(
     rf: int = 3,
     excused: Sequence[str] = (),
     records_per_s: int = RECORDS_PER_S,
+    client: Mapping[str, str] = MappingProxyType({}),
+    client_port: int = 0,
 ) -> Iterator[Workload]:
     """Producer and consumer on a topic of their own while the block runs; the audit when it ends well.
 
     `may_fall_below_min_isr`: only where the fault itself takes a broker away; `excused`: topics that may by the spec.
-    One replica of the topic's `rf` may be away at a time. It goes afterwards.
+    One replica of the topic's `rf` may be away at a time. It goes afterwards. Producer, consumer and audit are clients
+    with the properties `client`, at `client_port` of the same hosts; min ISR is watched as ever.
     """
+
+    def for_clients() -> list[str]:
+        told = bootstrap()
+        return [f"{a.rpartition(':')[0]}:{client_port}" for a in told] if client_port else list(told)
+
     topic = f"traffic-{next(_NUMBERS)}"
     create_topic(bootstrap(), topic, partitions=6, rf=rf, min_isr=rf - 1)
-    workload = Workload(bootstrap, topic, records_per_s=records_per_s, group=f"{topic}-readers")
+    workload = Workload(for_clients, topic, records_per_s=records_per_s, group=f"{topic}-readers", client=client)
     dialer = DirectDialer()
     observer = MinIsrObserver(AdminGateway(dialer, "e2e-observer", bootstrap).partitions)
     observer.start()

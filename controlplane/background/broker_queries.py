@@ -15,6 +15,7 @@ from events.clock import Clock
 from events.ids import ClusterUid
 from planner.broker_answers import TopicLogs, ValueSeen
 from planner.observed import KafkaSnapshot, SettingsSeen
+from planner.rights.seen import RightsSeen
 
 if TYPE_CHECKING:
     from spark.metrics.rates import Rates
@@ -68,6 +69,9 @@ class KafkaQueries(Protocol):
     def snapshot(self, view: ClusterView) -> KafkaSnapshot:
         """Its metadata with the sizes of replicas."""
 
+    def user_rights(self, view: ClusterView) -> RightsSeen:
+        """ACLs, quotas and credentials of all users."""
+
     def lake_rates(self, view: ClusterView) -> "Rates | None":
         """Bytes per second by partition as the metric lake has them; None where it has none that are fresh. Raises
         nothing: what is not known there is known from the logs."""
@@ -86,6 +90,7 @@ class KafkaQueryService:
         self._running: ShortCache[tuple[ClusterUid, frozenset[str]], SettingsSeen] = ShortCache(clock)
         self._logs: ShortCache[tuple[ClusterUid, str], LogsSeen | None] = ShortCache(clock, most=64)
         self._snapshots: ShortCache[ClusterUid, KafkaSnapshot] = ShortCache(clock, most=4)
+        self._rights: ShortCache[ClusterUid, RightsSeen] = ShortCache(clock, most=4)
         self._rates: ShortCache[ClusterUid, Rates] = ShortCache(clock, fresh=_LAKE_FRESH, most=16)
 
     def topic_values(self, view: ClusterView, topic: str) -> Mapping[str, ValueSeen] | None:
@@ -107,6 +112,9 @@ class KafkaQueryService:
 
     def snapshot(self, view: ClusterView) -> KafkaSnapshot:
         return self._snapshots.look(view.uid, lambda _: self._kafka(view).snapshot())
+
+    def user_rights(self, view: ClusterView) -> RightsSeen:
+        return self._rights.look(view.uid, lambda _: self._kafka(view).user_rights())
 
     def lake_rates(self, view: ClusterView) -> "Rates | None":
         if not self._lake:

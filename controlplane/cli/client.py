@@ -4,6 +4,7 @@ whole, but for those of which somebody says how much is wanted.
 Every POST carries an Idempotency-Key, so a request whose answer was lost is simply sent again with the same key.
 """
 
+from controlplane.cli.clients.acls import AclCalls
 from controlplane.cli.clients.anomalies import AnomalyCalls
 from controlplane.cli.clients.chaos import ChaosCalls
 from controlplane.cli.clients.clusters import ClusterCalls
@@ -14,5 +15,7 @@ from controlplane.cli.clients.specs import SpecCalls
 from controlplane.cli.clients.topics import TopicCalls
 
 
-class Client(ClusterCalls, SpecCalls, NodeCalls, TopicCalls, AnomalyCalls, ChaosCalls, FleetCalls, InstallationCalls):
+class Client(
+    AclCalls, ClusterCalls, SpecCalls, NodeCalls, TopicCalls, AnomalyCalls, ChaosCalls, FleetCalls, InstallationCalls
+):
     """Talks to one server. Methods raise Unreachable, Refused and CliError; those of a cluster UnknownCluster too."""

@@ -22,6 +22,7 @@ from controlplane.cli.verbs import (
     steer,
 )
 from controlplane.cli.verbs.access import audit, login, token
+from controlplane.cli.verbs.acls import acls
 from controlplane.cli.verbs.agent_bundle import agent_bundle
 from controlplane.cli.verbs.agents import agents
 from controlplane.cli.verbs.anomalies import anomalies, healing, notifiers
@@ -127,6 +128,7 @@ GROUPS = {
     "images": images,
     "agents": agents,
     "topic": topic,
+    "acls": acls,
     "proposal": proposal,
     "healing": healing,
     "notifiers": notifiers,

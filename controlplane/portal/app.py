@@ -13,6 +13,7 @@ from controlplane.api.hooks import Hooks
 from controlplane.api.read_models import event_tail as live, roll_stages, topic_rates, uptimes
 from controlplane.api.routes import (
     access,
+    acls,
     agent_releases,
     agents,
     anomalies,
@@ -107,6 +108,7 @@ API = (
     spec_request_routes,
     topic_routes,
     queries,
+    acls,
     group_routes,
     reset_routes,
     log_routes,

@@ -31,6 +31,7 @@ from planner.broker_answers import ValueSeen
 from planner.consumers.reported import GroupsStatus
 from planner.consumers.reset import OffsetSeen
 from planner.observed import KafkaSnapshot, SettingsSeen, TopicPartition
+from planner.rights.seen import RightsSeen
 from providers.base import Place
 from providers.price_list import PriceList
 from spark.metrics.rates import Rates
@@ -181,6 +182,10 @@ class NoKafkaQueries:
         raise _asks_nobody(view)
 
     def snapshot(self, view: ClusterView) -> KafkaSnapshot:
+        """See KafkaQueries."""
+        raise _asks_nobody(view)
+
+    def user_rights(self, view: ClusterView) -> RightsSeen:
         """See KafkaQueries."""
         raise _asks_nobody(view)
 

@@ -43,7 +43,7 @@ def get_topic_logs(
 def get_topic_settings(name: str, topic: str, services: Services) -> look_api.ValuesOut:
     """Every setting of a topic as it counts: where it comes from, what is declared, and what would count without it."""
     view = living(services, name)
-    found = _asked(view, lambda: services.brokers.kafka_queries.topic_values(view, topic))
+    found = asked(view, lambda: services.brokers.kafka_queries.topic_values(view, topic))
     if found is None:
         raise no_topic(view, topic)
     known = view.topics.by_name.get(topic)
@@ -55,7 +55,7 @@ def get_broker_settings(name: str, broker: int, services: Services) -> look_api.
     """Every setting a broker runs with, by its own word: where it comes from and what the spec says of it."""
     view = living(services, name)
     pool = broker_of(view, broker).planned.pool
-    found = _asked(view, lambda: services.brokers.kafka_queries.broker_values(view, broker))
+    found = asked(view, lambda: services.brokers.kafka_queries.broker_values(view, broker))
     return values_out(view.name, found, spec_config(view.document, pool) if view.document else {})
 
 
@@ -96,7 +96,7 @@ def dependents_seen(services: PortalServices, view: ClusterView, broker: int) ->
 
 def logs_of(services: PortalServices, view: ClusterView, topic: str) -> look_api.TopicLogsOut:
     """For the API and the page. 404 for a topic that is not there, 503 while Kafka cannot be asked."""
-    found = _asked(view, lambda: services.brokers.kafka_queries.topic_logs(view, topic))
+    found = asked(view, lambda: services.brokers.kafka_queries.topic_logs(view, topic))
     if found is None:
         raise no_topic(view, topic)
     lake = services.brokers.kafka_queries.lake_rates(view)
@@ -120,7 +120,8 @@ def no_topic(view: ClusterView, topic: str) -> ApiError:
     return ApiError(404, "topic-not-found", f"{view.name} has no topic called {topic}", next_step=then)
 
 
-def _asked(view: ClusterView, ask: Callable[[], _T]) -> _T:
+def asked(view: ClusterView, ask: Callable[[], _T]) -> _T:
+    """What brokers say. 503 while they do not."""
     try:
         return ask()
     except KafkaFault as fault:

@@ -22,15 +22,14 @@ from controlplane.cluster.folds.growth import size_of
 from controlplane.cluster.folds.volumes import is_unused
 from controlplane.cluster.lifecycle import SERVING, Phase
 from controlplane.cluster.quorum_config import awaits_first_step, quorum_status
+from controlplane.cluster.super_users import client_security_of, super_users_of
 from controlplane.cluster.view import TLS_BROKER_PORT, TLS_CONTROLLER_PORT, ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.members import member_of
 from controlplane.converger.questions.quorum.quorum_ports import CONTROLLER_PORT, controller_port, member_port
 from controlplane.converger.questions.services.heartbeats import heartbeats_for
 from controlplane.converger.questions.services.service_reports import start_id
-from controlplane.storage.certificates.principals import principals_of
 from events import facts
-from events.spec.client_security import client_security
 from events.spec.security import Listener
 from planner.rollout.security_steps import OVER, PLAIN
 
@@ -165,15 +164,11 @@ def _port_of_voter(view: ClusterView, voter: facts.FoundingVoter, step: str) -> 
 def _tls(view: ClusterView, instance: InstanceView, step: str) -> ServiceTls | None:
     """As it was told with its last start: one that falls comes back where clients know it. What was declared since is
     another start, once it is its turn."""
-    if step == PLAIN or view.document is None:
-        return None
-    security = instance.start.security or client_security(view.document, instance.planned.service)
+    security = client_security_of(view, instance) if step != PLAIN else None
     if security is None:
         return None
-    users = tuple(f"User:{name}" for name in security.super_users)
-    anonymous = ("User:ANONYMOUS",) if security.anonymous else ()
     tls = ServiceTls(
-        super_users=(*principals_of(view.uid).super_users, *users, *anonymous),
+        super_users=super_users_of(view, security),
         listeners=tuple(map(_listener, security.listeners)),
     )
     return tls if step == OVER else _at_step(tls, instance.planned.service, step)

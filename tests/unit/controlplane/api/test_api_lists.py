@@ -35,6 +35,7 @@ _CLUSTER = "/v1/clusters/{name}"
 _NODES = "the nodes of one cluster"
 _NAMED = "one thing, by its name"
 ONE_THING = {
+    f"{_CLUSTER}/acls/explain": "one answer, with the ACLs that decide",
     _CLUSTER: _NODES,
     f"{_CLUSTER}/anomalies/{{anomaly}}": _NAMED,
     f"{_CLUSTER}/brokers/{{broker}}/dependents": "of one broker, from one look at its groups",
@@ -67,8 +68,8 @@ BY_THEIR_OWN_WORD = {"/v1/events", f"{_CLUSTER}/events", f"{_CLUSTER}/logs"}
 """They go on as long as something happens: the answer says where, in fields of its own."""
 GROWS = {"/v1/audit"}
 """Tried by a test of its own: what is denied and done meanwhile is in it."""
-ASKED_OF_BROKERS = {f"{_CLUSTER}/groups", f"{_CLUSTER}/topics/{{topic}}/logs"}
-"""There are none here; test_portal_groups.py and test_topic_logs.py have some."""
+ASKED_OF_BROKERS = {f"{_CLUSTER}/acls", f"{_CLUSTER}/groups", f"{_CLUSTER}/topics/{{topic}}/logs"}
+"""There are none here; test_acls.py, test_portal_groups.py and test_topic_logs.py have some."""
 
 
 @pytest.fixture(scope="module")

@@ -77,6 +77,7 @@ EVERY_GROUP["topic"] = ["describe", "history", "adopt", "delete"]
 EVERY_GROUP["proposal"] = ["show", "approve", "reject"]
 EVERY_GROUP["policy"] = ["test", "check"]
 EVERY_GROUP["db"] = ["migrate", "grants"]
+EVERY_GROUP["acls"] = ["list", "explain"]
 EVERY_GROUP["healing"] = ["show", "off", "on"]
 EVERY_GROUP["notifiers"] = ["list", "test"]
 EVERY_COMMAND = [

@@ -1,0 +1,27 @@
+"""Who may do everything in a cluster, as its nodes were told with their last start."""
+
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.storage.certificates.principals import principals_of
+from events.spec.client_security import ClientSecurity, client_security
+
+
+def client_security_of(view: ClusterView, instance: InstanceView) -> ClientSecurity | None:
+    """What an instance was told of clients with its last start; None where the spec has nodes speak plaintext. What was
+    declared since is another start."""
+    if view.document is None:
+        return None
+    return instance.start.security or client_security(view.document, instance.planned.service)
+
+
+def super_users_of(view: ClusterView, security: ClientSecurity) -> tuple[str, ...]:
+    """Their principals: nodes and Kedge's server, users of the spec, and who does not sign in where that is so."""
+    users = tuple(f"User:{name}" for name in security.super_users)
+    anonymous = ("User:ANONYMOUS",) if security.anonymous else ()
+    return (*principals_of(view.uid).super_users, *users, *anonymous)
+
+
+def super_users_anywhere(view: ClusterView) -> frozenset[str]:
+    """Those of any broker: while some wait for their restart they do not all say the same."""
+    told = (client_security_of(view, broker) for broker in view.brokers())
+    return frozenset(user for security in told if security is not None for user in super_users_of(view, security))

@@ -14,7 +14,7 @@ from events.registry import fact
 
 @dataclass(frozen=True, slots=True, order=True)
 class AclBinding:
-    """One right as Kafka keeps it: of one principal, to one resource, for one operation, allowed.
+    """One right as Kafka keeps it: of one principal, to one resource, for one operation.
 
     Words are those of a document: `type` as `transactional-id`, `pattern` as `prefix`, `operation` as `Read`; `host` is
     `*`, or an address as Java prints it.
@@ -25,6 +25,8 @@ class AclBinding:
     pattern: str
     operation: str
     host: str = "*"
+    is_deny: bool = False
+    """It forbids. No document says so; Kafka may have some of before."""
 
 
 @dataclass(frozen=True, slots=True)

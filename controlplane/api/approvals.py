@@ -46,6 +46,7 @@ def propose(
         )
     clusters = [one.document.metadata.name for one in judged.documents]
     clusters += [topic.document.spec.cluster for topic in judged.topics]
+    clusters += [user.document.spec.cluster for user in judged.users]
     wanted = Proposed(
         change="apply",
         clusters=tuple(dict.fromkeys(clusters)),
@@ -285,7 +286,7 @@ class ProposalService:
                 self.services.cluster.commands.current(made.clusters[0]).requests.tombstone
             )
         loaded = load_documents(made.text, file=made.file)
-        documents = loaded.documents if not loaded.topics else ()
+        documents = loaded.documents if not (loaded.topics or loaded.users) else ()
         current = self.services.cluster.commands.current
         return bool(documents) and all(current(d.metadata.name).document == d for d in documents)
 

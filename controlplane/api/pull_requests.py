@@ -108,7 +108,7 @@ def request_new(
         title=f"Add {name}",
         name=f"new-{name}",
         is_new=True,
-        plan=judged.topic_plan,
+        plan=judged.plan_beside,
     )
     return open_request(door, wish, asked)
 
@@ -140,15 +140,17 @@ def open_request(door: ForgeDoor, wish: Wish, asked: Requester) -> PullRequestOu
 
 
 def _owners(services: PortalServices, judged: Judged) -> list[KafkaClusterDocument | None]:
-    """Documents whose team says whose it is: of a cluster its own, of a topic its cluster's."""
+    """Documents whose team says whose it is: of a cluster its own, of a topic or a user its cluster's."""
     documents = [one.document for one in judged.documents]
-    return [*documents, *(services.cluster.commands.current(t.document.spec.cluster).document for t in judged.topics)]
+    within = [one.document.spec.cluster for one in judged.topics] + [one.document.spec.cluster for one in judged.users]
+    return [*documents, *(services.cluster.commands.current(name).document for name in within)]
 
 
 def _file_of_new(door: ForgeDoor, judged: Judged) -> str:
     """Where a new spec goes: a file of its own in the folder of the binding."""
     names = [d.document.metadata.name for d in judged.documents]
     names += [f"{t.document.spec.cluster}-{t.document.topic}" for t in judged.topics]
+    names += [f"{u.document.spec.cluster}-{u.document.user}" for u in judged.users]
     folder = f"{door.binding.path}/" if door.binding.path else ""
     return f"{folder}{_plain('-'.join(names))}.yaml"
 

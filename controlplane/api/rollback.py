@@ -219,7 +219,7 @@ def _rollback_out(found: Rollback) -> RollbackOut:
         ok=judged.ok,
         problems=[spec_answers.problem_out(p) for p in judged.problems],
         plans=[spec_answers.plan_out(p) for p in judged.plans],
-        topics=list(judged.topic_plan),
+        topics=list(judged.plan_beside),
         digest=found.digest,
         reserved=list(judged.reserved),
     )

@@ -15,6 +15,7 @@ from controlplane.api.audit.status import TopicStatus
 from controlplane.api.audit.store import AuditStore
 from controlplane.api.node_certificates import NodeCertificates
 from controlplane.api.oidc.signin import OidcSignIn
+from controlplane.api.user_credentials import UserCredentials
 from controlplane.background.agent_upgrades.service import Agents
 from controlplane.background.anomalies.windows import Windows
 from controlplane.background.broker_queries import KafkaQueries
@@ -27,7 +28,7 @@ from controlplane.background.notifications.service import Notifiers
 from controlplane.background.topic_names.index import TopicIndex
 from controlplane.background.topic_placement.history import PastPlacements
 from controlplane.background.topic_placement.snapshot import Placements
-from controlplane.cluster.commands import Command, DeclareCluster, DeclareTopics
+from controlplane.cluster.commands import Command, DeclareCluster, DeclareInCluster
 from controlplane.cluster.observed.moves import MoveProgress
 from controlplane.cluster.observed.replica_lag import Replica
 from controlplane.cluster.observed.traffic import Traffic
@@ -95,7 +96,9 @@ class Commands(Protocol):
 
     def handle(self, command: Command) -> CommandOutcome: ...
 
-    def check(self, command: DeclareCluster | DeclareTopics, *, beside: KafkaClusterDocument | None = None) -> None: ...
+    def check(
+        self, command: DeclareCluster | DeclareInCluster, *, beside: KafkaClusterDocument | None = None
+    ) -> None: ...
 
     def current(self, name: str) -> ClusterView: ...
 
@@ -262,6 +265,8 @@ class AccessServices:
     authority: Authority | None = None
     node_certificates: NodeCertificates | None = None
     """Signs what nodes of clusters show one another; None where no agent is served."""
+    user_credentials: UserCredentials | None = None
+    """Gives away passwords of users, and signs their certificates; None where their keys are not at hand."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from controlplane.api.pull_requests import Requester, doors_for, request_new, re
 from controlplane.api.schemas.sources import PullRequestOut
 from controlplane.api.services import PortalServices
 from controlplane.api.specs import Judged, judge
-from controlplane.cluster.commands import CommandRefused
+from controlplane.cluster.commands import CommandRefused, UserDeclared
 from controlplane.cluster.view import ClusterView
 
 
@@ -50,9 +50,12 @@ def spec_request(services: PortalServices, wish: SpecWish, asked: Requester) -> 
         message = "the plan is not what it was when it was agreed to"
         raise ApiError(409, "plan-moved", message, next_step="Plan again, and look at what it says now.")
     there = _there_already(services, judged)
-    if not there:
+    if not there and not any(_is_kept(services, one) for one in judged.users):
         return _new(services, judged, wish, asked)
-    if len(judged.documents) + len(judged.topics) > 1:
+    if any(_is_kept(services, one) for one in judged.users):
+        message = "a pull request adds users, it does not change one that is there"
+        raise CommandRefused("no-request", message, "Commit the file by hand, or declare it with kedge apply.")
+    if len(judged.documents) + len(judged.topics) + len(judged.users) > 1:
         message = "a pull request adds new things, or changes one that is there"
         raise CommandRefused("one-change", message, "Send what is changed each in a file of its own.")
     return _change(services, judged, wish, asked, *there[0])
@@ -72,7 +75,7 @@ def _new(services: PortalServices, judged: Judged, wish: SpecWish, asked: Reques
 def _change(
     services: PortalServices, judged: Judged, wish: SpecWish, asked: Requester, view: ClusterView, topic: str
 ) -> SpecRequest:
-    if all(not plan.changes for plan in judged.plans) and not judged.topic_plan:
+    if all(not plan.changes for plan in judged.plans) and not judged.plan_beside:
         raise CommandRefused("in-force", "what it says is in force already", "Change something, or leave it.")
     file = declared_file(services, view, topic, judged)
     if file is None:
@@ -98,6 +101,10 @@ def _there_already(services: PortalServices, judged: Judged) -> list[tuple[Clust
         if known is not None and not known.tombstone:
             found.append((view, one.document.topic))
     return found
+
+
+def _is_kept(services: PortalServices, one: UserDeclared) -> bool:
+    return one.document.user in services.cluster.commands.current(one.document.spec.cluster).users.by_name
 
 
 def _nowhere(binding: str, bindings: Sequence[str]) -> CommandRefused:

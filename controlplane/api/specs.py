@@ -1,23 +1,33 @@
 """Validate, plan, apply: a spec file on its way into force. All documents of a file, or none."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 from agent.wire import Report
 from controlplane.api.costs import priced
 from controlplane.api.services import PortalServices
-from controlplane.cluster.commands import CommandRefused, DeclareCluster, DeclareTopics, TopicDeclared
+from controlplane.cluster.commands import (
+    CommandRefused,
+    DeclareCluster,
+    DeclaredIn,
+    DeclareTopics,
+    DeclareUsers,
+    TopicDeclared,
+    UserDeclared,
+)
 from controlplane.cluster.observed.agent_reports import AGENT_REPORT, reports_by_key
 from controlplane.cluster.observed.disks import with_volume_sizes
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.source import API
-from controlplane.commands.admission.topics import by_cluster
+from controlplane.commands.admission.in_cluster import by_cluster
+from controlplane.commands.admission.judge import Judgement, SpecJudge
 from controlplane.commands.handler import CommandOutcome
 from controlplane.commands.previews.old_clients import old_client_warnings
 from controlplane.commands.previews.plan import PlanPreview, combined_digest, preview
 from controlplane.commands.previews.topics import topic_lines, topics_digest
+from controlplane.commands.previews.users import user_lines, users_digest
 from controlplane.runtime.call_errors import CallFault
 from events.ids import derived_id
 from events.quantities import counted
@@ -25,9 +35,12 @@ from events.spec.document import LoadResult, load_documents
 from events.spec.model import KafkaClusterDocument
 from events.spec.positions import Positions
 from events.spec.problems import Problem, has_errors
+from events.spec.topic_model import KafkaTopicDocument
+from events.spec.user_model import KafkaUserDocument
 from planner.observed import KafkaSnapshot
 from planner.rollout.fleet_order import stage_of
 
+_D = TypeVar("_D", KafkaTopicDocument, KafkaUserDocument)
 _JUST_NOW_S: Final = 2.0
 """Brokers would hardly tell anything else than what was read as lately as this."""
 
@@ -54,6 +67,9 @@ class Judged:
     """What would be declared of them, in words."""
     topic_digests: Mapping[str, str] = field(default_factory=dict)
     """What pins that, by the cluster they are to live in, in the order of the file."""
+    users: tuple[UserDeclared, ...] = ()
+    user_plan: tuple[str, ...] = ()
+    user_digests: Mapping[str, str] = field(default_factory=dict)
     reserved: tuple[str, ...] = ()
     """Why a second person must approve, in words."""
 
@@ -77,8 +93,14 @@ class Judged:
 
     @property
     def digest(self) -> str:
-        """Pins what a person agrees to: the plans, and what would become of topics."""
-        return combined_digest([*(plan.digest for plan in self.plans), *self.topic_digests.values()])
+        """Pins what a person agrees to: the plans, and what would become of topics and users."""
+        beside = [*self.topic_digests.values(), *self.user_digests.values()]
+        return combined_digest([*(plan.digest for plan in self.plans), *beside])
+
+    @property
+    def plan_beside(self) -> tuple[str, ...]:
+        """What would be declared of topics and users, in words."""
+        return (*self.topic_plan, *self.user_plan)
 
     @property
     def rolling(self) -> int:
@@ -105,10 +127,11 @@ class Declared:
 
     clusters: Sequence[CommandOutcome] = ()
     topics: Sequence[CommandOutcome] = ()
+    users: Sequence[CommandOutcome] = ()
 
     @property
     def all(self) -> list[CommandOutcome]:
-        return [*self.clusters, *self.topics]
+        return [*self.clusters, *self.topics, *self.users]
 
 
 def judge(services: PortalServices, text: str, *, file: str) -> Judged:
@@ -137,7 +160,21 @@ def judge(services: PortalServices, text: str, *, file: str) -> Judged:
         )
         problems += found.problems
         reserved += [f"{name}: {reason}" for reason in found.reasons]
-    judged = _judge_topics(services, loaded, judged, problems, reserved)
+    topics = [TopicDeclared(t, at) for t, at in zip(loaded.topics, loaded.topic_positions, strict=True)]
+    users = [UserDeclared(u, at) for u, at in zip(loaded.users, loaded.user_positions, strict=True)]
+    if loaded.ok:
+        beside = {document.metadata.name: document for document in loaded.documents}
+        found_topics = _beside(services, beside, topics, _TOPICS).told(problems, reserved)
+        found_users = _beside(services, beside, users, _USERS).told(problems, reserved)
+        judged = replace(
+            judged,
+            topics=tuple(topics),
+            topic_plan=tuple(found_topics.lines),
+            topic_digests=found_topics.digests,
+            users=tuple(users),
+            user_plan=tuple(found_users.lines),
+            user_digests=found_users.digests,
+        )
     if has_errors(problems):
         return Judged(file, tuple(problems), ())
     return replace(judged, problems=tuple(problems), reserved=tuple(dict.fromkeys(reserved)))
@@ -197,33 +234,67 @@ def _old_clients(services: PortalServices, view: ClusterView, document: KafkaClu
     return old_client_warnings(view, document, [Report.model_validate(dict(r.value)) for r in rows])
 
 
-def _judge_topics(
-    services: PortalServices, loaded: LoadResult, judged: Judged, problems: list[Problem], reserved: list[str]
-) -> Judged:
-    """The same with the topics of the file, what would be declared of them, and what pins that.
+@dataclass(frozen=True)
+class _Judging(Generic[_D]):
+    """How one kind of what is in clusters is judged, told, and pinned."""
 
-    Adds what is wrong with them to `problems`, and why approval is needed to `reserved`.
-    """
-    topics = [TopicDeclared(t, at) for t, at in zip(loaded.topics, loaded.topic_positions, strict=True)]
-    beside = {document.metadata.name: document for document in loaded.documents}
-    lines: list[str] = []
-    digests: dict[str, str] = {}
-    for name, own in by_cluster(topics).items() if loaded.ok else ():
+    judge: Callable[
+        [SpecJudge, ClusterView, KafkaClusterDocument | None, Sequence[DeclaredIn[_D]], KafkaSnapshot | None], Judgement
+    ]
+    lines: Callable[[ClusterView, KafkaClusterDocument, Sequence[_D]], Sequence[str]]
+    digest: Callable[[ClusterView, KafkaClusterDocument, Sequence[_D]], str]
+
+
+_TOPICS = _Judging[KafkaTopicDocument](
+    lambda judge, view, cluster, own, snapshot: judge.topics(view, cluster, own, snapshot), topic_lines, topics_digest
+)
+_USERS = _Judging[KafkaUserDocument](
+    lambda judge, view, cluster, own, _: judge.users(view, cluster, own), user_lines, users_digest
+)
+
+
+@dataclass
+class _Found:
+    """What came of judging one kind."""
+
+    problems: list[Problem] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
+    digests: dict[str, str] = field(default_factory=dict)
+
+    def told(self, problems: list[Problem], reserved: list[str]) -> "_Found":
+        """The same, with its problems and reasons added. What the file alone tells of them beside their cluster was
+        told when it was read."""
+        problems += [problem for problem in self.problems if problem not in problems]
+        reserved += self.reasons
+        return self
+
+
+def _beside(
+    services: PortalServices,
+    beside: Mapping[str, KafkaClusterDocument],
+    declared: Sequence[DeclaredIn[_D]],
+    kind: _Judging[_D],
+) -> _Found:
+    """The topics or users of a file, what would be declared of them, and what pins that. `beside`: its clusters."""
+    found = _Found()
+    for name, own in by_cluster(declared).items():
         view = services.cluster.commands.visible(name)
         cluster = beside.get(name, view.document)
-        found = services.cluster.judge.topics(view, cluster, own, services.fleet.clusters.last_snapshot(view.uid))
-        # What the file alone tells of topics beside their cluster was told when it was read.
-        problems += [problem for problem in found.problems if problem not in problems]
-        reserved += [f"{name}: {reason}" for reason in found.reasons]
+        snapshot = services.fleet.clusters.last_snapshot(view.uid)
+        judgement = kind.judge(services.cluster.judge, view, cluster, own, snapshot)
+        found.problems += judgement.problems
+        found.reasons += [f"{name}: {reason}" for reason in judgement.reasons]
         if cluster is not None:
             wanted = [one.document for one in own]
-            lines += topic_lines(view, cluster, wanted)
-            digests[name] = topics_digest(view, cluster, wanted)
-    return replace(judged, topics=tuple(topics), topic_plan=tuple(lines), topic_digests=digests)
+            found.lines += kind.lines(view, cluster, wanted)
+            found.digests[name] = kind.digest(view, cluster, wanted)
+    return found
 
 
 def declare(services: PortalServices, judged: Judged, order: Order) -> Declared:
-    """Brings a judged file into force, clusters first, then their topics: all is checked before anything is recorded.
+    """Brings a judged file into force, clusters first, then their topics and users: all is checked before anything is
+    recorded.
 
     A crash in between leaves some declared; the same order again declares the rest. Raises what
     `CommandHandler.handle` does.
@@ -231,18 +302,24 @@ def declare(services: PortalServices, judged: Judged, order: Order) -> Declared:
     pins = _pins(judged, order)
     beside = {one.document.metadata.name: one.document for one in judged.documents}
     clusters = [_command(judged, one, pin, order) for one, pin in zip(judged.documents, pins, strict=False)]
-    topics = _topic_commands(judged, pins[len(clusters) :], order)
+    last = len(clusters) + len(judged.topic_digests)
+    topics = _topic_commands(judged, pins[len(clusters) : last], order)
+    users = _user_commands(judged, pins[last:], order)
     for command in clusters:
         services.cluster.commands.check(command)
-    for of_topics in topics:
-        services.cluster.commands.check(of_topics, beside=beside.get(of_topics.name))
+    for within in (*topics, *users):
+        services.cluster.commands.check(within, beside=beside.get(within.name))
     if order.dry_run:
         return Declared()
     handle = services.cluster.commands.handle
     # Later stages look at what earlier ones have in hand: those are recorded first.
     early_first = sorted(clusters, key=lambda c: stage_of(c.document.metadata.labels))
     done = {command.name: handle(command) for command in early_first}
-    return Declared([done[command.name] for command in clusters], [handle(command) for command in topics])
+    return Declared(
+        [done[command.name] for command in clusters],
+        [handle(command) for command in topics],
+        [handle(command) for command in users],
+    )
 
 
 def _command(whole: Judged, judged: JudgedDocument, pin: str | None, order: Order) -> DeclareCluster:
@@ -278,14 +355,30 @@ def _topic_commands(judged: Judged, pins: Iterable[str | None], order: Order) ->
     ]
 
 
+def _user_commands(judged: Judged, pins: Iterable[str | None], order: Order) -> list[DeclareUsers]:
+    return [
+        DeclareUsers(
+            name=name,
+            actor=order.actor,
+            command_id=derived_id("apply users", order.command_id, name),
+            users=tuple(own),
+            source=API,
+            path=judged.file,
+            approval=order.approval,
+            plan_digest=pin,
+        )
+        for (name, own), pin in zip(by_cluster(judged.users).items(), pins, strict=True)
+    ]
+
+
 def _pins(judged: Judged, order: Order) -> list[str | None]:
-    """One for each cluster of the file, then one for the topics of each."""
-    expected = len(judged.documents) + len(judged.topic_digests)
+    """One for each cluster of the file, then one for the topics of each, then one for its users."""
+    expected = len(judged.documents) + len(judged.topic_digests) + len(judged.user_digests)
     if order.plan_digest is None:
         return [None] * expected
     pins = order.plan_digest.split("+")
     if len(pins) != expected:
-        message = f"the plan has {counted(len(pins), 'part')}, the file {expected}: one a cluster, one for its topics"
+        message = f"the plan has {counted(len(pins), 'part')}, the file {expected}: a cluster, its topics, its users"
         raise CommandRefused("plan-moved", message, "Plan again, and look at what it says now.")
     return list(pins)
 

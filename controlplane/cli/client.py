@@ -10,12 +10,22 @@ from controlplane.cli.clients.chaos import ChaosCalls
 from controlplane.cli.clients.clusters import ClusterCalls
 from controlplane.cli.clients.fleet import FleetCalls
 from controlplane.cli.clients.installation import InstallationCalls
+from controlplane.cli.clients.kafka_users import KafkaUserCalls
 from controlplane.cli.clients.nodes import NodeCalls
 from controlplane.cli.clients.specs import SpecCalls
 from controlplane.cli.clients.topics import TopicCalls
 
 
 class Client(
-    AclCalls, ClusterCalls, SpecCalls, NodeCalls, TopicCalls, AnomalyCalls, ChaosCalls, FleetCalls, InstallationCalls
+    ClusterCalls,
+    SpecCalls,
+    NodeCalls,
+    TopicCalls,
+    KafkaUserCalls,
+    AclCalls,
+    AnomalyCalls,
+    ChaosCalls,
+    FleetCalls,
+    InstallationCalls,
 ):
     """Talks to one server. Methods raise Unreachable, Refused and CliError; those of a cluster UnknownCluster too."""

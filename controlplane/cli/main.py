@@ -39,6 +39,7 @@ from controlplane.cli.verbs.find import find
 from controlplane.cli.verbs.freezes import freeze, freezes, thaw
 from controlplane.cli.verbs.groups import group, groups
 from controlplane.cli.verbs.images import images
+from controlplane.cli.verbs.kafka_users import users
 from controlplane.cli.verbs.logs import logs
 from controlplane.cli.verbs.loop import loop
 from controlplane.cli.verbs.machines import machines
@@ -129,6 +130,7 @@ GROUPS = {
     "agents": agents,
     "topic": topic,
     "acls": acls,
+    "users": users,
     "proposal": proposal,
     "healing": healing,
     "notifiers": notifiers,

@@ -30,6 +30,7 @@ class SavedPlan(BaseModel):
     digest: str
     plans: list[PlanOut]
     topics: list[str] = []
+    users: list[str] = []
 
 
 def save_plan(path: Path, spec: SpecFile, planned: PlansOut, *, now: datetime) -> None:
@@ -42,6 +43,7 @@ def save_plan(path: Path, spec: SpecFile, planned: PlansOut, *, now: datetime) -
         digest=planned.digest,
         plans=planned.plans,
         topics=planned.topics,
+        users=planned.users,
     )
     try:
         with replacing(path) as fresh:
@@ -83,8 +85,8 @@ def moved(saved: PlanOut, now: PlanOut) -> list[str]:
     return reasons or [f"what is in force on the cluster is not what it was ({saved.digest} -> {now.digest})"]
 
 
-def moved_topics(before: Sequence[str], now: Sequence[str]) -> list[str]:
-    """What is different of topics now, in words; empty when each would become what it would have become."""
+def moved_lines(before: Sequence[str], now: Sequence[str]) -> list[str]:
+    """What is different of topics or users now, in words; empty when each would become what it would have become."""
     gone = [line for line in before if line not in now]
     fresh = [line for line in now if line not in before]
     changes = [f"not any more: {_named(gone)}"] if gone else []

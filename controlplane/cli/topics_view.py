@@ -26,8 +26,8 @@ STATE_STYLE = {
 
 
 def answer_topics(planned: PlansOut) -> list[RenderableType]:
-    """What would be declared of topics, a line each."""
-    return [styled(line) for line in planned.topics]
+    """What would be declared of topics and users, a line each."""
+    return [styled(line) for line in (*planned.topics, *planned.users)]
 
 
 def topic_table(topics: Sequence[TopicOut]) -> Table:

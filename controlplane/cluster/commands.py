@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal, TypedDict
+from typing import Generic, Literal, TypedDict, TypeVar
 
 from controlplane.cluster.views.source import SpecOrigin
 from events.certificate_facts import ReplacedAuthority
@@ -12,7 +12,10 @@ from events.spec.model import KafkaClusterDocument
 from events.spec.positions import NOWHERE, Positions
 from events.spec.problems import Problem
 from events.spec.topic_model import KafkaTopicDocument
+from events.spec.user_model import KafkaUserDocument
 from planner.rebalancing.choice import EVERYTHING, BalanceChoice
+
+_D = TypeVar("_D", KafkaTopicDocument, KafkaUserDocument)
 
 
 class ClusterNotFound(LookupError):
@@ -330,27 +333,87 @@ class DeleteCluster(ReasonedCommand):
     despite_freeze: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class TopicDeclared:
-    """One topic of a file, and where it stands there."""
+@dataclass(frozen=True)
+class DeclaredIn(Generic[_D]):
+    """One document of a file about something in a cluster, and where it stands there."""
 
-    document: KafkaTopicDocument
+    document: _D
     positions: Positions = field(default=NOWHERE, compare=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeclareTopics(Command):
-    """Bring these topics of one cluster (`name`) into force. `path` is their file, `commit` "" outside git.
+TopicDeclared = DeclaredIn[KafkaTopicDocument]
+UserDeclared = DeclaredIn[KafkaUserDocument]
 
-    `approval` as in DeclareCluster. With `plan_digest` only if that is still what it would do, as `topics_digest` says.
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeclareInCluster(Command):
+    """Bring documents about what is in one cluster (`name`) into force. `path` is their file, `commit` "" outside git.
+
+    `approval` as in DeclareCluster. With `plan_digest` only if that is still what it would do, as its preview says.
     """
 
-    topics: tuple[TopicDeclared, ...]
     source: str
     path: str = ""
     commit: str = ""
     approval: str = ""
     plan_digest: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeclareTopics(DeclareInCluster):
+    """Topics of a cluster."""
+
+    topics: tuple[TopicDeclared, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeclareUsers(DeclareInCluster):
+    """Users of a cluster."""
+
+    users: tuple[UserDeclared, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteUser(ReasonedCommand):
+    """The tombstone of a user. `confirm` must be its name; with `retain` it stays in Kafka, and Kedge lets go of it."""
+
+    user: str
+    confirm: str
+    retain: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportUsersGone(Command):
+    """These users of the cluster are declared by no file of their git source any more."""
+
+    users: tuple[str, ...]
+    source: str
+    commit: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RotatePassword(ReasonedCommand):
+    """Another password for a SCRAM user: Kedge makes it, and it replaces the one in Kafka."""
+
+    user: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotePasswordCollected(Command):
+    """The caller is given this password of a user, and Kedge keeps none of it."""
+
+    user: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoteUserCertificate(Command):
+    """A certificate of a user was signed, for the caller. `serial` is hex."""
+
+    user: str
+    serial: str
+    since: datetime
+    until: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from controlplane.cluster.commands import (
     Command,
     CommandRefused,
     DeclareCluster,
-    DeclareTopics,
+    DeclareInCluster,
 )
 from controlplane.cluster.fold import fold
 from controlplane.cluster.observed.agent_reports import ReportSeen
@@ -94,7 +94,7 @@ class CommandHandler:
         """The same: here nothing is kept from anybody."""
         return self.current(name)
 
-    def check(self, command: DeclareCluster | DeclareTopics, *, beside: KafkaClusterDocument | None = None) -> None:
+    def check(self, command: DeclareCluster | DeclareInCluster, *, beside: KafkaClusterDocument | None = None) -> None:
         """Raises what `handle` would raise now, and records nothing.
 
         `beside`: the document that is declared with these topics, and comes into force first.

@@ -33,6 +33,7 @@ RIGHTS: Mapping[str, str] = {
     **dict.fromkeys(("home", "job", "projection_checkpoint", "topic_placement", "terraform_state"), _ALL),
     "terraform_providers": _ALL,
     "cluster_authority": "SELECT, INSERT, DELETE",
+    "user_password": "SELECT, INSERT, DELETE",
     **dict.fromkeys(("notice_outbox", "portal_user", "role_binding", "portal_session"), _ALL),
     **dict.fromkeys(("oidc_person", "oidc_attempt", "call_key"), _ALL),
 }
@@ -45,9 +46,10 @@ to it, column by column. Turns and words of a relay need no right (`controlplane
 
 SECRETS = {
     *("agent_credential", "api_token", "portal_user", "portal_session", "oidc_attempt"),
-    *("terraform_state", "cluster_authority"),
+    *("terraform_state", "cluster_authority", "user_password"),
 }
-"""Hashes of secrets, sealed keys of CAs, and Terraform's states, which may hold secrets themselves: no reader's."""
+"""Hashes of secrets, sealed keys of CAs and passwords of users, and Terraform's states, which may hold secrets
+themselves: no reader's."""
 
 _OVERMUCH = ("UPDATE", "DELETE", "TRUNCATE", "TRIGGER")
 _EVERY = ("SELECT", "INSERT", *_OVERMUCH)

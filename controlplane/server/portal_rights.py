@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from controlplane.cluster.observed.cloud_drift import AUDIT_ASKED
 from controlplane.cluster.observed.consumer_groups import GROUPS, GROUPS_NOTED, LAGS
-from events import facts, proposal_facts, topic_facts
+from events import facts, proposal_facts, topic_facts, user_facts
 from events.registry import REGISTRY
 
 ASKED = "portal-asked"
@@ -30,6 +30,13 @@ ASKED_BY_PEOPLE = (
         topic_facts.TopicsUndeclared,
         topic_facts.ReplicationFactorRequested,
         topic_facts.ReplicationFactorEnded,
+    ),
+    *(
+        user_facts.UsersDeclared,
+        user_facts.UsersUndeclared,
+        user_facts.UserPasswordRequested,
+        user_facts.UserDeletionRequested,
+        user_facts.UserReleased,
     ),
     *(facts.OffsetsResetRequested, facts.OffsetsReset, facts.GameStarted, facts.GameEnded),
     *(facts.FreezeDeclared, facts.FreezeThawed, facts.ImagePublished, facts.ImageWithdrawn),

@@ -138,6 +138,18 @@ class ClusterAuthorityRow(SQLModel, table=True):
     made_at: datetime = Field(sa_column=_time())
 
 
+class UserPasswordRow(SQLModel, table=True):
+    """A password of a user that Kafka is to be given, or that nobody has collected yet. It is sealed."""
+
+    __tablename__ = "user_password"
+
+    cluster_uid: str = Field(primary_key=True)
+    number: int = Field(primary_key=True)
+    user_name: str
+    sealed: bytes = Field(sa_column=Column(LargeBinary, nullable=False))
+    made_at: datetime = Field(sa_column=_time())
+
+
 class TerraformStateRow(SQLModel, table=True):
     """One version of the Terraform state of a cluster in a place (`<cloud>.<account>.<region>`)."""
 
@@ -333,6 +345,7 @@ LATEST = table_of(LatestRow)
 TOPIC_PLACEMENT = table_of(TopicPlacementRow)
 AGENT_CREDENTIAL = table_of(AgentCredentialRow)
 CLUSTER_AUTHORITY = table_of(ClusterAuthorityRow)
+USER_PASSWORD = table_of(UserPasswordRow)
 TERRAFORM_STATE = table_of(TerraformStateRow)
 TERRAFORM_LOCK = table_of(TerraformLockRow)
 TERRAFORM_PROVIDERS = table_of(TerraformProvidersRow)

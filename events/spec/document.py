@@ -1,15 +1,16 @@
 """A spec file becomes documents, or a list of everything that is wrong with it, all at once, each at its line."""
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
 from events.spec import problems as p
 from events.spec.conversion import CONVERSIONS, UnknownApiVersion
-from events.spec.fields import fields_of
+from events.spec.fields import Part, fields_of
 from events.spec.model import KIND, ClusterSpec, KafkaClusterDocument, Pool
 from events.spec.positions import FileMark, Positions
 from events.spec.presets import spelt_out
@@ -21,14 +22,22 @@ from events.spec.topic_file import topics_together
 from events.spec.topic_model import TOPIC_KIND, KafkaTopicDocument
 from events.spec.topic_rules import check_topic
 from events.spec.translation import translate
+from events.spec.user_file import users_together, without_secrets
+from events.spec.user_model import USER_KIND, KafkaUserDocument
+from events.spec.user_rules import check_user
 from events.spec.yaml_tree import RawDocument, read_yaml
 
 MAX_PROBLEMS = 100
 
+_Document = KafkaClusterDocument | KafkaTopicDocument | KafkaUserDocument
+_P = TypeVar("_P", bound=Part)
+_KINDS = (KIND, TOPIC_KIND, USER_KIND)
+
 
 @dataclass(frozen=True, slots=True)
 class LoadResult:
-    """What a file holds. `documents` (clusters) and `topics` are those without errors; positions run beside them.
+    """What a file holds. `documents` (clusters), `topics` and `users` are those without errors; positions run beside
+    them.
 
     A file with any error is to be refused as a whole (`ok` is False): its author has not finished it.
     """
@@ -38,6 +47,8 @@ class LoadResult:
     positions: tuple[Positions, ...] = ()
     topics: tuple[KafkaTopicDocument, ...] = ()
     topic_positions: tuple[Positions, ...] = ()
+    users: tuple[KafkaUserDocument, ...] = ()
+    user_positions: tuple[Positions, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -66,6 +77,7 @@ def load_documents(text: str | bytes, *, file: str) -> LoadResult:
         problems.append(_empty(file))
     accepted: list[tuple[KafkaClusterDocument, Positions]] = []
     topics: list[tuple[KafkaTopicDocument, Positions]] = []
+    users: list[tuple[KafkaUserDocument, Positions]] = []
     for document in raw.documents:
         parsed, found = _parse(document)
         problems += found
@@ -73,16 +85,22 @@ def load_documents(text: str | bytes, *, file: str) -> LoadResult:
             continue
         if isinstance(parsed, KafkaTopicDocument):
             topics.append((parsed, document.positions))
+        elif isinstance(parsed, KafkaUserDocument):
+            users.append((parsed, document.positions))
         else:
             accepted.append((parsed, document.positions))
     problems += _same_names(accepted)
-    problems += topics_together([document for document, _ in accepted], topics)
+    clusters = [document for document, _ in accepted]
+    problems += topics_together(clusters, topics)
+    problems += users_together(clusters, users)
     return LoadResult(
         tuple(document for document, _ in accepted),
         _in_order(problems, file),
         tuple(positions for _, positions in accepted),
         tuple(topic for topic, _ in topics),
         tuple(positions for _, positions in topics),
+        tuple(user for user, _ in users),
+        tuple(positions for _, positions in users),
     )
 
 
@@ -102,7 +120,7 @@ def _decode(text: str | bytes, file: str) -> str | Problem:
         return Problem(file, line, column, p.NOT_TEXT.code, message, fix)
 
 
-def _parse(raw: RawDocument) -> tuple[KafkaClusterDocument | KafkaTopicDocument | None, list[Problem]]:
+def _parse(raw: RawDocument) -> tuple[_Document | None, list[Problem]]:
     """The document, if it has the shape of one, and what is wrong with it."""
     where = raw.positions
     if not isinstance(raw.value, dict):
@@ -110,7 +128,11 @@ def _parse(raw: RawDocument) -> tuple[KafkaClusterDocument | KafkaTopicDocument 
         return None, [where.problem(p.NOT_A_MAPPING, (), message, f"Start it with apiVersion and kind: {KIND}.")]
     kind = raw.value.get("kind")
     if kind == TOPIC_KIND:
-        return _parse_topic(raw.value, where)
+        return _parse_as(KafkaTopicDocument, check_topic, raw.value, where)
+    if kind == USER_KIND:
+        value, secrets = without_secrets(raw.value, where)
+        user, found = _parse_as(KafkaUserDocument, check_user, value, where)
+        return user, [*secrets, *found]
     if kind != KIND:
         return None, [_unknown_kind(kind, where)]
     try:
@@ -123,15 +145,17 @@ def _parse(raw: RawDocument) -> tuple[KafkaClusterDocument | KafkaTopicDocument 
     return document, check(document, positions=where)
 
 
-def _parse_topic(value: dict[str, Any], where: Positions) -> tuple[KafkaTopicDocument | None, list[Problem]]:
+def _parse_as(
+    model: type[_P], judge: Callable[..., list[Problem]], value: dict[str, Any], where: Positions
+) -> tuple[_P | None, list[Problem]]:
+    """A document about something in a cluster."""
     try:
-        data = CONVERSIONS.to_storage(value)
-        document = KafkaTopicDocument.model_validate(data, by_alias=True, by_name=False)
+        document = model.model_validate(CONVERSIONS.to_storage(value), by_alias=True, by_name=False)
     except UnknownApiVersion as error:
         return None, [_unknown_version(value.get("apiVersion"), error.known, where)]
     except ValidationError as error:
-        return None, translate(error, where, KafkaTopicDocument)
-    return document, check_topic(document, positions=where)
+        return None, translate(error, where, model)
+    return document, judge(document, positions=where)
 
 
 def _judge_sound_parts(data: dict[str, Any], where: Positions) -> list[Problem]:
@@ -165,8 +189,8 @@ def _default(info: FieldInfo) -> Any:
 def _unknown_kind(kind: object, where: Positions) -> Problem:
     word = kind if isinstance(kind, str) else ""
     said = f"`kind` is `{shorten(word)}`" if word else "the document has no `kind`"
-    fix = f"{did_you_mean(word, [KIND, TOPIC_KIND])}Write `kind: {KIND}` or `kind: {TOPIC_KIND}`."
-    return where.problem(p.DOCUMENT_KIND, ("kind",), f"{said}; only {KIND} and {TOPIC_KIND} are known", fix)
+    fix = f"{did_you_mean(word, _KINDS)}Write {' or '.join(f'`kind: {one}`' for one in _KINDS)}."
+    return where.problem(p.DOCUMENT_KIND, ("kind",), f"{said}; known: {', '.join(_KINDS)}", fix)
 
 
 def _unknown_version(version: object, known: tuple[str, ...], where: Positions) -> Problem:

@@ -19,6 +19,7 @@ from events.spec.properties import OWNED, OWNED_PREFIXES
 from events.spec.releases import IN_ZOOKEEPER_MODE, SUPPORTED, lines
 from events.spec.scalars import seconds
 from events.spec.topic_model import KafkaTopicDocument
+from events.spec.user_model import KafkaUserDocument
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 COMMAND = "python -m events.spec.reference"
@@ -46,6 +47,7 @@ def pages() -> dict[str, str]:
     return {
         "spec.md": page(),
         "spec.schema.json": json.dumps(schema(), indent=2) + "\n",
+        "user.schema.json": json.dumps(schema(KafkaUserDocument), indent=2) + "\n",
         "topic.schema.json": json.dumps(schema(KafkaTopicDocument), indent=2) + "\n",
     }
 
@@ -88,6 +90,14 @@ def page() -> str:
         "| field | type | default | class | meaning |",
         "|---|---|---|---|---|",
         *_field_rows(KafkaTopicDocument, ""),
+        "",
+        "## Fields of a user",
+        "",
+        "One document of `kind: KafkaUser`; [kafka-security.md](kafka-security.md#users) says what happens to it.",
+        "",
+        "| field | type | default | class | meaning |",
+        "|---|---|---|---|---|",
+        *_field_rows(KafkaUserDocument, ""),
         "",
         *_kafka_section(),
         "## Problems",

@@ -226,7 +226,7 @@ def test_a_backup_is_verified_without_a_database(engine, store, tmp_path):
     made = backup(store, engine, tmp_path / "kedge.backup")
     assert verify(tmp_path / "kedge.backup") == made
     header = json.loads((tmp_path / "kedge.backup").read_text().splitlines()[0])
-    assert (header["format"], header["revision"], header["head"]) == ("kedge-backup", "e1_0013", 60)
+    assert (header["format"], header["revision"], header["head"]) == ("kedge-backup", "e1_0014", 60)
 
 
 def test_people_their_roles_tokens_and_the_audit_come_back_and_sessions_do_not(engine, store, target, tmp_path):

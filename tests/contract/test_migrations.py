@@ -35,7 +35,7 @@ def tables(url: str) -> set[str]:
 def test_up_check_down(url):
     assert migrate.current(url) is None
     migrate.upgrade(url)
-    assert migrate.current(url) == "e1_0013"
+    assert migrate.current(url) == "e1_0014"
     migrate.check(url)
     assert {"terraform_state", "terraform_lock"} < tables(url)
     assert {"home", "event", "counter", "projection_checkpoint", "lease", "job", "plan_blob", "latest"} < tables(url)
@@ -130,7 +130,7 @@ def test_migrations_are_found_in_a_wheel(tmp_path, monkeypatch):
     monkeypatch.setattr(migrate.events, "__file__", str(package / "__init__.py"))
     assert migrate.script_directory() == package / "_alembic"
     migrate.upgrade(f"sqlite:///{tmp_path}/kedge.db")
-    assert migrate.current(f"sqlite:///{tmp_path}/kedge.db") == "e1_0013"
+    assert migrate.current(f"sqlite:///{tmp_path}/kedge.db") == "e1_0014"
 
 
 def test_a_missing_script_directory_says_where_it_was_looked_for(tmp_path, monkeypatch):

@@ -96,6 +96,7 @@ CLOSED = (
     "terraform_state",
     "terraform_providers",
     "cluster_authority",
+    "user_password",
     "plan_blob",
     "projection_checkpoint",
 )

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from pydantic import SecretStr
 
-from controlplane.converger.situation.passwords import PasswordNotAtHand
+from controlplane.storage.user_passwords import PasswordNotAtHand
 from events.ids import ClusterUid
 
 

@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from controlplane.api.access.roles import Verb
 from controlplane.api.audit import entry as audit
 from controlplane.api.audit.store import AuditStore
-from controlplane.cluster.commands import Command, DeclareCluster, DeclareTopics, ReportSync, ReportTopicsGone
+from controlplane.cluster.commands import (
+    Command,
+    DeclareCluster,
+    DeclareInCluster,
+    ReportSync,
+    ReportTopicsGone,
+    ReportUsersGone,
+)
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.handler import CommandHandler, CommandOutcome
 from events.clock import Clock
@@ -27,7 +34,7 @@ class AuditedCommands:
 
     def handle(self, command: Command) -> CommandOutcome:
         outcome = self.commands.handle(command)
-        if outcome.changed and not isinstance(command, ReportSync | ReportTopicsGone):
+        if outcome.changed and not isinstance(command, ReportSync | ReportTopicsGone | ReportUsersGone):
             self._note(command)
         return outcome
 
@@ -38,7 +45,7 @@ class AuditedCommands:
         return self.commands.current(name)
 
     def _note(self, command: Command) -> None:
-        is_spec = isinstance(command, DeclareCluster | DeclareTopics)
+        is_spec = isinstance(command, DeclareCluster | DeclareInCluster)
         entry = audit.Entry(
             at=self.clock(),
             who=command.actor,

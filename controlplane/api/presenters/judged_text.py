@@ -8,4 +8,4 @@ from controlplane.api.specs import Judged
 def words_of(judged: Judged) -> list[str]:
     """The plans of a file as text: what `kedge plan` shows."""
     lines = [line.plain for plan in judged.plans for line in plan_lines(spec_answers.plan_out(plan))]
-    return [*lines, *judged.topic_plan]
+    return [*lines, *judged.plan_beside]

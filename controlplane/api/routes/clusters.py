@@ -167,6 +167,7 @@ def validate(spec: spec_api.SpecIn, services: Services) -> spec_api.ValidateOut:
         clusters=[d.document.metadata.name for d in judged.documents],
         problems=[spec_answers.problem_out(p) for p in judged.problems],
         topics=[f"{t.document.spec.cluster}/{t.document.topic}" for t in judged.topics],
+        users=[f"{u.document.spec.cluster}/{u.document.user}" for u in judged.users],
     )
 
 
@@ -179,6 +180,7 @@ def plan(spec: spec_api.SpecIn, services: Services) -> spec_api.PlansOut:
         problems=[spec_answers.problem_out(p) for p in judged.problems],
         plans=[spec_answers.plan_out(p) for p in judged.plans],
         topics=list(judged.topic_plan),
+        users=list(judged.user_plan),
     )
 
 
@@ -216,6 +218,7 @@ def apply(
         applied=[command_answers.applied_out(o) for o in done.clusters],
         plans=[spec_answers.plan_out(p) for p in judged.plans],
         topics=[spec_api.TopicsAppliedOut(cluster=o.name, changed=o.changed, sentence=o.sentence) for o in done.topics],
+        users=[spec_api.TopicsAppliedOut(cluster=o.name, changed=o.changed, sentence=o.sentence) for o in done.users],
         proposal=proposal,
         reserved=list(judged.reserved),
     )

@@ -49,7 +49,7 @@ def get_proposal(number: str, services: Services) -> api.ProposalDetailOut:
             "may_approve": proposal.state is ProposalState.OPEN and service.may_approve(proposal),
             "still_that_plan": still,
             "plans": [spec_answers.plan_out(p) for p in judged.plans] if judged else [],
-            "topics": list(judged.topic_plan) if judged else [],
+            "topics": list(judged.plan_beside) if judged else [],
             "problems": [str(p) for p in judged.problems if p.is_error] if judged else [],
         }
     )

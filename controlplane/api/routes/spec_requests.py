@@ -36,7 +36,7 @@ def open_pull_request(
         ok=judged.ok,
         problems=[spec_answers.problem_out(p) for p in judged.problems],
         plans=[spec_answers.plan_out(p) for p in judged.plans],
-        topics=list(judged.topic_plan),
+        topics=list(judged.plan_beside),
         digest=judged.digest,
         source=found.binding,
         path=found.path,

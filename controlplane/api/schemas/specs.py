@@ -43,6 +43,7 @@ class ValidateOut(Message):
     clusters: list[str]
     problems: list[ProblemOut]
     topics: list[str] = Field(default_factory=list, description="CLUSTER/TOPIC of each topic of the file")
+    users: list[str] = Field(default_factory=list, description="CLUSTER/USER of each user of the file")
 
 
 class StepOut(Message):
@@ -116,6 +117,7 @@ class PlansOut(Message):
     plans: list[PlanOut]
     digest: str = Field(default="", description="pins all of it, topics too: what `apply` takes as `plan_digest`")
     topics: list[str] = Field(default_factory=list, description="what would be declared of topics, a line each")
+    users: list[str] = Field(default_factory=list, description="what would be declared of users, a line each")
     reserved: list[str] = Field(
         default_factory=list, description="why a second person must approve; empty: none is needed"
     )
@@ -132,7 +134,7 @@ class AppliedOut(Message):
 
 
 class TopicsAppliedOut(Message):
-    """What came of the topics of an apply, by cluster."""
+    """What came of the topics, or of the users, of an apply, by cluster."""
 
     cluster: str
     changed: bool
@@ -145,6 +147,7 @@ class ApplyOut(Message):
     applied: list[AppliedOut]
     plans: list[PlanOut]
     topics: list[TopicsAppliedOut] = Field(default_factory=list)
+    users: list[TopicsAppliedOut] = Field(default_factory=list)
     proposal: str = Field(default="", description="id of the proposal it became: nothing is declared before a yes")
     reserved: list[str] = Field(default_factory=list, description="why a second person must approve")
 

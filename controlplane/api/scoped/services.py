@@ -33,9 +33,12 @@ from controlplane.cluster.commands import (
     Command,
     ConfirmLoss,
     DeclareCluster,
+    DeclareInCluster,
     DeclareTopics,
+    DeclareUsers,
     DeleteCluster,
     DeleteTopic,
+    DeleteUser,
     DemoteBrokers,
     EndFault,
     EndGame,
@@ -44,6 +47,8 @@ from controlplane.cluster.commands import (
     InjectChaos,
     MoveBetweenDisks,
     NoteOffsetsReset,
+    NotePasswordCollected,
+    NoteUserCertificate,
     PauseCluster,
     ReadmitBrokers,
     RebalanceCluster,
@@ -52,6 +57,7 @@ from controlplane.cluster.commands import (
     ResetOffsets,
     RestartServices,
     ResumeCluster,
+    RotatePassword,
     StartGame,
     SwitchHealing,
     TakeBackMoves,
@@ -103,6 +109,11 @@ VERB_OF: dict[type[Command], Verb] = {
     DeclareTopics: Verb.DECLARE,
     AdoptTopic: Verb.DECLARE,
     DeleteTopic: Verb.DELETE,
+    DeclareUsers: Verb.DECLARE,
+    DeleteUser: Verb.DELETE,
+    RotatePassword: Verb.DECLARE,
+    NotePasswordCollected: Verb.DECLARE,
+    NoteUserCertificate: Verb.DECLARE,
     ResetOffsets: Verb.DECLARE,
     NoteOffsetsReset: Verb.DECLARE,
 }
@@ -217,7 +228,7 @@ class NotedCommands:
             self.rights.trail.event_position = self.head()
         return outcome
 
-    def check(self, command: DeclareCluster | DeclareTopics, *, beside: KafkaClusterDocument | None = None) -> None:
+    def check(self, command: DeclareCluster | DeclareInCluster, *, beside: KafkaClusterDocument | None = None) -> None:
         self.commands.check(command, beside=beside)
 
     def current(self, name: str) -> ClusterView:
@@ -243,7 +254,7 @@ class ScopedCommands:
         self._judge(command)
         return self.commands.handle(command)
 
-    def check(self, command: DeclareCluster | DeclareTopics, *, beside: KafkaClusterDocument | None = None) -> None:
+    def check(self, command: DeclareCluster | DeclareInCluster, *, beside: KafkaClusterDocument | None = None) -> None:
         """See CommandHandler. Raises Forbidden."""
         if beside is None:
             self._judge(command)

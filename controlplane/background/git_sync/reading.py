@@ -1,11 +1,11 @@
 """The files of one commit as what they declare. Pure: bytes in, declarations and problems out."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from controlplane.background.git_sync import problems as g
 from controlplane.background.git_sync.repository import LINK, TreeEntry
-from controlplane.cluster.commands import TopicDeclared
+from controlplane.cluster.commands import TopicDeclared, UserDeclared
 from events.spec.document import LoadResult, load_documents
 from events.spec.model import KafkaClusterDocument
 from events.spec.positions import Positions
@@ -41,10 +41,16 @@ class SourceFile:
     documents: tuple[DeclaredDocument, ...]
     problems: tuple[Problem, ...]
     topics: tuple[TopicDeclared, ...] = ()
+    users: tuple[UserDeclared, ...] = ()
 
     @property
     def ok(self) -> bool:
         return not has_errors(self.problems)
+
+    @property
+    def beside(self) -> tuple[TopicDeclared | UserDeclared, ...]:
+        """What it declares within clusters."""
+        return (*self.topics, *self.users)
 
     @property
     def names(self) -> frozenset[str]:
@@ -57,7 +63,7 @@ class SourceFile:
 
     def refused(self, *found: Problem) -> "SourceFile":
         """The same file with more that is wrong with it."""
-        return SourceFile(self.path, self.documents, (*self.problems, *found), self.topics)
+        return replace(self, problems=(*self.problems, *found))
 
 
 @dataclass
@@ -88,11 +94,13 @@ class CommitReader:
         if loaded is not None:
             pairs = zip(loaded.documents, loaded.positions, strict=True)
             topics = zip(loaded.topics, loaded.topic_positions, strict=True)
+            users = zip(loaded.users, loaded.user_positions, strict=True)
             return SourceFile(
                 entry.path,
                 tuple(DeclaredDocument(d.metadata.name, d, at) for d, at in pairs),
                 loaded.problems,
                 tuple(TopicDeclared(t, at) for t, at in topics),
+                tuple(UserDeclared(u, at) for u, at in users),
             )
         problem = _why_not(entry)
         return SourceFile(entry.path, (), (problem,)) if problem is not None else None

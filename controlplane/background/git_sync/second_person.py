@@ -7,12 +7,12 @@ from dataclasses import replace
 import yaml
 
 from controlplane.background.git_sync import problems as g
+from controlplane.background.git_sync.kinds import KeptKind
 from controlplane.background.git_sync.reading import SourceFile
-from controlplane.cluster.commands import DeclareCluster, DeclareTopics
+from controlplane.cluster.commands import DeclareCluster, DeclareInCluster
 from controlplane.cluster.view import ClusterView, empty_view
 from controlplane.cluster.views.source import SpecOrigin
 from controlplane.commands.previews.plan import preview
-from controlplane.commands.previews.topics import topic_lines
 from controlplane.fleet.proposals.fold import ProposalState, ProposalView
 from controlplane.fleet.proposals.from_git import GitChange
 from events.spec.conversion import to_data
@@ -28,16 +28,20 @@ def change_of_clusters(
     return _change(file, origin, [c.name for c in commands], plans)
 
 
-def change_of_topics(
-    file: SourceFile, orders: Sequence[DeclareTopics], origin: SpecOrigin, living: Mapping[str, ClusterView]
+def change_of_kept(
+    kind: KeptKind,
+    file: SourceFile,
+    orders: Sequence[DeclareInCluster],
+    origin: SpecOrigin,
+    living: Mapping[str, ClusterView],
 ) -> GitChange:
-    """The topics of a file, by what would become of each."""
+    """The topics, or the users, of a file, by what would become of each."""
     lines: list[str] = []
     for order in orders:
         view = living[order.name]
         if view.document is not None:
-            lines += topic_lines(view, view.document, [one.document for one in order.topics])
-    return _change(file, origin, [order.name for order in orders], ["topics", *lines])
+            lines += kind.lines(view, view.document, [one.document for one in kind.declared_by(order)])
+    return _change(file, origin, [order.name for order in orders], [kind.plural, *lines])
 
 
 def rolls(view: ClusterView | None, document: KafkaClusterDocument) -> bool:
@@ -51,7 +55,7 @@ def refused_until_agreed(file: SourceFile, proposal: ProposalView, reasons: Sequ
     decided = f"rejected by {proposal.decided_by}{': ' * bool(proposal.note)}{proposal.note}"
     message = f"proposal {proposal.id} was {decided}" if is_rejected else f"{_WAITS}: {'; '.join(reasons)}"
     fix = "Change the file." if is_rejected else f"kedge proposal show {proposal.id}"
-    where = file.documents[0].positions if file.documents else file.topics[0].positions
+    where = file.documents[0].positions if file.documents else file.beside[0].positions
     return file.refused(g.of_document(g.SECOND_PERSON, where, g.NAME, message, fix))
 
 
@@ -66,7 +70,7 @@ def waits_for_somebody(problem: Problem) -> bool:
 def _change(file: SourceFile, origin: SpecOrigin, clusters: Sequence[str], parts: Sequence[str]) -> GitChange:
     documents = [declared.document for declared in file.documents]
     text = yaml.safe_dump_all(
-        [to_data(d) for d in documents] + [t.document.model_dump(mode="json", by_alias=True) for t in file.topics],
+        [to_data(d) for d in documents] + [one.document.model_dump(mode="json", by_alias=True) for one in file.beside],
         sort_keys=False,
         allow_unicode=True,
     )

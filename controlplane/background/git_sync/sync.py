@@ -13,11 +13,13 @@ from controlplane.background.git_sync import problems as g
 from controlplane.background.git_sync.binding import GitBinding
 from controlplane.background.git_sync.faults import SourceFault, Stopped
 from controlplane.background.git_sync.fold import SourceFold, read_source_fold, record
+from controlplane.background.git_sync.kept import Commit, kept_problem, no_file_has, orders_of, without_taken
+from controlplane.background.git_sync.kinds import KINDS, KeptKind
 from controlplane.background.git_sync.reading import CommitReader, DeclaredDocument, SourceFile, judge_rights, settle
 from controlplane.background.git_sync.repository import Repository, Tip
 from controlplane.background.git_sync.second_person import (
     change_of_clusters,
-    change_of_topics,
+    change_of_kept,
     refused_until_agreed,
     rolls,
     with_approval,
@@ -30,18 +32,11 @@ from controlplane.background.git_sync.status import (
     SourceStatus,
     SourceStatuses,
 )
-from controlplane.background.git_sync.topics import (
-    Commit,
-    topic_orders,
-    topic_problem,
-    topics_no_file_has,
-    without_taken_topics,
-)
 from controlplane.cluster.commands import (
     Command,
     CommandRefused,
     DeclareCluster,
-    DeclareTopics,
+    DeclareInCluster,
     NeedsApproval,
     ReportSync,
     SpecRefused,
@@ -57,7 +52,6 @@ from controlplane.cluster.spec_source import (
 )
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.source import SpecOrigin
-from controlplane.commands.deciders.topics import topic_news
 from controlplane.commands.handler import CommandOutcome
 from controlplane.fleet.ports import FreshFleet
 from controlplane.fleet.proposals.from_git import GitProposals
@@ -149,7 +143,8 @@ class SourceSync:
         for n in sorted(range(len(judged)), key=lambda n: judged[n].stage):
             applied[n] = self._brought_into_force(judged[n], tip, living)
         self._parts.fleet.catch_up()
-        applied = self._topics(applied, tip)
+        for kind in KINDS:
+            applied = self._kept(kind, applied, tip)
         reports = self._conditions(applied, tip)
         missing = sorted(name for name, (reason, _) in reports.items() if reason == NOT_DECLARED)
         self._tell_clusters(reports)
@@ -229,63 +224,68 @@ class SourceSync:
         number = proposals.approval(change)
         return number or refused_until_agreed(file, proposals.propose(change, reasons), reasons)
 
-    def _topics(self, files: Sequence[SourceFile], tip: Tip) -> list[SourceFile]:
-        """The files as they stand once their topics are in force, too, or were refused."""
+    def _kept(self, kind: KeptKind, files: Sequence[SourceFile], tip: Tip) -> list[SourceFile]:
+        """The files as they stand once their topics, or their users, are in force, too, or were refused."""
         living = {v.name: v for v in self._parts.fleet.views() if v.name and not v.deleted}
         at = Commit(self._binding, self._source, tip.commit)
-        settled = without_taken_topics(files, living)
-        applied = [self._with_topics(file, tip, at, living) if file.ok and file.topics else file for file in settled]
-        for gone in topics_no_file_has(applied, at, living.values()):
+        settled = without_taken(kind, files, living)
+        applied = [
+            self._with_kept(kind, file, tip, at, living) if file.ok and kind.of_file(file) else file for file in settled
+        ]
+        for gone in no_file_has(kind, applied, at, living.values()):
             self._refuse_if_not_leading()
             self._parts.commands.handle(gone)
-        if any(file.topics for file in files):
+        if any(kind.of_file(file) for file in files):
             self._parts.fleet.catch_up()
         return applied
 
-    def _with_topics(self, file: SourceFile, tip: Tip, at: Commit, living: Mapping[str, ClusterView]) -> SourceFile:
-        orders: list[DeclareTopics] = []
+    def _with_kept(
+        self, kind: KeptKind, file: SourceFile, tip: Tip, at: Commit, living: Mapping[str, ClusterView]
+    ) -> SourceFile:
+        orders: list[DeclareInCluster] = []
         try:
-            orders = topic_orders(file, at, living)
-            self._declare_topics(orders)
+            orders = orders_of(kind, file, at, living)
+            self._declare_kept(kind, orders)
         except SpecRefused as refused:
             return file.refused(*refused.problems)
         except NeedsApproval as reserved:
-            return self._topics_agreed_to(file, tip, orders, reserved, living)
+            return self._kept_agreed_to(kind, file, tip, orders, reserved, living)
         except CommandRefused as refused:
-            return file.refused(topic_problem(refused, file))
+            return file.refused(kept_problem(kind, refused, file))
         return file
 
-    def _declare_topics(self, orders: Sequence[DeclareTopics]) -> None:
+    def _declare_kept(self, kind: KeptKind, orders: Sequence[DeclareInCluster]) -> None:
         for order in orders:
             self._refuse_if_not_leading()
             outcome = self._parts.commands.handle(order)
-            if topic_news(self._parts.commands.current(order.name), order).fact is not None:
-                raise _not_in_force(f"topics of {order.name}")
+            if kind.news(self._parts.commands.current(order.name), order).fact is not None:
+                raise _not_in_force(f"{kind.plural} of {order.name}")
             if outcome.changed:
                 self._parts.wake(outcome.uid)
 
-    def _topics_agreed_to(
+    def _kept_agreed_to(
         self,
+        kind: KeptKind,
         file: SourceFile,
         tip: Tip,
-        orders: Sequence[DeclareTopics],
+        orders: Sequence[DeclareInCluster],
         reserved: NeedsApproval,
         living: Mapping[str, ClusterView],
     ) -> SourceFile:
-        """Topics that a policy reserves: let through where somebody agreed to them, else proposed."""
+        """Those that a policy reserves: let through where somebody agreed to them, else proposed."""
         proposals = self._parts.proposals
         if proposals is None:
-            return file.refused(topic_problem(reserved, file))
-        change = change_of_topics(file, orders, self._origin(file, tip), living)
+            return file.refused(kept_problem(kind, reserved, file))
+        change = change_of_kept(kind, file, orders, self._origin(file, tip), living)
         number = proposals.approval(change)
         if not number:
             return refused_until_agreed(file, proposals.propose(change, reserved.reasons), reserved.reasons)
         try:
-            self._declare_topics([replace(order, approval=number) for order in orders])
+            self._declare_kept(kind, [replace(order, approval=number) for order in orders])
         except SpecRefused as refused:
             return file.refused(*refused.problems)
         except CommandRefused as refused:
-            return file.refused(topic_problem(refused, file))
+            return file.refused(kept_problem(kind, refused, file))
         proposals.done(number, self._source)
         return file
 

@@ -11,7 +11,7 @@ from controlplane.cli.errors import CliError, Refused
 from controlplane.cli.moments import seconds_of
 from controlplane.cli.options import DEFAULT_TIMEOUT, Output, Timeout, Yes
 from controlplane.cli.output import Format, document, write_document
-from controlplane.cli.plan_file import SavedPlan, moved, moved_topics, saved_plan_in
+from controlplane.cli.plan_file import SavedPlan, moved, moved_lines, saved_plan_in
 from controlplane.cli.problems_view import refuse_problems, tell_problems
 from controlplane.cli.prompts import confirm
 from controlplane.cli.session import Session, session_of
@@ -80,7 +80,8 @@ def apply(
         return
     planned = planned_or_refused(session, spec)
     if saved is not None:
-        shown = planned.model_copy(update={"plans": saved.plans, "topics": saved.topics, "digest": saved.digest})
+        was = {"plans": saved.plans, "topics": saved.topics, "users": saved.users, "digest": saved.digest}
+        shown = planned.model_copy(update=was)
         _refuse_moved(shown, planned, saved.file)
     _tell_plan(session, planned)
     agreed = _agreed(session, planned, yes=yes)
@@ -165,12 +166,13 @@ def _dry_run(session: Session, spec: SpecFile, message: str, output: Format) -> 
 
 def _agreed(session: Session, planned: spec_api.PlansOut, *, yes: bool) -> bool:
     """Whether this very plan was agreed to; an empty one needs no question. Raises CliError on a no."""
-    if all(one.is_empty for one in planned.plans) and not planned.topics:
+    if all(one.is_empty for one in planned.plans) and not planned.topics and not planned.users:
         return True
     if yes:
         return False
     counts = [summary(planned.plans)] if planned.plans else []
     counts += [counted(len(planned.topics), "topic")] if planned.topics else []
+    counts += [counted(len(planned.users), "user")] if planned.users else []
     question = f"Apply this? ({', '.join(counts)})"
     if not confirm(session, question, unattended="add -y to apply without asking, or use a terminal"):
         raise CliError("not confirmed, nothing was changed")
@@ -198,7 +200,8 @@ def _refuse_moved(before: spec_api.PlansOut, now: spec_api.PlansOut, file: str) 
         fresh = current.get(plan.cluster)
         changes = moved(plan, fresh) if fresh else ["it is not planned any more"]
         reasons += [f"{plan.cluster}: {reason}" for reason in changes]
-    reasons += [f"topics: {reason}" for reason in moved_topics(before.topics, now.topics)]
+    reasons += [f"topics: {reason}" for reason in moved_lines(before.topics, now.topics)]
+    reasons += [f"users: {reason}" for reason in moved_lines(before.users, now.users)]
     if not reasons and before.digest != now.digest:
         reasons = [f"what is in force is not what it was ({before.digest} -> {now.digest})"]
     if reasons:
@@ -219,7 +222,7 @@ def _show(session: Session, answer: spec_api.ApplyOut, output: Format) -> None:
         else:
             what = "declared" if one.created else "changed"
             session.show(f"{one.cluster} {what} (generation {one.generation})")
-    session.show(*(one.sentence for one in answer.topics))
+    session.show(*(one.sentence for one in (*answer.topics, *answer.users)))
 
 
 def _targets(answer: spec_api.ApplyOut) -> list[Target]:

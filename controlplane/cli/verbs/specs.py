@@ -51,6 +51,7 @@ def validate(
         ok=all(answer.ok for answer in answers),
         clusters=[cluster for answer in answers for cluster in answer.clusters],
         topics=[topic for answer in answers for topic in answer.topics],
+        users=[user for answer in answers for user in answer.users],
         problems=[problem for answer in answers for problem in answer.problems],
     )
     if output is Format.TEXT:
@@ -99,7 +100,7 @@ def plan(
     if out is not None:
         save_plan(out, spec, planned, now=session.around.utc_now())
         session.tell(f"saved to {out}; to do exactly this: kedge apply {out}")
-    if detailed_exitcode and (planned.topics or not all(one.is_empty for one in planned.plans)):
+    if detailed_exitcode and (planned.topics or planned.users or not all(one.is_empty for one in planned.plans)):
         raise typer.Exit(exits.CHANGES)
 
 
@@ -151,6 +152,7 @@ def _offline(spec: SpecFile) -> spec_api.ValidateOut:
         ok=loaded.ok,
         clusters=[found.metadata.name for found in loaded.documents],
         topics=[f"{found.spec.cluster}/{found.topic}" for found in loaded.topics],
+        users=[f"{found.spec.cluster}/{found.user}" for found in loaded.users],
         problems=[spec_api.ProblemOut.like(p) for p in loaded.problems],
     )
 
@@ -162,9 +164,11 @@ def _show_validation(session: Session, answer: spec_api.ValidateOut, *, files: i
     errors = sum(problem.severity == "error" for problem in answer.problems)
     warnings = len(answer.problems) - errors
     found = f"{counted(errors, 'error')}, {counted(warnings, 'warning')}"
-    counts = [counted(len(answer.clusters), "cluster")] if answer.clusters or not answer.topics else []
+    is_beside = answer.topics or answer.users
+    counts = [counted(len(answer.clusters), "cluster")] if answer.clusters or not is_beside else []
     counts += [counted(len(answer.topics), "topic")] if answer.topics else []
-    names = ", ".join([*answer.clusters, *answer.topics])
+    counts += [counted(len(answer.users), "user")] if answer.users else []
+    names = ", ".join([*answer.clusters, *answer.topics, *answer.users])
     sound = f"{', '.join(counts)} in {counted(files, 'file')}: {names}"
     session.tell(f"{sound if answer.ok else counted(files, 'file')}; {found}", "green" if answer.ok else "red")
 

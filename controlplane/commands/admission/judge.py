@@ -4,10 +4,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network
 
-from controlplane.cluster.commands import TopicDeclared
+from controlplane.cluster.commands import TopicDeclared, UserDeclared
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.admission.spec import ImageFor, Unbootable, admission_problems, no_image, nothing_unbootable
 from controlplane.commands.admission.topics import is_declared, topic_problems
+from controlplane.commands.admission.users import is_declared as is_user_declared, user_problems
 from controlplane.commands.policies.gate import PolicyGate
 from events.spec.model import KafkaClusterDocument
 from events.spec.network_rules import pool_problems
@@ -94,4 +95,20 @@ class SpecJudge:
         where = {one.document.topic: one.positions for one in topics}
         first = topics[0].positions
         refused = [refusal.problem(where.get(refusal.subject, first)) for refusal in verdict.refusals]
+        return Judgement((*found, *refused), tuple(str(reason) for reason in verdict.reasons))
+
+    def users(
+        self, view: ClusterView, cluster: KafkaClusterDocument | None, users: Sequence[UserDeclared]
+    ) -> Judgement:
+        """Users on their way into force, as `topics`."""
+        found = user_problems(view, cluster, [(one.document, one.positions) for one in users])
+        documents = [one.document for one in users]
+        if cluster is None:
+            return Judgement(tuple(found))
+        if all(is_user_declared(view, document) for document in documents):
+            stays = cluster == view.document
+            return Judgement(tuple(problem for problem in found if not (stays and problem.is_error)))
+        verdict = self.gate.users(view, cluster, documents)
+        where = {one.document.user: one.positions for one in users}
+        refused = [refusal.problem(where.get(refusal.subject, users[0].positions)) for refusal in verdict.refusals]
         return Judgement((*found, *refused), tuple(str(reason) for reason in verdict.reasons))

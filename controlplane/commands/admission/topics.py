@@ -1,9 +1,8 @@
 """May these topics come into force in that cluster? Asked by `plan` and by `apply`, so both give one answer."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from controlplane.cluster.commands import TopicDeclared
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.topic_declaration import declaration_of
 from events.spec import problems as p
@@ -43,14 +42,6 @@ def is_declared(view: ClusterView, cluster: KafkaClusterDocument, document: Kafk
     """Whether it is declared like this already, wherever from; of a topic that no file declares any more nothing is."""
     known = view.topics.by_name.get(document.topic)
     return known is not None and not known.undeclared and known.declared == declaration_of(document, cluster)
-
-
-def by_cluster(topics: Iterable[TopicDeclared]) -> dict[str, list[TopicDeclared]]:
-    """Topics of a file by the cluster they are to live in, in the order of the file."""
-    found: dict[str, list[TopicDeclared]] = {}
-    for one in topics:
-        found.setdefault(one.document.spec.cluster, []).append(one)
-    return found
 
 
 def _homeless(document: KafkaTopicDocument, where: Positions) -> Problem:

@@ -35,6 +35,8 @@ _RECORDED_AS: dict[type[commands.Command], frozenset[str]] = {
     commands.DeclareTopics: frozenset({"topics.declared"}),
     commands.DeleteCluster: frozenset({"cluster.deletion_requested"}),
     commands.DeleteTopic: frozenset({"topic.deletion_requested"}),
+    commands.DeclareUsers: frozenset({"users.declared"}),
+    commands.DeleteUser: frozenset({"user.deletion_requested", "user.released"}),
     commands.RebalanceCluster: frozenset({"rebalance.requested"}),
 }
 """What commands record that are counted as done by somebody else: of a proposal, of a file in git."""

@@ -18,6 +18,7 @@ Approvable = (
     | commands.DeclareTopics
     | commands.DeleteCluster
     | commands.DeleteTopic
+    | commands.DeclareUsers
     | commands.RebalanceCluster
 )
 """What a policy may leave to a second person."""

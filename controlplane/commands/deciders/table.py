@@ -26,6 +26,14 @@ from controlplane.commands.deciders.pauses import cluster_paused, cluster_resume
 from controlplane.commands.deciders.rebalances import rebalance_asked, rebalance_cancelled
 from controlplane.commands.deciders.stuck_moves import moves_adopted, moves_taken_back
 from controlplane.commands.deciders.topics import topic_adopted, topic_deleted, topics_declared, topics_gone
+from controlplane.commands.deciders.users import (
+    certificate_noted,
+    password_collected,
+    password_rotated,
+    user_deleted,
+    users_declared,
+    users_gone,
+)
 from controlplane.commands.deciders.windows import window_waived
 
 _C = TypeVar("_C", bound=asked.Command)
@@ -96,6 +104,12 @@ DECIDERS = _once_each(
         _row(asked.ChangeReplicationFactor, factor_asked),
         _row(asked.CancelReplicationFactor, factor_cancelled, of_deleted=True),
         _row(asked.ReportTopicsGone, topics_gone, of_deleted=True),
+        _row(asked.DeclareUsers, users_declared),
+        _row(asked.DeleteUser, user_deleted),
+        _row(asked.ReportUsersGone, users_gone, of_deleted=True),
+        _row(asked.RotatePassword, password_rotated),
+        _row(asked.NotePasswordCollected, password_collected),
+        _row(asked.NoteUserCertificate, certificate_noted),
         _row(asked.ResetOffsets, reset_asked),
         _row(asked.NoteOffsetsReset, reset_answered),
         _row(asked.SwitchHealing, healing_switched),

@@ -6,6 +6,14 @@ from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.source import API
 from controlplane.cluster.views.topics import TopicView
 from controlplane.commands.deciders.decision import CommandDecision, asked_by
+from controlplane.commands.deciders.kept import (
+    being_deleted,
+    is_news,
+    names_of,
+    refuse_source,
+    refuse_still_declared,
+    refuse_unconfirmed,
+)
 from controlplane.commands.deciders.lookups import NOTHING, Lookups, obey, refuse_errors, refuse_unagreed
 from controlplane.commands.previews.topics import refuse_moved_topics
 from controlplane.commands.topic_declaration import declaration_of
@@ -34,14 +42,19 @@ def topic_news(view: ClusterView, command: commands.DeclareTopics) -> CommandDec
         if refusal is not None:
             raise commands.CommandRefused(refusal.code, refusal.message, refusal.what_next)
     wanted = [(one, declaration_of(one.document, cluster)) for one in command.topics]
-    fresh = [declared for one, declared in wanted if _is_news(view, one, declared, command)]
+    known = view.topics.by_name.get
+    fresh = [
+        declared
+        for one, declared in wanted
+        if is_news(there := known(one.document.topic), there and there.declared, declared, command)
+    ]
     if not fresh:
         return CommandDecision(
             None, f"{counted(len(command.topics), 'topic')} of {view.name} declared like this already"
         )
     # A declaration carries one file; of topics of several files each file is a command of its own.
     fact = facts.TopicsDeclared(tuple(fresh), command.source, command.path, command.commit)
-    names = ", ".join(t.name for t in fresh[:3]) + (f" and {len(fresh) - 3} more" if len(fresh) > 3 else "")
+    names = names_of([t.name for t in fresh])
     return CommandDecision(fact, f"{counted(len(fresh), 'topic')} of {view.name} declared: {names}")
 
 
@@ -51,7 +64,7 @@ def topic_adopted(view: ClusterView, command: commands.AdoptTopic, known: Lookup
     if declared is not None and declared.owned:
         return CommandDecision(None, f"{command.topic} is kept by Kedge already")
     if declared is not None and declared.tombstone:
-        raise _dying(command.topic)
+        raise being_deleted("topic", command.topic)
     if declared is not None:
         sentence = f"{command.topic} is kept by Kedge from now on: differences from its declaration are corrected"
         return CommandDecision(facts.TopicsAdopted((command.topic,), asked_by(command, command.reason)), sentence)
@@ -71,15 +84,11 @@ def topic_deleted(view: ClusterView, command: commands.DeleteTopic, known: Looku
         message = f"{view.name} has no topic {command.topic!r} that Kedge keeps"
         then = f"To have it kept, and deleted then: kedge topic adopt {view.name} {command.topic}"
         raise commands.CommandRefused("topic-not-kept", message, then)
-    if command.confirm != command.topic:
-        message = f"to delete {command.topic} its name must be typed out; {command.confirm!r} is not it"
-        then = f"kedge topic delete {view.name} {command.topic} --confirm {command.topic}"
-        raise commands.CommandRefused("name-mismatch", message, then)
+    then = f"kedge topic delete {view.name} {command.topic} --confirm {command.topic}"
+    refuse_unconfirmed(command.topic, command.confirm, then)
     if topic.tombstone:
         return CommandDecision(None, f"{command.topic} is being deleted already")
-    if topic.is_git and not topic.undeclared:
-        message = f"{command.topic} is still declared by `{topic.source}`: {topic.path}"
-        raise commands.CommandRefused("still-declared", message, "Remove it there first and wait for the next poll.")
+    refuse_still_declared(topic)
     if not command.retain:
         obey(known.judge.gate.deletion(view, command.topic), command)
     policy = topic.declared.deletion_policy if topic.owned and not command.retain else "retain"
@@ -100,31 +109,8 @@ def topics_gone(view: ClusterView, command: commands.ReportTopicsGone, _: Lookup
 
 def refuse_topic(view: ClusterView, name: str, source: str) -> SourceRefusal | None:
     """Why `source` may not declare this topic: it is going, or comes from elsewhere. None where it may."""
-    known = view.topics.by_name.get(name)
-    if known is None or known.undeclared:
-        return None
-    if known.tombstone:
-        dying = _dying(name)
-        return SourceRefusal(dying.code, str(dying), dying.what_next)
-    if known.source == source:
-        return None
-    if known.is_git:
-        message = f"the topic {name} comes from `{known.source}`: {known.path}"
-        return SourceRefusal("other-source", message, "Change that file, or remove it there first.")
-    message = f"the topic {name} was declared through the API (`kedge apply`), not by {source}"
-    then = f"Let go of it first, it stays in Kafka: kedge topic delete {view.name} {name} --confirm {name} --retain"
-    return SourceRefusal("other-source", message, then)
-
-
-def _is_news(
-    view: ClusterView, one: commands.TopicDeclared, declared: facts.TopicDeclaration, command: commands.DeclareTopics
-) -> bool:
-    known = view.topics.by_name.get(one.document.topic)
-    if known is None or known.undeclared or (known.source, known.path) != (command.source, command.path):
-        # A file of the API is a name somebody typed: another one alone is no news.
-        moved = known is None or known.undeclared or known.source != command.source or known.is_git
-        return moved or known is None or known.declared != declared
-    return known.declared != declared
+    let_go = f"kedge topic delete {view.name} {name} --confirm {name} --retain"
+    return refuse_source("topic", view.topics.by_name.get(name), source, let_go=let_go)
 
 
 def _as_found(view: ClusterView, name: str, snapshot: KafkaSnapshot | None) -> facts.TopicDeclaration:
@@ -150,8 +136,3 @@ def _as_found(view: ClusterView, name: str, snapshot: KafkaSnapshot | None) -> f
 
 def _is_of(topic: TopicView, command: commands.ReportTopicsGone, _: Lookups = NOTHING) -> bool:
     return topic.source == command.source
-
-
-def _dying(name: str) -> commands.CommandRefused:
-    message = f"the topic {name} is being deleted"
-    return commands.CommandRefused("topic-being-deleted", message, "Wait until it is gone; its name is free then.")

@@ -11,7 +11,7 @@ POLICY = ProblemKind("KEDGE-POLICY-001", "refused by a policy", "The policies of
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """One limit that is passed: where in the document, and why. `subject` is the topic, "" for the cluster."""
+    """One limit that is passed: where in the document, and why. `subject`: the topic or user, "" for the cluster."""
 
     policy: str
     path: Path

@@ -154,6 +154,18 @@ def _judged(
         verdict = verdict.beside(judge.judge_topics(policies, topics)).beside(
             quota.judge_topic_quotas(policies, topics, others)
         )
+    return verdict.beside(_of_users(loaded, policies, homes))
+
+
+def _of_users(
+    loaded: LoadResult, policies: Sequence[Policy], homes: Mapping[str, KafkaClusterDocument]
+) -> decision.PolicyDecision:
+    verdict = decision.PolicyDecision()
+    for name in dict.fromkeys(user.spec.cluster for user in loaded.users):
+        if name not in homes:
+            raise ValueError(f"the cluster `{name}` of a user is not in the file: put it beside the user")
+        own = [user for user in loaded.users if user.spec.cluster == name]
+        verdict = verdict.beside(judge.judge_users(policies, judge.UsersChange(homes[name], own)))
     return verdict
 
 

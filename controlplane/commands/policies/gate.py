@@ -10,6 +10,7 @@ from events.ids import ClusterUid
 from events.spec.model import KafkaClusterDocument
 from events.spec.storage_rules import with_grown_disks
 from events.spec.topic_model import KafkaTopicDocument
+from events.spec.user_model import KafkaUserDocument
 from planner.observed import KafkaSnapshot
 
 
@@ -89,6 +90,14 @@ class PolicyGate:
         return judge.judge_topics(known.policies, change).beside(
             quota.judge_topic_quotas(known.policies, change, others)
         )
+
+    def users(
+        self, view: ClusterView, cluster: KafkaClusterDocument, users: Sequence[KafkaUserDocument]
+    ) -> decision.PolicyDecision:
+        """Users in the cluster as it is, or is about to be."""
+        known = self.policies.current()
+        owners = {n: u.declared.owner for n, u in view.users.by_name.items()}
+        return _closed(known) or judge.judge_users(known.policies, judge.UsersChange(cluster, users, owners))
 
     def _others(
         self, known: store.PolicySet, uid: ClusterUid | str, name: str, beside: Iterable[KafkaClusterDocument] = ()

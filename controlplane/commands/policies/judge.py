@@ -7,7 +7,7 @@ relabels a cluster to be rid of a limit.
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 from controlplane.commands.policies.decision import PolicyDecision, Reason, Refusal
@@ -18,6 +18,7 @@ from events.spec.model import KafkaClusterDocument
 from events.spec.problems import Path
 from events.spec.topic_model import KafkaTopicDocument
 from events.spec.topic_tiers import effective_min_isr, effective_replicas
+from events.spec.user_model import KafkaUserDocument
 from providers.price_list import PriceList
 
 _NAME: Path = ("metadata", "name")
@@ -46,6 +47,15 @@ class TopicsChange:
     """Owner in force of topics that are declared."""
     partitions_now: int | None = 0
     """What these topics have already, None where Kafka was not read."""
+
+
+@dataclass(frozen=True, slots=True)
+class UsersChange:
+    """Users of one cluster. `owners`: those in force, of users that are declared."""
+
+    cluster: KafkaClusterDocument
+    users: Sequence[KafkaUserDocument]
+    owners: Mapping[str, str] = field(default_factory=dict)
 
 
 def judge_cluster(policies: Iterable[Policy], change: ClusterChange, price_list: PriceList) -> PolicyDecision:
@@ -89,6 +99,25 @@ def judge_topics(policies: Iterable[Policy], change: TopicsChange) -> PolicyDeci
         elif chosen and most is not None and change.partitions_beside is None:
             what = f"Kafka was not read: nobody knows whether {most} partitions are passed"
             reasons.append(Reason(policy.name, what))
+    return PolicyDecision(tuple(refusals), tuple(reasons))
+
+
+def judge_users(policies: Iterable[Policy], change: UsersChange) -> PolicyDecision:
+    """The same for users. Tiers are of topics: a policy that chooses by them says nothing of users."""
+    refusals: list[Refusal] = []
+    reasons: list[Reason] = []
+    for policy in policies:
+        if policy.selector.tiers or not _speaks(policy.selector, None, change.cluster):
+            continue
+        for user in change.users:
+            for refusal in _name(policy, policy.limits.user_names, user.user, _NAME):
+                refusals.append(replace(refusal, subject=user.user))
+            owner = change.owners.get(user.user, user.metadata.owner)
+            if policy.reserved.owner_change and owner != user.metadata.owner:
+                what = f"the user {user.user} goes from {owner or 'nobody'} to {user.metadata.owner or 'nobody'}"
+                reasons.append(Reason(policy.name, what))
+            if policy.reserved.administrators and user.spec.authorization.administrator:
+                reasons.append(Reason(policy.name, f"the user {user.user} may give itself every right"))
     return PolicyDecision(tuple(refusals), tuple(reasons))
 
 

@@ -81,6 +81,7 @@ class Limits(PolicyPart):
     max_topic_partitions: Count | None = None
     cluster_names: Pattern | None = None
     topic_names: Pattern | None = None
+    user_names: Pattern | None = None
     tiers: dict[TierName, TierLimits] = {}
     monthly_cost: Money | None = None
     max_rolling: Count | None = None
@@ -106,6 +107,7 @@ class Reserved(PolicyPart):
     account_change: bool = False
     chaos: bool = False
     rebalance: bool = False
+    administrators: bool = False
     monthly_cost: Money | None = None
     rolling: Count | None = None
 

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from pydantic import SecretStr
 
+from controlplane.storage.user_passwords import PasswordNotAtHand
 from events.ids import ClusterUid
 
 
@@ -15,10 +16,6 @@ class PasswordToSet:
 
     number: int
     iterations: int
-
-
-class PasswordNotAtHand(Exception):
-    """Nobody here can say what a password is; the message says why, and what next."""
 
 
 class UserPasswords(Protocol):

@@ -12,10 +12,11 @@ from pydantic import SecretStr
 
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.situation.effects import ChangeUsers
-from controlplane.converger.situation.passwords import PasswordNotAtHand, UserPasswords
+from controlplane.converger.situation.passwords import UserPasswords
 from controlplane.converger.situation.ports import Ports
 from controlplane.kafka.scram import scram_credential
 from controlplane.storage.latest_values import LatestStore, LatestValue, Subject
+from controlplane.storage.user_passwords import PasswordNotAtHand
 from events.ids import ClusterUid
 from planner.rights.step import RightsStep
 

@@ -12,6 +12,7 @@ from controlplane.api.access.null_people import null_people
 from controlplane.api.audit.store import SqlAuditStore
 from controlplane.api.audit.watch import found_by
 from controlplane.api.node_certificates import NodeCertificates
+from controlplane.api.user_credentials import UserCredentials
 from controlplane.background.agent_upgrades.service import Agents
 from controlplane.background.anomalies.windows import windows_of
 from controlplane.background.broker_queries import KafkaQueryService
@@ -199,6 +200,7 @@ def _access(ground: Ground, asking: CommandParts, rooms: Rooms, listens_on: tupl
         access,
         authority=ground.authority,
         node_certificates=node_certificates,
+        user_credentials=UserCredentials(ground.user_passwords, ground.cluster_authorities, utc_now),
         audit_topic=rooms.audit.last_status,
     )
 

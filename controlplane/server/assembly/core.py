@@ -26,6 +26,7 @@ from controlplane.storage.migrate import upgrade
 from controlplane.storage.plan_store import SqlPlanStore
 from controlplane.storage.terraform_states.encryption import KeySeal
 from controlplane.storage.terraform_states.storage import Leading
+from controlplane.storage.user_passwords import SqlPendingPasswords
 from events.engine import build_engine
 from events.sql_store import SqlEventStore
 
@@ -48,6 +49,7 @@ class Ground(Base):
     home: Home
     authority: Authority | None
     cluster_authorities: SqlClusterAuthorities
+    user_passwords: SqlPendingPasswords
     identity: HomeIdentity
     claimed: Claimed
     hasty: Engine
@@ -103,12 +105,14 @@ def ground_of(settings: Settings, *, states_at: tuple[str, int], take_over_home:
     hasty = build_engine(settings.database_url, durable=False)
     store = SqlEventStore(engine)
     store.verify()
+    seal = KeySeal(installation.server_key.get_secret_value())
     return Ground(
         settings=settings,
         home=home,
         installation=installation,
         authority=authority,
-        cluster_authorities=SqlClusterAuthorities(engine, KeySeal(installation.server_key.get_secret_value())),
+        cluster_authorities=SqlClusterAuthorities(engine, seal),
+        user_passwords=SqlPendingPasswords(engine, seal),
         identity=identity,
         claimed=claimed,
         engine=engine,

@@ -111,6 +111,7 @@ def _ports(
 ) -> Ports:
     gateways, clouds = hands.gateways, hands.clouds
     return Ports(
+        passwords=ground.user_passwords,
         store=ground.store,
         jobs=ground.jobs,
         plans=ground.plans,

@@ -12,9 +12,10 @@ from controlplane.cluster.commands import (
     Command,
     CommandRefused,
     DeclareCluster,
-    DeclareTopics,
+    DeclareInCluster,
     DeleteCluster,
     DeleteTopic,
+    DeleteUser,
     InjectChaos,
     RebalanceCluster,
 )
@@ -27,7 +28,14 @@ from events.spec.model import KafkaClusterDocument
 
 _THERE = "On the machine of the loop, as its user: `KEDGE_HOME=HOME_OF_THE_LOOP {}`."
 
-_JUDGED = (DeclareCluster, DeclareTopics, DeleteCluster, DeleteTopic, AdoptTopic, RebalanceCluster)
+_JUDGED = (
+    DeclareCluster,
+    DeleteCluster,
+    DeleteTopic,
+    DeleteUser,
+    AdoptTopic,
+    RebalanceCluster,
+)
 """Commands that policies, prices and settings of clouds have a say in."""
 
 
@@ -56,7 +64,7 @@ class PortalCommands:
             self.refuse_other_files()
         return self.inner.handle(command)
 
-    def check(self, command: DeclareCluster | DeclareTopics, *, beside: KafkaClusterDocument | None = None) -> None:
+    def check(self, command: DeclareCluster | DeclareInCluster, *, beside: KafkaClusterDocument | None = None) -> None:
         self.inner.check(command, beside=beside)
 
     def current(self, name: str) -> ClusterView:

@@ -6,7 +6,8 @@ from ipaddress import ip_address
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKeyTypes
 from cryptography.x509.oid import NameOID
 
 BACKDATED = timedelta(days=1)
@@ -16,13 +17,17 @@ LARGEST_REQUEST = 4096
 """Characters of a signing request; one for a key of the only kind that is taken has some 330."""
 
 
+SMALLEST_RSA = 2048
+"""Bits."""
+_CURVES = (ec.SECP256R1, ec.SECP384R1, ec.SECP521R1)
+UserKey = ec.EllipticCurvePublicKey | rsa.RSAPublicKey
+
+
 class RequestRefused(ValueError):
     """A signing request that is none, or for a key of another kind. What now: give up; no agent of ours sends such."""
 
 
-def signed_by(
-    issuer: x509.Name, key: ec.EllipticCurvePublicKey, *, now: datetime, not_after: datetime
-) -> x509.CertificateBuilder:
+def signed_by(issuer: x509.Name, key: UserKey, *, now: datetime, not_after: datetime) -> x509.CertificateBuilder:
     """The beginning of every certificate: whose it will be and what it is for is added by who issues it."""
     return (
         x509.CertificateBuilder()
@@ -36,7 +41,27 @@ def signed_by(
 
 
 def requested_key(request_pem: str) -> ec.EllipticCurvePublicKey:
-    """The key of a request that its holder signed. Raises RequestRefused."""
+    """The key of an agent's request, which its holder signed. Raises RequestRefused."""
+    key = _signed_key(request_pem)
+    if not isinstance(key, ec.EllipticCurvePublicKey) or not isinstance(key.curve, ec.SECP256R1):
+        raise RequestRefused("the signing request is for a key that is not of the curve P-256")
+    return key
+
+
+def requested_user_key(request_pem: str) -> UserKey:
+    """The key of a person's request, which its holder signed: of a curve of NIST of 256 bits or more, or RSA of
+    2048 or more. Raises RequestRefused."""
+    key = _signed_key(request_pem)
+    if isinstance(key, ec.EllipticCurvePublicKey) and isinstance(key.curve, _CURVES):
+        return key
+    if isinstance(key, rsa.RSAPublicKey) and key.key_size >= SMALLEST_RSA:
+        return key
+    raise RequestRefused(
+        f"the signing request is for a key that is neither of P-256, P-384 or P-521 nor RSA of {SMALLEST_RSA} bits"
+    )
+
+
+def _signed_key(request_pem: str) -> CertificatePublicKeyTypes:
     if len(request_pem) > LARGEST_REQUEST:
         raise RequestRefused(f"the signing request has more than {LARGEST_REQUEST} characters")
     try:
@@ -46,8 +71,6 @@ def requested_key(request_pem: str) -> ec.EllipticCurvePublicKey:
         raise RequestRefused("that is not a signing request (PKCS#10, PEM)") from error
     if not is_signed:
         raise RequestRefused("the signing request is not signed by the key it is for")
-    if not isinstance(key, ec.EllipticCurvePublicKey) or not isinstance(key.curve, ec.SECP256R1):
-        raise RequestRefused("the signing request is for a key that is not of the curve P-256")
     return key
 
 

@@ -15,11 +15,13 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from controlplane.storage.certificates.building import (
+    UserKey,
     common_name,
     general_name,
     key_pem,
     key_usage,
     requested_key,
+    requested_user_key,
     signed_by,
 )
 from controlplane.storage.certificates.principals import ClusterPrincipals, principals_of
@@ -110,7 +112,7 @@ class ClusterAuthority:
 
     def sign(
         self,
-        key: ec.EllipticCurvePublicKey,
+        key: UserKey,
         name: str,
         *,
         addresses: Iterable[str] = (),
@@ -157,6 +159,12 @@ class ClusterAuthorities:
         return self.cluster.sign(
             key, self.principals.node, addresses=addresses, uses=_NODE_USES, life=NODE_LIFE, now=now
         )
+
+    def certify_user(self, request_pem: str, user: str, *, life: timedelta, now: datetime) -> IssuedCertificate:
+        """The certificate of a user's key, by the clients CA: it opens nothing between nodes. Of the request the key
+        alone is taken. Raises RequestRefused."""
+        key = requested_user_key(request_pem)
+        return self.clients.sign(key, user, uses=(ExtendedKeyUsageOID.CLIENT_AUTH,), life=life, now=now)
 
     def server_identity(self, *, now: datetime) -> ServerIdentity:
         """A fresh key and its certificate for Kedge's own connections."""

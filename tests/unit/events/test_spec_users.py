@@ -10,6 +10,8 @@ from events.spec.document import load_documents
 from events.spec.model import KafkaClusterDocument
 from events.spec.user_model import KafkaUserDocument
 from tests.builders import a_document, a_tls_document, a_zookeeper_document
+from tests.unit.events.spec_texts import ORDERS
+from tests.user_texts import READ_PAY, user_text
 
 
 def _user(name: str = "alice", **spec: Any) -> KafkaUserDocument:
@@ -158,6 +160,37 @@ def test_a_user_keeps_the_way_it_proves_itself() -> None:
     assert problem.code == "KEDGE-SPEC-105"
 
 
-def test_files_do_not_take_users_yet() -> None:
-    text = "apiVersion: kedge/v1alpha1\nkind: KafkaUser\nmetadata: {name: alice}\n"
-    assert [p.code for p in load_documents(text, file="users.yaml").problems] == ["KEDGE-SPEC-013"]
+def _told(*texts: str) -> list[tuple[int, str]]:
+    return [(p.line, p.code[-3:]) for p in load_documents("---\n".join(texts), file="users.yaml").problems]
+
+
+def test_a_file_may_hold_clusters_and_users() -> None:
+    loaded = load_documents(f"{ORDERS}---\n{user_text('alice')}---\n{user_text('bob', type_='tls')}", file="all.yaml")
+    assert loaded.ok
+    assert [user.user for user in loaded.users] == ["alice", "bob"]
+    assert {problem.code[-3:] for problem in loaded.problems} == {"107"}
+    assert len(loaded.user_positions) == 2
+
+
+def test_a_user_that_is_declared_twice_is_refused_at_the_second() -> None:
+    assert _told(user_text("alice"), user_text("alice")) == [(10, "099")]
+    assert _told(user_text("alice"), user_text("alice", cluster="others")) == []
+
+
+def test_rights_beside_a_cluster_of_the_file_that_has_no_authorizer_are_refused() -> None:
+    found = load_documents(f"{ORDERS}---\n{user_text('alice', type_='none', acls=READ_PAY)}", file="all.yaml")
+    assert [problem.code[-3:] for problem in found.errors] == ["104"]
+
+
+@pytest.mark.parametrize("key", ["password", "Password", "secret", "storedKey", "salt"])
+def test_a_secret_in_a_document_is_refused_and_not_repeated(key: str) -> None:
+    text = user_text("alice").replace("{type: scram-sha-512}", f"{{type: scram-sha-512, {key}: hunter2}}")
+    found = load_documents(text, file="users.yaml")
+    assert [(p.line, p.code[-3:]) for p in found.problems] == [(6, "106")]
+    assert "hunter2" not in str(found)
+
+
+def test_a_slip_in_a_user_is_told_with_the_keys_of_users() -> None:
+    found = load_documents(user_text("alice", quota="{producerByteRate: 1}"), file="users.yaml")
+    assert [(p.line, p.code[-3:]) for p in found.problems] == [(7, "020")]
+    assert "Did you mean `quotas`?" in found.problems[0].fix

@@ -27,6 +27,7 @@ from controlplane.api.services import (
     PortalServices,
     no_console_page,
 )
+from controlplane.api.user_credentials import UserCredentials
 from controlplane.background.broker_queries import KafkaQueryService
 from controlplane.background.consumer_groups.resets import GroupOffsetService
 from controlplane.background.consumer_groups.service import GroupService
@@ -61,6 +62,7 @@ from tests.fakes.event_store import MemoryEventStore
 from tests.fakes.jobs import MemoryJobStore
 from tests.fakes.kafka import FakeKafka
 from tests.fakes.latest_values import MemoryLatestStore
+from tests.fakes.pending_passwords import MemoryPendingPasswords
 from tests.fakes.people import people_in_memory
 from tests.fakes.plans import MemoryPlanStore
 from tests.fakes.services import NoNetworks, access_services, broker_services, fleet_services, operations_services
@@ -126,6 +128,7 @@ class House:
         self.latest = MemoryLatestStore()
         self.credentials = MemoryCredentialStore(lambda: self.now)
         self.authorities = MemoryClusterAuthorities(lambda: self.now)
+        self.user_passwords = MemoryPendingPasswords()
         self.lead = Lead()
         self.converger = Converger(_ports(self))
         self.converger._observer._brokers.snapshots = self.snapshots  # type: ignore[assignment]
@@ -157,6 +160,7 @@ class House:
                 request_id=self.request_id,
                 audit_topic=lambda: self.audit_topic,
                 node_certificates=NodeCertificates(self.store, self.authorities, lambda: self.now),
+                user_credentials=UserCredentials(self.user_passwords, self.authorities, lambda: self.now),
             ),
             cluster=ClusterServices(
                 latest=self.latest,

@@ -48,6 +48,7 @@ ONE_THING = {
     f"{_CLUSTER}/generations/{{generation}}": _NAMED,
     f"{_CLUSTER}/groups/{{group:path}}": _NAMED,
     f"{_CLUSTER}/group": _NAMED,
+    f"{_CLUSTER}/users/{{user}}": _NAMED,
     f"{_CLUSTER}/health": _NODES,
     f"{_CLUSTER}/restart-check": _NODES,
     f"{_CLUSTER}/state": "the input of planners: half of it is of no use",
@@ -125,7 +126,7 @@ def items(answer: httpx.Response) -> list[Any]:
     if isinstance(told, list):
         return told
     names = ("items", "clusters", "found", "policies", "entries", "anomalies", "brokers", "partitions", "changes")
-    more = ("fields", "games", "generations", "groups", "rows", "moves", "rolls", "topics", "declarations")
+    more = ("fields", "games", "generations", "groups", "rows", "moves", "rolls", "topics", "users", "declarations")
     return list(next(told[name] for name in (*names, *more) if isinstance(told.get(name), list)))
 
 

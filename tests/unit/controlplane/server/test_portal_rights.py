@@ -32,6 +32,8 @@ NOT_A_PORTALS = {
     "AuthoritiesMade": "an agent asks: it needs the keys of CAs",
     "NextAuthorityMade": "an agent asks: it needs the keys of CAs",
     "CertificateIssued": "an agent asks: it needs the keys of CAs",
+    "UserCertificateIssued": "it needs the keys of CAs",
+    "UserPasswordCollected": "it needs the key that passwords are sealed under",
 }
 
 

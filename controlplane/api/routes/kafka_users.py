@@ -1,0 +1,96 @@
+"""/v1/clusters/NAME/users: who is declared, and what is asked for single users."""
+
+from fastapi import APIRouter
+
+from controlplane.api.cluster_lookup import living
+from controlplane.api.given_commands import carry_out
+from controlplane.api.paging import MOST_ON_A_PAGE, After, Most, PartOf, Turning
+from controlplane.api.presenters.kafka_users import user_out, users_out
+from controlplane.api.problems import ApiError
+from controlplane.api.request_identity import Heading, Once
+from controlplane.api.schemas import commands as command_api, kafka_users as user_api, messages as message_api
+from controlplane.api.services import PortalServices, Services
+from controlplane.api.user_credentials import UserCredentials
+from controlplane.cluster.commands import CommandRefused, DeleteUser, RotatePassword
+from controlplane.storage.certificates.building import RequestRefused
+from controlplane.storage.certificates.cluster_authorities import AuthorityLost
+
+router = APIRouter(prefix=message_api.API_PREFIX, tags=["users"])
+
+
+@router.get("/clusters/{name}/users")
+def list_users(
+    name: str, services: Services, turn: Turning, q: PartOf = "", after: After = "", limit: Most = MOST_ON_A_PAGE
+) -> user_api.KafkaUsersOut:
+    """Every declared user by name."""
+    out = users_out(living(services, name), part=q, after=after, most=limit + 1)
+    return out.model_copy(update={"users": turn.page(out.users, lambda user: user.name, limit)})
+
+
+@router.get("/clusters/{name}/users/{user}")
+def get_user(name: str, user: str, services: Services) -> user_api.KafkaUserOut:
+    """One user: what is declared, and what keeps Kafka from it."""
+    view = living(services, name)
+    known = view.users.by_name.get(user)
+    if known is None:
+        then = f"kedge users list {name}"
+        raise ApiError(404, "user-not-found", f"{name} has no user called {user} that Kedge keeps", next_step=then)
+    return user_out(view, known)
+
+
+@router.post("/clusters/{name}/users/{user}/delete")
+def delete_user(
+    user: str, body: user_api.DeleteKafkaUserIn, services: Services, head: Heading
+) -> command_api.CommandOut:
+    """The tombstone of a user; its name must be typed out."""
+    command = DeleteUser(**head, user=user, confirm=body.confirm, reason=body.reason, retain=body.retain)
+    return carry_out(services, command)
+
+
+@router.post("/clusters/{name}/users/{user}/password/rotate")
+def rotate_password(
+    user: str, body: user_api.RotatePasswordIn, services: Services, head: Heading
+) -> command_api.CommandOut:
+    """Another password for a SCRAM user. It can be collected once Kafka has it."""
+    return carry_out(services, RotatePassword(**head, user=user, reason=body.reason))
+
+
+@router.post("/clusters/{name}/users/{user}/password/collect", dependencies=[Once])
+def collect_password(
+    user: str, body: user_api.CollectPasswordIn, services: Services, head: Heading
+) -> user_api.KafkaPasswordOut:
+    """The password of a SCRAM user, once: Kedge keeps none of it."""
+    view = living(services, head["name"])
+    password = _credentials(services).collect(services.cluster.commands, head, user)
+    services.fleet.clusters.catch_up()
+    return user_api.KafkaPasswordOut(
+        cluster=view.name, user=user, mechanism="SCRAM-SHA-512", password=password.get_secret_value()
+    )
+
+
+@router.post("/clusters/{name}/users/{user}/certificate", dependencies=[Once])
+def sign_certificate(
+    user: str, body: user_api.CertificateIn, services: Services, head: Heading
+) -> user_api.CertificateOut:
+    """Signs a key of a `tls` user by the cluster's clients CA. Names in the request count for nothing."""
+    view = living(services, head["name"])
+    try:
+        signed = _credentials(services).certify(services.cluster.commands, head, user, body.request, days=body.days)
+    except RequestRefused as refused:
+        then = "openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout user.key -subj /CN=user"
+        raise ApiError(422, "request-refused", str(refused), next_step=then) from None
+    except AuthorityLost as lost:
+        raise ApiError(503, "authority-lost", str(lost)) from None
+    services.fleet.clusters.catch_up()
+    return user_api.CertificateOut.like(
+        signed.issued, cluster=view.name, user=user, certificate=signed.issued.pem, cluster_ca=signed.cluster_ca
+    )
+
+
+def _credentials(services: PortalServices) -> UserCredentials:
+    """Raises CommandRefused for a portal apart from its loop, which has none of the keys they are sealed under."""
+    found = services.access.user_credentials
+    if found is None:
+        message = "a portal apart from the loop has no passwords and no CAs of users"
+        raise CommandRefused("ask-the-loop", message, "On the machine of the loop, as its user: `kedge users ...`.")
+    return found

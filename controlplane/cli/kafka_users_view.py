@@ -1,0 +1,78 @@
+"""Users of clusters as people read them: a line each; one with its rights."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from controlplane.api.schemas.kafka_users import AclOut, KafkaUserOut
+from controlplane.cli.tables import listing
+from controlplane.cli.topics_view import STATE_STYLE
+from controlplane.runtime.quantities import moment, since
+from controlplane.runtime.styled_text import styled
+
+_PASSWORDS = {
+    "pending": "on its way to Kafka",
+    "collectable": "in Kafka, and can be collected once: kedge users password {cluster} {name} --out FILE",
+    "collected": "collected; for another one: kedge users rotate {cluster} {name}",
+    "foreign": "from before Kedge knew of the user; for another one: kedge users rotate {cluster} {name}",
+}
+
+
+def user_table(users: Sequence[KafkaUserOut]) -> Table:
+    """One line a user."""
+    headers = ["USER", "STATE", "REASON", "AUTHENTICATION", "PASSWORD", "RIGHTS", "QUOTAS", "OWNER", "SOURCE"]
+    rows: list[list[Text | str]] = [
+        [
+            user.name,
+            _state(user),
+            user.reason or "-",
+            user.authentication,
+            user.password or "-",
+            str(len(user.acls)),
+            ", ".join(sorted(user.quotas)) or "-",
+            user.owner or "-",
+            user.source,
+        ]
+        for user in users
+    ]
+    return listing(headers, rows)
+
+
+def user_lines(user: KafkaUserOut, *, now: datetime) -> Iterator[RenderableType]:
+    """One user: who it is, what of it is where, its rights and quotas."""
+    yield styled(f"{user.cluster}/{user.name}", "bold")
+    yield _state(user)
+    if user.message:
+        yield styled(f"  {user.message}")
+    yield styled(f"principal      {user.principal}")
+    yield styled(f"authentication {user.authentication}")
+    if user.password:
+        yield styled(f"password       {_PASSWORDS[user.password].format(cluster=user.cluster, name=user.name)}")
+    if user.certificate is not None:
+        yield styled(f"certificate    {user.certificate.serial}, until {moment(user.certificate.until)}")
+    where = f": {user.path}" if user.path else ""
+    at = f" at {user.commit[:7]}" if user.commit else ""
+    yield styled(f"source         {user.source}{where}{at}, since {since(user.declared_at, now)}")
+    yield styled(f"owner          {user.owner or '-'}")
+    for line in _quota_lines(user.quotas):
+        yield styled(line)
+    if user.acls:
+        yield listing(["RESOURCE", "NAME", "OPERATION", "FROM"], [_right(acl) for acl in user.acls])
+    else:
+        yield styled("no rights", "dim")
+
+
+def _quota_lines(quotas: Mapping[str, int]) -> list[str]:
+    return [f"quota          {key} {value}" for key, value in sorted(quotas.items())]
+
+
+def _right(acl: AclOut) -> list[Text | str]:
+    name = f"{acl.name}*" if acl.pattern == "prefix" else acl.name
+    return [acl.type, name, acl.operation, "anywhere" if acl.host == "*" else acl.host]
+
+
+def _state(user: KafkaUserOut) -> Text:
+    return styled(user.state, STATE_STYLE.get(user.state, ""))

@@ -1,0 +1,86 @@
+"""What declaring users would do, in a line each, as `kedge plan` shows it, and the digest that pins it. Pure."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+
+from controlplane.cluster.commands import CommandRefused, DeclareUsers
+from controlplane.cluster.view import ClusterView
+from controlplane.commands.previews.plan import moved_parts, short_digest
+from controlplane.commands.user_declaration import user_declaration_of
+from events.spec.model import KafkaClusterDocument
+from events.spec.user_model import KafkaUserDocument
+from events.user_facts import AclBinding, UserDeclaration
+
+USER_PARTS = ("the documents of its users", "what is in force of these users")
+"""What a digest of users is made of, so that a refusal can say which one moved."""
+
+
+def user_lines(
+    view: ClusterView, cluster: KafkaClusterDocument, documents: Sequence[KafkaUserDocument]
+) -> tuple[str, ...]:
+    """`+ user` for a new one, `~ user: what changes`; nothing for one that stays as it is."""
+    lines = []
+    for document in documents:
+        wanted, known = user_declaration_of(document), view.users.by_name.get(document.user)
+        if known is None:
+            parts = [wanted.authentication, *(acl_words(acl) for acl in wanted.acls)]
+            parts += [f"{key} {value}" for key, value in sorted(wanted.quotas.items())]
+            lines.append(f"+ user {cluster.metadata.name}/{wanted.name}: {'; '.join(parts)}")
+        elif changes := user_changes(known.declared, wanted):
+            lines.append(f"~ user {cluster.metadata.name}/{wanted.name}: {'; '.join(changes)}")
+    return tuple(lines)
+
+
+def users_digest(view: ClusterView, cluster: KafkaClusterDocument, documents: Sequence[KafkaUserDocument]) -> str:
+    """Pins what declaring them means, and what it goes on from."""
+    wanted = [asdict(user_declaration_of(document)) for document in documents]
+    known = [view.users.by_name.get(document.user) for document in documents]
+    in_force = [u and [asdict(u.declared), u.source, u.undeclared, u.tombstone] for u in known]
+    return "-".join(short_digest(json.dumps(part, sort_keys=True, default=dict)) for part in (wanted, in_force))
+
+
+def refuse_moved_users(view: ClusterView, command: DeclareUsers) -> None:
+    """Raises CommandRefused where they are to be declared only as they were shown, and that has moved."""
+    if command.plan_digest is None or view.document is None:
+        return
+    now = users_digest(view, view.document, [one.document for one in command.users])
+    moved = moved_parts(command.plan_digest, now, USER_PARTS)
+    if moved:
+        changed = f"{' and '.join(moved)} changed since it was made"
+        message = f"the plan of users of {command.name} is not what it was: {changed}"
+        raise CommandRefused("plan-moved", message, "Plan again, and look at what it says now.")
+
+
+def user_changes(before: UserDeclaration, after: UserDeclaration) -> list[str]:
+    """What differs: `+ Read of topic pay-*`, `producer_byte_rate 100 -> 200`."""
+    changes = [f"+ {acl_words(acl)}" for acl in _only(after.acls, before.acls)]
+    changes += [f"- {acl_words(acl)}" for acl in _only(before.acls, after.acls)]
+    changes += [
+        f"{key} {before.quotas.get(key, 'none')} -> {after.quotas.get(key, 'none')}"
+        for key in sorted({*before.quotas, *after.quotas})
+        if before.quotas.get(key) != after.quotas.get(key)
+    ]
+    for words, old, new in (
+        ("authentication", before.authentication, after.authentication),
+        ("owner", before.owner or "-", after.owner or "-"),
+        ("labels", _pairs(before.labels), _pairs(after.labels)),
+    ):
+        if old != new:
+            changes.append(f"{words} {old} -> {new}")
+    return changes
+
+
+def acl_words(acl: AclBinding) -> str:
+    """`Read of topic pay-* from 10.0.0.7`."""
+    name = f"{acl.name}*" if acl.pattern == "prefix" else acl.name
+    where = "" if acl.host == "*" else f" from {acl.host}"
+    return f"{'no ' * acl.is_deny}{acl.operation} of {acl.type} {name}{where}"
+
+
+def _only(acls: Iterable[AclBinding], others: Iterable[AclBinding]) -> list[AclBinding]:
+    return sorted(set(acls) - set(others))
+
+
+def _pairs(labels: Mapping[str, str]) -> str:
+    return ",".join(f"{key}={value}" for key, value in sorted(labels.items())) or "-"

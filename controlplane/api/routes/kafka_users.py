@@ -2,6 +2,10 @@
 
 from fastapi import APIRouter
 
+from controlplane.api.access.bindings import traits_of
+from controlplane.api.access.caller import Caller
+from controlplane.api.access.rights import Rights
+from controlplane.api.access.roles import Verb
 from controlplane.api.cluster_lookup import living
 from controlplane.api.given_commands import carry_out
 from controlplane.api.paging import MOST_ON_A_PAGE, After, Most, PartOf, Turning
@@ -12,6 +16,7 @@ from controlplane.api.schemas import commands as command_api, kafka_users as use
 from controlplane.api.services import PortalServices, Services
 from controlplane.api.user_credentials import UserCredentials
 from controlplane.cluster.commands import CommandRefused, DeleteUser, RotatePassword
+from controlplane.cluster.view import ClusterView
 from controlplane.storage.certificates.building import RequestRefused
 from controlplane.storage.certificates.cluster_authorities import AuthorityLost
 
@@ -57,10 +62,10 @@ def rotate_password(
 
 @router.post("/clusters/{name}/users/{user}/password/collect", dependencies=[Once])
 def collect_password(
-    user: str, body: user_api.CollectPasswordIn, services: Services, head: Heading
+    user: str, body: user_api.CollectPasswordIn, services: Services, rights: Caller, head: Heading
 ) -> user_api.KafkaPasswordOut:
     """The password of a SCRAM user, once: Kedge keeps none of it."""
-    view = living(services, head["name"])
+    view = _of_ones_own(services, rights, head["name"])
     password = _credentials(services).collect(services.cluster.commands, head, user)
     services.fleet.clusters.catch_up()
     return user_api.KafkaPasswordOut(
@@ -70,10 +75,10 @@ def collect_password(
 
 @router.post("/clusters/{name}/users/{user}/certificate", dependencies=[Once])
 def sign_certificate(
-    user: str, body: user_api.CertificateIn, services: Services, head: Heading
+    user: str, body: user_api.CertificateIn, services: Services, rights: Caller, head: Heading
 ) -> user_api.CertificateOut:
     """Signs a key of a `tls` user by the cluster's clients CA. Names in the request count for nothing."""
-    view = living(services, head["name"])
+    view = _of_ones_own(services, rights, head["name"])
     try:
         signed = _credentials(services).certify(services.cluster.commands, head, user, body.request, days=body.days)
     except RequestRefused as refused:
@@ -85,6 +90,13 @@ def sign_certificate(
     return user_api.CertificateOut.like(
         signed.issued, cluster=view.name, user=user, certificate=signed.issued.pem, cluster_ca=signed.cluster_ca
     )
+
+
+def _of_ones_own(services: PortalServices, rights: Rights, name: str) -> ClusterView:
+    """A cluster whose spec the caller may declare, before anything is looked up or signed. Raises Forbidden."""
+    view = living(services, name)
+    rights.require(Verb.DECLARE, traits_of(view.document), f"cluster {name}")
+    return view
 
 
 def _credentials(services: PortalServices) -> UserCredentials:

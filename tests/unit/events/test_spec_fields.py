@@ -35,8 +35,8 @@ def test_a_misspelt_kind_is_refused_with_the_right_one() -> None:
         (
             "2:7",
             "KEDGE-SPEC-013",
-            "`kind` is `KafkaClutser`; only KafkaCluster and KafkaTopic are known",
-            "Did you mean `KafkaCluster`? Write `kind: KafkaCluster` or `kind: KafkaTopic`.",
+            "`kind` is `KafkaClutser`; known: KafkaCluster, KafkaTopic, KafkaUser",
+            "Did you mean `KafkaCluster`? Write `kind: KafkaCluster` or `kind: KafkaTopic` or `kind: KafkaUser`.",
         ),
     ]
     assert not result.ok
@@ -48,8 +48,8 @@ def test_a_document_without_a_kind_is_refused() -> None:
         (
             "1:1",
             "KEDGE-SPEC-013",
-            "the document has no `kind`; only KafkaCluster and KafkaTopic are known",
-            "Write `kind: KafkaCluster` or `kind: KafkaTopic`.",
+            "the document has no `kind`; known: KafkaCluster, KafkaTopic, KafkaUser",
+            "Write `kind: KafkaCluster` or `kind: KafkaTopic` or `kind: KafkaUser`.",
         ),
     ]
     assert not result.ok

@@ -163,6 +163,7 @@ _THERE = {
     "version": "1",
     "token_id": "0" * 12,
     "number": "waiting1",
+    "user": "alice",
 }
 
 
@@ -170,4 +171,6 @@ def address(path: str) -> str:
     """The address of a call, with things in it that are there."""
     if path.endswith("/reject"):
         path = path.replace("{number}", "waiting2")
+    if path.endswith("/acls/explain"):
+        path = f"{path}?user=alice&resource=topic&on=payments&operation=Read"
     return re.sub(r"\{([^}]+)\}", lambda found: _THERE[found[1]], path)

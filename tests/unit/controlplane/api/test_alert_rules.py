@@ -82,6 +82,8 @@ HERE, FIT, SHED = "kedge_agents_connected", "kedge_agents_fit", "kedge_requests_
 FAILS = "kedge_task_failures_total"
 PIPELINE, AWAY = "kedge_metric_pipeline", {"state": "backing off"}
 BATCH = "kedge_metric_stream_batch_timestamp_seconds"
+CERTIFICATE, SHOWN = "kedge_certificate_end_timestamp_seconds", {**ORDERS, "node": "brokers-a-0.g1", "seen": "served"}
+CA, OF_CA, DAY = "kedge_ca_end_timestamp_seconds", {**ORDERS, "kind": "cluster"}, 86400
 
 CASES = (
     case("NoLeader", "nobody leads", series("kedge_leader", {}, 0), FOLLOWS, within_s=150),
@@ -131,6 +133,10 @@ CASES = (
     case("HeartbeatsSlow", "0.2 s", series("kedge_heartbeat_latency_seconds", P99, 0.2)),
     case("HeartbeatsSlow", "p50", series("kedge_heartbeat_latency_seconds", {**P99, "quantile": "0.5"}, 2)),
     case("HeartbeatsSlow", "a roll's minute", series("kedge_heartbeat_latency_seconds", P99, during(600, 900, 2, 0.2))),
+    case("CertificateEnding", "79 days are left", series(CERTIFICATE, SHOWN, 79 * DAY), within_s=3630),
+    case("CertificateEnding", "it was renewed", series(CERTIFICATE, SHOWN, 365 * DAY)),
+    case("CaEnding", "eleven months are left", series(CA, OF_CA, 330 * DAY), within_s=3630),
+    case("CaEnding", "nine years are left", series(CA, OF_CA, 9 * 365 * DAY)),
     case("RegistrationWrong", "Kafka has it fenced", condition("RegistrationWrong"), within_s=90),
     case("TickFailing", "each look fails", condition("TickFailing"), within_s=90),
     case("TickFailing", "it is over", condition("TickFailing", 0)),
@@ -213,6 +219,7 @@ def test_the_series_of_the_cases_have_the_labels_that_are_told() -> None:
     """Else a rule would be held against metrics nobody tells."""
     labels = {name: {frozenset(s.labels) for s in samples} for name, samples in scraped(a_house()).items()}
     labels[SOURCE] = {frozenset({"cluster", "sync"})}  # told of clusters with a git source
+    labels |= {name: {frozenset(told)} for name, told in ((CERTIFICATE, SHOWN), (CA, OF_CA))}  # of clusters with TLS
     for one in {s.name: s for c in CASES for s in c.told if s.labels != FOLLOWS.labels}.values():
         assert frozenset(one.labels) in labels[one.name], one.name
 

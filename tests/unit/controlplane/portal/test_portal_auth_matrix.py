@@ -90,6 +90,8 @@ ROUTES = {
     ("GET", "/v1/clusters/{name}/topics/{topic}/partitions"): PERSON,
     ("GET", "/v1/clusters/{name}/ailing-partitions"): PERSON,
     ("GET", "/v1/clusters/{name}/acls"): PERSON,
+    ("GET", "/v1/clusters/{name}/certificates"): PERSON,
+    ("POST", "/v1/clusters/{name}/replace-ca"): PERSON,
     ("GET", "/v1/clusters/{name}/acls/explain"): PERSON,
     ("GET", "/v1/clusters/{name}/topics/{topic}/settings"): PERSON,
     ("GET", "/v1/clusters/{name}/brokers/{broker}/settings"): PERSON,

@@ -29,7 +29,7 @@ def _living(**values: Any) -> ClusterView:
 
 
 def _refused(view: ClusterView, document: KafkaClusterDocument) -> list[str]:
-    return [one.message for one in security_admission(view, document, NOWHERE)]
+    return [f"{one.code}: {one.message}" for one in security_admission(view, document, NOWHERE)]
 
 
 def _only_tls() -> KafkaClusterDocument:
@@ -40,7 +40,7 @@ def _only_tls() -> KafkaClusterDocument:
 @pytest.mark.parametrize("security", [None, BORN_TLS])
 def test_who_speaks_tls_alone_does_not_go_back(security: SecurityView | None) -> None:
     (said,) = _refused(a_view(document=TLS, security=security), PLAIN)
-    assert said == "nodes speak TLS alone: there is no way back to plaintext between them any more"
+    assert said == "KEDGE-SPEC-111: nodes speak TLS alone: there is no way back to plaintext between them any more"
 
 
 @pytest.mark.parametrize("security", [at_rest(0), at_rest(4), SecurityView(5, 6, 6)])
@@ -50,7 +50,7 @@ def test_until_the_last_step_is_over_the_spec_of_before_is_taken(security: Secur
 
 def test_the_listener_brokers_know_one_another_by_stays_until_the_way_is_over() -> None:
     (said,) = _refused(a_view(document=TLS, security=at_rest(4)), _only_tls())
-    assert said.startswith("the cluster is on its way to TLS, and brokers know one another by the listener `PLAINTEXT`")
+    assert said.startswith("KEDGE-SPEC-110: the cluster is on its way to TLS, and brokers know one another by the listener `PLAINTEXT`")
     assert _refused(a_view(document=TLS, security=at_rest(6)), _only_tls()) == []
 
 
@@ -58,9 +58,9 @@ def test_it_begins_where_the_quorum_is_whole() -> None:
     assert _refused(a_view(document=PLAIN), TLS) == []
     moving = an_instance("controllers-b-0", 2, Phase.LAUNCHED)
     (said,) = _refused(a_view(moving, document=PLAIN), TLS)
-    assert said == "the way to TLS cannot begin now: controllers-b-0.g2 is launched"
+    assert said == "KEDGE-SPEC-110: the way to TLS cannot begin now: controllers-b-0.g2 is launched"
     assert _refused(a_view(document=PLAIN, converged=0), TLS) == [
-        "the way to TLS cannot begin now: the cluster has not been founded yet"
+        "KEDGE-SPEC-110: the way to TLS cannot begin now: the cluster has not been founded yet"
     ]
 
 

@@ -1,0 +1,172 @@
+"""Declared users on real brokers: one gets a password of Kedge's and one a certificate, each may do what its document
+says and nothing else, until the password is another one and the user is gone."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from controlplane.api.schemas import kafka_users as user_api, specs as spec_api
+from tests.e2e.cluster_spec import ClusterSpec
+from tests.e2e.living_cluster import LivingCluster
+from tests.waiting import until
+
+pytestmark = [pytest.mark.soak, pytest.mark.kafka, pytest.mark.timeout(900)]
+
+TLS = {"name": "TLS", "port": 9094, "security": "tls"}
+SCRAM = {
+    "name": "SCRAM",
+    "port": 9096,
+    "security": "tls",
+    "authentication": {"type": "scram-sha-512", "reauthenticate": "30s"},
+}
+MTLS = {"name": "MTLS", "port": 9097, "security": "tls", "authentication": {"type": "tls"}}
+SPEC = ClusterSpec(
+    name="signed",
+    tls=True,
+    join_deadline_s=180,
+    listeners=(TLS, SCRAM, MTLS),
+    authorization={"anonymous": "full"},
+)
+TOPIC = "payments"
+USERS = """\
+apiVersion: kedge/v1alpha1
+kind: KafkaUser
+metadata: {name: writer}
+spec:
+  cluster: signed
+  authentication: {type: scram-sha-512}
+  authorization:
+    acls: [{resource: {type: topic, name: payments}, operations: [Write, Describe]}]
+  quotas: {producerByteRate: 10485760}
+---
+apiVersion: kedge/v1alpha1
+kind: KafkaUser
+metadata: {name: reader}
+spec:
+  cluster: signed
+  authentication: {type: tls}
+  authorization:
+    acls:
+      - {resource: {type: topic, name: payments}, operations: [Read, Describe]}
+      - {resource: {type: group, name: reports-, patternType: prefix}, operations: [Read]}
+"""
+
+Client = dict[str, str | int | float | bool]
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LivingCluster]:
+    living = LivingCluster(tmp_path_factory.mktemp("signed") / "home", spec=SPEC)
+    try:
+        living.open(within_s=300)
+        yield living
+    finally:
+        assert living.close() == [], "something outlived its cluster"
+
+
+@pytest.fixture(scope="module")
+def given() -> dict[str, str]:
+    """The passwords that were given away, by name."""
+    return {}
+
+
+def _client(cluster: LivingCluster, port: object) -> Client:
+    told = cluster.client.endpoints(cluster.spec.name)
+    hosts = [address.rpartition(":")[0] for address in told.bootstrap]
+    servers = ",".join(f"{host}:{port}" for host in hosts)
+    return {"bootstrap.servers": servers, "security.protocol": "ssl", "ssl.ca.pem": told.ca, "log_level": 0}
+
+
+def _writer(cluster: LivingCluster, password: str) -> Client:
+    signed = {"sasl.mechanism": "SCRAM-SHA-512", "sasl.username": "writer", "sasl.password": password}
+    return {**_client(cluster, SCRAM["port"]), "security.protocol": "sasl_ssl", **signed}
+
+
+def _outcome(client: Client, topic: str) -> str:
+    """What came of one record: OK, or the name of the error; "" where no broker let it in."""
+    outcomes: list[str] = []
+    refused: list[str] = []
+    producer = Producer({**client, "message.timeout.ms": 20_000, "error_cb": lambda e: refused.append(e.name())})
+    producer.produce(topic, b"x", on_delivery=lambda error, _: outcomes.append(error.name() if error else "OK"))
+    until(lambda: producer.poll(0.2) or outcomes or "_AUTHENTICATION" in refused, "an outcome", timeout_s=60)
+    return outcomes[0] if outcomes else "_AUTHENTICATION"
+
+
+def _state(cluster: LivingCluster, name: str) -> user_api.KafkaUserOut:
+    return cluster.client.kafka_user(cluster.spec.name, name)
+
+
+def test_users_of_a_file_come_to_be_as_declared(cluster: LivingCluster) -> None:
+    open_to_all = AdminClient(_client(cluster, TLS["port"]))
+    open_to_all.create_topics([NewTopic(TOPIC, 3, 3)])[TOPIC].result(30)
+    answer = cluster.client.apply(spec_api.ApplyIn(text=USERS, file="users.yaml"))
+    assert [one.sentence for one in answer.users] == ["2 users of signed declared: writer, reader"]
+    for name in ("writer", "reader"):
+        cluster.until(lambda n=name: _state(cluster, n).state == "InSync" or None, f"{name} as declared", timeout_s=180)  # type: ignore[misc]
+    assert _state(cluster, "writer").password == "collectable"
+
+
+def test_a_password_that_is_collected_once_lets_its_user_do_what_it_may(
+    cluster: LivingCluster, given: dict[str, str]
+) -> None:
+    given["first"] = cluster.client.collect_password(cluster.spec.name, "writer").password
+    client = _writer(cluster, given["first"])
+    assert _outcome(client, TOPIC) == "OK"
+    assert _outcome(client, "ledger-of-others") == "TOPIC_AUTHORIZATION_FAILED"
+    assert _state(cluster, "writer").password == "collected"
+
+
+def test_a_certificate_lets_its_user_read_and_no_more(cluster: LivingCluster) -> None:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "somebody-else")])
+    request = x509.CertificateSigningRequestBuilder().subject_name(name).sign(key, hashes.SHA256())
+    order = user_api.CertificateIn(request=request.public_bytes(serialization.Encoding.PEM).decode())
+    signed = cluster.client.sign_certificate(cluster.spec.name, "reader", order)
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    shown = {"ssl.certificate.pem": signed.certificate, "ssl.key.pem": private.decode()}
+    client: Client = {**_client(cluster, MTLS["port"]), **shown}
+    consumer = Consumer({**client, "group.id": "reports-1", "auto.offset.reset": "earliest"})
+    consumer.subscribe([TOPIC])
+    found = until(lambda: (m := consumer.poll(0.5)) and m.error() is None and m.value(), "the record", timeout_s=60)
+    assert found == b"x"
+    consumer.close()
+    assert _outcome(client, TOPIC) == "TOPIC_AUTHORIZATION_FAILED"
+
+
+def test_a_rotated_password_replaces_the_first_one(cluster: LivingCluster, given: dict[str, str]) -> None:
+    cluster.client.rotate_password(cluster.spec.name, "writer", user_api.RotatePasswordIn(reason="a drill"))
+    cluster.until(
+        lambda: _state(cluster, "writer").password == "collectable" or None, "the other password", timeout_s=180
+    )
+    given["second"] = cluster.client.collect_password(cluster.spec.name, "writer").password
+    assert _outcome(_writer(cluster, given["second"]), TOPIC) == "OK"
+    assert _outcome(_writer(cluster, given["first"]), TOPIC) == "_AUTHENTICATION"
+
+
+def test_a_user_that_is_deleted_is_let_in_no_more(cluster: LivingCluster, given: dict[str, str]) -> None:
+    order = user_api.DeleteKafkaUserIn(confirm="writer", reason="a drill")
+    cluster.client.delete_kafka_user(cluster.spec.name, "writer", order)
+
+    def is_gone() -> bool | None:
+        return all(one.name != "writer" for one in cluster.client.kafka_users(cluster.spec.name).users) or None
+
+    cluster.until(is_gone, "writer to be gone", timeout_s=180)
+    assert _outcome(_writer(cluster, given["second"]), TOPIC) == "_AUTHENTICATION"
+
+
+def test_no_password_is_in_the_database_the_history_or_a_log(cluster: LivingCluster, given: dict[str, str]) -> None:
+    assert set(given) == {"first", "second"}
+    home = Path(cluster.home)
+    files = [path for path in home.rglob("*") if path.is_file() and path.stat().st_size < 64 * 1024 * 1024]
+    assert any(path.name == "kedge.db" for path in files)
+    for secret in given.values():
+        assert [str(path) for path in files if secret.encode() in path.read_bytes()] == []

@@ -47,7 +47,7 @@ from agent.service_user import NoSuchUser, service_user
 from agent.services.kafka import KafkaService
 from agent.services.zookeeper import ZooKeeperService
 from agent.settings import AgentSettings, AgentSettingsRefused
-from agent.shown_certificate import ShownCertificates
+from agent.shown_certificate import ServedCertificates
 from agent.surroundings import AgentEnvironment, Service
 from agent.system_clock import SystemClock
 from agent.talk import DocumentTalk, ReportTalk, talk_in_thread
@@ -138,7 +138,7 @@ def run(settings: AgentSettings, layout: AgentLayout, boot: BootData) -> None:
             preemption=lambda: preemption.report if preemption else None,
             packet_filter=_packet_filter(settings, layout),
             certificate=_node_certificates(settings, layout, boot, server, inbox).ready,
-            shown_certificate=ShownCertificates(layout.tls_dir, monotonic_s=clock.monotonic_s).report,
+            shown_certificate=ServedCertificates(layout.tls_dir, monotonic_s=clock.monotonic_s).report,
         )
     )
     follower.speaks_tls = lambda: speaks_tls(converger.document)

@@ -54,7 +54,7 @@ class _Files:
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
+class _Handshakes:
     """A round of handshakes: of which files and start, when (monotonic seconds), and what was shown."""
 
     of: tuple[object, ...]
@@ -70,7 +70,7 @@ def _in_thread(work: Callable[[], None]) -> None:
     threading.Thread(target=work, name="shown-certificate", daemon=True).start()
 
 
-class ShownCertificates:
+class ServedCertificates:
     """`report` is called by the converger alone, and never waits."""
 
     def __init__(
@@ -84,7 +84,7 @@ class ShownCertificates:
         self._folder, self._monotonic_s, self._now, self._begin = folder, monotonic_s, now, begin
         self._lock = threading.Lock()
         self._files: dict[str, _Files] = {}
-        self._looks: dict[str, _Look] = {}
+        self._looks: dict[str, _Handshakes] = {}
         self._looking: set[str] = set()
 
     def report(self, service: wire.ServiceDocument, start_id: str) -> wire.CertificateReport | None:
@@ -122,7 +122,7 @@ class ShownCertificates:
             with self._lock:
                 self._looking.discard(service.name)
         with self._lock:
-            self._looks[service.name] = _Look(of, self._monotonic_s(), found)
+            self._looks[service.name] = _Handshakes(of, self._monotonic_s(), found)
 
     def _shown(self, address: str, name: str, port: int, node: Path) -> wire.ServedCertificate:
         try:

@@ -50,7 +50,7 @@ class ServerAuthorities(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _KnownNodes:
     """A cluster whose nodes speak TLS: its name, who signs for it, and whom its nodes are recognised by (PEM); None
     until the first of them has a certificate."""
 
@@ -60,7 +60,7 @@ class _Known:
 
 @dataclass(slots=True)
 class _Shown:
-    known: _Known
+    known: _KnownNodes
     identity: ServerIdentity
     authorities: ServerAuthority
     context: ssl.SSLContext
@@ -73,7 +73,7 @@ class ServerIdentities:
     def __init__(self, authorities: ServerAuthorities | None, clock: Clock = utc_now) -> None:
         self._authorities, self._clock = authorities, clock
         self._lock = threading.Lock()
-        self._known: dict[str, _Known] = {}
+        self._known: dict[str, _KnownNodes] = {}
         self._shown: dict[str, _Shown] = {}
 
     def know(self, view: ClusterView) -> bool:
@@ -83,7 +83,7 @@ class ServerIdentities:
             with self._lock:
                 self._known.pop(view.uid, None)  # it may be on its way back to plaintext
             return False
-        known = _Known(view.name, believed(view, "cluster"))
+        known = _KnownNodes(view.name, believed(view, "cluster"))
         with self._lock:
             before = self._known.get(view.uid)
             self._known[view.uid] = known
@@ -119,7 +119,7 @@ class ServerIdentities:
                 shown = self._shown[cluster] = self._renewed(cluster, known, shown, now)
             return shown
 
-    def _renewed(self, cluster: str, known: _Known, shown: _Shown | None, now: datetime) -> _Shown:
+    def _renewed(self, cluster: str, known: _KnownNodes, shown: _Shown | None, now: datetime) -> _Shown:
         authorities = shown.authorities if shown is not None else self._read(cluster, known)
         context = shown.context if shown is not None else _believing(_bundle(known, authorities))
         identity = authorities.server_identity(now=now)
@@ -130,7 +130,7 @@ class ServerIdentities:
             context.load_cert_chain(f"/proc/self/fd/{file.fileno()}")
         return _Shown(known, identity, authorities, context, now)
 
-    def _read(self, cluster: str, known: _Known) -> ServerAuthority:
+    def _read(self, cluster: str, known: _KnownNodes) -> ServerAuthority:
         name, signer = known.name, known.nodes.signer if known.nodes is not None else ""
         what, why = "signing this server's certificate", "none was made yet: it is made with the first node's"
         if self._authorities is None:
@@ -145,7 +145,7 @@ class ServerIdentities:
         return found
 
 
-def _bundle(known: _Known, authorities: ServerAuthority) -> str:
+def _bundle(known: _KnownNodes, authorities: ServerAuthority) -> str:
     return known.nodes.bundle if known.nodes is not None else authorities.cluster.pem
 
 

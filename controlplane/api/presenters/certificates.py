@@ -10,7 +10,7 @@ from controlplane.api.schemas import certificates as api
 from controlplane.cluster.believed_authorities import believed
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.questions.running.certificates import fingerprint, phase_progress
-from controlplane.converger.situation.observation import Observation
+from controlplane.converger.situation.observation import BackgroundSeen, Observation
 from controlplane.converger.situation.situation import Situation
 from events.certificate_facts import ReplacedAuthority
 from events.clock import Clock
@@ -18,7 +18,7 @@ from events.clock import Clock
 
 def certificates_out(view: ClusterView, reports: Mapping[str, ServiceReport], clock: Clock) -> api.CertificatesOut:
     """`reports` are the last ones of VMs' services, by key."""
-    situation = Situation(view, Observation(certificates=reports), clock())
+    situation = Situation(view, Observation(background=BackgroundSeen(certificates=reports)), clock())
     return api.CertificatesOut(
         cluster=view.name,
         authorities=[out for kind in get_args(ReplacedAuthority) for out in _authorities(view, kind)],

@@ -75,10 +75,10 @@ def certificate_ending(situation: Situation) -> facts.ConditionChanged | None:
 def certificate_not_served(situation: Situation) -> facts.ConditionChanged | None:
     """A listener shows another certificate than its service was started with. What nobody has seen is not told."""
     view = situation.view
-    if not view.vms.certificates or not situation.seen.certificates:
+    if not view.vms.certificates or not situation.seen.background.certificates:
         return None
     wrong: list[str] = []
-    for key, report in sorted(situation.seen.certificates.items()):
+    for key, report in sorted(situation.seen.background.certificates.items()):
         if report.certificate is None or report.state != "running":
             continue
         own = report.certificate.serial

@@ -81,7 +81,7 @@ def behind(view: ClusterView, wanted: Mapping[str, str], reports: Mapping[str, R
 
 def filters_condition(situation: Situation) -> facts.ConditionChanged | None:
     """The condition; None where nobody has looked."""
-    view, found = situation.view, situation.seen.filters_behind
+    view, found = situation.view, situation.seen.background.filters_behind
     if found is None:
         is_over = FILTER_BEHIND in view.conditions
         return facts.ConditionChanged(FILTER_BEHIND, False, "Free", "") if is_over else None

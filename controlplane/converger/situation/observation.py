@@ -187,7 +187,7 @@ class ZooKeeperSeen:
 
 @dataclass(frozen=True, slots=True)
 class BackgroundSeen:
-    """What services beside the tick saw last; it may be old."""
+    """What services beside the tick saw last, and what is asked of agents now and then; it may be old."""
 
     hot: HotNoted | None = None
     """What metrics advise about a hot broker."""
@@ -197,6 +197,11 @@ class BackgroundSeen:
     """Consumer groups, in short, where they were asked for."""
     drift: Noted = field(default_factory=dict)
     """The audits of the cluster's places, from memory: empty where none was made yet."""
+    certificates: Mapping[str, ServiceReport] = field(default_factory=dict)
+    """What services last said of their certificates, by instance key; at rest some minutes old."""
+    filters_behind: Mapping[str, str] | None = None
+    """VMs, by key, whose packet filter has been another than their network's for a while, and why; None where no VM of
+    the cluster filters packets itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,11 +236,6 @@ class Observation:
     background: BackgroundSeen = BackgroundSeen()
     networks: tuple[NetworkAwaited, ...] = ()
     """Networks of Kedge's that VMs still wait for."""
-    certificates: Mapping[str, ServiceReport] = field(default_factory=dict)
-    """What services last said of their certificates, by instance key; at rest some minutes old."""
-    filters_behind: Mapping[str, str] | None = None
-    """VMs, by key, whose packet filter has been another than their network's for a while, and why; None where no VM of
-    the cluster filters packets itself."""
     health: HealthSeen = WELL
     """Since when partitions and brokers are not as they should be, by the looks at Kafka so far."""
 

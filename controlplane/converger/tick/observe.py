@@ -1,6 +1,7 @@
 """Joins what one tick sees of one cluster, and no more than it needs. A reader for each source is in `sources/`."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from functools import cache
 
@@ -78,9 +79,11 @@ class Observer:
             loads=self._brokers.loads(view, kafka, reports),
             zookeeper=zookeeper_of(view, ports, missing, kafka_was_read=kafka is not None),
             networks=ports.networks(view),
-            background=self._background.read(view),
-            filters_behind=self._filters.look(view, ports.clock(), heard),
-            certificates=self._certificates.look(view, ports.clock(), heard),
+            background=replace(
+                self._background.read(view),
+                certificates=self._certificates.look(view, ports.clock(), heard),
+                filters_behind=self._filters.look(view, ports.clock(), heard),
+            ),
             health=self._brokers.health_of(view, kafka, reports),
             missing=missing,
         )

@@ -136,14 +136,14 @@ class SqlClusterAuthorities:
             raise AuthorityLost(f"the {kind} CA of cluster {uid} is damaged ({error}): {_NEXT}") from None
 
 
-class _Kept(Protocol):
+class _KeptAuthority(Protocol):
     @property
     def kind(self) -> str: ...
     @property
     def certificate(self) -> str: ...
 
 
-_Row = TypeVar("_Row", bound=_Kept)
+_Row = TypeVar("_Row", bound=_KeptAuthority)
 
 
 def chosen(uid: ClusterUid, kind: str, rows: Sequence[_Row], certificate: str) -> _Row:

@@ -14,7 +14,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
 from agent.node_certificate import NodeCertificates
-from agent.shown_certificate import AGAIN_S, LOOK_EVERY_S, NoCertificate, ShownCertificates, leaf_of, listeners_of
+from agent.shown_certificate import AGAIN_S, LOOK_EVERY_S, NoCertificate, ServedCertificates, leaf_of, listeners_of
 from agent.wire import CertificateReport, NodeCertificateAnswer, ServiceDocument, TlsListener
 from controlplane.converger.questions.running.certificates import fingerprint
 from controlplane.storage.certificates.cluster_authority import ClusterAuthority, founded
@@ -31,7 +31,7 @@ class Vm:
         self.server.addresses = (HERE,)
         self.port = port
         self.folder = lambda name: root / name
-        self.shown = ShownCertificates(self.folder, monotonic_s=lambda: self.seconds, begin=self.work.append)
+        self.shown = ServedCertificates(self.folder, monotonic_s=lambda: self.seconds, begin=self.work.append)
 
     def starts(self) -> str:
         """The service gets another certificate. Returns its serial."""

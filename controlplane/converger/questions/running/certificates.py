@@ -61,7 +61,7 @@ def shown_certificates(situation: Situation) -> Mapping[str, CertificateView]:
         issued = view.vms.certificates.get(instance.key)
         if issued is None or instance.lost or instance.phase not in SERVING:
             continue
-        report = situation.seen.certificates.get(instance.key)
+        report = situation.seen.background.certificates.get(instance.key)
         seen = report.certificate if report is not None and report.state == "running" else None
         is_another = seen is not None and seen.serial != issued.serial
         other = CertificateView(seen.serial, seen.until - issued.life, seen.until) if seen and is_another else issued
@@ -109,7 +109,7 @@ def is_concerned(view: ClusterView, instance: InstanceView) -> bool:
 
 def at_phase(situation: Situation, instance: InstanceView) -> AtPhase:
     """By the last word of its agent of the start that was asked for last."""
-    report = situation.seen.certificates.get(instance.key)
+    report = situation.seen.background.certificates.get(instance.key)
     if report is None or report.certificate is None:
         return AtPhase.UNKNOWN
     if report.state != "running" or report.start_id != start_id(instance):

@@ -70,10 +70,10 @@ def explain(
     ] = ANY,
     output: Output = Format.TEXT,
 ) -> None:
-    """Explain whether a user may do something, as Kafka's authorizer decides, and by which ACLs.
+    """Explain what a user may do, and by which ACLs.
 
-    An ACL that denies wins; who may Read, Write, Delete or Alter may Describe; without an ACL the answer is no, but for
-    super users. Read from the brokers.
+    As Kafka's authorizer decides: an ACL that denies wins; who may Read, Write, Delete or Alter may Describe; without
+    an ACL the answer is no, but for super users. Read from the brokers.
 
     \b
     Examples:

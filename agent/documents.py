@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from agent.services.tls_steps import wrong_step
-from agent.wire import STEP_WIRE_VERSION, TLS_WIRE_VERSION, WIRE_VERSION, BootData, Document, ServiceDocument
+from agent.wire import TLS_WIRE_VERSION, WIRE_VERSION, BootData, Document, ServiceDocument
+from agent.wire_tls import STEP_WIRE_VERSION
 
 _SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _RULES = re.compile(r"flush ruleset\ntable inet kedge \{\n[^\"'\\$`]*\}\n")

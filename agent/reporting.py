@@ -9,6 +9,7 @@ from agent import __version__, boots, steps, surroundings, wire
 from agent.health.checkup import Checkup
 from agent.health.vitals import VitalsFinding
 from agent.status import ServiceWatch, Status
+from agent.wire_tls import STEP_WIRE_VERSION
 
 
 class Reporting:
@@ -52,7 +53,7 @@ class Reporting:
                 seq=self._sequence.next(),
                 at=self._a.clock.now(),
                 agent_version=__version__,
-                documents=wire.STEP_WIRE_VERSION,
+                documents=STEP_WIRE_VERSION,
                 epoch=epoch,
                 services=tuple(self._service_report(name, local) for name in sorted(spoken)),
                 attachments=tuple(sorted(local.attached.values())),

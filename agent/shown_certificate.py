@@ -18,6 +18,7 @@ from pathlib import Path
 
 from agent import wire
 from agent.services.tls_properties import CLIENTS_CA, CLUSTER_CA, CONTROLPLANE, NODE_PEM, REPLICATION
+from agent.wire_tls import ServedCertificate
 
 _log = logging.getLogger(__name__)
 
@@ -59,7 +60,7 @@ class _Handshakes:
 
     of: tuple[object, ...]
     at_s: float
-    shown: tuple[wire.ServedCertificate, ...] = ()
+    shown: tuple[ServedCertificate, ...] = ()
 
     @property
     def is_answered(self) -> bool:
@@ -124,14 +125,12 @@ class ServedCertificates:
         with self._lock:
             self._looks[service.name] = _Handshakes(of, self._monotonic_s(), found)
 
-    def _shown(self, address: str, name: str, port: int, node: Path) -> wire.ServedCertificate:
+    def _shown(self, address: str, name: str, port: int, node: Path) -> ServedCertificate:
         try:
             leaf = shown_at(address, port, node)
-            return wire.ServedCertificate(
-                listener=name, port=port, serial=leaf.serial, until=leaf.until, at=self._now()
-            )
+            return ServedCertificate(listener=name, port=port, serial=leaf.serial, until=leaf.until, at=self._now())
         except (OSError, ValueError) as error:  # ssl.SSLError is one of the first
-            return wire.ServedCertificate(listener=name, port=port, at=self._now(), problem=str(error)[:200])
+            return ServedCertificate(listener=name, port=port, at=self._now(), problem=str(error)[:200])
 
     def _read(self, name: str) -> _Files | None:
         folder = self._folder(name)

@@ -11,14 +11,11 @@ from pydantic import Field, PlainSerializer, SecretStr
 
 from agent.wire_base import Wire as Wire
 from agent.wire_tls import (
-    STEP_WIRE_VERSION as STEP_WIRE_VERSION,
     TLS_WIRE_VERSION as TLS_WIRE_VERSION,
     CertificateReport as CertificateReport,
     NodeCertificateAnswer as NodeCertificateAnswer,
-    ServedCertificate as ServedCertificate,
     ServiceTls as ServiceTls,
     TlsListener as TlsListener,
-    TlsStep as TlsStep,
 )
 
 WIRE_VERSION = 1
@@ -34,11 +31,7 @@ ServiceName = Literal["broker", "controller", "zookeeper"]
 ServiceState = Literal["waiting", "formatting", "starting", "running", "stopping", "stopped", "failed"]
 
 
-def _plain_text(token: SecretStr) -> str:
-    return token.get_secret_value()
-
-
-OneTimeToken = Annotated[SecretStr, PlainSerializer(_plain_text, return_type=str, when_used="json")]
+OneTimeToken = Annotated[SecretStr, PlainSerializer(SecretStr.get_secret_value, return_type=str, when_used="json")]
 """Prints as asterisks; on the wire and in boot data it is the text it always was."""
 
 
@@ -424,8 +417,7 @@ class Report(Wire):
     )
     documents: int = Field(
         default=0,
-        description="highest wire version of documents it takes; 0: an agent that does not tell. Came later than wire"
-        " version 1",
+        description="highest wire version of documents it takes; 0: it does not tell. Came later than wire version 1",
     )
 
 

@@ -164,8 +164,8 @@ def judge(services: PortalServices, text: str, *, file: str) -> Judged:
     users = [UserDeclared(u, at) for u, at in zip(loaded.users, loaded.user_positions, strict=True)]
     if loaded.ok:
         beside = {document.metadata.name: document for document in loaded.documents}
-        found_topics = _beside(services, beside, topics, _TOPICS).told(problems, reserved)
-        found_users = _beside(services, beside, users, _USERS).told(problems, reserved)
+        found_topics = _beside(services, beside, topics, _TOPICS).added_to(problems, reserved)
+        found_users = _beside(services, beside, users, _USERS).added_to(problems, reserved)
         judged = replace(
             judged,
             topics=tuple(topics),
@@ -262,7 +262,7 @@ class _Found:
     lines: list[str] = field(default_factory=list)
     digests: dict[str, str] = field(default_factory=dict)
 
-    def told(self, problems: list[Problem], reserved: list[str]) -> "_Found":
+    def added_to(self, problems: list[Problem], reserved: list[str]) -> "_Found":
         """The same, with its problems and reasons added. What the file alone tells of them beside their cluster was
         told when it was read."""
         problems += [problem for problem in self.problems if problem not in problems]

@@ -6,13 +6,8 @@ from typing import Protocol
 
 from pydantic import SecretStr
 
-from controlplane.cluster.commands import (
-    Command,
-    CommandHead,
-    CommandRefused,
-    NotePasswordCollected,
-    NoteUserCertificate,
-)
+from controlplane.cluster.commands import Command, CommandHead, CommandRefused
+from controlplane.cluster.user_commands import NotePasswordCollected, NoteUserCertificate
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.deciders.users import collectable, tls_user
 from controlplane.commands.handler import CommandOutcome

@@ -7,7 +7,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from controlplane.api.schemas.kafka_users import AclOut, KafkaUserOut
+from controlplane.api.schemas.kafka_users import KafkaUserOut, UserAclOut
 from controlplane.cli.tables import listing
 from controlplane.cli.topics_view import STATE_STYLE
 from controlplane.runtime.quantities import moment, since
@@ -69,7 +69,7 @@ def _quota_lines(quotas: Mapping[str, int]) -> list[str]:
     return [f"quota          {key} {value}" for key, value in sorted(quotas.items())]
 
 
-def _right(acl: AclOut) -> list[Text | str]:
+def _right(acl: UserAclOut) -> list[Text | str]:
     name = f"{acl.name}*" if acl.pattern == "prefix" else acl.name
     return [acl.type, name, acl.operation, "anywhere" if acl.host == "*" else acl.host]
 

@@ -32,6 +32,11 @@ class SavedPlan(BaseModel):
     topics: list[str] = []
     users: list[str] = []
 
+    def shown(self, now: PlansOut) -> PlansOut:
+        """What the person saw when it was saved, beside what is planned now."""
+        was = {"plans": self.plans, "topics": self.topics, "users": self.users, "digest": self.digest}
+        return now.model_copy(update=was)
+
 
 def save_plan(path: Path, spec: SpecFile, planned: PlansOut, *, now: datetime) -> None:
     """Writes the file, whole or not at all, readable by its owner only. Raises CliError."""

@@ -106,11 +106,6 @@ class ClusterView:
         where the cluster is on its way."""
         return self.security.reaches_brokers_by_tls
 
-    def security_of(self, instance: InstanceView) -> str:
-        """What its last start was told of TLS between nodes: see `planner.rollout.security_steps`."""
-        told = instance.start.tls_step
-        return self.security.config_of(instance.planned.service) if told is None else told
-
     @property
     def quorum_service(self) -> str:
         """The service of who votes."""
@@ -207,23 +202,20 @@ class ClusterView:
     def broker_port(self) -> int:
         """TCP port at which brokers are reached by one another and by Kedge, by the document in force: that of brokers
         that are still to be made. It is that of their one listener, unless nodes speak TLS."""
-        return TLS_BROKER_PORT if self.nodes_speak_tls else self.plain_port
-
-    @property
-    def plain_port(self) -> int:
-        """That of the listener in plaintext, by the document in force."""
-        listeners = self.document.spec.listeners if self.document else ()
-        # On its way to TLS a cluster has others beside it.
-        return next((one.port for one in listeners if one.security == "plaintext"), 9092)
+        return TLS_BROKER_PORT if self.nodes_speak_tls else self.plain_port_of(None)
 
     def port_of(self, broker: InstanceView) -> int:
         """Where this broker is reached. While another port of the spec is rolled in, the old ones keep theirs."""
         return TLS_BROKER_PORT if self.nodes_speak_tls else self.plain_port_of(broker)
 
-    def plain_port_of(self, broker: InstanceView) -> int:
-        """Where a broker that speaks plaintext is reached; it may have been born at a later step of another way."""
-        born = broker.port if self.settings.security is None or broker.port != TLS_BROKER_PORT else 0
-        return born or self.plain_port
+    def plain_port_of(self, broker: InstanceView | None) -> int:
+        """Where a broker that speaks plaintext is reached; None: one that is still to be made. It may have been born at
+        a later step of another way."""
+        if broker is not None and broker.port and (self.settings.security is None or broker.port != TLS_BROKER_PORT):
+            return broker.port
+        listeners = self.document.spec.listeners if self.document else ()
+        # On its way to TLS a cluster has others beside it.
+        return next((one.port for one in listeners if one.security == "plaintext"), 9092)
 
     def seat_address(self, instance: InstanceView) -> str:
         """The address that stays with its node, "" while it is not known, and for nodes that own none."""

@@ -27,7 +27,7 @@ IMPLY_DESCRIBE_CONFIGS = frozenset({DESCRIBE_CONFIGS, ALTER_CONFIGS})
 _EVERYBODY = "User:*"
 
 
-class Rule(StrEnum):
+class AclRule(StrEnum):
     """By what a request is decided."""
 
     SUPER_USER = "super user"
@@ -40,23 +40,23 @@ class Rule(StrEnum):
 class AclAnswer:
     """`acls`: those that decide, all of them; empty where none does."""
 
-    rule: Rule
+    rule: AclRule
     acls: tuple[Acl, ...] = ()
 
     @property
     def allowed(self) -> bool:
-        return self.rule in (Rule.SUPER_USER, Rule.ALLOWED)
+        return self.rule in (AclRule.SUPER_USER, AclRule.ALLOWED)
 
 
 def authorize(request: AclRequest, acls: Iterable[Acl], super_users: Collection[str] = ()) -> AclAnswer:
     """The answer of an authorizer that has these ACLs."""
     if request.principal in super_users:
-        return AclAnswer(Rule.SUPER_USER)
+        return AclAnswer(AclRule.SUPER_USER)
     matching = [acl for acl in acls if matches(acl, request)]
     denying = tuple(sorted(acl for acl in matching if acl.is_deny))
     if denying:
-        return AclAnswer(Rule.DENIED, denying)
-    return AclAnswer(Rule.ALLOWED, tuple(sorted(matching))) if matching else AclAnswer(Rule.NO_ACL)
+        return AclAnswer(AclRule.DENIED, denying)
+    return AclAnswer(AclRule.ALLOWED, tuple(sorted(matching))) if matching else AclAnswer(AclRule.NO_ACL)
 
 
 def matches(acl: Acl, request: AclRequest) -> bool:

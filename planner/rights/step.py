@@ -24,7 +24,7 @@ QuotaChange = Mapping[str, float | None]
 """Key -> value; None takes it away."""
 
 
-class Stage(Enum):
+class RightsStage(Enum):
     """One request of a step each, in this order."""
 
     REMOVE_CREDENTIALS = "removing credentials"
@@ -54,17 +54,17 @@ class UserStep:
     def __bool__(self) -> bool:
         return bool(self.create or self.delete or self.quotas or self.credential)
 
-    def part(self, stage: Stage) -> bool:
+    def part(self, stage: RightsStage) -> bool:
         """Whether it has something in this request."""
         match stage:
-            case Stage.DENY | Stage.ALLOW:
-                return any(acl.is_deny is (stage is Stage.DENY) for acl in self.create)
-            case Stage.END_ALLOW | Stage.END_DENY:
-                return any(acl.is_deny is (stage is Stage.END_DENY) for acl in self.delete)
-            case Stage.SET_QUOTAS | Stage.REMOVE_QUOTAS:
-                return bool(self.quotas) and self.ends is (stage is Stage.REMOVE_QUOTAS)
-            case Stage.SET_CREDENTIALS | Stage.REMOVE_CREDENTIALS:
-                return self.credential == ("set" if stage is Stage.SET_CREDENTIALS else "remove")
+            case RightsStage.DENY | RightsStage.ALLOW:
+                return any(acl.is_deny is (stage is RightsStage.DENY) for acl in self.create)
+            case RightsStage.END_ALLOW | RightsStage.END_DENY:
+                return any(acl.is_deny is (stage is RightsStage.END_DENY) for acl in self.delete)
+            case RightsStage.SET_QUOTAS | RightsStage.REMOVE_QUOTAS:
+                return bool(self.quotas) and self.ends is (stage is RightsStage.REMOVE_QUOTAS)
+            case RightsStage.SET_CREDENTIALS | RightsStage.REMOVE_CREDENTIALS:
+                return self.credential == ("set" if stage is RightsStage.SET_CREDENTIALS else "remove")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,17 +84,17 @@ class RightsStep:
         """The step but for these users."""
         return RightsStep({name: user for name, user in self.users.items() if name not in names})
 
-    def stages(self) -> Iterator[tuple[Stage, tuple[UserStep, ...]]]:
+    def stages(self) -> Iterator[tuple[RightsStage, tuple[UserStep, ...]]]:
         """The requests in order, each with those who have a part in it. Who is refused in one has no part in later
         ones: what was to replace an ACL has to be there before that goes."""
-        for stage in Stage:
+        for stage in RightsStage:
             part = tuple(user for _, user in sorted(self.users.items()) if user.part(stage))
             if part:
                 yield stage, part
 
 
-def acls_in(stage: Stage, users: Iterable[UserStep]) -> tuple[Acl, ...]:
+def acls_in(stage: RightsStage, users: Iterable[UserStep]) -> tuple[Acl, ...]:
     """The ACLs this request is about."""
-    denies = stage in (Stage.DENY, Stage.END_DENY)
-    creates = stage in (Stage.DENY, Stage.ALLOW)
+    denies = stage in (RightsStage.DENY, RightsStage.END_DENY)
+    creates = stage in (RightsStage.DENY, RightsStage.ALLOW)
     return tuple(acl for user in users for acl in (user.create if creates else user.delete) if acl.is_deny is denies)

@@ -8,7 +8,7 @@ from controlplane.kafka.scram import ScramCredential
 from planner.rights.acls import CLUSTER, Acl, AclRequest
 from planner.rights.authorize import AclAnswer, authorize
 from planner.rights.seen import SCRAM_SHA_512, RightsSeen
-from planner.rights.step import RightsStep, Stage, UserStep, acls_in
+from planner.rights.step import RightsStage, RightsStep, UserStep, acls_in
 from planner.rights.wanted import QUOTAS, QuotaEntity
 
 NO_SECRETS: Mapping[str, ScramCredential] = MappingProxyType({})
@@ -31,7 +31,7 @@ class FakeRights:
         self.reads = 0
         self.by_others = False
         """Somebody changed something by hand, and nothing was changed since."""
-        self.before_request: Callable[[Stage], None] = lambda stage: None
+        self.before_request: Callable[[RightsStage], None] = lambda stage: None
         """Told of each request of a change before it is answered."""
 
     def seen(self) -> RightsSeen:
@@ -60,44 +60,44 @@ class FakeRights:
         """What its authorizer says."""
         return authorize(request, self.acls or ())
 
-    def _answer(self, stage: Stage) -> None:
+    def _answer(self, stage: RightsStage) -> None:
         self.before_request(stage)
         if self.requests_until_dead == 0:
             raise KafkaUnavailable(what=stage.value, where="fake-cluster", why="no broker answers")
         if self.requests_until_dead is not None:
             self.requests_until_dead -= 1
 
-    def _problem(self, stage: Stage, user: UserStep) -> str:
-        if stage in (Stage.DENY, Stage.ALLOW):
+    def _problem(self, stage: RightsStage, user: UserStep) -> str:
+        if stage in (RightsStage.DENY, RightsStage.ALLOW):
             if self.acls is None:
                 return 'Kafka said "No Authorizer is configured." (SecurityDisabledError)'
             if any(acl.resource == "cluster" and acl.name != CLUSTER for acl in user.create):
                 return (
                     'Kafka said "The only valid name for the CLUSTER resource is kafka-cluster" (InvalidRequestError)'
                 )
-        if stage is Stage.SET_QUOTAS:
+        if stage is RightsStage.SET_QUOTAS:
             strange = [k for change in user.quotas.values() for k, v in change.items() if v and k not in QUOTAS]
             if strange:
                 return f'Kafka said "Invalid configuration key {strange[0]}" (InvalidRequestError)'
         return ""
 
-    def _do(self, stage: Stage, user: UserStep, credentials: Mapping[str, ScramCredential]) -> None:
+    def _do(self, stage: RightsStage, user: UserStep, credentials: Mapping[str, ScramCredential]) -> None:
         match stage:
-            case Stage.DENY | Stage.ALLOW if self.acls is not None:
+            case RightsStage.DENY | RightsStage.ALLOW if self.acls is not None:
                 self.acls |= set(acls_in(stage, [user]))
-            case Stage.END_ALLOW | Stage.END_DENY if self.acls is not None:
+            case RightsStage.END_ALLOW | RightsStage.END_DENY if self.acls is not None:
                 self.acls -= set(acls_in(stage, [user]))
-            case Stage.SET_QUOTAS | Stage.REMOVE_QUOTAS:
+            case RightsStage.SET_QUOTAS | RightsStage.REMOVE_QUOTAS:
                 for entity, change in user.quotas.items():
                     merged = {**self.quotas.get(entity, {}), **change}
                     self.quotas[entity] = {k: v for k, v in merged.items() if v is not None}
                     if not self.quotas[entity]:
                         del self.quotas[entity]
-            case Stage.SET_CREDENTIALS:
+            case RightsStage.SET_CREDENTIALS:
                 self.given[user.name] = credentials[user.name]
                 own = self.credentials.setdefault(user.name, {})
                 own[SCRAM_SHA_512] = credentials[user.name].iterations
-            case Stage.REMOVE_CREDENTIALS:
+            case RightsStage.REMOVE_CREDENTIALS:
                 own = self.credentials.get(user.name, {})
                 left = {m: n for m, n in own.items() if m not in user.mechanisms}
                 self.credentials.pop(user.name, None)

@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 from cryptography import x509
 
 from agent.certification import signing_request
-from agent.wire import CertificateReport, ServedCertificate, ServiceDocument
+from agent.wire import CertificateReport, ServiceDocument
+from agent.wire_tls import ServedCertificate
 from controlplane.api.node_certificates import NodeCertificates, NotYet
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.questions.running.certificates import fingerprint

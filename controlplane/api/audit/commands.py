@@ -13,8 +13,8 @@ from controlplane.cluster.commands import (
     DeclareInCluster,
     ReportSync,
     ReportTopicsGone,
-    ReportUsersGone,
 )
+from controlplane.cluster.user_commands import ReportUsersGone
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.handler import CommandHandler, CommandOutcome
 from events.clock import Clock

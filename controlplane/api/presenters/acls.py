@@ -8,7 +8,7 @@ from controlplane.cluster.super_users import super_users_anywhere
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.questions.users.wanted import acl_of
 from planner.rights.acls import ANY, Acl, AclRequest, user_of
-from planner.rights.authorize import AclAnswer, Rule, authorize
+from planner.rights.authorize import AclAnswer, AclRule, authorize
 from planner.rights.seen import RightsSeen
 
 NO_AUTHORIZER = "no authorizer"
@@ -23,7 +23,7 @@ def acls_out(view: ClusterView, seen: RightsSeen, *, part: str) -> acl_api.AclsO
 def explain_out(view: ClusterView, seen: RightsSeen, request: AclRequest) -> acl_api.AclExplainOut:
     """What comes of one request, and by which ACLs."""
     if seen.acls is None:
-        answer, allowed, rule = AclAnswer(Rule.NO_ACL), True, NO_AUTHORIZER
+        answer, allowed, rule = AclAnswer(AclRule.NO_ACL), True, NO_AUTHORIZER
     else:
         answer = authorize(request, seen.acls, super_users_anywhere(view))
         allowed, rule = answer.allowed, answer.rule.value

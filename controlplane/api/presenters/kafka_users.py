@@ -39,7 +39,7 @@ def user_out(view: ClusterView, user: DeclaredUser) -> user_api.KafkaUserOut:
         authentication=declared.authentication,
         password=password_word(user),
         certificate=None if certificate is None else user_api.UserCertificateOut.like(certificate),
-        acls=[user_api.AclOut.like(acl) for acl in declared.acls],
+        acls=[user_api.UserAclOut.like(acl) for acl in declared.acls],
         quotas=dict(declared.quotas),
         owner=declared.owner,
         labels=dict(declared.labels),

@@ -32,6 +32,7 @@ from controlplane.api.services import PortalServices, Services
 from controlplane.background.metric_pipeline.topic import metrics_to
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.observed.agent_reports import keep_report, last_report
+from controlplane.cluster.tls_steps import tls_step_of
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.work_in_hand import has_work
@@ -164,7 +165,7 @@ def certify_node(body: CertificateRequest, vm: auth.Agent, services: Services) -
     view = services.fleet.clusters.view(vm.cluster_uid)
     instance = view.instances.get(_key(vm)) if view is not None else None
     signs = services.access.node_certificates
-    if view is None or instance is None or signs is None or view.security_of(instance) == PLAIN:
+    if view is None or instance is None or signs is None or tls_step_of(view, instance) == PLAIN:
         raise _no_document()
     if _is_over(view, instance):
         raise _gone(vm)

@@ -15,7 +15,8 @@ from controlplane.api.request_identity import Heading, Once
 from controlplane.api.schemas import commands as command_api, kafka_users as user_api, messages as message_api
 from controlplane.api.services import PortalServices, Services
 from controlplane.api.user_credentials import UserCredentials
-from controlplane.cluster.commands import CommandRefused, DeleteUser, RotatePassword
+from controlplane.cluster.commands import CommandRefused
+from controlplane.cluster.user_commands import DeleteUser, RotatePassword
 from controlplane.cluster.view import ClusterView
 from controlplane.storage.certificates.building import RequestRefused
 from controlplane.storage.certificates.cluster_authorities import AuthorityLost

@@ -8,7 +8,7 @@ from pydantic import Field
 from controlplane.api.schemas.messages import Message
 
 
-class AclOut(Message):
+class UserAclOut(Message):
     """One right. `host` is `*`, or an address as Kafka compares it."""
 
     type: str
@@ -43,7 +43,7 @@ class KafkaUserOut(Message):
     authentication: str
     password: Literal["", "pending", "collectable", "collected", "foreign"]
     certificate: UserCertificateOut | None
-    acls: list[AclOut]
+    acls: list[UserAclOut]
     quotas: dict[str, int]
     owner: str
     labels: dict[str, str]

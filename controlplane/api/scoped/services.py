@@ -38,7 +38,6 @@ from controlplane.cluster.commands import (
     DeclareUsers,
     DeleteCluster,
     DeleteTopic,
-    DeleteUser,
     DemoteBrokers,
     EndFault,
     EndGame,
@@ -47,8 +46,6 @@ from controlplane.cluster.commands import (
     InjectChaos,
     MoveBetweenDisks,
     NoteOffsetsReset,
-    NotePasswordCollected,
-    NoteUserCertificate,
     PauseCluster,
     ReadmitBrokers,
     RebalanceCluster,
@@ -57,7 +54,6 @@ from controlplane.cluster.commands import (
     ResetOffsets,
     RestartServices,
     ResumeCluster,
-    RotatePassword,
     StartGame,
     SwitchHealing,
     TakeBackMoves,
@@ -68,6 +64,12 @@ from controlplane.cluster.commands import (
 from controlplane.cluster.observed.moves import MoveProgress
 from controlplane.cluster.observed.replica_lag import Replica
 from controlplane.cluster.observed.traffic import UNKNOWN, Traffic
+from controlplane.cluster.user_commands import (
+    DeleteUser,
+    NotePasswordCollected,
+    NoteUserCertificate,
+    RotatePassword,
+)
 from controlplane.cluster.view import ClusterView, empty_view
 from controlplane.commands.handler import CommandOutcome
 from controlplane.converger.tick.report import Said

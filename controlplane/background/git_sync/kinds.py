@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from controlplane.background.git_sync.reading import SourceFile
-from controlplane.cluster import commands
+from controlplane.cluster import commands, user_commands
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.deciders.decision import CommandDecision
 from controlplane.commands.deciders.kept import Kept
@@ -63,7 +63,7 @@ USERS = KeptKind(
     known=lambda view: view.users.by_name,
     order=lambda declared, **head: commands.DeclareUsers(users=declared, **head),
     news=user_news,
-    gone=lambda names, **head: commands.ReportUsersGone(users=names, **head),
+    gone=lambda names, **head: user_commands.ReportUsersGone(users=names, **head),
     gone_news=users_gone,
     lines=user_lines,
 )

@@ -80,9 +80,7 @@ def apply(
         return
     planned = planned_or_refused(session, spec)
     if saved is not None:
-        was = {"plans": saved.plans, "topics": saved.topics, "users": saved.users, "digest": saved.digest}
-        shown = planned.model_copy(update=was)
-        _refuse_moved(shown, planned, saved.file)
+        _refuse_moved(saved.shown(planned), planned, saved.file)
     _tell_plan(session, planned)
     agreed = _agreed(session, planned, yes=yes)
     order = spec_api.ApplyIn(

@@ -65,7 +65,7 @@ def with_lists(before: ClusterView, after: ClusterView) -> ClusterView:
         return after
     voters, coming = frozenset(after.quorum.voters), frozenset(successor.key for successor in successors_to_tell(after))
     listed = {
-        k: securityfold.told(
+        k: securityfold.started(
             after,
             i,
             replace(

@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from controlplane.cluster.folds.steps import Rules, frozen
+from controlplane.cluster.tls_steps import tls_step_of
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView, StartView
 from controlplane.cluster.views.security import SecurityView, at_rest
@@ -20,11 +21,11 @@ def declared(view: ClusterView, document: KafkaClusterDocument) -> ClusterView:
         return view
     if before.spec.security.internal == document.spec.security.internal:
         return view
-    told = {k: replace(i, start=replace(i.start, tls_step=view.security_of(i))) for k, i in view.instances.items()}
+    told = {k: replace(i, start=replace(i.start, tls_step=tls_step_of(view, i))) for k, i in view.instances.items()}
     return _with(replace(view, instances=frozen(told)), view.security)
 
 
-def told(view: ClusterView, instance: InstanceView, start: StartView) -> InstanceView:
+def started(view: ClusterView, instance: InstanceView, start: StartView) -> InstanceView:
     """The instance with the start it was just given: at the step of now, unless it is given back what it had before."""
     if view.settings.security is None:
         return replace(instance, start=start)

@@ -192,7 +192,7 @@ def _had(instance: InstanceView) -> Before:
 
 
 def _makes_a_step(view: ClusterView, instance: InstanceView) -> bool:
-    """Whether its next start is another step between plaintext and TLS, which `securityfold.told` tells it."""
+    """Whether its next start is another step between plaintext and TLS, which `securityfold.started` tells it."""
     security = view.settings.security
     return security is not None and instance.start.tls_step != security.config_of(instance.planned.service)
 

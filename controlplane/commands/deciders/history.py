@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from controlplane.cluster import commands
+from controlplane.cluster import commands, user_commands
 from controlplane.cluster.view import ClusterView
 from events.envelope import Recorded
 
@@ -36,7 +36,7 @@ _RECORDED_AS: dict[type[commands.Command], frozenset[str]] = {
     commands.DeleteCluster: frozenset({"cluster.deletion_requested"}),
     commands.DeleteTopic: frozenset({"topic.deletion_requested"}),
     commands.DeclareUsers: frozenset({"users.declared"}),
-    commands.DeleteUser: frozenset({"user.deletion_requested", "user.released"}),
+    user_commands.DeleteUser: frozenset({"user.deletion_requested", "user.released"}),
     commands.RebalanceCluster: frozenset({"rebalance.requested"}),
 }
 """What commands record that are counted as done by somebody else: of a proposal, of a file in git."""

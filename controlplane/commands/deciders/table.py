@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from controlplane.cluster import commands as asked
+from controlplane.cluster import commands as asked, user_commands
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.deciders.authorities import authority_replacement_asked
 from controlplane.commands.deciders.chaos import chaos_asked, chaos_end_asked
@@ -105,11 +105,11 @@ DECIDERS = _once_each(
         _row(asked.CancelReplicationFactor, factor_cancelled, of_deleted=True),
         _row(asked.ReportTopicsGone, topics_gone, of_deleted=True),
         _row(asked.DeclareUsers, users_declared),
-        _row(asked.DeleteUser, user_deleted),
-        _row(asked.ReportUsersGone, users_gone, of_deleted=True),
-        _row(asked.RotatePassword, password_rotated),
-        _row(asked.NotePasswordCollected, password_collected),
-        _row(asked.NoteUserCertificate, certificate_noted),
+        _row(user_commands.DeleteUser, user_deleted),
+        _row(user_commands.ReportUsersGone, users_gone, of_deleted=True),
+        _row(user_commands.RotatePassword, password_rotated),
+        _row(user_commands.NotePasswordCollected, password_collected),
+        _row(user_commands.NoteUserCertificate, certificate_noted),
         _row(asked.ResetOffsets, reset_asked),
         _row(asked.NoteOffsetsReset, reset_answered),
         _row(asked.SwitchHealing, healing_switched),

@@ -1,6 +1,6 @@
 """What people and git may ask for users, and what is refused of it. Pure."""
 
-from controlplane.cluster import commands
+from controlplane.cluster import commands, user_commands
 from controlplane.cluster.spec_source import SourceRefusal
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.users import DeclaredUser
@@ -48,7 +48,7 @@ def user_news(view: ClusterView, command: commands.DeclareUsers) -> CommandDecis
     return CommandDecision(fact, f"{counted(len(fresh), 'user')} of {view.name} declared: {names}")
 
 
-def user_deleted(view: ClusterView, command: commands.DeleteUser, _: Lookups = NOTHING) -> CommandDecision:
+def user_deleted(view: ClusterView, command: user_commands.DeleteUser, _: Lookups = NOTHING) -> CommandDecision:
     """The tombstone, or with `retain` the end of Kedge's part in it. Raises CommandRefused."""
     user = _known(view, command.user)
     refuse_unconfirmed(user.name, command.confirm, f"kedge users delete {view.name} {user.name} --confirm {user.name}")
@@ -68,7 +68,7 @@ def user_deleted(view: ClusterView, command: commands.DeleteUser, _: Lookups = N
     return CommandDecision(fact, f"{user.name} is deleted: its credential, rights and quotas are taken out of Kafka")
 
 
-def users_gone(view: ClusterView, command: commands.ReportUsersGone, _: Lookups = NOTHING) -> CommandDecision:
+def users_gone(view: ClusterView, command: user_commands.ReportUsersGone, _: Lookups = NOTHING) -> CommandDecision:
     """A git source does not declare these any more: told, and nothing else."""
     known = view.users.by_name
     ours = [known[n] for n in command.users if n in known and known[n].source == command.source]
@@ -79,7 +79,7 @@ def users_gone(view: ClusterView, command: commands.ReportUsersGone, _: Lookups 
     return CommandDecision(fact, f"no file declares {', '.join(news[:3])} any more; they stay as they are")
 
 
-def password_rotated(view: ClusterView, command: commands.RotatePassword, _: Lookups = NOTHING) -> CommandDecision:
+def password_rotated(view: ClusterView, command: user_commands.RotatePassword, _: Lookups = NOTHING) -> CommandDecision:
     """Another one, which replaces the one in Kafka. Raises CommandRefused."""
     user = scram_user(view, command.user)
     if user.needs_password:
@@ -89,7 +89,7 @@ def password_rotated(view: ClusterView, command: commands.RotatePassword, _: Loo
 
 
 def password_collected(
-    view: ClusterView, command: commands.NotePasswordCollected, _: Lookups = NOTHING
+    view: ClusterView, command: user_commands.NotePasswordCollected, _: Lookups = NOTHING
 ) -> CommandDecision:
     """It is given away once. Raises CommandRefused."""
     user = collectable(view, command.user)
@@ -100,7 +100,7 @@ def password_collected(
 
 
 def certificate_noted(
-    view: ClusterView, command: commands.NoteUserCertificate, _: Lookups = NOTHING
+    view: ClusterView, command: user_commands.NoteUserCertificate, _: Lookups = NOTHING
 ) -> CommandDecision:
     """It is recorded before anybody has it. Raises CommandRefused."""
     user = tls_user(view, command.user)

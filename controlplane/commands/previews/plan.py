@@ -160,13 +160,7 @@ def preview(
     waits = brake if any(c.change in (Change.REPLACE, Change.RESTART) for c in nodes) else ""
     generation = view.generation if exists and not changes else view.generation + 1
     digest = _digest(view, document, rollout)
-    effects: dict[str, str] = {}
-    if view.document:
-        effects = {**_process_effects(changes, nodes), **_disk_effects(changes, wanted)}
-        effects |= security_effects(changes, document, nodes) | tls_way_effects(wanted, document, changes)
-        effects |= _setting_effects(view.document, wanted, nodes)
-        effects |= _lost_disk_effects(changes, document)
-        effects |= _label_effects(changes, document, cost_tags)
+    effects = _effects(view, wanted, document, changes, nodes) | _label_effects(changes, document, cost_tags)
     moves = (*pools_that_move(view, document, rollout, snapshot), *external_sentences(view, document, snapshot))
     then = shares_of_newcomers(wanted, document, nodes, snapshot) if exists else ()
     return PlanPreview(
@@ -183,6 +177,21 @@ def preview(
         sizes=size_lines(nodes),
         preset=tuple(presets.words(conversion.to_data(document)["spec"])) if not exists or changes else (),
     )
+
+
+def _effects(
+    view: ClusterView,
+    wanted: ClusterView,
+    document: KafkaClusterDocument,
+    changes: Sequence[FieldChange],
+    nodes: Sequence[NodeChange],
+) -> dict[str, str]:
+    """What each changed field does to what stands, by its path; nothing for a cluster that is not there yet."""
+    if view.document is None:
+        return {}
+    found = {**_process_effects(changes, nodes), **_disk_effects(changes, wanted)}
+    found |= security_effects(changes, document, nodes) | tls_way_effects(wanted, document, changes)
+    return {**found, **_setting_effects(view.document, wanted, nodes), **_lost_disk_effects(changes, document)}
 
 
 def pending_rollout(view: ClusterView, snapshot: KafkaSnapshot | None) -> RolloutPlan:

@@ -6,6 +6,7 @@ Outcomes come before new intents, what is in hand before what is next.
 
 from controlplane.cluster.wait_reasons import Mark
 from controlplane.converger.ladder.rung import Begins, Phase, Rung
+from controlplane.converger.ladder.tls_rungs import CERTIFICATE_RUNG, SECURITY_RUNG
 from controlplane.converger.questions.rolls.images import is_urgent
 from controlplane.converger.steps.chaos_end import chaos_step
 from controlplane.converger.steps.clouds.intents import intent_step
@@ -49,10 +50,8 @@ from controlplane.converger.steps.rolls.refusals import refusal_left_step
 from controlplane.converger.steps.rolls.replacements import replacement_step
 from controlplane.converger.steps.rolls.stale_orders import stale_order_step
 from controlplane.converger.steps.rolls.tagging import tagging_step, tags_left_step
-from controlplane.converger.steps.running.certificates import certificate_step
 from controlplane.converger.steps.running.live_settings import settings_in_hand_step, settings_left_step, settings_step
 from controlplane.converger.steps.running.restarts import restart_in_hand_step, restart_step
-from controlplane.converger.steps.running.security_steps import security_step
 from controlplane.converger.steps.running.setting_trial import settings_watch_step
 
 LADDER: tuple[Rung, ...] = (
@@ -312,13 +311,7 @@ LADDER: tuple[Rung, ...] = (
         why="watches the first broker that has a live value",
         more="[changing settings](changing-settings.md)",
     ),
-    Rung(
-        certificate_step,
-        Phase.NEXT,
-        "whose certificate is old, or of a CA that is replaced: who is to be started anew for it, phase by phase",
-        why="only says who is to be started anew; that waits, unless a certificate ends soon",
-        more="[TLS](kafka-security.md#certificates)",
-    ),
+    CERTIFICATE_RUNG,
     Rung(
         evacuation_step,
         Phase.NEXT,
@@ -375,15 +368,7 @@ LADDER: tuple[Rung, ...] = (
         "live settings that still wait, or were refused",
         why="only says what live settings wait for",
     ),
-    Rung(
-        security_step,
-        Phase.NEXT,
-        "the way of a living cluster from plaintext to TLS between its nodes, or back: its next step, and its end",
-        why="every service is restarted for it, three times",
-        more="[security](kafka-security.md#from-plaintext-to-tls)",
-        begins=Begins.VOLUNTARY,
-        of_spec=True,
-    ),
+    SECURITY_RUNG,
     Rung(
         restart_step,
         Phase.NEXT,

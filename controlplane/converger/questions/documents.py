@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from agent.wire import (
-    STEP_WIRE_VERSION,
     TLS_WIRE_VERSION,
     WIRE_VERSION,
     AgentBuild,
@@ -18,11 +17,13 @@ from agent.wire import (
     TlsListener,
     Voter,
 )
+from agent.wire_tls import STEP_WIRE_VERSION
 from controlplane.cluster.folds.growth import size_of
 from controlplane.cluster.folds.volumes import is_unused
 from controlplane.cluster.lifecycle import SERVING, Phase
 from controlplane.cluster.quorum_config import awaits_first_step, quorum_status
 from controlplane.cluster.super_users import client_security_of, super_users_of
+from controlplane.cluster.tls_steps import tls_step_of
 from controlplane.cluster.view import TLS_BROKER_PORT, TLS_CONTROLLER_PORT, ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.members import member_of
@@ -95,7 +96,7 @@ def _agent(view: ClusterView, key: str) -> AgentOrder | None:
 
 def _service(view: ClusterView, instance: InstanceView, founding: facts.QuorumFounded) -> ServiceDocument:
     planned = instance.planned
-    quorum, step = quorum_status(view, instance), view.security_of(instance)
+    quorum, step = quorum_status(view, instance), tls_step_of(view, instance)
     # A server goes on beside a broker that did not join: it stops once it has no vote.
     serving = instance.phase in SERVING or (instance.hosted and instance.phase is Phase.FAILED)
     running = serving and instance.bound and not is_doomed(view) and not quorum.stays_stopped

@@ -341,7 +341,7 @@ def _ports(view: ClusterView) -> FirewallPorts:
     port is open before the first broker listens there, and until the last one does not.
     Servers of ZooKeeper are reached until the last of them is retired, whatever the spec says by then."""
     is_tls = view.nodes_speak_tls and view.security.is_over
-    brokers = set() if is_tls else {view.plain_port, *(view.plain_port_of(one) for one in view.brokers())}
+    brokers = set() if is_tls else {view.plain_port_of(one) for one in (None, *view.brokers())}
     brokers |= {one.port for one in view.document.spec.listeners} if view.document is not None else set()
     brokers |= {one.port for i in view.brokers() if i.start.security for one in i.start.security.listeners}
     kept = any(i.planned.service == "zookeeper" for i in view.alive())

@@ -25,7 +25,7 @@ from controlplane.kafka.errors import KafkaUnavailable, fault_of, require_ok
 from controlplane.kafka.scram import ScramCredential
 from planner.rights.acls import Acl
 from planner.rights.seen import SCRAM_SHA_256, SCRAM_SHA_512, RightsSeen
-from planner.rights.step import RightsStep, Stage, UserStep, acls_in
+from planner.rights.step import RightsStage, RightsStep, UserStep, acls_in
 from planner.rights.wanted import QuotaEntity
 
 _MECHANISMS = {1: SCRAM_SHA_256, 2: SCRAM_SHA_512}
@@ -53,7 +53,7 @@ class RightsCalls(AdminCalls):
         with self._call() as (connection, deadline):
             node = self._controller(connection, deadline)
 
-            def ask(request: Any, stage: Stage) -> Any:
+            def ask(request: Any, stage: RightsStage) -> Any:
                 return connection.ask(request, what=stage.value, deadline=deadline, node=node)
 
             for stage, users in step.stages():
@@ -63,7 +63,7 @@ class RightsCalls(AdminCalls):
         return refused
 
 
-Ask = Callable[[Any, Stage], Any]
+Ask = Callable[[Any, RightsStage], Any]
 
 
 def _read_acls(connection: Connection, deadline: Deadline) -> tuple[Acl, ...] | None:
@@ -118,7 +118,7 @@ def _read_credentials(connection: Connection, deadline: Deadline) -> dict[str, d
 
 
 def _create_acls(
-    stage: Stage, users: Sequence[UserStep], _: Mapping[str, ScramCredential], ask: Ask, where: str
+    stage: RightsStage, users: Sequence[UserStep], _: Mapping[str, ScramCredential], ask: Ask, where: str
 ) -> dict[str, str]:
     creations = [
         CreateAclsRequest.AclCreation(
@@ -137,7 +137,7 @@ def _create_acls(
 
 
 def _delete_acls(
-    stage: Stage, users: Sequence[UserStep], _: Mapping[str, ScramCredential], ask: Ask, where: str
+    stage: RightsStage, users: Sequence[UserStep], _: Mapping[str, ScramCredential], ask: Ask, where: str
 ) -> dict[str, str]:
     filters = [
         DeleteAclsRequest.DeleteAclsFilter(
@@ -158,12 +158,12 @@ def _delete_acls(
     return refused
 
 
-def _owners(stage: Stage, users: Sequence[UserStep]) -> list[str]:
+def _owners(stage: RightsStage, users: Sequence[UserStep]) -> list[str]:
     return [user.name for user in users for _ in acls_in(stage, [user])]
 
 
 def _alter_quotas(
-    stage: Stage, users: Sequence[UserStep], _: Mapping[str, ScramCredential], ask: Ask, where: str
+    stage: RightsStage, users: Sequence[UserStep], _: Mapping[str, ScramCredential], ask: Ask, where: str
 ) -> dict[str, str]:
     entry: Any = AlterClientQuotasRequest.EntryData
     owners = {entity: user.name for user in users for entity in user.quotas}
@@ -180,7 +180,7 @@ def _alter_quotas(
 
 
 def _set_credentials(
-    stage: Stage, users: Sequence[UserStep], credentials: Mapping[str, ScramCredential], ask: Ask, where: str
+    stage: RightsStage, users: Sequence[UserStep], credentials: Mapping[str, ScramCredential], ask: Ask, where: str
 ) -> dict[str, str]:
     sha_512 = _MECHANISM_CODES[SCRAM_SHA_512]
     upsertions = [
@@ -198,7 +198,7 @@ def _set_credentials(
 
 
 def _remove_credentials(
-    stage: Stage, users: Sequence[UserStep], _: Mapping[str, ScramCredential], ask: Ask, where: str
+    stage: RightsStage, users: Sequence[UserStep], _: Mapping[str, ScramCredential], ask: Ask, where: str
 ) -> dict[str, str]:
     """One mechanism a request: a user may be named only once in each."""
     refused: dict[str, str] = {}
@@ -215,7 +215,7 @@ def _remove_credentials(
     return refused
 
 
-def _refusals(results: Iterable[tuple[str, Any]], stage: Stage, where: str) -> dict[str, str]:
+def _refusals(results: Iterable[tuple[str, Any]], stage: RightsStage, where: str) -> dict[str, str]:
     """Who was refused, in Kafka's words. What is only not now is raised."""
     refused: dict[str, str] = {}
     for user, result in results:
@@ -229,14 +229,14 @@ def _refusals(results: Iterable[tuple[str, Any]], stage: Stage, where: str) -> d
 
 
 _REQUESTS: Mapping[
-    Stage, Callable[[Stage, Sequence[UserStep], Mapping[str, ScramCredential], Ask, str], dict[str, str]]
+    RightsStage, Callable[[RightsStage, Sequence[UserStep], Mapping[str, ScramCredential], Ask, str], dict[str, str]]
 ] = {
-    Stage.REMOVE_CREDENTIALS: _remove_credentials,
-    Stage.SET_QUOTAS: _alter_quotas,
-    Stage.DENY: _create_acls,
-    Stage.ALLOW: _create_acls,
-    Stage.END_ALLOW: _delete_acls,
-    Stage.END_DENY: _delete_acls,
-    Stage.REMOVE_QUOTAS: _alter_quotas,
-    Stage.SET_CREDENTIALS: _set_credentials,
+    RightsStage.REMOVE_CREDENTIALS: _remove_credentials,
+    RightsStage.SET_QUOTAS: _alter_quotas,
+    RightsStage.DENY: _create_acls,
+    RightsStage.ALLOW: _create_acls,
+    RightsStage.END_ALLOW: _delete_acls,
+    RightsStage.END_DENY: _delete_acls,
+    RightsStage.REMOVE_QUOTAS: _alter_quotas,
+    RightsStage.SET_CREDENTIALS: _set_credentials,
 }

@@ -15,10 +15,10 @@ from controlplane.cluster.commands import (
     DeclareInCluster,
     DeleteCluster,
     DeleteTopic,
-    DeleteUser,
     InjectChaos,
     RebalanceCluster,
 )
+from controlplane.cluster.user_commands import DeleteUser
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.handler import CommandOutcome
 from controlplane.server.split.config_parity import differing

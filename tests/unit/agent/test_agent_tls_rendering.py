@@ -9,7 +9,8 @@ from agent.documents import Accepted, DocumentRejected, judge_document
 from agent.services.launch import KafkaInstallation
 from agent.services.properties import ignored_settings, server_properties
 from agent.services.storage import storage_tool_arguments
-from agent.wire import STEP_WIRE_VERSION, TLS_WIRE_VERSION, ServiceDocument, ServiceTls, TlsListener
+from agent.wire import TLS_WIRE_VERSION, ServiceDocument, ServiceTls, TlsListener
+from agent.wire_tls import STEP_WIRE_VERSION
 from tests.unit.agent.test_agent_rendering import LOG_DIRS, check
 from tests.unit.agent.wanted import VOTERS, boot_data, broker, controller, document
 

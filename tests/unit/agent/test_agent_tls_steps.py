@@ -6,7 +6,8 @@ from agent.documents import Accepted, DocumentRejected, judge_document
 from agent.metrics_duty import MeasuredBroker
 from agent.services.properties import server_properties
 from agent.services.tls_steps import at_step
-from agent.wire import STEP_WIRE_VERSION, MetricsTopic, ServiceDocument, ServiceTls, TlsStep
+from agent.wire import MetricsTopic, ServiceDocument, ServiceTls
+from agent.wire_tls import STEP_WIRE_VERSION, TlsStep
 from tests.unit.agent.test_agent_rendering import LOG_DIRS, check
 from tests.unit.agent.test_agent_tls_rendering import (
     AT_9090,

@@ -1,6 +1,7 @@
 """Who of a cluster between plaintext and TLS has not made the step in hand, and by what a controller is known to have
 made it. Pure."""
 
+from controlplane.cluster.tls_steps import tls_step_of
 from controlplane.cluster.view import TLS_CONTROLLER_PORT, ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.security import SecurityView
@@ -67,7 +68,7 @@ def endpoint_trouble(situation: Situation, kafka: KafkaSnapshot, instance: Insta
 def wanted_endpoints(view: ClusterView, instance: InstanceView) -> frozenset[EndpointSeen]:
     """Where the metadata log has to name a controller after its last start."""
     listeners = controller_listeners(
-        view.security_of(instance), plain_port=CONTROLLER_PORT, tls_port=TLS_CONTROLLER_PORT
+        tls_step_of(view, instance), plain_port=CONTROLLER_PORT, tls_port=TLS_CONTROLLER_PORT
     )
     address = view.address_of(instance)
     return frozenset(EndpointSeen(name, address, port) for name, port in listeners)

@@ -2,7 +2,8 @@
 
 from datetime import datetime, timedelta
 
-from agent.wire import CertificateReport, ServedCertificate
+from agent.wire import CertificateReport
+from agent.wire_tls import ServedCertificate
 from controlplane.api.metrics.certificate_families import certificate_families
 from controlplane.api.metrics.snapshot import ClusterSnapshot
 from controlplane.cluster.view import ClusterView

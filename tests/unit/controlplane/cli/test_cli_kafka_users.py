@@ -10,7 +10,7 @@ import pytest
 from controlplane.api.schemas import commands as command_api, kafka_users as user_api, specs as spec_api
 from tests.unit.controlplane.cli.cli_world import START, World
 
-ACL = user_api.AclOut(type="topic", name="pay-", pattern="prefix", operation="Read", host="*")
+ACL = user_api.UserAclOut(type="topic", name="pay-", pattern="prefix", operation="Read", host="*")
 SECRET = "not-to-be-seen-anywhere-else-xxxx"
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from controlplane.cluster.fold import evolve
 from controlplane.cluster.gateways import bootstrap_of
+from controlplane.cluster.tls_steps import tls_step_of
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.security import BORN_PLAIN, BORN_TLS, SecurityView
 from controlplane.converger.questions.documents import document_for
@@ -70,7 +71,7 @@ def test_a_cluster_keeps_what_it_was_born_with_until_a_spec_says_otherwise() -> 
 
 def test_a_service_is_told_the_step_with_its_next_start_and_not_before() -> None:
     view = after(a_view(), declared(), requested("C1", 1))
-    assert view.security_of(view.instances[C1]) == ""
+    assert tls_step_of(view, view.instances[C1]) == ""
     before = document_for(view, C1, epoch=1)
     assert before is not None
     assert (before.wire, before.services[0].tls) == (1, None)

@@ -50,7 +50,9 @@ def test_until_the_last_step_is_over_the_spec_of_before_is_taken(security: Secur
 
 def test_the_listener_brokers_know_one_another_by_stays_until_the_way_is_over() -> None:
     (said,) = _refused(a_view(document=TLS, security=at_rest(4)), _only_tls())
-    assert said.startswith("KEDGE-SPEC-110: the cluster is on its way to TLS, and brokers know one another by the listener `PLAINTEXT`")
+    assert said.startswith(
+        "KEDGE-SPEC-110: the cluster is on its way to TLS, and brokers know one another by the listener `PLAINTEXT`"
+    )
     assert _refused(a_view(document=TLS, security=at_rest(6)), _only_tls()) == []
 
 

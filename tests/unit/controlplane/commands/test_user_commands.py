@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.cluster import commands
+from controlplane.cluster import commands, user_commands
 from controlplane.cluster.fold import evolve
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.admission.judge import SpecJudge
@@ -114,9 +114,9 @@ def test_a_user_comes_from_one_source(view: ClusterView) -> None:
 
 def test_a_deletion_needs_the_name_and_that_no_file_declares_the_user(view: ClusterView) -> None:
     after = _declare(view, user_text("alice"))
-    order = commands.DeleteUser(**WHO, reason="gone", user="alice", confirm="bob")
+    order = user_commands.DeleteUser(**WHO, reason="gone", user="alice", confirm="bob")
     assert _refusal(after, users.user_deleted, order) == "name-mismatch"
-    confirmed = commands.DeleteUser(**WHO, reason="gone", user="alice", confirm="alice")
+    confirmed = user_commands.DeleteUser(**WHO, reason="gone", user="alice", confirm="alice")
     fact = users.user_deleted(after, confirmed).fact
     assert fact == facts.UserDeletionRequested("alice", "asked by anna: gone")
     assert users.user_deleted(_after(after, fact), confirmed).fact is None
@@ -127,7 +127,7 @@ def test_a_deletion_needs_the_name_and_that_no_file_declares_the_user(view: Clus
 
 def test_a_user_that_is_retained_is_let_go_of_unless_it_is_being_changed(view: ClusterView) -> None:
     after = _declare(view, user_text("alice"))
-    order = commands.DeleteUser(**WHO, reason="", user="alice", confirm="alice", retain=True)
+    order = user_commands.DeleteUser(**WHO, reason="", user="alice", confirm="alice", retain=True)
     assert users.user_deleted(after, order).fact == facts.UserReleased("alice", "asked by anna")
     changing = _after(after, facts.UsersChangeRequested("users-1", {"alice": 1}, {}, {}, {}, (), "making alice"))
     assert _refusal(changing, users.user_deleted, order) == "change-in-hand"
@@ -135,15 +135,15 @@ def test_a_user_that_is_retained_is_let_go_of_unless_it_is_being_changed(view: C
 
 def test_users_that_are_in_no_file_any_more_are_told_once(view: ClusterView) -> None:
     after = _declare(view, user_text("alice"), source="git:teams")
-    gone = commands.ReportUsersGone(**WHO, users=("alice", "bob"), source="git:teams", commit="ab")
+    gone = user_commands.ReportUsersGone(**WHO, users=("alice", "bob"), source="git:teams", commit="ab")
     fact = users.users_gone(after, gone).fact
     assert fact == facts.UsersUndeclared(("alice",), "git:teams", "ab")
     assert users.users_gone(_after(after, fact), gone).fact is None
 
 
 def test_a_password_is_rotated_and_collected_once(view: ClusterView) -> None:
-    rotate = commands.RotatePassword(**WHO, reason="leaked", user="alice")
-    collect = commands.NotePasswordCollected(**WHO, user="alice", number=1)
+    rotate = user_commands.RotatePassword(**WHO, reason="leaked", user="alice")
+    collect = user_commands.NotePasswordCollected(**WHO, user="alice", number=1)
     new = _declare(view, user_text("alice"))
     assert users.password_rotated(new, rotate).fact is None, "the first one is on its way"
     assert _refusal(new, users.password_collected, collect) == "password-not-applied"
@@ -160,18 +160,18 @@ def test_a_password_is_rotated_and_collected_once(view: ClusterView) -> None:
 
 def test_a_password_of_before_kedge_cannot_be_collected(view: ClusterView) -> None:
     kept = _after(_declare(view, user_text("alice")), facts.UsersChanged("", {}, ("alice",), ("alice",), (), ()))
-    collect = commands.NotePasswordCollected(**WHO, user="alice", number=1)
+    collect = user_commands.NotePasswordCollected(**WHO, user="alice", number=1)
     assert _refusal(kept, users.password_collected, collect) == "password-unknown"
 
 
 def test_credentials_are_those_of_the_users_type(view: ClusterView) -> None:
     after = _declare(view, user_text("bob", type_="tls"), user_text("alice"))
-    rotate = commands.RotatePassword(**WHO, reason="", user="bob")
+    rotate = user_commands.RotatePassword(**WHO, reason="", user="bob")
     assert _refusal(after, users.password_rotated, rotate) == "no-password"
-    note = commands.NoteUserCertificate(**WHO, user="alice", serial="1f", since=NOW, until=NOW)
+    note = user_commands.NoteUserCertificate(**WHO, user="alice", serial="1f", since=NOW, until=NOW)
     assert _refusal(after, users.certificate_noted, note) == "no-certificate"
     dying = _after(after, facts.UserDeletionRequested("alice", "gone"))
-    assert _refusal(dying, users.password_rotated, commands.RotatePassword(**WHO, reason="", user="alice")) == (
+    assert _refusal(dying, users.password_rotated, user_commands.RotatePassword(**WHO, reason="", user="alice")) == (
         "user-being-deleted"
     )
 

@@ -3,7 +3,7 @@
 import pytest
 
 from planner.rights.acls import CLUSTER, OPERATIONS, Acl, AclRequest
-from planner.rights.authorize import Rule, authorize
+from planner.rights.authorize import AclRule, authorize
 
 ALICE = "User:alice"
 
@@ -30,7 +30,7 @@ def test_who_may_alter_configs_may_describe_them_and_no_more() -> None:
 def test_what_denies_wins_and_implies_nothing() -> None:
     denies = _allows("Read", "pay-", "prefix")._replace(permission="deny")
     answer = authorize(_asks("Read"), [_allows("Read"), denies])
-    assert (answer.rule, answer.acls) == (Rule.DENIED, (denies,))
+    assert (answer.rule, answer.acls) == (AclRule.DENIED, (denies,))
     assert authorize(_asks("Describe"), [_allows("Read"), denies]).allowed
 
 
@@ -57,8 +57,8 @@ def test_names_hosts_and_principals_match_as_kafka_has_it(acl: Acl, name: str, a
 
 def test_super_users_may_everything_and_without_an_acl_nobody_else_may_anything() -> None:
     denies = _allows("Read")._replace(permission="deny")
-    assert authorize(_asks("Read"), [denies], {ALICE}).rule is Rule.SUPER_USER
-    assert authorize(_asks("Read"), []).rule is Rule.NO_ACL
+    assert authorize(_asks("Read"), [denies], {ALICE}).rule is AclRule.SUPER_USER
+    assert authorize(_asks("Read"), []).rule is AclRule.NO_ACL
     assert not authorize(_asks("Read"), [_allows("Write")], {"User:*", "User:bob"}).allowed
 
 

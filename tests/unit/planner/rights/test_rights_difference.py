@@ -15,7 +15,7 @@ from planner.rights.difference import (
     user_step,
 )
 from planner.rights.seen import SCRAM_SHA_512, RightsSeen
-from planner.rights.step import RightsStep, Stage, UserStep
+from planner.rights.step import RightsStage, RightsStep, UserStep
 from planner.rights.wanted import UserRights, user_entity
 
 PASSWORD = frozenset({SCRAM_SHA_512})
@@ -67,10 +67,10 @@ def test_a_deleted_user_loses_its_credential_first_and_its_quotas_last() -> None
     step = end_step("alice", seen)
     assert step.mechanisms == ("SCRAM-SHA-256", "SCRAM-SHA-512")
     assert [stage for stage, _ in RightsStep({"alice": step}).stages()] == [
-        Stage.REMOVE_CREDENTIALS,
-        Stage.END_ALLOW,
-        Stage.END_DENY,
-        Stage.REMOVE_QUOTAS,
+        RightsStage.REMOVE_CREDENTIALS,
+        RightsStage.END_ALLOW,
+        RightsStage.END_DENY,
+        RightsStage.REMOVE_QUOTAS,
     ]
     assert not end_step("alice", RightsSeen())
 
@@ -78,7 +78,7 @@ def test_a_deleted_user_loses_its_credential_first_and_its_quotas_last() -> None
 def test_a_new_user_gets_its_credential_after_its_rights_and_quotas() -> None:
     wanted = UserRights("alice", frozenset({READS}), {"producer_byte_rate": 5}, mechanisms=PASSWORD, pending=True)
     stages = [stage for stage, _ in RightsStep({"alice": user_step(wanted, RightsSeen())}).stages()]
-    assert stages == [Stage.SET_QUOTAS, Stage.ALLOW, Stage.SET_CREDENTIALS]
+    assert stages == [RightsStage.SET_QUOTAS, RightsStage.ALLOW, RightsStage.SET_CREDENTIALS]
 
 
 def test_a_password_by_another_mechanism_than_the_declared_one_is_a_way_in_that_nobody_declared() -> None:

@@ -9,7 +9,7 @@ from planner.rights.acls import Acl, AclRequest
 from planner.rights.authorize import authorize
 from planner.rights.difference import end_step, user_step
 from planner.rights.seen import RightsSeen
-from planner.rights.step import RightsStep, Stage, acls_in
+from planner.rights.step import RightsStage, RightsStep, acls_in
 from planner.rights.wanted import UserRights
 
 ALICE = "User:alice"
@@ -68,7 +68,7 @@ def _states(begin: frozenset[Acl], step: RightsStep) -> Iterator[frozenset[Acl]]
     yield begin
     for stage, users in step.stages():
         for acl in acls_in(stage, users):
-            (acls.add if stage in (Stage.DENY, Stage.ALLOW) else acls.discard)(acl)
+            (acls.add if stage in (RightsStage.DENY, RightsStage.ALLOW) else acls.discard)(acl)
             yield frozenset(acls)
 
 

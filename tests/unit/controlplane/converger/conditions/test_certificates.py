@@ -4,7 +4,8 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from agent.wire import CertificateReport, ServedCertificate, ServiceReport
+from agent.wire import CertificateReport, ServiceReport
+from agent.wire_tls import ServedCertificate
 from controlplane.cluster.condition_severity import Severity, severity_of
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.observed.agent_reports import ReportSeen

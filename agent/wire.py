@@ -11,6 +11,7 @@ from pydantic import Field, PlainSerializer, SecretStr
 
 from agent.wire_base import Wire as Wire
 from agent.wire_tls import (
+    STEP_WIRE_VERSION as STEP_WIRE_VERSION,
     TLS_WIRE_VERSION as TLS_WIRE_VERSION,
     CertificateReport as CertificateReport,
     NodeCertificateAnswer as NodeCertificateAnswer,

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from pydantic import SecretStr
 
+from controlplane.cluster.believed_authorities import believed
 from controlplane.cluster.commands import Command, CommandHead, CommandRefused
 from controlplane.cluster.user_commands import NotePasswordCollected, NoteUserCertificate
 from controlplane.cluster.view import ClusterView
@@ -64,14 +65,18 @@ class UserCredentials:
         CommandRefused, RequestRefused, AuthorityLost, Forbidden, StoreUnavailable."""
         view = commands.current(head["name"])
         tls_user(view, user)
-        authorities = self.authorities.of(view.uid) if view.vms.authorities is not None else None
+        nodes, users = believed(view, "cluster"), believed(view, "clients")
+        if nodes is None or users is None:
+            raise _no_authority(view)
+        # While one is replaced there are two of its kind, and users need one of that which signs.
+        authorities = self.authorities.of(view.uid, cluster=nodes.signer, clients=users.signer)
         if authorities is None:
             raise _no_authority(view)
         issued = authorities.certify_user(request, user, life=timedelta(days=days), now=self.clock())
         commands.handle(
             NoteUserCertificate(**head, user=user, serial=issued.serial, since=issued.since, until=issued.until)
         )
-        return SignedForUser(issued, authorities.cluster.pem)
+        return SignedForUser(issued, nodes.bundle)
 
 
 def _no_authority(view: ClusterView) -> CommandRefused:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from agent.wire import (
+    STEP_WIRE_VERSION,
     TLS_WIRE_VERSION,
     WIRE_VERSION,
     AgentBuild,
@@ -17,7 +18,6 @@ from agent.wire import (
     TlsListener,
     Voter,
 )
-from agent.wire_tls import STEP_WIRE_VERSION
 from controlplane.cluster.folds.growth import size_of
 from controlplane.cluster.folds.volumes import is_unused
 from controlplane.cluster.lifecycle import SERVING, Phase

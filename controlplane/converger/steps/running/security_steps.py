@@ -10,7 +10,7 @@ does not come back is given what it had before, and nothing goes on until a pers
 
 from collections.abc import Sequence
 
-from agent.wire_tls import STEP_WIRE_VERSION
+from agent.wire import STEP_WIRE_VERSION
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView

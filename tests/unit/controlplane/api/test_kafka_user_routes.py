@@ -180,6 +180,23 @@ def test_a_key_of_a_tls_user_is_signed_as_that_user_whatever_the_request_says(ho
     assert _user(house, "bob")["certificate"]["serial"] == answer.json()["serial"]
 
 
+def test_while_the_clients_ca_is_replaced_users_are_signed_by_the_one_that_signs(house: House) -> None:
+    """What the old one signs is believed no more at the end: the user would be shut out then."""
+    old, uid = _with_tls(house), house.view().uid
+    request = {"request": _request(ec.generate_private_key(ec.SECP256R1()))}
+
+    def signed_by() -> str:
+        certificate = _post(house, "users/bob/certificate", request).json()["certificate"]
+        return x509.load_pem_x509_certificate(certificate.encode()).issuer.rfc4514_string()
+
+    new = house.authorities.succeed(uid, "clients", "ca-1")
+    house.record(facts.AuthorityReplaceRequested("ca-1", "clients", "x"), facts.NextAuthorityMade("ca-1", new.pem))
+    names = [x509.load_pem_x509_certificate(one.pem.encode()).subject.rfc4514_string() for one in (old, new)]
+    assert signed_by() == names[0]
+    house.record(facts.AuthorityPhaseRequested("ca-1", "reissue", ""))
+    assert signed_by() == names[1]
+
+
 def test_weak_keys_and_what_is_no_request_are_refused(house: House) -> None:
     _with_tls(house)
     for request in ("hello", _request(rsa.generate_private_key(65537, 1024)), _request(_k1())):

@@ -25,7 +25,9 @@ Out = Annotated[
 
 @users.callback()
 def root() -> None:
-    """Show users of a cluster's Kafka, hand out their credentials, delete one. They are declared: kedge apply -f FILE.
+    """Show users of a cluster's Kafka, hand out credentials, delete one.
+
+    They are declared: kedge apply -f FILE.
 
     \b
     Examples:
@@ -81,7 +83,9 @@ def get(context: typer.Context, cluster: Cluster, name: User, output: Output = F
 
 @users.command()
 def password(context: typer.Context, cluster: Cluster, name: User, out: Out) -> None:
-    """Collect the password of a SCRAM user. It is given away once: Kedge keeps none of it.
+    """Collect the password of a SCRAM user, once.
+
+    It is given away once: Kedge keeps none of it.
 
     \b
     Examples:
@@ -97,10 +101,10 @@ def password(context: typer.Context, cluster: Cluster, name: User, out: Out) -> 
 def rotate(
     context: typer.Context, cluster: Cluster, name: User, reason: Reason = "", output: Output = Format.TEXT
 ) -> None:
-    """Replace the password of a SCRAM user by another one, which can be collected then.
+    """Replace the password of a SCRAM user by another one.
 
-    New connections need it from then on; old ones end within `reauthenticate` of their listener. For an overlap declare
-    a second user with the same rights.
+    It can be collected once Kafka has it. New connections need it from then on; old ones end within `reauthenticate` of
+    their listener. For an overlap declare a second user with the same rights.
 
     \b
     Examples:

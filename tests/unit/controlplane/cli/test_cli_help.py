@@ -78,6 +78,7 @@ EVERY_GROUP["proposal"] = ["show", "approve", "reject"]
 EVERY_GROUP["policy"] = ["test", "check"]
 EVERY_GROUP["db"] = ["migrate", "grants"]
 EVERY_GROUP["acls"] = ["list", "explain"]
+EVERY_GROUP["users"] = ["list", "get", "password", "rotate", "certificate", "delete"]
 EVERY_GROUP["healing"] = ["show", "off", "on"]
 EVERY_GROUP["notifiers"] = ["list", "test"]
 EVERY_COMMAND = [

@@ -5,7 +5,7 @@ import inspect
 
 import pytest
 
-from controlplane.cluster import commands
+from controlplane.cluster import commands, user_commands
 from controlplane.cluster.commands import Command
 from controlplane.commands import handler
 from controlplane.commands.deciders import table
@@ -14,7 +14,8 @@ from controlplane.commands.deciders.table import DECIDERS
 
 def _commands() -> set[type[Command]]:
     """Those that are asked for: a class that others are made of is none."""
-    there = {kind for kind in vars(commands).values() if isinstance(kind, type) and issubclass(kind, Command)}
+    stated = [*vars(commands).values(), *vars(user_commands).values()]
+    there = {kind for kind in stated if isinstance(kind, type) and issubclass(kind, Command)}
     return {kind for kind in there if not any(kind in other.__bases__ for other in there)}
 
 
@@ -45,4 +46,4 @@ def test_a_decider_takes_the_view_its_own_command_and_what_the_handler_looks_up(
 
 def test_the_handler_names_no_command_but_those_it_treats_by_themselves() -> None:
     named = {node.id for node in ast.walk(ast.parse(inspect.getsource(handler))) if isinstance(node, ast.Name)}
-    assert named & {kind.__name__ for kind in DECIDERS} == {"DeclareCluster", "DeclareTopics"}
+    assert named & {kind.__name__ for kind in DECIDERS} == {"DeclareCluster"}

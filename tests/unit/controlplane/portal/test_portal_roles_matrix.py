@@ -11,7 +11,7 @@ from controlplane.api.access.bindings import Binding
 from controlplane.api.access.rights import Forbidden, rights_of
 from controlplane.api.access.roles import ALLOWS, Role, Verb
 from controlplane.api.scoped.services import VERB_OF, scoped
-from controlplane.cluster import commands
+from controlplane.cluster import commands, user_commands
 from controlplane.cluster.commands import (
     AbortRecycle,
     ClusterNotFound,
@@ -170,11 +170,12 @@ def test_a_command_is_judged_where_commands_are_handled(role: Role | None, scope
 
 
 def test_every_command_of_people_has_its_verb() -> None:
-    kinds = {kind for _, kind in inspect.getmembers(commands, inspect.isclass) if issubclass(kind, Command)}
+    stated = [*inspect.getmembers(commands, inspect.isclass), *inspect.getmembers(user_commands, inspect.isclass)]
+    kinds = {kind for _, kind in stated if issubclass(kind, Command)}
     healing = {commands.HealingCommand, commands.DemoteBroker, commands.PromoteBroker}
     played = {commands.GameCommand, commands.ScoreFault}
-    shared = {Command, commands.ReasonedCommand, commands.GroupCommand}
-    ours = {*shared, ReportSync, ReportTopicsGone} | healing | played
+    shared = {Command, commands.ReasonedCommand, commands.GroupCommand, commands.DeclareInCluster}
+    ours = {*shared, ReportSync, ReportTopicsGone, user_commands.ReportUsersGone} | healing | played
     assert kinds - set(VERB_OF) == ours, "what looks after clusters asks for these, and is not a person"
 
 

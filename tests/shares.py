@@ -11,7 +11,13 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 REST = "rest"
-LIMITS_S: Mapping[str, float] = {"clouds": 300, "lifecycle": 240, "healing": 240, "ways in": 240}
+LIMITS_S: Mapping[str, float] = {
+    "clouds": 300,
+    "lifecycle": 240,
+    "healing": 240,
+    "kafka's listeners": 240,
+    "ways in": 240,
+}
 
 _CLOUDS = ("aws", "azure", "digitalocean", "google", "hetzner", "upcloud", "cloud")
 
@@ -115,6 +121,18 @@ PATTERNS: Mapping[str, tuple[str, ...]] = {
         *(f"sim/test_{name}.py" for name in ("cure_brake", "forgiven", "heap_history", "plan_ahead")),
         "spark/test_metric_outliers.py",
         "boot/test_local_network.py",
+    ),
+    "kafka's listeners": (
+        "unit/planner/rights/*",
+        *(f"e2e/test_{name}.py" for name in ("authority_replaced", "listeners_that_ask", "plaintext_to_tls")),
+        *(f"e2e/test_{name}.py" for name in ("tls_between_nodes", "tls_roll", "tls_way_back", "users_sign_in")),
+        *(f"e2e/test_{name}_over_tls.py" for name in ("loop_and_portal", "metric_chain", "rebuild")),
+        *(f"contract/test_{name}.py" for name in ("door_scan", "kafka_rights")),
+        "kafka/test_live_authorizer.py",
+        "spark/test_metric_stream_over_tls.py",
+        *(f"sequences/test_golden_{name}.py" for name in ("certificates", "listeners", "tls_way", "users")),
+        "sim/test_certificate_crashes.py",
+        *(f"unit/events/test_spec_{name}.py" for name in ("authorization", "security", "users")),
     ),
     "ways in": (
         "portal/*",

@@ -17,7 +17,7 @@ from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.living_cluster import LivingCluster
 from tests.waiting import until
 
-pytestmark = [pytest.mark.soak, pytest.mark.kafka, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(900)]
 
 TLS = {"name": "TLS", "port": 9094, "security": "tls"}
 SCRAM = {

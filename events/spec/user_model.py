@@ -89,8 +89,8 @@ class UserAuthorization(Part):
     )
     administrator: Flag = classed(
         BEHAVIOURAL,
-        "It may have rights by which it can give itself every other one: `All`, `Alter` and `ClusterAction` on the "
-        "cluster.",
+        "It may have rights by which it can give itself every other one: `All`, `Alter`, `AlterConfigs` and "
+        "`ClusterAction` on the cluster.",
         default=False,
     )
 

@@ -24,8 +24,10 @@ OPERATIONS: Mapping[str, frozenset[str]] = {
 }
 """What each type of resource knows, beside `All`: `AclEntry.supportedOperations` of Kafka 4.1 and 4.2, printed."""
 
-ADMINISTRATORS = frozenset({"All", "Alter", "ClusterAction"})
-"""By these on the cluster a principal gives itself every right (`Alter`: CreateAcls), or passes for a broker."""
+ADMINISTRATORS = frozenset({"All", "Alter", "AlterConfigs", "ClusterAction"})
+"""By these on the cluster a principal gives itself every right (`Alter`: CreateAcls), passes for a broker, or has
+listeners recognise others by a CA of its own (`AlterConfigs`: `ssl.truststore.certificates` is a live setting of
+brokers, `SslConfigs.RECONFIGURABLE_CONFIGS` of Kafka 4.1)."""
 
 _OF_ALL = "*"
 _READING = frozenset({"Read", "Describe", "DescribeConfigs"})

@@ -93,7 +93,7 @@ def test_the_cluster_has_one_name_and_no_prefix() -> None:
     assert _codes(_with(_acl("cluster", "kafka-", "Describe", pattern="prefix"))) == ["KEDGE-SPEC-102"]
 
 
-@pytest.mark.parametrize("operation", ["All", "Alter", "ClusterAction"])
+@pytest.mark.parametrize("operation", ["All", "Alter", "AlterConfigs", "ClusterAction"])
 def test_who_can_give_itself_every_right_is_called_an_administrator(operation: str) -> None:
     acl = _acl("cluster", "kafka-cluster", operation)
     assert _codes(_with(acl)) == ["KEDGE-SPEC-103"]

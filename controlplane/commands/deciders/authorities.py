@@ -17,7 +17,7 @@ from events.quantities import counted
 
 def authority_replacement_asked(view: ClusterView, command: ReplaceAuthority, _: Lookups = NOTHING) -> CommandDecision:
     """Raises CommandRefused. One replacement of a cluster at a time: nodes could not be at phases of two."""
-    if view.vms.authorities is None:
+    if view.vms.authorities is None or not view.nodes_speak_tls:
         message = f"{view.name} has no CA: its nodes speak plaintext, or none of them has started yet"
         raise CommandRefused("no-ca", message, "docs/kafka-security.md says which clusters have one.")
     change = view.vms.authority_change

@@ -11,7 +11,7 @@ from controlplane.cluster.views.security import SecurityView, at_rest
 from events import facts
 from events.spec.client_security import ClientSecurity, client_security
 from events.spec.model import KafkaClusterDocument
-from planner.rollout.security_steps import PLAIN, between
+from planner.rollout.security_steps import PLAIN, between, config_at
 
 
 def declared(view: ClusterView, document: KafkaClusterDocument) -> ClusterView:
@@ -61,7 +61,14 @@ def _completed(view: ClusterView, e: facts.SecurityStepCompleted, at: datetime) 
     security = _known(view)
     if not security.is_in_hand or e.position != security.to:
         raise ValueError(f"no step to position {e.position} is in hand")
-    return _with(view, replace(at_rest(e.position), since=at))
+    return _with(_without_ended(view, e.position), replace(at_rest(e.position), since=at))
+
+
+def _without_ended(view: ClusterView, position: int) -> ClusterView:
+    """Who speaks plaintext again shows no certificate: the last one it had is none that ends, or is to be renewed."""
+    there = {k: one for k, one in view.vms.certificates.items() if k in view.instances}
+    shown = {k: one for k, one in there.items() if config_at(view.instances[k].planned.service, position) != PLAIN}
+    return replace(view, vms=replace(view.vms, certificates=frozen(shown)))
 
 
 def _known(view: ClusterView) -> SecurityView:

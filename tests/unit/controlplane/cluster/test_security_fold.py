@@ -1,6 +1,7 @@
 """How far a cluster is between plaintext and TLS, as its history tells, and who was told what."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -136,3 +137,14 @@ def test_a_step_in_hand_may_be_turned_both_ways() -> None:
     view = after(a_view(security=SecurityView(2, 2, 2)), requested("C2", 3), requested("C2", 2))
     assert (view.security.to, view.security.is_undone) == (2, True)
     assert after(view, requested("C2", 3), completed("C2", 3)).security == replace(SecurityView(3, 3, 3), since=BEFORE)
+
+
+def test_who_speaks_plaintext_again_has_no_certificate_that_could_end() -> None:
+    """Else it would be started anew for one that it does not show, each day, and outside of windows in the end."""
+    signed = [facts.CertificateIssued(key, "1f", BEFORE, BEFORE + timedelta(days=365)) for key in (B1, C1)]
+    way = (declared(), requested("C1", 1), completed("C1", 1), requested("B1", 2), completed("B1", 2), *signed)
+    view = after(a_view(), *way, requested("B1", 1))
+    assert set(view.vms.certificates) == {B1, C1}, "it may still be shown"
+    view = after(view, completed("B1", 1))
+    assert set(view.vms.certificates) == {C1}
+    assert not after(view, requested("C1", 0), completed("C1", 0)).vms.certificates

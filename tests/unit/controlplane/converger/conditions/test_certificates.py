@@ -1,5 +1,6 @@
 """`CertificateEnding`: a service that is not started anew in time is named long before its certificate ends."""
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 import pytest
@@ -9,6 +10,7 @@ from agent.wire_tls import ServedCertificate
 from controlplane.cluster.condition_severity import Severity, severity_of
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.observed.agent_reports import ReportSeen
+from controlplane.cluster.view import ConditionView
 from controlplane.cluster.views.certificates import AuthorityPhase, AuthorityReplacementView, CertificateView
 from controlplane.converger.conditions.certificates import (
     LOOK_EVERY,
@@ -16,8 +18,9 @@ from controlplane.converger.conditions.certificates import (
     certificate_ending,
     certificate_not_served,
 )
+from controlplane.converger.situation.situation import Situation
 from events import facts
-from tests.builders import NOW, a_report, a_situation, a_view, an_instance
+from tests.builders import BEFORE, NOW, a_report, a_situation, a_view, an_instance
 
 KEY = "brokers-a-0.g1"
 YEAR = timedelta(days=365)
@@ -29,6 +32,16 @@ def certificate(age: timedelta) -> CertificateView:
 
 def test_a_cluster_without_certificates_is_told_nothing() -> None:
     assert certificate_ending(a_situation(a_view())) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "told"), [("CertificateEnding", certificate_ending), ("CertificateNotServed", certificate_not_served)]
+)
+def test_what_was_told_of_certificates_is_over_once_nodes_speak_plaintext_again(
+    name: str, told: Callable[[Situation], facts.ConditionChanged | None]
+) -> None:
+    known = a_view(conditions={name: ConditionView(True, "Other", "shown before", BEFORE)})
+    assert told(a_situation(known)) == facts.ConditionChanged(name, False, "Free", "")
 
 
 @pytest.mark.parametrize(("days", "reason"), [(273, ""), (274, "Ending"), (364, "Ending"), (365, "Over")])

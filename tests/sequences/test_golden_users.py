@@ -231,6 +231,26 @@ def test_a_cluster_at_rest_is_looked_at_once_a_minute_and_one_without_users_neve
     assert world.last_tick.events == 0
 
 
+def test_one_whose_rights_no_broker_can_tell_is_not_gone_before_they_are_taken_away() -> None:
+    """On the way back to plaintext: brokers have no authorizer, the metadata log has the ACLs all the same."""
+    world = World()
+    _born(world)
+    declare_user(world, "alice", {PAY_READ})
+    world.converge(ticks=20)
+    there, world.kafka.users.acls = world.kafka.users.acls, None
+    delete_user(world, "alice")
+    for _ in range(70):
+        world.tick()
+    assert world.view().users.by_name["alice"].tombstone
+    assert user_troubles(world) == {"alice": "NoAuthorizer"}
+    assert world.kafka.users.credentials == {}, "what can be taken away is"
+    world.kafka.users.acls, world.kafka.users.by_others = there, True
+    for _ in range(70):
+        world.tick()
+    assert world.kafka.users.acls == set()
+    assert not world.view().users.by_name
+
+
 def test_what_cannot_be_read_waits_and_nothing_is_changed() -> None:
     world = World()
     _born(world)

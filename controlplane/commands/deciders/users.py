@@ -52,7 +52,7 @@ def user_deleted(view: ClusterView, command: user_commands.DeleteUser, _: Lookup
     """The tombstone, or with `retain` the end of Kedge's part in it. Raises CommandRefused."""
     user = _known(view, command.user)
     refuse_unconfirmed(user.name, command.confirm, f"kedge users delete {view.name} {user.name} --confirm {user.name}")
-    if user.tombstone:
+    if user.tombstone and not command.retain:
         return CommandDecision(None, f"{user.name} is being deleted already")
     refuse_still_declared(user)
     why = asked_by(command, command.reason)

@@ -87,6 +87,11 @@ class _Look:
         step = end_step(user.name, self._rights)
         if step:
             self._add(user, step)
+        elif self._rights.acls is None and user.declared.acls:
+            # The metadata log has them all the same: they would count again with the next authorizer.
+            message = "its rights cannot be taken away: the brokers have no authorizer, and tell none of them"
+            then = f"kedge users delete {self._cluster} {user.name} --confirm {user.name} --retain"
+            self._trouble(user, "NoAuthorizer", f"{message}. Next: wait until they have one, or {then}")
         else:
             self._gone.add(user.name)
 

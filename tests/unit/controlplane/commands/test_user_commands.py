@@ -125,6 +125,15 @@ def test_a_deletion_needs_the_name_and_that_no_file_declares_the_user(view: Clus
     assert _refusal(view, users.user_deleted, confirmed) == "user-not-kept"
 
 
+def test_one_whose_deletion_cannot_end_is_let_go_of_all_the_same(view: ClusterView) -> None:
+    order = {**WHO, "reason": "", "user": "alice", "confirm": "alice"}
+    going = _declare(view, user_text("alice"))
+    going = _after(going, users.user_deleted(going, user_commands.DeleteUser(**order)).fact)
+    assert users.user_deleted(going, user_commands.DeleteUser(**order)).fact is None
+    freed = users.user_deleted(going, user_commands.DeleteUser(**order, retain=True)).fact
+    assert not _after(going, freed).users.by_name
+
+
 def test_a_user_that_is_retained_is_let_go_of_unless_it_is_being_changed(view: ClusterView) -> None:
     after = _declare(view, user_text("alice"))
     order = user_commands.DeleteUser(**WHO, reason="", user="alice", confirm="alice", retain=True)

@@ -1,4 +1,4 @@
-"""Events of rolls, drains and rebalances as sentences: what comes most in a history. Pure."""
+"""Events of rolls, drains, rebalances and users as sentences: what comes most in a history. Pure."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -21,6 +21,23 @@ def _moved(data: Mapping[str, Any]) -> str:
 
 def _batch(data: Mapping[str, Any]) -> str:
     return f"batch {data['batch'] + 1} began: {_moved(data)}"
+
+
+def _users(names: list[str]) -> str:
+    return f"{'user' if len(names) == 1 else 'users'} {named(names)}"
+
+
+def _users_changed(data: Mapping[str, Any]) -> str:
+    deleted = f"{_users(data['deleted'])} deleted" if data["deleted"] else ""
+    settled = f"{_users(data['settled'])} as declared in Kafka" if data["settled"] else ""
+    left = f"{_users(data['left'])} not yet" if data["left"] else ""
+    return ", ".join(part for part in (settled, deleted, left) if part) or "users in Kafka were changed"
+
+
+def _trouble(one: Mapping[str, Any]) -> str:
+    if not one["reason"]:
+        return f"user {one['name']} can be as declared again"
+    return f"user {one['name']} is not as declared ({one['reason']}): {one['message']}"
 
 
 WORDS: dict[str, Said] = {
@@ -65,4 +82,14 @@ WORDS: dict[str, Said] = {
     "rebalance.requested": lambda d: f"a rebalance is asked for: {d['reason']}",
     "rebalance.batch_started": _batch,
     "rebalance.completed": lambda d: f"the rebalance is over: {_moved(d)}",
+    "users.declared": lambda d: f"declared {_users([u['name'] for u in d['users']])} from {d['source']}",
+    "users.undeclared": lambda d: f"no file of {d['source']} declares {_users(d['names'])} any more",
+    "users.change_requested": lambda d: f"Kafka's users to be changed: {d['reason']}",
+    "users.changed": _users_changed,
+    "users.troubled": lambda d: "; ".join(_trouble(one) for one in d["troubles"][:3]),
+    "user.password_requested": lambda d: f"user {d['name']} to get another password: {d['reason']}",
+    "user.password_collected": lambda d: f"the password of user {d['name']} is collected",
+    "user.certificate_issued": lambda d: f"a certificate of user {d['name']} is signed, until {d['until'][:10]}",
+    "user.deletion_requested": lambda d: f"user {d['name']} to be deleted: {d['reason']}",
+    "user.released": lambda d: f"user {d['name']} stays in Kafka, and is let go of: {d['reason']}",
 }

@@ -15,9 +15,10 @@ from controlplane.api.request_identity import Heading, Once
 from controlplane.api.schemas import commands as command_api, kafka_users as user_api, messages as message_api
 from controlplane.api.services import PortalServices, Services
 from controlplane.api.user_credentials import UserCredentials
-from controlplane.cluster.commands import CommandRefused
+from controlplane.cluster.commands import CommandHead, CommandRefused
 from controlplane.cluster.user_commands import DeleteUser, RotatePassword
 from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.users import DeclaredUser
 from controlplane.storage.certificates.building import RequestRefused
 from controlplane.storage.certificates.cluster_authorities import AuthorityLost
 
@@ -37,11 +38,7 @@ def list_users(
 def get_user(name: str, user: str, services: Services) -> user_api.KafkaUserOut:
     """One user: what is declared, and what keeps Kafka from it."""
     view = living(services, name)
-    known = view.users.by_name.get(user)
-    if known is None:
-        then = f"kedge users list {name}"
-        raise ApiError(404, "user-not-found", f"{name} has no user called {user} that Kedge keeps", next_step=then)
-    return user_out(view, known)
+    return user_out(view, known_user(view, user))
 
 
 @router.post("/clusters/{name}/users/{user}/delete")
@@ -66,12 +63,7 @@ def collect_password(
     user: str, body: user_api.CollectPasswordIn, services: Services, rights: Caller, head: Heading
 ) -> user_api.KafkaPasswordOut:
     """The password of a SCRAM user, once: Kedge keeps none of it."""
-    view = _of_ones_own(services, rights, head["name"])
-    password = _credentials(services).collect(services.cluster.commands, head, user)
-    services.fleet.clusters.catch_up()
-    return user_api.KafkaPasswordOut(
-        cluster=view.name, user=user, mechanism="SCRAM-SHA-512", password=password.get_secret_value()
-    )
+    return collected_password(services, rights, head, user)
 
 
 @router.post("/clusters/{name}/users/{user}/certificate", dependencies=[Once])
@@ -91,6 +83,27 @@ def sign_certificate(
     return user_api.CertificateOut.like(
         signed.issued, cluster=view.name, user=user, certificate=signed.issued.pem, cluster_ca=signed.cluster_ca
     )
+
+
+def collected_password(
+    services: PortalServices, rights: Rights, head: CommandHead, user: str
+) -> user_api.KafkaPasswordOut:
+    """For the API and the page, this once. Raises CommandRefused, ClusterNotFound, Forbidden, StoreUnavailable."""
+    view = _of_ones_own(services, rights, head["name"])
+    password = _credentials(services).collect(services.cluster.commands, head, user)
+    services.fleet.clusters.catch_up()
+    return user_api.KafkaPasswordOut(
+        cluster=view.name, user=user, mechanism="SCRAM-SHA-512", password=password.get_secret_value()
+    )
+
+
+def known_user(view: ClusterView, user: str) -> DeclaredUser:
+    """404 for one that Kedge does not keep."""
+    known = view.users.by_name.get(user)
+    if known is None:
+        then = f"kedge users list {view.name}"
+        raise ApiError(404, "user-not-found", f"{view.name} has no user called {user} that Kedge keeps", next_step=then)
+    return known
 
 
 def _of_ones_own(services: PortalServices, rights: Rights, name: str) -> ClusterView:

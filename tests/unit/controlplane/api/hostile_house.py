@@ -40,8 +40,10 @@ from events.codec import encode
 from events.envelope import Origin
 from events.proposal_facts import ProposalMade
 from events.spec.problems import Problem
+from events.user_facts import AclBinding, UserDeclaration, UsersChanged, UsersDeclared, UsersTroubled, UserTrouble
 from planner.consumers.seen import MemberSeen
 from planner.observed import BrokerSeen
+from planner.rights.acls import Acl
 from tests.builders import a_partition, a_report, a_snapshot
 from tests.fakes.jobs import MemoryJobStore
 from tests.sim.topics import topic_text
@@ -110,6 +112,7 @@ def hostile_house(word: str = HOSTILE) -> House:
     _with_kafka(house, word)
     _with_events(house, word)
     _with_people(house, word)
+    _with_users(house, word)
     house.app.state.tailer.close()
     return house
 
@@ -254,3 +257,13 @@ def _with_people(house: House, word: str) -> None:
     people.users.add(User(word, people.passwords.hashed("a good password"), False, house.now))
     people.users.bind(Binding(f"group:{word}", Role.VIEWER, f"label:x={word}"))
     house.audit.append(Entry(house.now, word, word, word, f"POST /{word}", word, word, Outcome.DENIED, 403, None, word))
+
+
+def _with_users(house: House, word: str) -> None:
+    """A user of the cluster with rights to what others named, in trouble in Kafka's words; and one nobody declared."""
+    binding = AclBinding("topic", word, "literal", "Read")
+    alice = UserDeclaration("alice", "scram-sha-512", (binding,), {}, word, {word: word})
+    house.record(UsersDeclared((alice,), "api", word, word))
+    house.record(UsersChanged("", {"alice": 1}, (), ("alice",), (), ()))
+    house.record(UsersTroubled((UserTrouble("alice", "KafkaRefused", word),)))
+    house.kafka.users.acls = {Acl(f"User:{word}", "topic", word, "literal", "Read", "allow", word)}

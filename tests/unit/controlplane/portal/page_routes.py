@@ -75,6 +75,13 @@ PAGE_ROUTES: dict[tuple[str, str], Verb | str] = {
     ("GET", "/clusters/{name}/brokers/{broker}/dependents"): Verb.READ,
     ("GET", "/clusters/{name}/groups"): Verb.READ,
     ("GET", "/clusters/{name}/groups.csv"): Verb.READ,
+    ("GET", "/clusters/{name}/users"): Verb.READ,
+    ("GET", "/clusters/{name}/users/{user}"): Verb.READ,
+    ("GET", "/clusters/{name}/users/{user}/password/rotate"): Verb.DECLARE,
+    ("POST", "/clusters/{name}/users/{user}/password/rotate"): Verb.DECLARE,
+    ("POST", "/clusters/{name}/users/{user}/password/collect"): Verb.DECLARE,
+    ("GET", "/clusters/{name}/users/{user}/delete"): Verb.DELETE,
+    ("POST", "/clusters/{name}/users/{user}/delete"): Verb.DELETE,
     ("GET", "/clusters/{name}/anomalies"): Verb.READ,
     ("GET", "/clusters/{name}/anomalies.csv"): Verb.READ,
     ("GET", "/clusters/{name}/anomalies/{anomaly}"): Verb.READ,
@@ -169,6 +176,8 @@ AS_THINGS_ARE = {
     ("POST", "/clusters/{name}/topics/{topic}/delete"),
     ("POST", "/clusters/{name}/topics/{topic}/adopt"),
     ("POST", "/clusters/{name}/topics/{topic}/replication-factor"),
+    ("POST", "/clusters/{name}/users/{user}/password/rotate"),
+    ("POST", "/clusters/{name}/users/{user}/delete"),
 }
 """Refused with 409 to whoever may, too: there is no plan or page they looked at, no rebalance to cancel, no form that
 was filled, nobody has declared the topic, no loss is in doubt, and what they would go back to is in force."""
@@ -189,6 +198,7 @@ def filled(path: str) -> str:
         "{anomaly}": "orders-1",
         "{entry}": "1",
         "{topic}": "payments",
+        "{user}": "alice",
         "{generation}": "1",
         "{stamp}": "0",
         "{token_id}": "0123456789ab",

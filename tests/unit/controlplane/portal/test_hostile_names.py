@@ -41,6 +41,8 @@ TELLS_NOTHING = {
     "/clusters/{name}/topics/{topic}/change",
     "/clusters/{name}/topics/{topic}/delete",
     "/clusters/{name}/topics/{topic}/replication-factor",
+    "/clusters/{name}/users/{user}/delete",
+    "/clusters/{name}/users/{user}/password/rotate",
     "/new",
 }
 """Pages with what Kedge named or judged itself, and nobody's words."""

@@ -29,6 +29,7 @@ from events.anomaly_facts import AnomalyFound
 from events.codec import encode
 from events.envelope import Origin
 from events.proposal_facts import ProposalMade
+from events.user_facts import AclBinding, UserDeclaration, UsersChanged, UsersDeclared
 from tests.builders import a_partition, a_snapshot
 from tests.unit.controlplane.api.portal_house import House, three_brokers
 from tests.unit.controlplane.portal.page_routes import AS_THINGS_ARE, ASKS_KAFKA, FORMS, KNOWN, PAGE_ROUTES, filled
@@ -59,6 +60,7 @@ def house_with_topics() -> House:
     house.snapshots[house.view().uid] = a_snapshot(
         a_partition("payments-0", (1000, 1001)), a_partition("payments-1", (1001, 1002))
     )
+    declare_alice(house)
     propose(house, "waiting1")
     propose(house, "waiting2")
     slow = AnomalyFound("orders-1", "orders", "slow-broker", "brokers-a-0", "200 ms", "waiting", "healing is off")
@@ -66,6 +68,15 @@ def house_with_topics() -> House:
         anomalies_stream(house.view().uid), [encode(slow, "slow")], expected_version=0, origin=Origin("anomalies")
     )
     return house
+
+
+def declare_alice(house: House) -> None:
+    """A user of `orders` whose password Kafka has, and nobody has collected."""
+    binding = AclBinding("topic", "payments", "literal", "Read")
+    alice = UserDeclaration("alice", "scram-sha-512", (binding,), {"producer_byte_rate": 1_048_576}, "payments", {})
+    house.record(UsersDeclared((alice,), "api", "users.yaml", ""))
+    house.user_passwords.of(house.view().uid, {"alice": 1})
+    house.record(UsersChanged("", {"alice": 1}, (), ("alice",), (), ()))
 
 
 def propose(house: House, number: str) -> None:

@@ -57,7 +57,7 @@ def certificate_ending(situation: Situation) -> facts.ConditionChanged | None:
     something has kept it from that. None where no node has one."""
     view, now = situation.view, situation.now
     if not view.vms.certificates:
-        return _if_told(view, facts.ConditionChanged(CERTIFICATE_ENDING, False, "Free", ""))
+        return _where_recorded(view, facts.ConditionChanged(CERTIFICATE_ENDING, False, "Free", ""))
     ending = {key: one for key, one in shown_certificates(situation).items() if now >= one.late_at}
     if not ending:
         return facts.ConditionChanged(CERTIFICATE_ENDING, False, "Free", "")
@@ -76,7 +76,7 @@ def certificate_not_served(situation: Situation) -> facts.ConditionChanged | Non
     """A listener shows another certificate than its service was started with. What nobody has seen is not told."""
     view = situation.view
     if not view.vms.certificates:
-        return _if_told(view, facts.ConditionChanged(CERTIFICATE_NOT_SERVED, False, "Free", ""))
+        return _where_recorded(view, facts.ConditionChanged(CERTIFICATE_NOT_SERVED, False, "Free", ""))
     if not situation.seen.background.certificates:
         return None
     wrong: list[str] = []
@@ -99,7 +99,7 @@ def ca_replacement(situation: Situation) -> facts.ConditionChanged | None:
     view = situation.view
     change = view.vms.authority_change
     if change is None:
-        return _if_told(view, facts.ConditionChanged(CA_REPLACEMENT, False, "Free", ""))
+        return _where_recorded(view, facts.ConditionChanged(CA_REPLACEMENT, False, "Free", ""))
     what, again = f"the {change.kind} CA of {view.name} is replaced", f"kedge replace-ca {view.name}"
     kind = " --clients" if change.kind == "clients" else ""
     if change.is_reached and change.phase is AuthorityPhase.TRUST_BOTH:
@@ -113,7 +113,7 @@ def ca_replacement(situation: Situation) -> facts.ConditionChanged | None:
     return _under_way(situation, change, what)
 
 
-def _if_told(view: ClusterView, over: facts.ConditionChanged) -> facts.ConditionChanged | None:
+def _where_recorded(view: ClusterView, over: facts.ConditionChanged) -> facts.ConditionChanged | None:
     """Of a cluster that has none of it any more; None where it never was told."""
     return over if over.type in view.conditions else None
 

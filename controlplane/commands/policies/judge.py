@@ -14,6 +14,7 @@ from controlplane.commands.policies.decision import PolicyDecision, Reason, Refu
 from controlplane.commands.policies.model import Money, Policy, Selector
 from controlplane.commands.previews.costs import Bill, CostPart, monthly_bill
 from events.quantities import counted
+from events.spec.client_security import client_security
 from events.spec.model import KafkaClusterDocument
 from events.spec.problems import Path
 from events.spec.topic_model import KafkaTopicDocument
@@ -227,8 +228,23 @@ def _cluster_reserves(policy: Policy, change: ClusterChange) -> Iterator[Reason]
         others = sorted(_accounts(after) - _accounts(before))
         if reserved.account_change and others:
             yield Reason(policy.name, f"VMs come to be in {', '.join(others)}")
+    if reserved.administrators:
+        yield from (Reason(policy.name, what) for what in _unlimited(before, after))
     if reserved.rolling is not None and change.rolling > reserved.rolling:
         yield Reason(policy.name, f"{counted(change.rolling, 'cluster')} roll by this one change")
+
+
+def _unlimited(before: KafkaClusterDocument | None, after: KafkaClusterDocument) -> Iterator[str]:
+    """Who comes to be asked for no rule of Kafka's, in words. Without TLS nobody is asked for any."""
+    old, new = client_security(before, "broker") if before else None, client_security(after, "broker")
+    if new is None:
+        return
+    where = f"may do everything in {after.metadata.name}"
+    added = sorted(set(new.super_users) - set(old.super_users if old else ()))
+    if added:
+        yield f"{', '.join(added[:3])} {where}"
+    if new.anonymous and old is not None and not old.anonymous:
+        yield f"whoever is not asked {where}"
 
 
 def _accounts(document: KafkaClusterDocument) -> set[str]:

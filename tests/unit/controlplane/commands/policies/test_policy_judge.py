@@ -1,6 +1,7 @@
 """What policies say to a change: limits refuse, reserved changes wait, and nobody relabels their way out."""
 
 from decimal import Decimal
+from typing import Literal
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -15,6 +16,7 @@ from controlplane.commands.policies.judge import (
 )
 from controlplane.commands.policies.model import Limits, Money, Policy, Reserved, Selector, TierLimits
 from events.spec.model import KafkaClusterDocument
+from events.spec.security import Authentication, Authorization, Listener, Security
 from events.spec.topic_model import KafkaTopicDocument
 from providers.price_list import PriceList
 from tests.unit.events.spec_texts import document
@@ -114,6 +116,26 @@ def test_what_is_reserved_waits_for_somebody_else() -> None:
         "the owner changes from nobody to search",
     ]
     assert reserved(policy, changed, changed.model_copy(update={"spec": ORDERS.spec})) == []
+
+
+def test_who_may_do_everything_by_the_spec_of_the_cluster_waits_as_an_administrator_does() -> None:
+    """Else whoever declares a cluster would go round it: its super users are asked for no rule."""
+    policy = a_policy(reserved=Reserved(administrators=True))
+    scram = Listener(name="SCRAM", port=9095, security="tls", authentication=Authentication(type="scram-sha-512"))
+    tls = Listener(name="TLS", port=9094, security="tls")
+
+    def secured(anonymous: Literal["full", "refuse"], *names: str) -> KafkaClusterDocument:
+        authorization = Authorization(super_users=names, anonymous=anonymous)
+        update = {"security": Security(internal="tls"), "listeners": (scram, tls), "authorization": authorization}
+        return ORDERS.model_copy(update={"spec": ORDERS.spec.model_copy(update=update)})
+
+    asking = secured("refuse", "root")
+    assert reserved(policy, None, asking) == ["root may do everything in orders"]
+    assert reserved(policy, asking, secured("refuse")) == []
+    assert reserved(policy, asking, secured("refuse", "root", "alice")) == ["alice may do everything in orders"]
+    assert reserved(policy, asking, secured("full", "root")) == ["whoever is not asked may do everything in orders"]
+    assert reserved(policy, ORDERS, secured("full")) == [], "everybody may do so already"
+    assert reserved(a_policy(), asking, secured("full", "alice")) == []
 
 
 def test_another_account_waits_for_somebody_else() -> None:

@@ -60,6 +60,13 @@ def identity_refusals(found: FoundCluster) -> list[RebuildFinding]:
 
 def _authority_refusals(found: FoundCluster, spec: DeclaredSpec) -> list[RebuildFinding]:
     """Nodes were born with TLS or without, which no spec changes; and with TLS they believe their own CAs alone."""
+    spoken = [vm.service.tls for vm in found.vms if vm.service and vm.service.tls]
+    if steps := sorted({tls.step for tls in spoken if tls.step is not None}):
+        message = (
+            f"it is on its way between plaintext and TLS ({', '.join(steps)}), and which step comes next is in its "
+            "history alone: a controller that skips one ends itself"
+        )
+        return [_refusal(found.name, message, f"Restore a backup, or --leave-out {found.uid}")]
     is_asked = spec.document.spec.security.internal == "tls"
     born = {vm.service.tls is not None for vm in found.vms if vm.service}
     if born and born != {is_asked}:

@@ -6,6 +6,7 @@ import pytest
 
 from agent.wire import Document
 from controlplane.cluster.view import TLS_BROKER_PORT, TLS_CONTROLLER_PORT, ClusterView
+from controlplane.cluster.views.security import at_rest
 from controlplane.converger.questions.documents import document_after_release, document_for
 from controlplane.server.rebuild.clusters import RebuiltCluster, rebuild_cluster
 from controlplane.server.rebuild.evidence import FoundCluster, Weight
@@ -75,3 +76,15 @@ def test_a_spec_that_says_otherwise_than_nodes_were_born_cannot_have_been_in_for
 ) -> None:
     (message,) = refusals(rebuilt(found(ran, authorities=BELIEVED), document))
     assert told in message
+
+
+@pytest.mark.parametrize("document", [a_document(), a_tls_document()], ids=["back", "there"])
+@pytest.mark.parametrize("position", [1, 2, 3, 4, 5])
+def test_one_between_plaintext_and_tls_is_refused_as_its_next_step_is_in_the_history_alone(
+    position: int, document: KafkaClusterDocument
+) -> None:
+    """Rebuilt as one at the end of the way, controllers would skip a step with their next start, and end themselves."""
+    ran = what_ran_over_tls()
+    on_its_way = replace(ran, settings=replace(ran.settings, security=at_rest(position)))
+    (message,) = refusals(rebuilt(found(on_its_way, authorities=BELIEVED), document))
+    assert "on its way between plaintext and TLS" in message

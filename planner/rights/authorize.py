@@ -62,21 +62,23 @@ def authorize(request: AclRequest, acls: Iterable[Acl], super_users: Collection[
 def matches(acl: Acl, request: AclRequest) -> bool:
     """Whether this ACL has a say in the request."""
     return (
-        acl.resource == request.resource
-        and _names(acl, request.name)
+        covers(acl, request.resource, request.name)
         and acl.principal in (request.principal, _EVERYBODY)
         and acl.host in (ANY, request.host)
-        and _covers(acl, request.operation)
+        and _is_about(acl, request.operation)
     )
 
 
-def _names(acl: Acl, name: str) -> bool:
+def covers(acl: Acl, resource: str, name: str) -> bool:
+    """Whether this ACL is about that resource, whoever it is for and whatever it says."""
+    if acl.resource != resource:
+        return False
     if acl.pattern == "prefix":
         return name.startswith(acl.name)
     return acl.name in (ANY, name)
 
 
-def _covers(acl: Acl, operation: str) -> bool:
+def _is_about(acl: Acl, operation: str) -> bool:
     """Only what allows implies something else: who may not Read may still Describe."""
     if acl.operation in (ALL, operation):
         return True

@@ -8,7 +8,7 @@ from controlplane.cluster.super_users import super_users_anywhere
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.questions.users.wanted import acl_of
 from planner.rights.acls import ANY, Acl, AclRequest, user_of
-from planner.rights.authorize import AclAnswer, AclRule, authorize
+from planner.rights.authorize import AclAnswer, AclRule, authorize, covers
 from planner.rights.seen import RightsSeen
 
 NO_AUTHORIZER = "no authorizer"
@@ -18,6 +18,11 @@ def acls_out(view: ClusterView, seen: RightsSeen, *, part: str) -> acl_api.AclsO
     """All whose principal or name has that in it, by principal."""
     found = sorted(acl for acl in seen.acls or () if part in acl.principal or part in acl.name)
     return acl_api.AclsOut(cluster=view.name, authorizer=seen.acls is not None, acls=list(_rows(view, found)))
+
+
+def acls_on(view: ClusterView, seen: RightsSeen, resource: str, name: str) -> list[acl_api.AclOut]:
+    """All that are about this resource: by its name, by how it begins, by every one of its type. By principal."""
+    return list(_rows(view, sorted(acl for acl in seen.acls or () if covers(acl, resource, name))))
 
 
 def explain_out(view: ClusterView, seen: RightsSeen, request: AclRequest) -> acl_api.AclExplainOut:

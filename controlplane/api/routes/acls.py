@@ -40,10 +40,14 @@ def explain_acl(
     host: Annotated[str, Query(max_length=64, description="an address; `*`: one that no ACL names")] = ANY,
 ) -> acl_api.AclExplainOut:
     """Whether a user may do something, and why, as Kafka's authorizer decides."""
-    view = living(services, name)
+    view, request = living(services, name), acl_request(user, resource, operation, on, host)
+    return explain_out(view, asked(view, lambda: services.brokers.kafka_queries.user_rights(view)), request)
+
+
+def acl_request(user: str, resource: str, operation: str, on: str, host: str) -> AclRequest:
+    """For the API and the page. 422 for an operation that is asked of no such resource."""
     if operation not in OPERATIONS.get(resource, ()):
         known = ", ".join(OPERATIONS.get(resource, tuple(OPERATIONS)))
         said = f"{operation} is asked of no {resource}" if resource in OPERATIONS else f"nothing is called {resource}"
         raise ApiError(422, "operation-unknown", said, next_step=f"One of {known}.")
-    seen = asked(view, lambda: services.brokers.kafka_queries.user_rights(view))
-    return explain_out(view, seen, AclRequest(principal_of(user), resource, on, operation, host))
+    return AclRequest(principal_of(user), resource, on, operation, host)

@@ -8,9 +8,10 @@ from controlplane.api.presenters.certificates import certificates_out
 from controlplane.api.previewed_commands import carry_out_or_say
 from controlplane.api.request_identity import Heading
 from controlplane.api.schemas import certificates as api, commands as command_api, messages as message_api
-from controlplane.api.services import Services
+from controlplane.api.services import PortalServices, Services
 from controlplane.cluster.commands import ReplaceAuthority
 from controlplane.cluster.observed.agent_reports import AGENT_REPORT, reports_by_key
+from controlplane.cluster.view import ClusterView
 from controlplane.commands.deciders.authorities import authority_replacement_asked
 from events.certificate_facts import ReplacedAuthority
 
@@ -20,11 +21,7 @@ router = APIRouter(prefix=message_api.API_PREFIX, tags=["certificates"])
 @router.get("/clusters/{name}/certificates")
 def certificates(name: str, services: Services) -> api.CertificatesOut:
     """Both CAs, the replacement of one, and of each node what was signed and what its listeners show."""
-    view = living(services, name)
-    heard = reports_by_key(services.cluster.latest.of_cluster(view.uid, AGENT_REPORT))
-    said = {i.key: heard[i.key].service(i.planned.service) for i in view.alive() if i.key in heard}
-    found = {key: report for key, report in said.items() if report is not None}
-    return certificates_out(view, found, services.clock)
+    return certificates_of(services, living(services, name))
 
 
 @router.post("/clusters/{name}/replace-ca")
@@ -35,3 +32,11 @@ def replace_ca(
     kind: ReplacedAuthority = "clients" if body.clients else "cluster"
     command = ReplaceAuthority(**head, reason=body.reason, kind=kind, step=body.step)
     return carry_out_or_say(services, rights, command, authority_replacement_asked, dry_run=body.dry_run)
+
+
+def certificates_of(services: PortalServices, view: ClusterView) -> api.CertificatesOut:
+    """For the API and the page: what is recorded, beside what agents said last."""
+    heard = reports_by_key(services.cluster.latest.of_cluster(view.uid, AGENT_REPORT))
+    said = {i.key: heard[i.key].service(i.planned.service) for i in view.alive() if i.key in heard}
+    found = {key: report for key, report in said.items() if report is not None}
+    return certificates_out(view, found, services.clock)

@@ -1,13 +1,13 @@
 """Verbs for certificates that nodes show each other: look at them, and replace a CA."""
 
 from collections.abc import Iterator
-from datetime import datetime
 from typing import Annotated
 
 import typer
 from rich.console import RenderableType
 from rich.text import Text
 
+from controlplane.api.presenters.certificate_text import authority_text, day, replacement_text, served_text
 from controlplane.api.schemas import certificates as api, commands as command_api
 from controlplane.cli import exits
 from controlplane.cli.errors import CliError
@@ -16,7 +16,6 @@ from controlplane.cli.output import Format, document, show_answer, show_or_write
 from controlplane.cli.previewed_order import preview_first
 from controlplane.cli.session import session_of
 from controlplane.cli.tables import listing
-from events.quantities import counted
 
 _SERIAL = 12
 """Digits of a serial that are shown; -o json has all."""
@@ -83,45 +82,12 @@ def lines_of(found: api.CertificatesOut) -> Iterator[RenderableType]:
     if not found.authorities:
         yield Text(f"{found.cluster} has no certificates: its nodes speak plaintext, or none of them has started yet")
         return
-    rows = [(a.kind, a.fingerprint, _day(a.since), _day(a.until), _role(a)) for a in found.authorities]
+    rows = [(a.kind, a.fingerprint, day(a.since), day(a.until), authority_text(a)) for a in found.authorities]
     yield listing(("CA", "FINGERPRINT", "SINCE", "UNTIL", "ROLE"), rows)
     if found.replacement is not None:
-        yield Text(replacement_words(found.replacement))
+        yield Text(replacement_text(found.replacement))
     nodes = [
-        (n.key, n.serial[:_SERIAL], _day(n.since), _day(n.until), _day(n.renewed_from), shown(n)) for n in found.nodes
+        (n.key, n.serial[:_SERIAL], day(n.since), day(n.until), day(n.renewed_from), served_text(n))
+        for n in found.nodes
     ]
     yield listing(("NODE", "SERIAL", "SINCE", "UNTIL", "RENEWED FROM", "SHOWN"), nodes)
-
-
-def replacement_words(one: api.AuthorityReplacementOut) -> str:
-    """How far it is, in a sentence."""
-    what = f"the {one.kind} CA is being replaced ({one.reason}): {one.phase}"
-    if one.reached:
-        return f"{what}, {counted(len(one.there), 'node')} there; it waits for a person"
-    parts = [(one.there, "there"), (one.behind, "to be started anew"), (one.unknown, "not known")]
-    return f"{what}, {', '.join(f'{len(keys)} {word}' for keys, word in parts if keys)}"
-
-
-def shown(node: api.NodeCertificateOut) -> str:
-    """What its listeners show, in a few words."""
-    if not node.started_with:
-        return "unknown"
-    if not node.served:
-        return "not looked at yet"
-    silent = [one.listener for one in node.served if not one.serial]
-    if silent:
-        return f"unknown at {', '.join(silent)}"
-    other = [one for one in node.served if one.serial != node.serial]
-    if not other:
-        return "this one"
-    until = f" until {_day(other[0].until)}" if other[0].until else ""
-    return f"another one at {', '.join(one.listener for one in other)}{until}"
-
-
-def _day(at: datetime) -> str:
-    return f"{at:%Y-%m-%d}"
-
-
-def _role(one: api.AuthorityOut) -> str:
-    words = [word for is_so, word in ((one.signs, "signs"), (one.believed, "believed")) if is_so]
-    return ", ".join(words) or "not believed"

@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from controlplane.api.presenters.certificate_text import served_text
 from controlplane.api.schemas import certificates as api, commands as command_api
 from controlplane.cli import exits
-from controlplane.cli.verbs.certificates import shown
 from tests.unit.controlplane.cli.cli_world import World, detail
 
 SINCE, UNTIL = datetime(2026, 1, 1, tzinfo=UTC), datetime(2027, 1, 1, tzinfo=UTC)
@@ -68,7 +68,7 @@ def test_nodes_and_cas_are_shown_with_their_ends(world: World) -> None:
     ],
 )
 def test_what_nobody_has_seen_is_said_to_be_unknown(one: api.NodeCertificateOut, words: str) -> None:
-    assert shown(one) == words
+    assert served_text(one) == words
 
 
 def test_how_far_a_replacement_is_is_said(world: World) -> None:

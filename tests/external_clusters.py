@@ -41,6 +41,7 @@ def an_external_spec(
     theirs: tuple[int, ...] = (1, 2, 3),
     voters: tuple[int, ...] = (9,),
     quorum: str = "",
+    client_properties: str = "",
     ours: int = 0,
     version: str = "4.1.1",
     cluster_id: str = CLUSTER_ID,
@@ -62,7 +63,8 @@ def an_external_spec(
         listener=listener,
         controllers=voting,
         brokers=listed,
-        quorum=f"\n    quorum: {quorum}" if quorum else "",
+        quorum=(f"\n    quorum: {quorum}" if quorum else "")
+        + (f"\n    clientProperties: {client_properties}" if client_properties else ""),
         pools=pools,
         rollout=rollout,
         deletion=deletion,

@@ -152,6 +152,7 @@ PATTERNS: Mapping[str, tuple[str, ...]] = {
         "contract/test_topic_names.py",
         *(f"e2e/test_{name}.py" for name in ("import", "import_static")),
         "kafka/test_live_import.py",
+        "kafka/test_live_import_secured.py",
         "sequences/test_golden_imports.py",
         "sim/test_import_crashes.py",
     ),

@@ -62,6 +62,7 @@ CONDITIONS: Mapping[str, ConditionRow] = MappingProxyType(
         "DiskNearlyFull": _CRITICAL,
         "ElectionsFail": _WARNING,
         "ExternalEmpty": _NOTE,
+        "ExternalUnread": _WARNING,
         "HealingOff": _NOTE,
         "HeartbeatsSilent": _CRITICAL,
         "ImageBehind": _NOTE,

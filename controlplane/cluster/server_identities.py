@@ -10,10 +10,13 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Protocol
 
 from controlplane.cluster.believed_authorities import Believed, believed
+from controlplane.cluster.client_files import ClientFiles
 from controlplane.cluster.view import ClusterView
+from controlplane.kafka.client_access import Sasl
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.storage.certificates.cluster_authorities import AuthorityLost
 from controlplane.storage.certificates.cluster_authority import ServerIdentity
@@ -22,6 +25,7 @@ from events.errors import StoreUnavailable
 from events.ids import ClusterUid
 
 RENEWED_AFTER = timedelta(days=2)
+NO_FILES: Mapping[str, Path] = {}
 
 
 class TrustedCa(Protocol):
@@ -70,8 +74,16 @@ class _Shown:
 class ServerIdentities:
     """Thread-safe. Without `authorities` there is none: of a process nobody signs for."""
 
-    def __init__(self, authorities: ServerAuthorities | None, clock: Clock = utc_now) -> None:
+    def __init__(
+        self,
+        authorities: ServerAuthorities | None,
+        clock: Clock = utc_now,
+        *,
+        client_files: Mapping[str, Path] = NO_FILES,
+    ) -> None:
+        """`client_files`: what clusters of others are shown, by the names their specs have for it."""
         self._authorities, self._clock = authorities, clock
+        self._clients = ClientFiles(client_files)
         self._lock = threading.Lock()
         self._known: dict[str, _KnownNodes] = {}
         self._shown: dict[str, _Shown] = {}
@@ -79,10 +91,11 @@ class ServerIdentities:
     def know(self, view: ClusterView) -> bool:
         """Whether that cluster's brokers are reached by TLS; of one nobody has told of they are not. And who signs and
         is believed now. True where that has changed: connections that stand were made by what was before."""
+        is_other_file = self._clients.know(view)
         if not view.nodes_speak_tls:
             with self._lock:
                 self._known.pop(view.uid, None)  # it may be on its way back to plaintext
-            return False
+            return is_other_file
         known = _KnownNodes(view.name, believed(view, "cluster"))
         with self._lock:
             before = self._known.get(view.uid)
@@ -91,11 +104,26 @@ class ServerIdentities:
 
     def context(self, cluster: str) -> ssl.SSLContext | None:
         """See BrokerTls."""
+        access = self._clients.access(cluster)
+        if access is not None:
+            return access.context
         shown = self._of(cluster)
         return shown.context if shown is not None else None
 
+    def sasl(self, cluster: str) -> Sasl | None:
+        """See BrokerTls."""
+        access = self._clients.access(cluster)
+        return access.sasl if access is not None else None
+
+    def next_step(self, cluster: str) -> str:
+        """See BrokerTls."""
+        return self._clients.next_step(cluster)
+
     def properties(self, cluster: str) -> Mapping[str, str]:
         """See BrokerTls."""
+        access = self._clients.access(cluster)
+        if access is not None:
+            return access.properties
         shown = self._of(cluster)
         if shown is None:
             return {}

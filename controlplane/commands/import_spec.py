@@ -30,6 +30,13 @@ _PROTOCOLS = (PLAINTEXT, "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _GIVEN = (SettingSource.CLUSTER_LIVE, SettingSource.FILE)
 
 
+_EMPTIED = (
+    "  # Kedge's own brokers. To empty others' onto them: add a pool and apply; once it serves, take brokers",
+    "  # off `external.brokers` and apply again (docs/import.md).",
+)
+_WATCHED = ("  # None of Kedge's: VMs could not join the cluster's own TLS, so it is watched (docs/import.md).",)
+
+
 class ImportRefused(Exception):
     """Such a cluster is not taken on; the message says why, `next_step` what could be done."""
 
@@ -56,16 +63,17 @@ class _Settings:
     refused: tuple[str, ...]
 
 
-def imported_spec(found: ForeignCluster, *, name: str) -> ImportedSpec:
-    """The spec. Raises ImportRefused, with words, for a cluster that Kedge cannot work with."""
+def imported_spec(found: ForeignCluster, *, name: str, client_properties: str = "") -> ImportedSpec:
+    """The spec; `client_properties` is what it calls those by which brokers are spoken to, "" for plaintext. Raises
+    ImportRefused, with words, for a cluster that Kedge cannot work with."""
     seen = found.seen
-    listener = _joining_listener(found)
+    listener = _joining_listener(found, is_secured=bool(client_properties))
     release, unknown = _release(seen)
     settings = _settings(found, release.version)
-    unknown = (*unknown, *_unknown(found, settings, listener))
+    unknown = (*unknown, *_unknown(found, settings, listener, client_properties))
     text = "\n".join(
         [
-            *(f"# {on_one_line(line)}" for line in _heading(seen)),
+            *(f"# {on_one_line(line)}" for line in _heading(seen, is_secured=bool(client_properties))),
             *(f"# unknown: {on_one_line(line)}" for line in unknown),
             "apiVersion: kedge/v1alpha1",
             "kind: KafkaCluster",
@@ -75,9 +83,8 @@ def imported_spec(found: ForeignCluster, *, name: str) -> ImportedSpec:
             "  kafka:",
             f"    version: {release.version}",
             *_config(settings),
-            *_external(found, listener),
-            "  # Kedge's own brokers. To empty others' onto them: add a pool and apply; once it serves, take brokers",
-            "  # off `external.brokers` and apply again (docs/import.md).",
+            *_external(found, listener, client_properties),
+            *(_WATCHED if client_properties else _EMPTIED),
             "  pools: []",
             "  deletionPolicy: retain",
             "",
@@ -100,10 +107,10 @@ def _accepted(text: str) -> None:
         )
 
 
-def _joining_listener(found: ForeignCluster) -> str:
-    """The listener brokers speak to one another at. Raises ImportRefused where that, or the quorum's, is not plaintext:
-    Kedge has no other security to offer yet."""
-    for broker in sorted(found.settings):
+def _joining_listener(found: ForeignCluster, *, is_secured: bool) -> str:
+    """The listener brokers speak to one another at. Raises ImportRefused where that, or the quorum's, is not plaintext
+    and no client properties say that the cluster is to be watched alone."""
+    for broker in sorted(found.settings) if not is_secured else ():
         running = {name: setting.value or "" for name, setting in found.settings[broker].items()}
         protocols = _protocols(running.get("listener.security.protocol.map", ""))
         listener = _listener_of(running)
@@ -114,7 +121,7 @@ def _joining_listener(found: ForeignCluster) -> str:
             if one and protocol != PLAINTEXT:
                 raise ImportRefused(
                     f"broker {broker}: {whose} at listener {one}, which is {protocol}, not plaintext",
-                    "Kedge speaks plaintext only; TLS and SASL are not offered yet (docs/import.md)",
+                    "name how it is spoken to, `--client-properties FILE`: it is watched then (docs/import.md)",
                 )
     names = {_listener_of({n: s.value for n, s in settings.items()}) for settings in found.settings.values()}
     if len(names) > 1:
@@ -191,7 +198,7 @@ def _settings(found: ForeignCluster, version: str) -> _Settings:
     return _Settings(given, tuple(differ), tuple(sorted(own)), tuple(refused))
 
 
-def _heading(seen: KafkaSnapshot) -> Iterator[str]:
+def _heading(seen: KafkaSnapshot, *, is_secured: bool) -> Iterator[str]:
     """What the cluster is, in a few lines: no part of the spec."""
     yield f"Cluster {seen.cluster_id}, read {seen.at:%Y-%m-%d %H:%M} UTC from its own brokers."
     topics = {p.name.topic for p in seen.partitions}
@@ -206,7 +213,7 @@ def _heading(seen: KafkaSnapshot) -> Iterator[str]:
         yield f"broker {broker} holds {human_bytes(disk.used_bytes)} of {human_bytes(disk.total_bytes)}."
     levels = ", ".join(f"{name} {f.finalised}" for name, f in sorted(seen.features.items()) if f.finalised)
     yield f"Finalised: {levels}."
-    if not is_static(seen):
+    if not is_static(seen) or is_secured:
         return
     yield f"Its quorum is static ({KRAFT} 0): it can be watched, and takes no pool before it is dynamic."
     impossible = why_it_stays_static(seen)
@@ -216,10 +223,16 @@ def _heading(seen: KafkaSnapshot) -> Iterator[str]:
         yield "`quorum: dynamic` under `external` asks Kedge for that; Kafka has no way back from it (docs/import.md)."
 
 
-def _unknown(found: ForeignCluster, settings: _Settings, listener: str) -> Iterator[str]:
+def _unknown(found: ForeignCluster, settings: _Settings, listener: str, client_properties: str) -> Iterator[str]:
     seen = found.seen
     yield "who owns it: write metadata.owner"
-    yield "how much the machines there carry: write rollout.throttleMibPerS with the first pool"
+    if client_properties:
+        yield (
+            f"whether the server has the client properties `{client_properties}`: its settings name the file, mode "
+            f"0600, in [kafka.client_properties] (docs/import.md)"
+        )
+    else:
+        yield "how much the machines there carry: write rollout.throttleMibPerS with the first pool"
     silent = sorted(set(seen.brokers) - set(found.settings))
     if silent:
         yield f"what {_ids('broker', silent)} run with: they do not serve now"
@@ -232,7 +245,7 @@ def _unknown(found: ForeignCluster, settings: _Settings, listener: str) -> Itera
         yield f"whether settings of single brokers are meant for Kedge's, too: {', '.join(settings.own)}"
     if settings.refused:
         yield f"settings that no spec may hold, or that the version does not have: {', '.join(settings.refused)}"
-    if listener != JOINABLE_LISTENER:
+    if listener != JOINABLE_LISTENER and not client_properties:
         yield (
             f"how brokers of Kedge would be found: those there speak at {listener}, Kedge's at {JOINABLE_LISTENER}; "
             "until they have that one, too, no pool can be added"
@@ -249,7 +262,7 @@ def _config(settings: _Settings) -> Iterator[str]:
         yield from (f"      {_quoted(name)}: {_quoted(value)}" for name, value in settings.given.items())
 
 
-def _external(found: ForeignCluster, listener: str) -> Iterator[str]:
+def _external(found: ForeignCluster, listener: str, client_properties: str) -> Iterator[str]:
     seen = found.seen
     voters = sorted((m for m in seen.quorum.members if m.is_voter), key=lambda m: m.id)
     missing = [v.id for v in voters if v.id not in found.controllers]
@@ -261,6 +274,8 @@ def _external(found: ForeignCluster, listener: str) -> Iterator[str]:
     yield "  external:"
     yield f"    clusterId: {_quoted(seen.cluster_id)}"
     yield f"    listener: {_quoted(listener)}"
+    if client_properties:
+        yield f"    clientProperties: {_quoted(client_properties)}"
     yield "    controllers:"
     for voter in voters:
         host, port = found.controllers[voter.id]

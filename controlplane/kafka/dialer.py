@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import socket
+import ssl
 import threading
 import time
 from collections import OrderedDict
@@ -15,6 +16,8 @@ from kafka import KafkaAdminClient
 from kafka.errors import IncompatibleBrokerVersion, KafkaError
 from kafka.net.compat import KafkaNetClient
 
+from controlplane.kafka.bounded_client import bounded_client, refusal
+from controlplane.kafka.client_access import Sasl
 from controlplane.kafka.deadline import Deadline
 from controlplane.kafka.egress import BrokerDoors, JudgedAddress
 from controlplane.kafka.errors import KafkaRefused, KafkaUnavailable
@@ -162,6 +165,17 @@ def _resolved(host: str, port: int) -> tuple[str, ...]:
     return tuple(str(info[4][0]) for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
 
 
+def _security(context: ssl.SSLContext | None, sasl: Sasl | None) -> dict[str, str]:
+    if sasl is None:
+        return {"security_protocol": "PLAINTEXT" if context is None else "SSL"}
+    return {
+        "security_protocol": "SASL_SSL",
+        "sasl_mechanism": sasl.mechanism,
+        "sasl_plain_username": sasl.username,
+        "sasl_plain_password": sasl.password.get_secret_value(),
+    }
+
+
 class AdminConnection:
     """kafka-python's admin client, used for its sockets, node table and message codecs only.
 
@@ -180,12 +194,12 @@ class AdminConnection:
         self._name = name
         if not bootstrap:
             raise KafkaUnavailable(what="dialling", where=name, why="no broker address is known")
-        context = tls.context(name) if tls is not None else None
+        context, sasl = (tls.context(name), tls.sasl(name)) if tls is not None else (None, None)
         opened: list[KafkaNetClient] = []
         self._judged = JudgedAddress(doors, name) if doors is not None else None
 
         def open_sockets(**config: Any) -> KafkaNetClient:
-            opened.append(KafkaNetClient(**config))
+            opened.append(bounded_client(**config))
             return opened[0]
 
         try:
@@ -197,8 +211,8 @@ class AdminConnection:
                 reconnect_backoff_max_ms=1000,
                 kafka_client=open_sockets,
                 proxy_url=self._judged.url if self._judged is not None else None,
-                security_protocol="PLAINTEXT" if context is None else "SSL",
                 ssl_context=context,
+                **_security(context, sasl),
             )
         except (KafkaError, OSError) as e:
             # the client's constructor leaves its thread running when it finds nobody
@@ -207,9 +221,10 @@ class AdminConnection:
                 client._manager._net.stop()
             self._forget_rules()
             addresses = partial(_judged, doors, name) if doors is not None else _resolved
-            told = handshake_problem(bootstrap, context, addresses)
+            step = tls.next_step(name) if tls is not None else ""
+            told = refusal(e, opened, is_theirs=bool(step)) or handshake_problem(bootstrap, context, addresses)
             why = told or f"none of {', '.join(bootstrap)} answered ({e})"
-            raise KafkaUnavailable(what="dialling", where=name, why=why) from e
+            raise KafkaUnavailable(what="dialling", where=name, why=why, next_step=step) from e
 
     @property
     def name(self) -> str:

@@ -6,6 +6,8 @@ import ssl
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
+from controlplane.kafka.client_access import Sasl
+
 _CONNECT_S = 2.0
 _ALERT_S = 0.5
 """TLS 1.3 tells a client that its certificate is refused with the first bytes after the handshake, or never."""
@@ -15,10 +17,16 @@ Addresses = Callable[[str, int], Sequence[str]]
 
 
 class BrokerTls(Protocol):
-    """By what brokers of a cluster, by its uid, are called. Both raise KafkaUnavailable where nobody can say."""
+    """By what brokers of a cluster, by its uid, are called. All but one raise KafkaUnavailable where nobody can say."""
 
     def context(self, cluster: str) -> ssl.SSLContext | None:
         """None for a cluster that speaks plaintext."""
+
+    def sasl(self, cluster: str) -> Sasl | None:
+        """By what name and password beside that; None where brokers ask for none."""
+
+    def next_step(self, cluster: str) -> str:
+        """What a person does where brokers do not take it, "" where nobody can do anything."""
 
     def properties(self, cluster: str) -> Mapping[str, str]:
         """The same as properties of librdkafka: keys in memory, no file. Empty for plaintext."""
@@ -50,11 +58,11 @@ def _spoken_to(connection: socket.socket, host: str, context: ssl.SSLContext | N
     except ssl.SSLCertVerificationError as error:
         if error.verify_code in (_WRONG_NAME, _WRONG_ADDRESS):
             return f"shows a certificate that is not for {host} (wrong name): {error.verify_message}"
-        return f"is not trusted: {error.verify_message}. It has to be of the cluster's own CA, and to count"
+        return f"is not trusted: {error.verify_message}. It has to be of the CA this cluster is known by, and to count"
     except ssl.SSLError as error:
         if "ALERT" in (error.reason or ""):
             return f"does not let Kedge in: it refuses its certificate ({error.reason})"
-        return f"speaks no TLS, which this cluster was born with ({error.reason or error})"
+        return f"speaks no TLS, and was dialled by it ({error.reason or error})"
     except ConnectionError:
         return "hangs up during the handshake: it speaks no TLS, or refuses Kedge's certificate"
     return ""

@@ -7,7 +7,7 @@ become a run, a stop or a deletion.
 from typing import ClassVar, Literal
 
 from events.spec.fields import FieldClass, Part, classed
-from events.spec.scalars import ClusterId, ForeignListener, KafkaUuid, OneLine, PeerName, Whole
+from events.spec.scalars import ClusterId, DnsLabel, ForeignListener, KafkaUuid, OneLine, PeerName, Whole
 
 HIGHEST_ID = 2**31 - 1
 
@@ -44,8 +44,8 @@ class External(Part):
     )
     listener: ForeignListener = classed(
         FieldClass.BEHAVIOURAL,
-        "Name of the plaintext listener its brokers speak to one another at, in any case, as Kafka reads it. Pools "
-        "join only where it is `PLAINTEXT`.",
+        "Name of the listener its brokers speak to one another at, in any case, as Kafka reads it. Pools join only "
+        "where it is in plaintext, and called `PLAINTEXT`.",
         default="PLAINTEXT",
     )
     controllers: tuple[ExternalController, ...] = classed(
@@ -53,6 +53,12 @@ class External(Part):
         "Its quorum, which stays with whoever runs it: new brokers of Kedge's are told these addresses.",
         min_length=1,
         max_length=15,
+    )
+    client_properties: DnsLabel | None = classed(
+        FieldClass.BEHAVIOURAL,
+        "Name of the client properties by which its brokers are spoken to (TLS, SASL): the server's settings say which "
+        "file on its machine that is. Such a cluster is watched; no pool joins it.",
+        default=None,
     )
     quorum: Literal["as-found", "dynamic"] = classed(
         FieldClass.BEHAVIOURAL,

@@ -88,6 +88,9 @@ def _pools_there(
     if not brokers and not external.brokers:
         message = "neither a pool nor `spec.external` has a broker, so nothing would hold data"
         yield where.problem(p.NO_BROKERS, _EXTERNAL, message, "List the brokers that are there.", key=True)
+    if external.client_properties is not None:
+        yield from _watched_alone(external, brokers, where)
+        return
     if not brokers:
         return
     if external.listener.upper() != JOINABLE_LISTENER:
@@ -102,6 +105,18 @@ def _pools_there(
         message = "nobody knows how much the network of external brokers carries, and nothing bounds what moves take"
         fix = "Write `rollout: {throttleMibPerS: N}`: what each broker may be given and take beside its clients."
         yield where.problem(p.EXTERNAL, ("spec", "rollout"), message, fix, key=True)
+
+
+def _watched_alone(external: External, brokers: list[Pool], where: Positions) -> Iterator[Problem]:
+    if brokers:
+        message = (
+            "brokers there are spoken to by client properties, and VMs of Kedge's could not join them: their listeners "
+            "would need certificates of a CA, and a name to their authorizer, that Kedge has no say in"
+        )
+        yield where.problem(p.EXTERNAL, (*_SPEC, "pools"), message, "Keep `pools: []`: the cluster is watched.")
+    if external.quorum == "dynamic":
+        message = "`quorum: dynamic` is for pools that join, and none can join a cluster spoken to by client properties"
+        yield where.problem(p.EXTERNAL, (*_EXTERNAL, "quorum"), message, "Write `as-found`, or remove it.")
 
 
 def _not_offered(sections: Mapping[str, Any], where: Positions) -> Iterator[Problem]:

@@ -1,7 +1,6 @@
 """A notifier: who is notified. One `[[notifiers]]` of the settings; secrets are in files of their own."""
 
 import re
-import stat
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Literal, Self, TypeAlias
@@ -11,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, m
 
 from controlplane.background.notifications.notice import Notice
 from controlplane.cluster.condition_severity import Severity
+from controlplane.runtime.private_file import PrivateFileUnusable, private_text
 from events.secrets import secret
 from events.spec.housekeeping import AnomalyKind
 
@@ -171,8 +171,6 @@ def _is_link_local(host: str) -> bool:
 def kept_secret(path: Path, whose: str) -> SecretStr:
     """The text of a file that nobody else can read. `whose` it is, for people. Raises NotifierUnusable."""
     try:
-        if stat.S_IMODE(path.stat().st_mode) & 0o077:
-            raise NotifierUnusable(f"{whose}: {path} can be read by others: chmod 600 it")
-        return secret(path.read_text().strip())
-    except (OSError, UnicodeDecodeError) as error:
-        raise NotifierUnusable(f"{whose}: {path} cannot be read: {type(error).__name__}") from error
+        return secret(private_text(path).strip())
+    except PrivateFileUnusable as error:
+        raise NotifierUnusable(f"{whose}: {path} {error}") from error

@@ -25,7 +25,7 @@ from controlplane.converger.conditions.drift import (
     drift_condition,
     network_drift_condition,
 )
-from controlplane.converger.conditions.external import EXTERNAL_EMPTY, external_empty
+from controlplane.converger.conditions.external import EXTERNAL_EMPTY, external_empty, external_unread
 from controlplane.converger.conditions.heartbeats import heartbeats_silent
 from controlplane.converger.conditions.images import image_condition
 from controlplane.converger.conditions.isr import at_min_isr
@@ -242,6 +242,7 @@ _CONDITIONS: tuple[Callable[[Situation], facts.ConditionChanged | None], ...] = 
     heartbeats_silent,
     agents_condition,
     external_empty,
+    external_unread,
     misplaced_condition,
     settings_adopted,
     single_copies,

@@ -62,7 +62,7 @@ def hands_of(ground: Ground, networks: MadeNetworks) -> Hands:
         gateways=judged(
             settings.allow.brokers_allowed,
             server_key=ground.installation.server_key,
-            identities=ServerIdentities(ground.cluster_authorities),
+            identities=ServerIdentities(ground.cluster_authorities, client_files=settings.kafka.client_properties),
         ),
         inventory=ListedInventory(clouds, utc_now),
     )

@@ -90,7 +90,7 @@ def api_of(
             rooms.groups.gateways,
             rooms.groups.service,
             rooms.topics.index,
-            ServerIdentities(ground.cluster_authorities),
+            ServerIdentities(ground.cluster_authorities, client_files=ground.settings.kafka.client_properties),
         ),
         access=_access(ground, asking, rooms, listens_on),
         operations=_operations(ground, loop, rooms, service),

@@ -48,7 +48,7 @@ def rooms_of(ground: core.Ground, loop: Loop, asking: commands.CommandParts) -> 
         latest=latest,
         leadership=candidate,
         clock=utc_now,
-        identities=ServerIdentities(ground.cluster_authorities),
+        identities=_identities(ground),
     )
     return Rooms(
         names=dns.names_of(
@@ -74,9 +74,7 @@ def rooms_of(ground: core.Ground, loop: Loop, asking: commands.CommandParts) -> 
             watch=watch_of(settings.audit_topic, asking.audit, ground.engine, utc_now),
             clock=utc_now,
         ),
-        pipeline=pipeline_of(
-            settings, fleet=fleet, leadership=candidate, identities=ServerIdentities(ground.cluster_authorities)
-        ),
+        pipeline=pipeline_of(settings, fleet=fleet, leadership=candidate, identities=_identities(ground)),
         authority_copy=_authority_copy(ground),
     )
 
@@ -105,6 +103,11 @@ def _anomalies(
         freezes=loop.freezes,
         traffic=loop.converger.traffic,
     )
+
+
+def _identities(ground: core.Ground) -> ServerIdentities:
+    """One for each room: what has changed is told to each once."""
+    return ServerIdentities(ground.cluster_authorities, client_files=ground.settings.kafka.client_properties)
 
 
 def _agents(ground: core.Ground, loop: Loop) -> agent_upgrades.AgentsRoom:

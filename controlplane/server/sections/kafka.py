@@ -1,11 +1,13 @@
 """`[kafka]`: its images, and looks at consumer groups."""
 
+import re
 from pathlib import Path
 
 from pydantic import Field, field_validator
 
 from controlplane.background.consumer_groups.watch import WatchGroups
-from controlplane.server.sections.section import Section, absolute
+from controlplane.server.sections.section import AbsolutePath, Section, absolute
+from events.spec.scalars import DNS_LABEL
 
 
 class KafkaSection(Section):
@@ -17,6 +19,18 @@ class KafkaSection(Section):
         description="consumer groups looked at again: `asked` (for 15 min after a person asked), `always`, `off`",
     )
     groups_poll_s: float = Field(default=60.0, ge=1, le=3600, description="seconds between two looks at groups")
+
+    client_properties: dict[str, AbsolutePath] = Field(
+        default={}, description="by what clusters of others are dialled: the name specs use, and the 0600 file"
+    )
+
+    @field_validator("client_properties")
+    @classmethod
+    def _names_that_specs_can_use(cls, files: dict[str, Path]) -> dict[str, Path]:
+        for name in files:
+            if not re.fullmatch(DNS_LABEL, name):
+                raise ValueError(f"kafka.client_properties has {name!r}: a spec names it by a to z, 0 to 9 and dashes")
+        return files
 
     @field_validator("dir")
     @classmethod

@@ -44,6 +44,7 @@ NOT_OF_HEALTH = frozenset(
         "WaitsForStage",
         "WaitsForWindow",
         "ExternalEmpty",
+        "ExternalUnread",
         "AgentUpgradeFailed",
     }
 )

@@ -1,10 +1,12 @@
 """Specs of clusters that others run, wholly or in part: what is taken and refused, and what a change may ask for."""
 
+import json
 from typing import Any
 
 import pytest
 
 from events.spec.change import differences
+from events.spec.conversion import shortest_data
 from events.spec.document import load_documents
 from events.spec.rules import check_change
 from tests.external_clusters import an_external_document, an_external_spec
@@ -38,6 +40,9 @@ def test_brokers_of_ours_may_join_and_theirs_may_all_have_left() -> None:
         ({"theirs": (1, 1)}, "KEDGE-SPEC-036", "`1` is listed twice"),
         ({"ours": 3, "rollout": ""}, "KEDGE-SPEC-080", "nothing bounds what moves take"),
         ({"ours": 3, "listener": "INTERNAL"}, "KEDGE-SPEC-080", "neither would find the other"),
+        ({"ours": 3, "client_properties": "orders"}, "KEDGE-SPEC-080", "VMs of Kedge's could not join them"),
+        ({"quorum": "dynamic", "client_properties": "orders"}, "KEDGE-SPEC-080", "is for pools that join"),
+        ({"client_properties": "/etc/orders"}, "KEDGE-SPEC-025", ""),
         ({"deletion": "destroy"}, "KEDGE-SPEC-080", "would take disks"),
         ({"kafka": ", metadataVersion: 4.1"}, "KEDGE-SPEC-080", "`kafka.metadataVersion` is not offered"),
         ({"version": "3.9.1", "kafka": ", mode: zookeeper"}, "KEDGE-SPEC-080", "within KRaft quorums only"),
@@ -50,6 +55,12 @@ def test_what_is_not_offered_there_is_refused_in_words(overrides: dict[str, Any]
 
 def test_a_listener_of_another_name_only_keeps_pools_away() -> None:
     assert refused(listener="INTERNAL") == []
+
+
+def test_a_cluster_spoken_to_by_client_properties_is_watched_and_no_spec_before_knows_them() -> None:
+    assert refused(client_properties="orders", listener="INTERNAL") == []
+    assert an_external_document(client_properties="orders").spec.external != an_external_document().spec.external
+    assert "clientProperties" not in json.dumps(shortest_data(an_external_document()))
 
 
 def test_voters_of_ours_are_refused() -> None:

@@ -57,6 +57,31 @@ def test_what_does_not_refuse_is_left_to_kafkas_client() -> None:
         _refuse_silence((unused_address(), unreadable))
 
 
+def test_client_properties_that_others_can_read_are_refused_before_anybody_is_dialled(
+    world: World, tmp_path: Path
+) -> None:
+    file = tmp_path / "orders.properties"
+    file.write_text("security.protocol=sasl_ssl\nsasl.password=pa55word-of-a-test\n")
+    file.chmod(0o644)
+    ended = world.run("import", "--bootstrap", unused_address(), "--client-properties", str(file))
+    assert ended.exit_code == 1
+    assert "the file can be read by others: chmod 600 it" in ended.stderr
+    file.chmod(0o600)
+    ended = world.run("import", "--bootstrap", unused_address(), "--client-properties", str(file))
+    assert "`sasl.mechanism` has to be one of" in ended.stderr
+    assert "pa55word" not in ended.stderr + ended.stdout
+
+
+def test_client_properties_name_the_brokers_too(world: World, tmp_path: Path) -> None:
+    file, nobody = tmp_path / "orders.properties", unused_address()
+    file.write_text(f"security.protocol=ssl\nbootstrap.servers={nobody}\n")
+    file.chmod(0o600)
+    ended = world.run("import", "--client-properties", str(file))
+    assert f"nothing listens at {nobody}" in ended.stderr
+    ended = world.run("import", "--client-properties", str(file), "--client-config", str(file))
+    assert "--client-config is for plaintext" in ended.stderr
+
+
 def unused_address() -> str:
     """Where nobody listens."""
     with socket.create_server(("127.0.0.1", 0)) as free:

@@ -203,3 +203,20 @@ def test_a_voter_whose_address_nobody_tells_is_no_guess() -> None:
 def test_kafka_that_this_release_does_not_know_is_not_taken_on() -> None:
     with pytest.raises(ImportRefused, match="31 is finalised there"):
         imported_spec(a_cluster(finalised=31, supported=31), name="theirs")
+
+
+def test_a_cluster_that_speaks_tls_is_watched_by_properties_that_the_spec_names() -> None:
+    found = a_cluster(both(inter_broker_listener_name="INTERNAL", listener_security_protocol_map="INTERNAL:SASL_SSL"))
+    with pytest.raises(ImportRefused, match="INTERNAL, which is SASL_SSL, not plaintext") as refused:
+        imported_spec(found, name="theirs")
+    assert "--client-properties FILE" in refused.value.next_step
+    imported = imported_spec(found, name="theirs", client_properties="theirs")
+    loaded = load_documents(imported.text, file="theirs.yaml")
+    assert loaded.ok, loaded.problems
+    external = loaded.documents[0].spec.external
+    assert external is not None
+    assert (external.client_properties, external.listener) == ("theirs", "INTERNAL")
+    assert loaded.documents[0].spec.pools == ()
+    assert "[kafka.client_properties]" in str(imported.unknown)
+    assert "add a pool" not in imported.text
+    assert "quorum: dynamic" not in imported.text

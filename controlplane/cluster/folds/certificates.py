@@ -59,7 +59,8 @@ def _phase_requested(view: ClusterView, e: facts.AuthorityPhaseRequested, at: da
     there, phase = _in_hand(view, e.request), AuthorityPhase(e.phase)
     if phase not in _AFTER[there.phase]:
         raise ValueError(f"the replacement {there.id} does not go from {there.phase} to {phase}")
-    return _with(view, replace(there, phase=phase, since=at, is_reached=False, restarts=0))
+    has_signed = there.has_signed or phase is AuthorityPhase.REISSUE
+    return _with(view, replace(there, phase=phase, since=at, is_reached=False, restarts=0, has_signed=has_signed))
 
 
 def _phase_reached(view: ClusterView, e: facts.AuthorityPhaseReached, at: datetime) -> ClusterView:
@@ -67,7 +68,8 @@ def _phase_reached(view: ClusterView, e: facts.AuthorityPhaseReached, at: dateti
     if there.phase != e.phase or authorities is None:
         raise ValueError(f"the replacement {there.id} is at {there.phase}, not at {e.phase}")
     if not there.phase.is_last:
-        return _with(view, replace(there, is_reached=True))
+        has_signed = there.phase is not AuthorityPhase.TRUST_BOTH
+        return _with(view, replace(there, is_reached=True, has_signed=has_signed))
     if there.phase is AuthorityPhase.NEW_ALONE:
         new = {there.kind: there.certificate}
         authorities = replace(authorities, **new)

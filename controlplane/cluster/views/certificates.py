@@ -54,7 +54,7 @@ class AuthorityPhase(StrEnum):
 @dataclass(frozen=True, slots=True)
 class AuthorityReplacementView:
     """The replacement of a CA in hand. `certificate` (PEM) is that of the new one, "" until it is made. `restarts`
-    counts the rounds of restarts this phase has asked for."""
+    counts the rounds of restarts this phase has asked for. `has_signed`: nodes may show certificates of the new one."""
 
     id: str
     kind: ReplacedAuthority
@@ -64,3 +64,4 @@ class AuthorityReplacementView:
     certificate: str = ""
     is_reached: bool = False
     restarts: int = 0
+    has_signed: bool = False

@@ -86,6 +86,9 @@ def _gone_back(view: ClusterView, command: ReplaceAuthority, change: AuthorityRe
     if change.phase is AuthorityPhase.NEW_ALONE:
         message = f"there is no way back from {change.phase}: nodes believe the new CA alone, the old key is deleted"
         raise CommandRefused("no-way-back", message, f"To have another one: {_order(view, command)}, once this is over")
+    if change.phase is AuthorityPhase.TRUST_BOTH and change.has_signed:
+        message = f"nodes of {view.name} may still show certificates of the new CA, and old-alone has nobody believe it"
+        raise CommandRefused("phase-under-way", message, f"Wait for it: kedge certificates {view.name}")
     back = AuthorityPhase.TRUST_BOTH if change.phase is AuthorityPhase.REISSUE else AuthorityPhase.OLD_ALONE
     fact = facts.AuthorityPhaseRequested(change.id, back.value, asked_by(command, command.reason))
     what = (

@@ -11,6 +11,7 @@ from controlplane.commands.deciders.authorities import authority_replacement_ask
 from controlplane.commands.deciders.decision import CommandDecision
 from events import facts
 from tests.builders import NOW, a_tls_document, a_view
+from tests.unit.controlplane.cluster.test_believed_authorities import MADE, to, told
 
 CAS = facts.AuthoritiesMade("old", "users")
 
@@ -84,3 +85,22 @@ def test_a_person_goes_on_or_back_by_one_phase(phase: AuthorityPhase, step: str,
 @pytest.mark.parametrize(("phase", "step"), [(AuthorityPhase.REISSUE, "begin"), (AuthorityPhase.OLD_ALONE, "back")])
 def test_what_is_so_already_is_no_event(phase: AuthorityPhase, step: str) -> None:
     assert asked(view(phase), step).fact is None
+
+
+def test_the_second_step_back_waits_until_every_node_shows_a_certificate_of_the_old_ca_again() -> None:
+    """Who is started anew after it believes the old CA alone, and would refuse those that show the new one's."""
+    begun = told(*MADE, *to("reissue"), facts.AuthorityPhaseReached("ca-1", "reissue"), *to("trust-both"))
+    assert begun.vms.authority_change is not None
+    with pytest.raises(CommandRefused) as refused:
+        asked(begun, "back")
+    assert refused.value.code == "phase-under-way"
+    reached = told(facts.AuthorityPhaseReached("ca-1", "trust-both"), view=begun)
+    fact = asked(reached, "back").fact
+    assert isinstance(fact, facts.AuthorityPhaseRequested)
+    assert fact.phase == "old-alone"
+
+
+def test_one_that_has_signed_nothing_is_given_up_at_any_time() -> None:
+    fact = asked(told(*MADE), "back").fact
+    assert isinstance(fact, facts.AuthorityPhaseRequested)
+    assert fact.phase == "old-alone"

@@ -92,12 +92,15 @@ def endpoints_out(view: ClusterView, names: Iterable[LatestValue] = ()) -> api.E
         return api.EndpointsOut(cluster=view.name, bootstrap=[], dns=None, security="plaintext", published_at=None)
     listener, bootstrap = document.spec.listeners[0], document.spec.bootstrap
     listed, addresses = endpoints.listed_brokers(view), _addresses(view, listener)
+    external = document.spec.external
+    is_secured = external is not None and external.client_properties is not None
     return api.EndpointsOut(
         cluster=view.name,
         bootstrap=addresses,
         dns=bootstrap.dns,
-        security=listener.security,
-        listeners=[_listener_out(view, one) for one in document.spec.listeners],
+        security="tls" if is_secured else listener.security,
+        # how clients sign in there their owner knows: the listeners of the spec are those brokers of ours would have
+        listeners=[] if is_secured else [_listener_out(view, one) for one in document.spec.listeners],
         ca=nodes.bundle if (nodes := believed(view, "cluster")) is not None else "",
         published_at=max((i.since for i in listed), default=None),
         names=[_dns_name(o) for o in names if o.value["addresses"] or o.value["problem"]],

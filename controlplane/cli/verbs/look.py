@@ -140,6 +140,12 @@ def endpoints(
 def _listener(found: EndpointsOut, name: str) -> ListenerOut:
     """The first where none is named."""
     named = [one for one in found.listeners if name.upper() in ("", one.name)]
+    if not found.listeners:
+        raise CliError(
+            f"what listeners {found.cluster} has is not known",
+            why="others run its brokers, and they speak TLS",
+            next_step="ask its owner how clients sign in; `kedge endpoints` has the addresses",
+        )
     if not named:
         there = ", ".join(one.name for one in found.listeners) or "none"
         raise CliError(f"{found.cluster} has no listener {name}", why=f"its listeners are {there}")

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from controlplane.api.presenters.clusters import endpoints_out
 from controlplane.cluster.server_identities import ServerIdentities
 from controlplane.cluster.view import ClusterView
 from controlplane.kafka.errors import KafkaUnavailable
@@ -77,3 +78,10 @@ def test_what_is_missing_or_open_to_others_is_told_with_what_to_do_and_without_i
     assert "client properties `orders`: the file cannot be read: FileNotFoundError" in told[1]
     assert "can be read by others: chmod 600 it" in told[2]
     assert not any(str(tmp_path) in text for text in told)
+
+
+def test_clients_of_such_a_cluster_are_told_addresses_and_nothing_that_is_guessed() -> None:
+    told, plain = endpoints_out(theirs()), endpoints_out(theirs(None))
+    assert (told.security, told.listeners, told.ca) == ("tls", [], "")
+    assert (plain.security, len(plain.listeners)) == ("plaintext", 1)
+    assert told.bootstrap == plain.bootstrap

@@ -15,7 +15,6 @@ Tree = Mapping[str, Any]
 PRESETS: Mapping[str, Tree] = MappingProxyType(
     {
         "production": {
-            "security": {"internal": "tls"},
             "kafka": {"image": {"follow": "security", "critical": "waits"}},
             "healing": {"restart": True, "replace": True, "lostDisk": "reattach"},
             "health": {"heartbeats": True, "watchGroups": True},
@@ -36,7 +35,7 @@ PRESETS: Mapping[str, Tree] = MappingProxyType(
 )
 """In the words of the YAML, below `spec`."""
 
-_NOT_OF_OTHERS = ("health.heartbeats", "balance.continuous", "balance.placement.correct", "kafka", "security")
+_NOT_OF_OTHERS = ("health.heartbeats", "balance.continuous", "balance.placement.correct", "kafka")
 """What is not offered, or not Kedge's to say, while others run a part of the cluster."""
 
 _NONE: Any = object()
@@ -58,8 +57,6 @@ def meant(spec: Tree) -> Iterator[tuple[tuple[str, ...], Any]]:
     left_out = _NOT_OF_OTHERS if spec.get("external") is not None else ()
     if _at(spec, ("kafka", "distribution")) not in (_NONE, None):
         left_out = (*left_out, "kafka.image")  # VMs with a build of one's own are of no revision
-    if _at(spec, ("kafka", "mode")) == "zookeeper" or str(_at(spec, ("kafka", "version"))).startswith("3."):
-        left_out = (*left_out, "security")  # ZooKeeper itself would stay plaintext
     pools = tuple(_pools(spec))
     if pools and not any(map(_passes_its_disk_on, pools)):
         left_out = (*left_out, "healing.lostDisk")

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-import yaml
 
 from events.spec.conversion import from_data, shortest_data, to_data
 from events.spec.document import LoadResult, load_documents
@@ -37,13 +36,6 @@ def test_production_switches_on_what_keeps_data_safe() -> None:
     assert (spec.balance.after, spec.balance.preferred_leaders) == ("scale-up", "restore")
     assert (spec.kafka.image.follow, spec.kafka.image.critical) == ("security", "waits")
     assert (spec.healing.restart, spec.healing.replace, spec.healing.lost_disk) == (True, True, "reattach")
-
-
-@pytest.mark.parametrize("kafka", ["{version: 4.1.1}", "{version: 3.9.1, mode: zookeeper}", "{version: 3.9.1}"])
-def test_nodes_of_production_speak_tls_where_that_is_offered(kafka: str) -> None:
-    spec = {"preset": "production", "kafka": yaml.safe_load(kafka)}
-    told = spelt_out({"spec": spec})["spec"]
-    assert told.get("security") == ({"internal": "tls"} if "4.1.1" in kafka else None)
 
 
 def test_production_promises_no_disk_of_a_lost_vm_where_none_outlives_it() -> None:
@@ -110,7 +102,7 @@ def test_a_stored_document_says_all_itself_and_is_read_without_its_preset() -> N
 def test_a_plan_tells_what_the_word_stands_for_and_what_the_spec_says_itself() -> None:
     document = _load("production", "  health: {heartbeats: false}\n", deletion="retain").documents[0]
     sets, own = words(to_data(document)["spec"])
-    assert sets.startswith("production stands for security.internal=tls, kafka.image.follow=security")
+    assert sets.startswith("production stands for kafka.image.follow=security")
     assert "balance.placement.correct=true" in sets
     assert own == "the spec says itself health.heartbeats=false"
     assert list(words(to_data(load_documents(a_spec(), file="").documents[0])["spec"])) == []
@@ -119,7 +111,7 @@ def test_a_plan_tells_what_the_word_stands_for_and_what_the_spec_says_itself() -
 def test_what_others_run_in_part_is_not_asked_for_what_is_not_offered_there() -> None:
     spec = {"preset": "production", "external": {"bootstrap": []}}
     told = spelt_out({"spec": spec})["spec"]
-    assert not {"kafka", "security"} & told.keys()
+    assert "kafka" not in told
     assert told["health"] == {"watchGroups": True}
     assert told["balance"] == {"after": "scale-up", "preferredLeaders": "restore"}
 

@@ -9,6 +9,9 @@ import pytest
 from controlplane.runtime.gc_tuning import COUNTED_EVERY_S, EARLY, ShortWalks
 from planner.observed import PartitionSeen, TopicPartition
 
+# The collector walks all that the process holds, which in a suite is what thousands of tests left.
+pytestmark = pytest.mark.timeout(600)
+
 MANY = 20_000
 
 

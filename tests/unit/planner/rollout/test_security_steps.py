@@ -41,14 +41,14 @@ def test_controllers_and_brokers_by_position() -> None:
     assert {config_at("zookeeper", n) for n in range(FIRST, LAST + 1)} == {PLAIN}
 
 
-@pytest.mark.parametrize(("before", "after"), pairwise(range(FIRST, LAST + 1)))
+@pytest.mark.parametrize(("before", "after"), list(pairwise(range(FIRST, LAST + 1))))
 def test_a_leader_of_either_side_of_a_step_takes_a_voter_of_the_other(before: int, after: int) -> None:
     """A leader refuses a voter that lacks the listener it dials by itself (run on 4.2.0): there and back."""
     assert _leads_by(before) in _listens(after)
     assert _leads_by(after) in _listens(before)
 
 
-@pytest.mark.parametrize(("before", "after"), pairwise(range(FIRST, LAST + 1)))
+@pytest.mark.parametrize(("before", "after"), list(pairwise(range(FIRST, LAST + 1))))
 def test_brokers_of_either_side_of_a_step_find_all_controllers(before: int, after: int) -> None:
     for brokers in (before, after):
         dials = "CONTROLLER" if config_at("broker", brokers) == PLAIN else "CONTROLPLANE"

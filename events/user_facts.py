@@ -118,7 +118,7 @@ class UsersTroubled:
 @fact("user.password_requested", schema=1)
 @dataclass(frozen=True, slots=True)
 class UserPasswordRequested:
-    """A person wants another password for this SCRAM user: it replaces the one in Kafka."""
+    """This SCRAM user is to have another password, as a person asks: it replaces the one in Kafka."""
 
     name: str
     number: int

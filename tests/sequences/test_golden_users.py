@@ -7,6 +7,7 @@ import pytest
 from controlplane.cluster.work_in_hand import has_work
 from events.user_facts import AclBinding
 from planner.rights.acls import Acl
+from planner.rights.passwords import iterations_of
 from planner.rights.wanted import user_entity
 from tests.builders import a_document
 from tests.sequences.recorded import assert_told_as_recorded
@@ -71,6 +72,20 @@ def user_taken_over(world: World) -> None:
     assert world.kafka.users.given == {}
     assert world.view().users.changes == 0
     assert world.view().users.by_name["alice"].password.is_foreign
+
+
+def user_rotated_after_a_restored_backup(world: World) -> None:
+    """Kafka has a password that the history lost, by the number of the next one: it is none of that, and goes."""
+    _born(world)
+    declare_user(world, "alice", {PAY_READ})
+    world.converge(ticks=20)
+    assert lets_in(world, "alice", 1)
+    world.kafka.users.credentials["alice"]["SCRAM-SHA-512"] = iterations_of(2, 1)
+    world.kafka.users.by_others = True
+    another_password(world, "alice")
+    world.converge(ticks=20)
+    assert lets_in(world, "alice", 3)
+    assert world.view().users.by_name["alice"].password.applied == 3
 
 
 def user_changed_by_hand(world: World) -> None:
@@ -172,6 +187,7 @@ def user_password_not_at_hand(world: World) -> None:
 
 SCENARIOS = (
     user_lives,
+    user_rotated_after_a_restored_backup,
     user_taken_over,
     user_changed_by_hand,
     user_refused_by_kafka,

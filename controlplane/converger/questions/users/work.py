@@ -25,7 +25,8 @@ REFUSED = "Refused"
 @dataclass(frozen=True, slots=True)
 class UserWork:
     """What a look at `asked` users comes to. `passwords`: of the step, by user; `applied`: numbers of those that Kafka
-    has now; `kept`: users with a password from before Kedge knew of them."""
+    has now; `kept`: users with a password from before Kedge knew of them; `taken`: those of whom Kafka has one by the
+    number of the one they are to be given, as after a restored backup: they need one of another number."""
 
     asked: frozenset[str]
     step: RightsStep
@@ -35,6 +36,7 @@ class UserWork:
     gone: frozenset[str]
     applied: Mapping[str, int]
     kept: frozenset[str]
+    taken: frozenset[str]
 
 
 def user_work(view: ClusterView, rights: RightsSeen, names: Collection[str]) -> UserWork:
@@ -56,6 +58,7 @@ class _Look:
         self._gone: set[str] = set()
         self._applied: dict[str, int] = {}
         self._kept: set[str] = set()
+        self._taken: set[str] = set()
 
     def work(self) -> UserWork:
         for user in self._asked:
@@ -75,6 +78,7 @@ class _Look:
             frozenset(self._gone),
             self._applied,
             frozenset(self._kept),
+            frozenset(self._taken),
         )
 
     def _step(self) -> RightsStep:
@@ -139,6 +143,9 @@ class _Look:
             return None
         if has is not None and not user.password.applied:
             self._kept.add(user.name)
+            return None
+        if has == iterations_of(user.password.wanted, user.password.applied):
+            self._taken.add(user.name)
             return None
         return user.password.wanted
 

@@ -98,6 +98,9 @@ def _news(situation: Situation, work: UserWork) -> Decision | None:
     news += [UserTrouble(n, "", "") for n in over if n not in settled]
     if news:
         events.append(facts.UsersTroubled(tuple(news)))
+    why = "Kafka has one by its number already, as after a restored backup"
+    for number, name in enumerate(sorted(work.taken), users.passwords + 1):
+        events.append(facts.UserPasswordRequested(name, number, why))
     return record(f"users: {_outcome_text(settled, news)}", *events) if events else None
 
 

@@ -43,11 +43,13 @@ def test_one_controller_becomes_three_and_brokers_know_of_them(living_cluster: L
     assert set(cluster.voters()) == {100, 101, 102}
     changes = [e.type for e in cluster.events(before) if e.type.startswith("voter.")]
     assert changes == ["voter.add_requested", "voter.added"] * 2, "one after the other"
-    restarted = [e.data["key"] for e in cluster.events(before) if e.type == "restart.requested"]
-    assert len(restarted) == 3, "each broker was told of one controller out of three"
-    for instance in cluster.detail().instances:
-        if instance.service == "broker":
-            assert _listed(cluster, instance.key) == 3
+    # The spec before had another machine for one of them: that one gets a new VM, which is born knowing all three.
+    brokers = {i.key for i in cluster.detail().instances if i.service == "broker"}
+    told = {e.data["key"] for e in cluster.events(before) if e.type in ("restart.requested", "instance.joined")}
+    assert len(brokers) == 3
+    assert brokers <= told, "each broker was told of one controller out of three"
+    for key in brokers:
+        assert _listed(cluster, key) == 3
 
 
 def test_a_controller_whose_disk_is_lost_comes_back_under_its_id_and_address(living_cluster: LivingCluster) -> None:

@@ -12,6 +12,7 @@ from controlplane.api.schemas.specs import PlanOut, PlansOut
 from controlplane.cli.errors import CliError
 from controlplane.cli.spec_file import SpecFile
 from controlplane.runtime.atomic_file import replacing
+from events.quantities import named
 
 _MARK = b'"kind": "SavedPlan"'
 
@@ -105,7 +106,7 @@ def _steps(plan: PlanOut) -> list[str]:
 def _named(items: list[str], most: int = 4) -> str:
     if not items:
         return "none"
-    return ", ".join(items[:most]) + (f" and {len(items) - most} more" if len(items) > most else "")
+    return named(items, most)
 
 
 def _sha256(text: str) -> str:

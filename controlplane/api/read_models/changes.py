@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from controlplane.api.read_models.event_words import WORDS, named
+from controlplane.api.read_models.event_words import WORDS
 from events.envelope import Recorded
+from events.quantities import named
 from planner.engines import planned_by
 from planner.quantities import human_bytes, human_seconds
 

@@ -3,16 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from events.quantities import counted
+from events.quantities import counted, named
 from planner.quantities import human_bytes
 
 Said = Callable[[Mapping[str, Any]], str]
-
-
-def named(keys: list[Any]) -> str:
-    """The first three, and how many more there are."""
-    names = ", ".join(str(key) for key in keys[:3])
-    return f"{names} and {len(keys) - 3} more" if len(keys) > 3 else names
 
 
 def _moved(data: Mapping[str, Any]) -> str:

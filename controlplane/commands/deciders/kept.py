@@ -1,7 +1,6 @@
 """What topics and users of a cluster have in common when they are declared: where each comes from, what of a file is
 news, and the name that is typed out."""
 
-from collections.abc import Sequence
 from typing import Protocol
 
 from controlplane.cluster.commands import CommandRefused, DeclareInCluster
@@ -74,8 +73,3 @@ def being_deleted(noun: str, name: str) -> CommandRefused:
     return CommandRefused(
         f"{noun}-being-deleted", f"the {noun} {name} is being deleted", "Wait until it is gone; its name is free then."
     )
-
-
-def names_of(names: Sequence[str]) -> str:
-    """The first three, and how many more."""
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

@@ -9,7 +9,6 @@ from controlplane.commands.deciders.decision import CommandDecision, asked_by
 from controlplane.commands.deciders.kept import (
     being_deleted,
     is_news,
-    names_of,
     refuse_source,
     refuse_still_declared,
     refuse_unconfirmed,
@@ -18,7 +17,7 @@ from controlplane.commands.deciders.lookups import NOTHING, Lookups, obey, refus
 from controlplane.commands.previews.topics import refuse_moved_topics
 from controlplane.commands.topic_declaration import declaration_of
 from events import topic_facts as facts
-from events.quantities import counted
+from events.quantities import counted, named
 from planner.observed import KafkaSnapshot
 
 
@@ -54,7 +53,7 @@ def topic_news(view: ClusterView, command: commands.DeclareTopics) -> CommandDec
         )
     # A declaration carries one file; of topics of several files each file is a command of its own.
     fact = facts.TopicsDeclared(tuple(fresh), command.source, command.path, command.commit)
-    names = names_of([t.name for t in fresh])
+    names = named([t.name for t in fresh])
     return CommandDecision(fact, f"{counted(len(fresh), 'topic')} of {view.name} declared: {names}")
 
 

@@ -8,7 +8,6 @@ from controlplane.commands.deciders.decision import CommandDecision, asked_by
 from controlplane.commands.deciders.kept import (
     being_deleted,
     is_news,
-    names_of,
     refuse_source,
     refuse_still_declared,
     refuse_unconfirmed,
@@ -17,7 +16,7 @@ from controlplane.commands.deciders.lookups import NOTHING, Lookups, refuse_erro
 from controlplane.commands.previews.users import refuse_moved_users
 from controlplane.commands.user_declaration import user_declaration_of
 from events import user_facts as facts
-from events.quantities import counted
+from events.quantities import counted, named
 
 
 def users_declared(view: ClusterView, command: commands.DeclareUsers, known: Lookups) -> CommandDecision:
@@ -44,7 +43,7 @@ def user_news(view: ClusterView, command: commands.DeclareUsers) -> CommandDecis
     if not fresh:
         return CommandDecision(None, f"{counted(len(wanted), 'user')} of {view.name} declared like this already")
     fact = facts.UsersDeclared(tuple(fresh), command.source, command.path, command.commit)
-    names = names_of([user.name for user in fresh])
+    names = named([user.name for user in fresh])
     return CommandDecision(fact, f"{counted(len(fresh), 'user')} of {view.name} declared: {names}")
 
 

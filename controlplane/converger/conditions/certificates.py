@@ -12,13 +12,13 @@ from controlplane.cluster.wait_reasons import NEXT
 from controlplane.cluster.work_in_hand import has_work
 from controlplane.converger.questions.running.certificates import (
     MOST_ROUNDS,
-    named,
     phase_progress,
     shown_certificates,
 )
 from controlplane.converger.situation.situation import Situation
 from events import facts
 from events.ids import ClusterUid
+from events.quantities import named
 
 CERTIFICATE_ENDING = "CertificateEnding"
 CERTIFICATE_NOT_SERVED = "CertificateNotServed"

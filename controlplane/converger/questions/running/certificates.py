@@ -7,7 +7,7 @@ show. Who has said nothing is neither at a phase nor behind it.
 
 import hashlib
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -144,9 +144,3 @@ def shows_it(seen: CertificateReport) -> bool:
 def fingerprint(pem: str) -> str:
     """As agents name a CA: the first 16 hex digits of the SHA-256 of its DER."""
     return hashlib.sha256(ssl.PEM_cert_to_DER_cert(pem.strip())).hexdigest()[:16]
-
-
-def named(keys: Sequence[str], most: int = 3) -> str:
-    """`a, b, c and 3 more`."""
-    more = f" and {len(keys) - most} more" if len(keys) > most else ""
-    return f"{', '.join(keys[:most])}{more}"

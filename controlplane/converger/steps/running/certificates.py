@@ -16,7 +16,6 @@ from controlplane.converger.questions.running.certificates import (
     MOST_ROUNDS,
     OldCertificates,
     is_to_be_made,
-    named,
     old_certificates,
     phase_progress,
 )
@@ -24,7 +23,7 @@ from controlplane.converger.situation.decision import Decision, record
 from controlplane.converger.situation.situation import Situation
 from events import facts
 from events.ids import derived_id
-from events.quantities import counted
+from events.quantities import counted, named
 
 
 def certificate_step(situation: Situation) -> Decision | None:

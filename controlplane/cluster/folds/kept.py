@@ -23,6 +23,9 @@ class Trouble(Protocol):
     @property
     def reason(self) -> str: ...
 
+    @property
+    def message(self) -> str: ...
+
 
 def known(noun: str, by_name: Mapping[str, _V], name: str) -> _V:
     """The declared one of that name. Raises ValueError."""

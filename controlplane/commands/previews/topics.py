@@ -1,19 +1,15 @@
 """What declaring topics would do, in a line each, as `kedge plan` shows it, and the digest that pins it. Pure."""
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 
-from controlplane.cluster.commands import CommandRefused, DeclareTopics
+from controlplane.cluster.commands import DeclareTopics
 from controlplane.cluster.view import ClusterView
-from controlplane.commands.previews.plan import moved_parts, short_digest
+from controlplane.commands.previews.kept import kept_digest, pairs, refuse_moved
 from controlplane.commands.topic_declaration import declaration_of
 from events.spec.model import KafkaClusterDocument
 from events.spec.topic_model import KafkaTopicDocument
 from events.topic_facts import TopicDeclaration
-
-TOPIC_PARTS = ("the documents of its topics", "what is in force of these topics")
-"""What a digest of topics is made of, so that a refusal can say which one moved."""
 
 
 def topic_lines(
@@ -40,7 +36,7 @@ def topics_digest(view: ClusterView, cluster: KafkaClusterDocument, documents: S
     wanted = [asdict(declaration_of(document, cluster)) for document in documents]
     known = [view.topics.by_name.get(document.topic) for document in documents]
     in_force = [t and [asdict(t.declared), t.source, t.owned, t.undeclared, t.tombstone] for t in known]
-    return "-".join(short_digest(json.dumps(part, sort_keys=True, default=dict)) for part in (wanted, in_force))
+    return kept_digest(wanted, in_force)
 
 
 def refuse_moved_topics(view: ClusterView, command: DeclareTopics) -> None:
@@ -48,11 +44,7 @@ def refuse_moved_topics(view: ClusterView, command: DeclareTopics) -> None:
     if command.plan_digest is None or view.document is None:
         return
     now = topics_digest(view, view.document, [one.document for one in command.topics])
-    moved = moved_parts(command.plan_digest, now, TOPIC_PARTS)
-    if moved:
-        changed = f"{' and '.join(moved)} changed since it was made"
-        message = f"the plan of topics of {command.name} is not what it was: {changed}"
-        raise CommandRefused("plan-moved", message, "Plan again, and look at what it says now.")
+    refuse_moved(command.name, "topics", command.plan_digest, now)
 
 
 def topic_changes(before: TopicDeclaration, after: TopicDeclaration) -> list[str]:
@@ -73,7 +65,7 @@ def topic_changes(before: TopicDeclaration, after: TopicDeclaration) -> list[str
         if old != new
     ]
     if dict(before.labels) != dict(after.labels):
-        changes.append(f"labels {_pairs(before.labels)} -> {_pairs(after.labels)}")
+        changes.append(f"labels {pairs(before.labels)} -> {pairs(after.labels)}")
     old_config, new_config = before.config or {}, after.config or {}
     changes += [
         f"{key} {old_config.get(key, 'unset')} -> {new_config.get(key, 'unset')}"
@@ -85,7 +77,3 @@ def topic_changes(before: TopicDeclaration, after: TopicDeclaration) -> list[str
 
 def _rate(per_s: int | None) -> str:
     return "-" if per_s is None else f"{per_s}/s"
-
-
-def _pairs(labels: Mapping[str, str]) -> str:
-    return ",".join(f"{key}={value}" for key, value in sorted(labels.items())) or "-"

@@ -1,19 +1,15 @@
 """What declaring users would do, in a line each, as `kedge plan` shows it, and the digest that pins it. Pure."""
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 
-from controlplane.cluster.commands import CommandRefused, DeclareUsers
+from controlplane.cluster.commands import DeclareUsers
 from controlplane.cluster.view import ClusterView
-from controlplane.commands.previews.plan import moved_parts, short_digest
+from controlplane.commands.previews.kept import kept_digest, pairs, refuse_moved
 from controlplane.commands.user_declaration import user_declaration_of
 from events.spec.model import KafkaClusterDocument
 from events.spec.user_model import KafkaUserDocument
 from events.user_facts import AclBinding, UserDeclaration
-
-USER_PARTS = ("the documents of its users", "what is in force of these users")
-"""What a digest of users is made of, so that a refusal can say which one moved."""
 
 
 def user_lines(
@@ -37,7 +33,7 @@ def users_digest(view: ClusterView, cluster: KafkaClusterDocument, documents: Se
     wanted = [asdict(user_declaration_of(document)) for document in documents]
     known = [view.users.by_name.get(document.user) for document in documents]
     in_force = [u and [asdict(u.declared), u.source, u.undeclared, u.tombstone] for u in known]
-    return "-".join(short_digest(json.dumps(part, sort_keys=True, default=dict)) for part in (wanted, in_force))
+    return kept_digest(wanted, in_force)
 
 
 def refuse_moved_users(view: ClusterView, command: DeclareUsers) -> None:
@@ -45,11 +41,7 @@ def refuse_moved_users(view: ClusterView, command: DeclareUsers) -> None:
     if command.plan_digest is None or view.document is None:
         return
     now = users_digest(view, view.document, [one.document for one in command.users])
-    moved = moved_parts(command.plan_digest, now, USER_PARTS)
-    if moved:
-        changed = f"{' and '.join(moved)} changed since it was made"
-        message = f"the plan of users of {command.name} is not what it was: {changed}"
-        raise CommandRefused("plan-moved", message, "Plan again, and look at what it says now.")
+    refuse_moved(command.name, "users", command.plan_digest, now)
 
 
 def user_changes(before: UserDeclaration, after: UserDeclaration) -> list[str]:
@@ -64,7 +56,7 @@ def user_changes(before: UserDeclaration, after: UserDeclaration) -> list[str]:
     for words, old, new in (
         ("authentication", before.authentication, after.authentication),
         ("owner", before.owner or "-", after.owner or "-"),
-        ("labels", _pairs(before.labels), _pairs(after.labels)),
+        ("labels", pairs(before.labels), pairs(after.labels)),
     ):
         if old != new:
             changes.append(f"{words} {old} -> {new}")
@@ -80,7 +72,3 @@ def acl_words(acl: AclBinding) -> str:
 
 def _only(acls: Iterable[AclBinding], others: Iterable[AclBinding]) -> list[AclBinding]:
     return sorted(set(acls) - set(others))
-
-
-def _pairs(labels: Mapping[str, str]) -> str:
-    return ",".join(f"{key}={value}" for key, value in sorted(labels.items())) or "-"

@@ -43,6 +43,12 @@ class Decision:
         """Whether nothing is left to do, nor waited for."""
         return self.wait is None and not self.events and not self.effects
 
+    def and_beside(self, found: "Decision") -> "Decision":
+        """This one with the effects of another one beside it. What that has to record comes first, alone."""
+        if found.events:
+            return found
+        return Decision(f"{self.sentence}; {found.sentence}", (), (*self.effects, *found.effects), self.wait)
+
 
 def record(sentence: str, *events: object) -> Decision:
     """A decision that records events; the tick decides again on the view after them."""

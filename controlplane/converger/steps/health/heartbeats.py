@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from controlplane.cluster.holds import hold_on
 from controlplane.converger.questions.services.heartbeats import has_heartbeats
-from controlplane.converger.situation.decision import Decision
+from controlplane.converger.situation.decision import Decision, act
 from controlplane.converger.situation.effects import ChangeTopics, Effect, Reassign
 from controlplane.converger.situation.situation import Situation
 from planner.heartbeats import HEARTBEAT_TOPIC, heartbeat_work
@@ -26,7 +26,7 @@ def with_heartbeats(situation: Situation, decision: Decision) -> Decision:
     if not has_heartbeats(situation.view) or decision.events or decision.effects:
         return decision
     effects, words = _placing(situation)
-    return Decision(f"{decision.sentence}; {words}", (), effects, decision.wait) if effects else decision
+    return decision.and_beside(act(words, *effects)) if effects else decision
 
 
 def places_heartbeats(decision: Decision) -> bool:

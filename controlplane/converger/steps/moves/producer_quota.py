@@ -29,9 +29,7 @@ def with_producer_quota(situation: Situation, decision: Decision) -> Decision:
     if seen is None:
         return decision
     found = _lowered(situation, seen.bytes_per_s) if quota is None else _in_force(situation, quota, seen.bytes_per_s)
-    if found is None or found.events:
-        return found or decision
-    return Decision(f"{decision.sentence}; {found.sentence}", (), (*decision.effects, *found.effects), decision.wait)
+    return decision if found is None else decision.and_beside(found)
 
 
 def _lowered(situation: Situation, there: float | None) -> Decision | None:

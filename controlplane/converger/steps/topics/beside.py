@@ -10,6 +10,7 @@ the topic waits for it. Nothing here makes a cluster `Blocked`: topics in troubl
 
 from controlplane.cluster.healing_switches import heals
 from controlplane.cluster.holds import hold_on
+from controlplane.converger.questions.kept import outcome_text
 from controlplane.converger.questions.topics.work import TopicWork, topic_work
 from controlplane.converger.questions.unavailability import brokers_away
 from controlplane.converger.situation.decision import Decision, record
@@ -17,11 +18,10 @@ from controlplane.converger.situation.effects import ChangeTopics
 from controlplane.converger.situation.situation import Situation
 from events import topic_facts as facts
 from events.ids import derived_id
+from events.quantities import named
 from events.topic_facts import TopicTrouble
 from planner.anomalies.kinds import Kind
 from planner.topics.step import TopicStep
-
-_NAMED = 3
 
 
 def with_topics(situation: Situation, decision: Decision) -> Decision:
@@ -31,9 +31,7 @@ def with_topics(situation: Situation, decision: Decision) -> Decision:
     found = topics_decision(situation)
     if found is None:
         return decision
-    if found.events:
-        return found
-    return Decision(f"{decision.sentence}; {found.sentence}", (), (*decision.effects, *found.effects), decision.wait)
+    return decision.and_beside(found)
 
 
 def topics_decision(situation: Situation) -> Decision | None:
@@ -99,7 +97,7 @@ def _news(situation: Situation, work: TopicWork, refused: dict[str, str]) -> Dec
     ]
     if news:
         events.append(facts.TopicsTroubled(tuple(news)))
-    return record(f"topics: {_outcome_text(settled, news)}", *events) if events else None
+    return record(f"topics: {outcome_text(settled, news)}", *events) if events else None
 
 
 def _request(situation: Situation, work: TopicWork, refused: dict[str, str]) -> Decision | None:
@@ -132,16 +130,4 @@ def _words(step: TopicStep) -> str:
         ("configuring", sorted(step.configure)),
         ("deleting", sorted(step.delete)),
     )
-    return "; ".join(f"{way} {_names(names)}" for way, names in ways if names)
-
-
-def _outcome_text(settled: list[str], news: list[TopicTrouble]) -> str:
-    bad = [t for t in news if t.reason]
-    parts = [f"{_names(settled)} as declared"] if settled else []
-    parts += [f"{bad[0].name}: {bad[0].reason}: {bad[0].message}"] if bad else []
-    return "; ".join(parts) or "seen"
-
-
-def _names(names: list[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"{', '.join(names[:_NAMED])}{more}"
+    return "; ".join(f"{way} {named(names)}" for way, names in ways if names)

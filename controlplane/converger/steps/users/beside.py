@@ -8,10 +8,10 @@ what is left of the batch by looking, the password that was to be set too (`plan
 makes a cluster `Blocked`: users in trouble are told by `UsersDegraded`.
 """
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 from controlplane.cluster.holds import hold_on
+from controlplane.converger.questions.kept import outcome_text
 from controlplane.converger.questions.users.wanted import bindings_of
 from controlplane.converger.questions.users.work import UserWork, refusals, user_work
 from controlplane.converger.situation.decision import Decision, record
@@ -19,11 +19,10 @@ from controlplane.converger.situation.effects import ChangeUsers
 from controlplane.converger.situation.situation import Situation
 from events import user_facts as facts
 from events.ids import derived_id
+from events.quantities import named
 from events.user_facts import UserTrouble
 from planner.rights.step import RightsStep, UserStep
 from planner.rights.wanted import user_entity
-
-_NAMED = 3
 
 
 def with_users(situation: Situation, decision: Decision) -> Decision:
@@ -33,9 +32,7 @@ def with_users(situation: Situation, decision: Decision) -> Decision:
     found = users_decision(situation)
     if found is None:
         return _waiting(situation, decision)
-    if found.events:
-        return found
-    return Decision(f"{decision.sentence}; {found.sentence}", (), (*decision.effects, *found.effects), decision.wait)
+    return decision.and_beside(found)
 
 
 def _waiting(situation: Situation, decision: Decision) -> Decision:
@@ -101,7 +98,7 @@ def _news(situation: Situation, work: UserWork) -> Decision | None:
     why = "Kafka has one by its number already, as after a restored backup"
     for number, name in enumerate(sorted(work.taken), users.passwords + 1):
         events.append(facts.UserPasswordRequested(name, number, why))
-    return record(f"users: {_outcome_text(settled, news)}", *events) if events else None
+    return record(f"users: {outcome_text(settled, news)}", *events) if events else None
 
 
 def _request(situation: Situation, work: UserWork) -> Decision | None:
@@ -142,17 +139,4 @@ def _words(situation: Situation, step: RightsStep) -> str:
         ("giving what is declared to", [n for n in step.users if n in pending and n not in deleting]),
         ("putting right what others changed of", [n for n in step.users if n not in pending and n not in deleting]),
     )
-    return "; ".join(f"{way} {_names(names)}" for way, names in ways if names)
-
-
-def _outcome_text(settled: list[str], news: list[UserTrouble]) -> str:
-    bad = [t for t in news if t.reason]
-    parts = [f"{_names(settled)} as declared"] if settled else []
-    parts += [f"{bad[0].name}: {bad[0].reason}: {bad[0].message}"] if bad else []
-    return "; ".join(parts) or "seen"
-
-
-def _names(names: Iterable[str]) -> str:
-    known = sorted(names)
-    more = f" and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
-    return f"{', '.join(known[:_NAMED])}{more}"
+    return "; ".join(f"{way} {named(sorted(names))}" for way, names in ways if names)

@@ -2,7 +2,7 @@
 
     security.protocol=sasl_ssl            ssl | sasl_ssl
     ssl.ca.location=/etc/kedge/ca.pem     without it the CAs of this machine are believed
-    ssl.certificate.location=, ssl.key.location=, ssl.key.password=
+    ssl.certificate.location=...          with ssl.key.location and, where it has one, ssl.key.password
     sasl.mechanism=SCRAM-SHA-512          | SCRAM-SHA-256 | PLAIN
     sasl.username=kedge
     sasl.password=...

@@ -29,7 +29,7 @@ SHARED = {
 }
 """Modules beside the benchmarks that measure for several of them."""
 
-TAKE_ARGUMENTS = {"flood", "healing", "lifecycle", "live", "portal", "surge"}
+TAKE_ARGUMENTS = {"door", "flood", "healing", "lifecycle", "live", "portal", "surge"}
 """Benchmarks with options of their own; their `main` takes what comes after the name."""
 
 

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from statistics import quantiles
 from subprocess import PIPE, Popen
 from typing import Any
 
@@ -47,6 +48,7 @@ class Crowd:
     seconds: float
     arrive_s: float = 2.0
     host: str = "127.0.0.1"
+    report_every_s: float = REPORT_EVERY_S
 
 
 def let_in(crowd: Crowd) -> "Popen[str]":
@@ -75,6 +77,10 @@ class _Play:
         self.answers: Counter[str] = Counter()
         self.reported: set[str] = set()
         self.shed_waits_s: list[float] = []
+        self.reports_s: list[float] = []
+        """From the first byte of a report to the last of its answer."""
+        self.heard: list[tuple[str, float]] = []
+        """Instances that were given another document than before, and when, in seconds since the epoch."""
 
     async def all(self) -> dict[str, Any]:
         began_s = time.monotonic()
@@ -88,6 +94,8 @@ class _Play:
             "answers": dict(self.answers),
             "agents_heard": len(self.reported),
             "longest_wait_to_be_shed_s": round(max(self.shed_waits_s, default=0.0), 2),
+            "reports": _cuts(self.reports_s),
+            "heard": self.heard,
             "seconds": round(time.monotonic() - began_s, 1),
             "failed": failed[:5],
         }
@@ -103,7 +111,7 @@ class _Play:
             if status == 200:
                 self.reported.add(vm.instance)
                 backoff.reset()
-                await asyncio.sleep(REPORT_EVERY_S)
+                await asyncio.sleep(self._crowd.report_every_s)
             else:
                 await asyncio.sleep(backoff.next_s(after_s=after_s))
 
@@ -115,6 +123,8 @@ class _Play:
             asked = _question(self._crowd, vm, etag)
             status, after_s = await self._call(line, "document", asked, POLL_S + TIMEOUT_S)
             if status in (200, 304):
+                if status == 200 and etag:
+                    self.heard.append((vm.instance, time.time()))
                 etag = line.etag or etag
                 backoff.reset()
                 await asyncio.sleep(0.1)
@@ -131,8 +141,11 @@ class _Play:
             self.answers[f"{what} {type(error).__name__}"] += 1
             return 0, 0.0
         self.answers[f"{what} {status}"] += 1
+        taken_s = time.monotonic() - began_s
         if status == 503:
-            self.shed_waits_s.append(time.monotonic() - began_s)
+            self.shed_waits_s.append(taken_s)
+        elif what == "report":
+            self.reports_s.append(taken_s)
         return status, after_s
 
 
@@ -166,6 +179,11 @@ class _Line:
                 ends[1].close()
 
 
+def _cuts(seconds: list[float]) -> dict[str, float]:
+    cuts = quantiles(seconds, n=20) if len(seconds) > 1 else [0.0] * 19
+    return {"count": len(seconds), "p50_s": round(cuts[9], 4), "p95_s": round(cuts[18], 4)}
+
+
 def _head(crowd: Crowd, vm: Vm, first: str) -> str:
     who = f"Authorization: Bearer {crowd.credential}\r\nX-Kedge-Instance: {vm.instance}\r\n"
     return f"{first} HTTP/1.1\r\nHost: {crowd.host}:{crowd.port}\r\n{who}"
@@ -176,7 +194,8 @@ def _question(crowd: Crowd, vm: Vm, etag: str) -> bytes:
     return f"{_head(crowd, vm, f'GET /agent/v1/document?{asked}')}\r\n".encode()
 
 
-def _report(crowd: Crowd, vm: Vm, seq: int) -> bytes:
+def report_body(vm: Vm, seq: int) -> bytes:
+    """A report of a broker at rest, as JSON."""
     service = {
         "name": "broker",
         "state": "running",
@@ -198,7 +217,11 @@ def _report(crowd: Crowd, vm: Vm, seq: int) -> bytes:
         "epoch": 1,
         "services": [service],
     }
-    body = json.dumps(told).encode()
+    return json.dumps(told).encode()
+
+
+def _report(crowd: Crowd, vm: Vm, seq: int) -> bytes:
+    body = report_body(vm, seq)
     head = f"{_head(crowd, vm, 'POST /agent/v1/report')}Content-Type: application/json\r\nContent-Length: {len(body)}"
     return head.encode() + b"\r\n\r\n" + body
 

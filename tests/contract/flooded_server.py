@@ -15,7 +15,7 @@ from controlplane.storage.agent_credentials import SqlCredentialStore, Vm as Cre
 from controlplane.storage.home import Home
 from events import facts
 from events.engine import build_engine
-from events.ids import IntentId, NodeName
+from events.ids import IntentId, NodeName, kafka_uuid
 from events.sql_store import SqlEventStore
 from tests.contract.agent_crowd import Vm
 from tests.contract.test_api_server import PAUSED
@@ -42,7 +42,9 @@ def known_vms(home: Home, count: int, *, url: str = "") -> list[Vm]:
         planned = [broker(f"brokers-a-{n}", 1000 + n) for n in range(min(OF_A_CLUSTER, count - first))]
         launched = tuple(facts.LaunchedInstance(p.key, f"vm-{p.key}", f"127.65.0.{n}") for n, p in enumerate(planned))
         house.record(facts.SurgeRequested("intent-1", tuple(planned), "test"), name=name)
-        house.record(facts.SurgeCompleted("intent-1", launched, {}), name=name)
+        voter = facts.FoundingVoter("controllers-a-0", 100, "127.65.1.1", 9093, kafka_uuid("voter", uid))
+        founded = facts.QuorumFounded(kafka_uuid("kafka", uid), "4.1", (voter,))
+        house.record(facts.SurgeCompleted("intent-1", launched, {}), founded, name=name)
         for one in planned:
             vm = CredentialVm(uid, NodeName(one.node), 1)
             credentials.enroll(vm, credential_sha256=digest, intent_id=IntentId("intent-1"))

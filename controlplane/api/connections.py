@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from controlplane.api.auth import AGENT_PATHS
 from controlplane.api.server_load import AGENTS, PEOPLE, ServerLoad
@@ -24,6 +24,8 @@ from controlplane.runtime.descriptors import current_limit
 
 HEAD_WITHIN_S = 20.0
 """From the first byte of a request, or from the connection, to the end of its head."""
+MOST_HEAD_BYTES = 64 * 1024
+"""Of a request, its address and names of headers with it. The parser has no end for it."""
 BODY_STALLS_S = 30.0
 """Without a byte of a body that is waited for."""
 BODY_WITHIN_S = 300.0
@@ -179,7 +181,7 @@ class ConnectionTable:
         protocol.transport.abort()
 
 
-class GuardedProtocol(H11Protocol):
+class GuardedProtocol(HttpToolsProtocol):
     """uvicorn's `asyncio.Protocol`, entered in the table, with what it takes to see how it does."""
 
     of_agents = False
@@ -191,6 +193,7 @@ class GuardedProtocol(H11Protocol):
         self._opened_s = self._since_s = self._moved_s = time.monotonic()
         self._unread = 0
         self._has_partial_head = False
+        self._head_bytes = self._named_bytes = 0
         table.expect(self)
 
     @property
@@ -200,7 +203,7 @@ class GuardedProtocol(H11Protocol):
             return AGENTS
         if not self._has_asked:
             return NEW
-        return AGENTS if self.scope["path"].startswith(AGENT_PATHS) else PEOPLE
+        return AGENTS if self.cycle.scope["path"].startswith(AGENT_PATHS) else PEOPLE
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         super().connection_made(transport)
@@ -217,13 +220,30 @@ class GuardedProtocol(H11Protocol):
         was_idle = not had_asked or cycle.response_complete
         super().data_received(data)
         if self.cycle is not cycle:
-            self._since_s, self._has_partial_head = now_s, False
-        elif was_idle and not self._has_partial_head:
+            self._since_s, self._has_partial_head, self._head_bytes = now_s, False, 0
+            return
+        if was_idle and not self._has_partial_head:
             self._has_partial_head = True
             self._since_s = now_s if had_asked else self._since_s
+        if self._has_partial_head:
+            self._head_bytes += len(data)
+            if self._head_bytes > MOST_HEAD_BYTES and not self.transport.is_closing():
+                self.send_400_response("The head of the request is too large.")
+
+    def on_message_begin(self) -> None:
+        """See HttpToolsProtocol, as the next."""
+        self._named_bytes = 0
+        super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Raises ValueError where there are too many, which the parser answers with 400."""
+        self._named_bytes += len(name) + len(value)
+        if self._named_bytes > MOST_HEAD_BYTES:
+            raise ValueError("the head of the request is too large")
+        super().on_header(name, value)
 
     def on_response_complete(self) -> None:
-        """See H11Protocol."""
+        """See HttpToolsProtocol."""
         self._since_s = time.monotonic()
         super().on_response_complete()
 

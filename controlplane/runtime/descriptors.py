@@ -9,7 +9,6 @@ import errno
 import logging
 import os
 import resource
-from asyncio.sslproto import SSLProtocol
 from dataclasses import dataclass
 
 _log = logging.getLogger(__name__)
@@ -21,7 +20,6 @@ MOST_DESCRIPTORS = 1 << 20
 """Beyond that a limit buys nothing, and some children walk through all numbers below it."""
 MOST_CONNECTIONS = 20_000
 """Whatever the limit is: each costs memory, some 50 KiB, over TLS 100."""
-TLS_RECORD_BYTES = 16 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +73,3 @@ def open_descriptors() -> int | None:
         return len(os.listdir("/proc/self/fd")) - 1  # the look itself has one
     except OSError:
         return None
-
-
-def small_tls_buffers() -> None:
-    """asyncio holds a buffer of 256 KiB for each connection over TLS, whatever it is used for, and has no setting for
-    it. A record of TLS has 16 KiB at most (RFC 8446, 5.1): more is never read at once.
-    """
-    SSLProtocol.max_size = TLS_RECORD_BYTES

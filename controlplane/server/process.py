@@ -142,8 +142,7 @@ def serve_portal(settings: Settings) -> None:
 
 
 def _make_room() -> None:
-    """As many descriptors as may be, and small buffers of TLS. Before the parts are built: they reckon with it."""
-    descriptors.small_tls_buffers()
+    """As many descriptors as may be. Before the parts are built: they reckon with it."""
     budget = descriptors.budget_of(descriptors.raise_limit())
     _log.info(
         "up to %d open files: room for %d connections, %d agents among them (two connections each)",

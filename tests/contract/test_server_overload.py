@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from controlplane.api.bodies import MOST_BYTES
-from controlplane.api.connections import IN_PASSING
+from controlplane.api.connections import IN_PASSING, MOST_HEAD_BYTES
 from controlplane.api.gate import MAX_BODY_BYTES
 from controlplane.runtime.descriptors import budget_of
 from controlplane.storage.home import Home
@@ -46,6 +46,19 @@ def shed(server: Server) -> set[tuple[str, str]]:
 
 def port(server: Server) -> int:
     return int(server.url.rsplit(":", 1)[1])
+
+
+@pytest.mark.parametrize("head", ["X-Long: " + "a" * MOST_HEAD_BYTES, "X-Many: a\r\n" * (MOST_HEAD_BYTES // 7)])
+def test_a_head_without_end_is_refused_and_its_connection_closed(start: Callable[..., Server], head: str) -> None:
+    server = start()
+    with socket.create_connection(("127.0.0.1", port(server)), timeout=10) as asking:
+        answer = b""
+        with suppress(ConnectionError):
+            asking.sendall(f"GET / HTTP/1.1\r\nHost: x\r\n{head}".encode())
+            while piece := asking.recv(4096):
+                answer += piece
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert server.is_alive
 
 
 def test_with_more_agents_than_descriptors_people_are_served_the_newest_are_sent_away_and_the_server_lives(

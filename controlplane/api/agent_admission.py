@@ -117,6 +117,10 @@ class AgentTurns:
             self._moved_s = self._clock_s()
         return RequestTurn(self, self._clock_s())
 
+    def not_taken(self) -> "RequestTurn":
+        """One that nobody needs yet: `take_again` takes it."""
+        return RequestTurn(self, None)
+
     def give_back(self, began_s: float) -> None:
         """The turn goes to who waits longest."""
         self._moved_s = self._clock_s()
@@ -154,9 +158,9 @@ class AgentTurns:
 class RequestTurn:
     """One request's: given back while it waits for news, and at its end."""
 
-    def __init__(self, turns: AgentTurns, began_s: float) -> None:
+    def __init__(self, turns: AgentTurns, began_s: float | None) -> None:
         self._turns = turns
-        self._began_s: float | None = began_s
+        self._began_s = began_s
 
     def give_back(self) -> None:
         """Twice is once."""
@@ -165,7 +169,9 @@ class RequestTurn:
             self._turns.give_back(began_s)
 
     async def take_again(self) -> None:
-        """After `give_back`. Raises TooBusy."""
+        """After `give_back`; twice is once. Raises TooBusy."""
+        if self._began_s is not None:
+            return
         again = await self._turns.take()
         self._began_s, again._began_s = again._began_s, None
 

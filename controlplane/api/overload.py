@@ -19,6 +19,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from controlplane.api import agent_admission, auth, bodies, gate, problems, request_ids, server_load
+from controlplane.api.agent_calls import AgentCalls
 from controlplane.api.audit.writer import SAFE_METHODS
 from controlplane.api.services import PortalServices
 
@@ -37,9 +38,11 @@ _REFUSED = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 class OverloadGuard:
     """The app, with what is too much for it kept away."""
 
-    def __init__(self, app: ASGIApp, services: PortalServices) -> None:
+    def __init__(self, app: ASGIApp, services: PortalServices, calls: AgentCalls | None = None) -> None:
+        """`calls` answers of agents what needs neither a thread nor the database; None: nothing does."""
         self._app = app
         self._services = services
+        self._calls = calls
         self._load = services.operations.load
         self._seats = agent_admission.AgentSeats(self._load.budget.agents)
         self._turns = agent_admission.AgentTurns()
@@ -69,8 +72,14 @@ class OverloadGuard:
             if instance and scope["path"] not in auth.OPEN_PATHS:
                 is_new = self._seats.admit(instance)
                 self._load.see_agents(len(self._seats))
+            body = b""
             if scope["method"] == "POST":
-                receive = _replayed(await held.read(receive, BODY_WITHIN_S), receive)
+                body = await held.read(receive, BODY_WITHIN_S)
+                receive = _replayed(body, receive)
+            answer = await self._calls.answer(scope, body, self._turns) if self._calls is not None else None
+            if answer is not None:
+                await answer(scope, receive, send)
+                return
             turn = await self._turns.take()
         except ClientDisconnect:
             return  # nobody is there to be answered

@@ -47,6 +47,7 @@ from controlplane.storage.agent_credentials import CredentialStore
 from controlplane.storage.backup import BackupSummary
 from controlplane.storage.certificates.authority import Authority
 from controlplane.storage.home import Installation
+from controlplane.storage.known_credentials import KnownCredentials
 from controlplane.storage.latest_values import LatestStore
 from controlplane.storage.terraform_states.storage import ServedStates
 from events.clock import Clock
@@ -260,6 +261,8 @@ class AccessServices:
     proposals: Proposals | None = None
     """Changes that wait for a second person; the app sets it."""
     credentials: CredentialStore
+    known_agents: KnownCredentials | None = None
+    """The same, where some are in memory: agents it knows are answered without a thread. None: each request asks."""
     credential_life: timedelta = timedelta(days=7)
     ca_pem: str = ""
     authority: Authority | None = None

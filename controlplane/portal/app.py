@@ -5,12 +5,14 @@ from functools import cache, partial
 from typing import Any
 
 from fastapi import APIRouter, FastAPI
+from starlette.datastructures import State
 from starlette.routing import BaseRoute
 
-from controlplane.api import approvals, feed, gate, overload, problems
+from controlplane.api import agent_calls, approvals, document_offers, feed, gate, overload, problems
 from controlplane.api.history import History
 from controlplane.api.hooks import Hooks
 from controlplane.api.read_models import event_tail as live, roll_stages, topic_rates, uptimes
+from controlplane.api.report_buffer import KEPT_EVERY_S, ReportBuffer
 from controlplane.api.routes import (
     access,
     acls,
@@ -190,8 +192,10 @@ PAGES = (
 BESIDE_PAGES = (signing, provider_pages, live, assets)
 
 
-def create_app(services: PortalServices) -> FastAPI:
-    """The app. `app.state.feed.close()` sends long polls and live pages away before a stop."""
+def create_app(services: PortalServices, *, reports_every_s: float = KEPT_EVERY_S) -> FastAPI:
+    """The app. `app.state.feed.close()` sends long polls and live pages away before a stop. Reports of agents that are
+    in memory are kept each `reports_every_s`.
+    """
     app = FastAPI(
         title="Kedge",
         version=services.operations.version,
@@ -221,10 +225,29 @@ def create_app(services: PortalServices) -> FastAPI:
     app.state.rated_topics = topic_rates.RatedTopics()
     app.state.uptimes = uptimes.UptimeQueries(services.cluster.latest, services.clock)
     app.state.shown_certificates = ShownCertificates(services.cluster.latest, services.clock)
+    app.state.offers = document_offers.DocumentOffers(services)
     app.add_middleware(gate.AccessGate, services=services)
-    app.add_middleware(overload.OverloadGuard, services=services)  # the last one added is the first one passed
+    # The last one added is the first one passed.
+    app.add_middleware(
+        overload.OverloadGuard, services=services, calls=_agent_calls(services, app.state, reports_every_s)
+    )
     problems.answer_problems(app, error_page)
     return app
+
+
+def _agent_calls(services: PortalServices, state: State, reports_every_s: float) -> agent_calls.AgentCalls | None:
+    agents = services.access.known_agents
+    if agents is None:
+        return None
+    reports = ReportBuffer(services.cluster.latest, services.cluster.wake, every_s=reports_every_s)
+    return agent_calls.AgentCalls(
+        services,
+        agents,
+        feed=state.feed,
+        offers=state.offers,
+        shown_certificates=state.shown_certificates,
+        reports=reports,
+    )
 
 
 @cache

@@ -161,9 +161,9 @@ def same_or_refused(known: Credential, credential_sha256: str) -> Credential:
 
 
 def rotation_of(vm: Vm, known: Credential | None, shown_sha256: str, next_sha256: str) -> Credential:
-    if known is None or not _matches(known, shown_sha256):
+    if known is None or not is_in_force(known, shown_sha256):
         raise CredentialRefused(f"{_named(vm)} showed a credential that is not in force: nothing was rotated")
-    if _matches(known, next_sha256):  # in force already: the answer to the first try was lost
+    if is_in_force(known, next_sha256):  # in force already: the answer to the first try was lost
         return known
     if _same(known.earlier_sha256, next_sha256):
         raise CredentialRefused(f"{_named(vm)} wants back to the credential it had before: nothing was rotated")
@@ -174,7 +174,7 @@ def after_showing(known: Credential, sha256: str, now: datetime, is_certified: b
     """What is known once somebody has shown that secret for the VM, with its certificate or without."""
     if is_credential_of(known, sha256) and is_certified and known.certified_at is None:
         known = replace(known, certified_at=now)
-    if _matches(known, sha256):
+    if is_in_force(known, sha256):
         return known
     if _same(known.next_sha256, sha256):
         if known.certified_at is not None and not is_certified:
@@ -195,13 +195,14 @@ def _is_over(moment: datetime | None, now: datetime) -> bool:
     return moment is None or abs(now - moment) > _ON_THEIR_WAY
 
 
-def _matches(known: Credential | None, sha256: str) -> bool:
+def is_in_force(known: Credential | None, sha256: str) -> bool:
+    """Whether that is the VM's secret in force."""
     return known is not None and _same(known.credential_sha256, sha256)
 
 
 def is_credential_of(known: Credential | None, sha256: str) -> bool:
     """Whether that is the VM's secret in force, or its next one."""
-    return known is not None and (_matches(known, sha256) or _same(known.next_sha256, sha256))
+    return known is not None and (is_in_force(known, sha256) or _same(known.next_sha256, sha256))
 
 
 def _same(kept: str | None, sha256: str) -> bool:
@@ -209,9 +210,9 @@ def _same(kept: str | None, sha256: str) -> bool:
 
 
 def _log_entry(before: Credential, known: Credential | None, sha256: str) -> tuple[int, str, str]:
-    if not _matches(known, sha256):
+    if not is_in_force(known, sha256):
         return logging.WARNING, "an outdated credential of %s was used: refused", _named(before.vm)
-    if not _matches(before, sha256):
+    if not is_in_force(before, sha256):
         return logging.INFO, "%s rotated its credential", _named(before.vm)
     return logging.INFO, "%s has shown a certificate: it is heard with one only from here on", _named(before.vm)
 

@@ -12,6 +12,7 @@ from controlplane.storage.agent_credentials import (
     SqlCredentialStore,
     Vm,
 )
+from controlplane.storage.known_credentials import KnownCredentials
 from tests.fakes.agent_credentials import MemoryCredentialStore
 
 VM = Vm("c1", "broker-0", 3)
@@ -37,9 +38,10 @@ def clock() -> Ticking:
     return Ticking()
 
 
-@pytest.fixture
-def credentials(engine_or_memory, clock) -> CredentialStore:
-    return MemoryCredentialStore(clock) if engine_or_memory is None else SqlCredentialStore(engine_or_memory, clock)
+@pytest.fixture(params=["bare", "in memory"])
+def credentials(request, engine_or_memory, clock) -> CredentialStore:
+    store = MemoryCredentialStore(clock) if engine_or_memory is None else SqlCredentialStore(engine_or_memory, clock)
+    return store if request.param == "bare" else KnownCredentials(store)
 
 
 def test_the_first_credential_is_bound_to_the_vm(credentials):

@@ -7,13 +7,14 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 
 import httpx
 import pytest
 
 from controlplane.storage.home import Home
-from tests.contract.agent_crowd import Vm
+from tests.contract.agent_crowd import Vm, report_body
 from tests.contract.flooded_server import CREDENTIAL, known_vms
 from tests.contract.server_process import eventually
 from tests.contract.test_api_server import PAUSED, Server
@@ -72,6 +73,12 @@ def ask_as_agent(server: Server, vm: Vm) -> httpx.Response:
         return client.get(f"{server.url}/agent/v1/document", params=asked, headers=who)
 
 
+def report_as_agent(server: Server, vm: Vm, seq: int) -> httpx.Response:
+    who = {"Authorization": f"Bearer {CREDENTIAL}", "X-Kedge-Instance": vm.instance, "Content-Type": "application/json"}
+    with httpx.Client(trust_env=False, timeout=20) as client:
+        return client.post(f"{server.url}/agent/v1/report", content=report_body(vm, seq), headers=who)
+
+
 @contextmanager
 def locked(database: Path) -> Iterator[None]:
     """As by somebody else's program that holds the write lock and forgot about it."""
@@ -120,7 +127,10 @@ def test_a_postgresql_that_goes_away_is_told_agents_wait_and_the_server_goes_on_
         head = ask(server, "/v1/loop").json()["head"]
         postgres.stop()
         eventually(lambda: ask(server, "/healthz").text.startswith("ok, but its database takes no writes"), server)
-        told = ask_as_agent(server, vm)
+        seqs = count(1)
+        # One was taken, to be kept soon: it is kept when the database is back. From then on agents are told.
+        eventually(lambda: report_as_agent(server, vm, next(seqs)).status_code == 503, server)
+        told = report_as_agent(server, vm, next(seqs))
         assert (told.status_code, told.json()["code"]) == (503, "store-unavailable")
         assert int(told.headers["Retry-After"]) > 0
         page = httpx.get(server.url, headers={**server.bearer, "Accept": "text/html"}, trust_env=False, timeout=30)
@@ -130,7 +140,7 @@ def test_a_postgresql_that_goes_away_is_told_agents_wait_and_the_server_goes_on_
         assert server.is_alive
         postgres.start_again()
         eventually(lambda: ask(server, "/healthz").text == "ok\n", server)
-        eventually(lambda: ask_as_agent(server, vm).status_code == 200, server)
+        eventually(lambda: report_as_agent(server, vm, next(seqs)).status_code == 200, server)
         assert server.leads
         assert ask(server, "/v1/loop").json()["head"] == head, "nothing was done meanwhile"
         assert "Traceback" not in server.log

@@ -1,14 +1,9 @@
 """/agent/v1: how the agent of one VM enrols, rotates, hears what its VM should be, and reports what it is."""
 
-import time
-import zlib
 from datetime import datetime, timedelta
-from functools import partial
-from http import HTTPStatus
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
-from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from agent.wire import (
@@ -23,21 +18,18 @@ from agent.wire import (
     ReportAnswer,
     RotateRequest,
 )
-from controlplane.api import agent_admission, auth, documents, peers
-from controlplane.api.feed import MAX_WAIT_S, Feed
+from controlplane.api import agent_refusals, auth, peers
+from controlplane.api.agent_calls import report_answer
+from controlplane.api.agent_instances import is_over
+from controlplane.api.document_offers import answer_question
 from controlplane.api.node_certificates import NotYet
 from controlplane.api.problems import ApiError
 from controlplane.api.schemas.agents import AcceptedOut
-from controlplane.api.services import PortalServices, Services
-from controlplane.background.metric_pipeline.topic import metrics_to
+from controlplane.api.services import Services
 from controlplane.cluster.lifecycle import Phase
-from controlplane.cluster.observed.agent_reports import keep_report, last_report
+from controlplane.cluster.observed.agent_reports import keep_report
 from controlplane.cluster.tls_steps import tls_step_of
-from controlplane.cluster.view import ClusterView
-from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.work_in_hand import has_work
-from controlplane.converger.questions.rolls.stale_stops import has_stale_stop, may_have_stale_stop
-from controlplane.kafka.zookeeper.superuser import super_digest, super_password
 from controlplane.storage.agent_credentials import CredentialRefused, Vm
 from controlplane.storage.certificates.agents import identity_uri
 from controlplane.storage.certificates.authority import Authority
@@ -84,7 +76,7 @@ def enrol(body: EnrolRequest, request: Request, services: Services) -> EnrolAnsw
     if known is None and services.clock() - instance.requested_at > TOKEN_LIFE:
         raise _enrolment_refused("the token was valid for an hour and is over")
     if known is None and instance.phase is Phase.RETIRED:
-        raise _gone(vm)
+        raise agent_refusals.gone(vm)
     try:
         enrolled = services.access.credentials.enroll(
             vm, credential_sha256=body.credential_sha256, intent_id=IntentId(body.intent_id)
@@ -92,7 +84,7 @@ def enrol(body: EnrolRequest, request: Request, services: Services) -> EnrolAnsw
     except CredentialRefused as refused:
         raise _enrolment_refused(str(refused)) from refused
     is_proved = certificate is not None or enrolled.certified_at is None
-    if not body.csr or services.access.authority is None or not is_proved or _is_over(view, instance):
+    if not body.csr or services.access.authority is None or not is_proved or is_over(view, instance):
         return EnrolAnswer()
     return EnrolAnswer(certificate=_signed(services.access.authority, vm, body.csr, services.clock()))
 
@@ -140,9 +132,9 @@ def certify(body: CertificateRequest, shown: auth.AgentAtRenewal, services: Serv
     view = services.fleet.clusters.view(vm.cluster_uid)
     instance = view.instances.get(_key(vm)) if view is not None else None
     if view is None or instance is None:
-        raise _no_document()
-    if _is_over(view, instance):
-        raise _gone(vm)
+        raise agent_refusals.no_document()
+    if is_over(view, instance):
+        raise agent_refusals.gone(vm)
     return CertificateAnswer(certificate=_signed(services.access.authority, vm, body.csr, services.clock()))
 
 
@@ -160,15 +152,15 @@ def certify_node(body: CertificateRequest, vm: auth.Agent, services: Services) -
     _refuse_other(vm, body.cluster_uid, body.node, body.generation)
     epoch = services.operations.leadership.held_epoch()
     if epoch is None:
-        raise _not_leading()
+        raise agent_refusals.not_leading()
     services.fleet.clusters.catch_up()  # what was signed a moment ago counts
     view = services.fleet.clusters.view(vm.cluster_uid)
     instance = view.instances.get(_key(vm)) if view is not None else None
     signs = services.access.node_certificates
     if view is None or instance is None or signs is None or tls_step_of(view, instance) == PLAIN:
-        raise _no_document()
-    if _is_over(view, instance):
-        raise _gone(vm)
+        raise agent_refusals.no_document()
+    if is_over(view, instance):
+        raise agent_refusals.gone(vm)
     try:
         return signs.certify(view, instance, body.csr, epoch=epoch)
     except RequestRefused as refused:
@@ -191,112 +183,36 @@ def certify_node(body: CertificateRequest, vm: auth.Agent, services: Services) -
 async def get_document(
     request: Request,
     vm: auth.Agent,
-    services: Services,
     cluster: str,
     node: str,
     generation: int,
     etag: str = "",
     wait_s: Annotated[float, Query(ge=0)] = 0.0,
 ) -> Response:
-    """What the VM should be. Held for up to `wait_s` while it is what `etag` names: then 304.
-
-    So it is, too, while it asks for what was found safe too long ago and is to be found safe again.
-    """
+    """What the VM should be. Held for up to `wait_s` while it is what `etag` names: then 304."""
     _refuse_other(vm, cluster, node, generation)
-    feed: Feed = request.app.state.feed
-    turn: agent_admission.RequestTurn = request.state.turn
-    deadline = time.monotonic() + hold_s(vm, wait_s)
-    while True:
-        # On a thread: the fold's lock may be held while the database is slow.
-        offered = await run_in_threadpool(_offer, services, vm)
-        if offered.etag not in ("", etag):
-            return Response(offered.body, headers={"ETag": f'"{offered.etag}"'}, media_type="application/json")
-        left_s = deadline - time.monotonic()
-        turn.give_back()  # who waits for news keeps nobody from being heard
-        if left_s <= 0 or not await feed.wait(vm.cluster_uid, offered.version, left_s):
-            return Response(status_code=HTTPStatus.NOT_MODIFIED, headers={"ETag": f'"{etag}"'})
-        await turn.take_again()
+    state = request.app.state
+    return await answer_question(state.offers, state.feed, request.state.turn, vm, etag=etag, wait_s=wait_s)
 
 
 @router.post("/report", responses={410: {"description": "the instance is retired"}})
 def put_report(
     report: Report, request: Request, vm: auth.Agent, shown: auth.ShownCredential, services: Services
 ) -> ReportAnswer:
-    """Keeps the VM's latest report and has its cluster looked at. A repeated or older one is taken and ignored.
-
-    The answer asks for a rotation when the credential is old, and for a new certificate when that is old or missing: by
-    our clock, which alone counts.
-    """
+    """Keeps the VM's latest report and has its cluster looked at. A repeated or older one is taken and ignored."""
     _refuse_wire(report.wire)
     _refuse_other(vm, report.cluster_uid, report.node, report.generation)
     view = services.fleet.clusters.view(vm.cluster_uid)
     instance = view.instances.get(_key(vm)) if view is not None else None
-    if view is not None and instance is not None and _is_over(view, instance):
-        raise _gone(vm)
+    if view is not None and instance is not None and is_over(view, instance):
+        raise agent_refusals.gone(vm)
     is_news = keep_report(services.cluster.latest, vm.cluster_uid, _key(vm), report, services.clock())
     if is_news and view is not None and (has_work(view) or report.preemption is not None):
         services.cluster.wake(vm.cluster_uid)
-    now, certificate = services.clock(), peers.certificate_of(request.scope)
+    certificate = peers.certificate_of(request.scope)
     if certificate is not None:
         request.app.state.shown_certificates.note(vm.cluster_uid, _key(vm), certificate)
-    is_asked_for = services.access.authority is not None and instance is not None and peers.may_show_one(request.scope)
-    return ReportAnswer(
-        accepted=is_news,
-        rotate=shown.is_older_than(services.access.credential_life, now),
-        certify=is_asked_for and (certificate is None or certificate.is_old(now)),
-    )
-
-
-def hold_s(vm: Vm, wait_s: float) -> float:
-    """How long an agent's question is held: up to a fifth less than it may be, by its VM.
-
-    After a start of the server all agents ask within a second; held alike, they would come back together each time, in
-    front of everybody else.
-    """
-    share = zlib.crc32(f"{vm.cluster_uid}/{_key(vm)}".encode()) / 2**32
-    return min(wait_s, MAX_WAIT_S) * (1 - share / 5)
-
-
-def _offer(services: PortalServices, vm: Vm) -> documents.Offer:
-    epoch = services.operations.leadership.held_epoch()
-    if epoch is None:
-        raise _not_leading()
-    view = services.fleet.clusters.view(vm.cluster_uid)
-    instance = view.instances.get(_key(vm)) if view is not None else None
-    if view is None or instance is None or view.requests.held or _is_let_go(view):
-        # Not 410: an agent that hears "over" stops its brokers. What we do not know may well be alive.
-        raise _no_document()
-    if _is_over(view, instance):
-        raise _gone(vm)
-    key, now = instance.key, services.clock()
-    last = partial(last_report, services.cluster.latest, view.uid)
-    if may_have_stale_stop(view, key) and has_stale_stop(view, key, last, now):
-        return documents.stale_stop_offer(view)
-    is_server = instance.planned.service == "zookeeper" or instance.planned.member is not None
-    secret = services.access.installation.server_key.get_secret_value()
-    digest = super_digest(super_password(secret, view.uid)) if is_server else ""
-    return documents.offer(
-        view,
-        instance.key,
-        epoch=epoch,
-        metrics=metrics_to(
-            services.fleet.clusters.views(),
-            metrics=services.brokers.metrics,
-            metrics_cluster=services.brokers.metrics_cluster,
-        ),
-        logs=services.brokers.logs,
-        super_digest=digest,
-        packet_filter=services.cluster.packet_filter(view, instance),
-    )
-
-
-def _is_over(view: ClusterView, instance: InstanceView) -> bool:
-    return instance.phase is Phase.RETIRED or (view.deleted and not _is_let_go(view))
-
-
-def _is_let_go(view: ClusterView) -> bool:
-    """Deleted with the policy to retain: its VMs stay and go on with what they last heard."""
-    return view.deleted and view.document is not None and view.document.spec.deletion_policy == "retain"
+    return report_answer(services, request.scope, shown, is_news=is_news, is_known=instance is not None)
 
 
 def _refuse_wire(wire: int) -> None:
@@ -317,23 +233,9 @@ def _signed(authority: Authority, vm: Vm, csr: str, now: datetime) -> str:
         raise ApiError(422, "csr-refused", "the signing request is refused", detail=str(refused)) from refused
 
 
-def _not_leading() -> ApiError:
-    title, then = "this server does not lead", "Ask again: the leader answers, or this one leads soon."
-    return ApiError(503, "not-leading", title, next_step=then, retry_after_s=1)
-
-
 def _no_ca() -> ApiError:
     then = "Agents call this server on loopback, without TLS; `agents.host` lets it serve them over TLS."
     return ApiError(404, "no-ca", "this server has no CA for agents", next_step=then)
-
-
-def _no_document() -> ApiError:
-    then = "Keep running what runs."
-    return ApiError(404, "no-document", "there is no document for this instance here", next_step=then)
-
-
-def _gone(vm: Vm) -> ApiError:
-    return ApiError(410, "retired", f"{_key(vm)} is retired", next_step="Stop the services and stay down.")
 
 
 def _enrolment_refused(why: str) -> ApiError:

@@ -54,6 +54,14 @@ SILENT_AFTER_S = 30.0
 
 def keep_report(latest: LatestStore, cluster_uid: ClusterUid, key: str, report: Report, at: datetime) -> bool:
     """Keeps it under the key of its instance. Whether it was news. Raises StoreUnavailable."""
+    *marks, row = rows_of(cluster_uid, key, report, at)
+    for mark in marks:
+        latest.put(mark)
+    return latest.put(row)
+
+
+def rows_of(cluster_uid: ClusterUid, key: str, report: Report, at: datetime) -> list[LatestValue]:
+    """What is kept of a report that came at `at`: a mark where it tells that something is wrong, and itself, last."""
     row = LatestValue(
         subject=Subject(AGENT_REPORT, cluster_uid, key),
         value=report.model_dump(mode="json"),
@@ -65,10 +73,9 @@ def keep_report(latest: LatestStore, cluster_uid: ClusterUid, key: str, report: 
     count = sum(len(service.findings) for service in report.services)
     count += sum(h.silent_s >= SILENT_AFTER_S for h in report.heartbeats)
     count += report.preemption is not None
-    if count:
-        mark = Subject(AGENT_FINDINGS, cluster_uid, key)
-        latest.put(LatestValue(mark, {"findings": count}, source="agent", observed_at=at))
-    return latest.put(row)
+    if not count:
+        return [row]
+    return [LatestValue(Subject(AGENT_FINDINGS, cluster_uid, key), {"findings": count}, "agent", at), row]
 
 
 def reports_of(latest: LatestStore, uid: ClusterUid) -> dict[str, ReportSeen]:

@@ -51,6 +51,7 @@ from controlplane.storage.agent_credentials import CredentialStore, SqlCredentia
 from controlplane.storage.backup import backup
 from controlplane.storage.home import Home
 from controlplane.storage.home_binding import HTTP
+from controlplane.storage.known_credentials import KnownCredentials
 from events.clock import utc_now
 from events.engine import trouble_with
 from providers.price_list import read_price_list
@@ -193,11 +194,13 @@ def access_services(
 
 
 def _access(ground: Ground, asking: CommandParts, rooms: Rooms, listens_on: tuple[str, int]) -> services.AccessServices:
-    credentials, ca_pem = SqlCredentialStore(ground.engine), ground.authority.pem if ground.authority else ""
+    credentials = KnownCredentials(SqlCredentialStore(ground.engine))
+    ca_pem = ground.authority.pem if ground.authority else ""
     access = access_services(ground, _hosts(ground.home, *listens_on), asking.people, credentials, ca_pem)
     node_certificates = NodeCertificates(ground.store, ground.cluster_authorities, utc_now)
     return replace(
         access,
+        known_agents=credentials,
         authority=ground.authority,
         node_certificates=node_certificates,
         user_credentials=UserCredentials(ground.user_passwords, ground.cluster_authorities, utc_now),

@@ -20,11 +20,14 @@ class ShownCertificates:
         self._lock = threading.Lock()
         self._known: dict[tuple[ClusterUid, str], datetime] = {}
 
+    def is_noted(self, uid: ClusterUid, key: str, certificate: AgentCertificate) -> bool:
+        """Whether that is the one the agent showed last, and its row is written. Waits for nobody."""
+        return self._known.get((uid, key)) == certificate.until
+
     def note(self, uid: ClusterUid, key: str, certificate: AgentCertificate) -> None:
         """What the agent of an instance has just shown. Raises StoreUnavailable."""
-        with self._lock:
-            if self._known.get((uid, key)) == certificate.until:
-                return
+        if self.is_noted(uid, key, certificate):
+            return
         value = {"until": certificate.until.isoformat()}
         self._latest.put(LatestValue(Subject(AGENT_CERTIFICATE, uid, key), value, "agent", self._clock()))
         with self._lock:

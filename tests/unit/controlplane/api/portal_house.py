@@ -44,6 +44,7 @@ from controlplane.portal.app import create_app
 from controlplane.storage.agent_credentials import Vm
 from controlplane.storage.backup import BackupSummary
 from controlplane.storage.home import Installation
+from controlplane.storage.known_credentials import KnownCredentials
 from controlplane.storage.streams import cluster_stream
 from events import facts
 from events.envelope import Origin
@@ -121,12 +122,15 @@ class House:
     """Of VMs that filter packets themselves."""
     request_id: Callable[[], str] = lambda: "0123456789abcdef"
     """Of every request the same, unless a test says otherwise: so answers to two of them can be compared."""
+    remembers_agents: bool = False
+    """Whether agents that were known a moment ago are answered without gate and routes."""
 
     def __post_init__(self) -> None:
         if isinstance(self.store, MemoryEventStore):
             self.store._clock = lambda: self.now
         self.latest = MemoryLatestStore()
         self.credentials = MemoryCredentialStore(lambda: self.now)
+        known = self._known_agents = KnownCredentials(self.credentials) if self.remembers_agents else None
         self.authorities = MemoryClusterAuthorities(lambda: self.now)
         self.user_passwords = MemoryPendingPasswords()
         self.lead = Lead()
@@ -152,7 +156,8 @@ class House:
             access=access_services(
                 installation=Installation("inst", SecretBytes(b"server key"), SecretStr(TOKEN)),
                 hosts=loopback_hosts("127.0.0.1", PORT),
-                credentials=self.credentials,
+                credentials=known or self.credentials,
+                known_agents=known,
                 people=people_in_memory(passwords=Passwords(CHEAP), clock=lambda: self.now),
                 public_hosts=self.public_hosts,
                 audit=self.audit,
@@ -189,7 +194,7 @@ class House:
                 kafka_queries=KafkaQueryService(lambda view: self.kafka, lambda: self.now),
             ),
         )
-        self.app: FastAPI = create_app(self.services)
+        self.app: FastAPI = create_app(self.services, reports_every_s=0)
         self.services = self.app.state.services
         self.client = self.client_with({"Authorization": f"Bearer {TOKEN}"})
 
@@ -213,6 +218,11 @@ class House:
         client.cookies.set(cookie_name("inst"), cookie)
         client.follow_redirects = False
         return client
+
+    def forget_agents(self) -> None:
+        """As a server that was started anew."""
+        if self._known_agents is not None:
+            self._known_agents._kept.clear()
 
     def pass_time(self, **by: float) -> None:
         self.now += timedelta(**by)

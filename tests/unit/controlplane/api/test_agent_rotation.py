@@ -25,6 +25,14 @@ from tests.unit.controlplane.api.portal_house import START, House, broker, vm_of
 OLD, NEW = "a" * 64, "b" * 64
 
 
+@pytest.fixture(params=["by the routes", "by what is in memory"])
+def house(request: pytest.FixtureRequest) -> House:
+    """With `orders`; who asks again is answered without the routes, and hears the same."""
+    house = House(remembers_agents=request.param == "by what is in memory")
+    house.apply()
+    return house
+
+
 class Agent:
     """All of an agent that talks. A new one on the same directory is the agent after a crash."""
 
@@ -279,6 +287,7 @@ def test_a_server_restored_from_a_backup_before_the_rotation_hears_its_agents(
     assert agent.is_heard()
     rotated_to = agent.client.shown
     house.credentials._credentials[agent.vm] = backed_up
+    house.forget_agents()
     assert agent.is_heard()
     assert digest(agent.client.shown) == backed_up.credential_sha256
     again = start()
@@ -301,6 +310,7 @@ def test_an_agent_whose_server_lost_its_database_enrols_the_credential_it_rotate
     agent.client.show(agent.credential.switch(shown=agent.client.shown))
     assert agent.is_heard()
     del house.credentials._credentials[agent.vm]
+    house.forget_agents()
     assert agent.is_heard()
     assert agent.in_force == digest(agent.client.shown)
 
@@ -330,8 +340,9 @@ def test_a_request_that_was_on_its_way_while_the_credential_changed_is_no_lost_c
     assert agent.is_heard()
 
     def rotate_to_the_end() -> None:
-        house.credentials.rotate(agent.vm, shown_sha256=digest(agent.client.shown), next_sha256=digest(NEW))
-        assert house.credentials.recognise(agent.vm, digest(NEW))
+        credentials = house.services.access.credentials
+        credentials.rotate(agent.vm, shown_sha256=digest(agent.client.shown), next_sha256=digest(NEW))
+        assert credentials.recognise(agent.vm, digest(NEW))
         agent.client.show(NEW)
 
     agent.meanwhile = rotate_to_the_end

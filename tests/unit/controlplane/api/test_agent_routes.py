@@ -10,7 +10,7 @@ import pytest
 
 from agent.wire import Document, Report
 from controlplane.api.auth import enrolment_token
-from controlplane.api.routes.agents import hold_s
+from controlplane.api.document_offers import hold_s
 from controlplane.cluster.observed.agent_reports import AGENT_REPORT
 from controlplane.converger.questions.documents import document_for
 from controlplane.storage.agent_credentials import Vm
@@ -22,6 +22,14 @@ from tests.unit.events.spec_texts import ORDERS
 CREDENTIAL = "c" * 64
 DIGEST = hashlib.sha256(CREDENTIAL.encode()).hexdigest()
 OTHER_DIGEST = hashlib.sha256(b"other").hexdigest()
+
+
+@pytest.fixture(params=["by the routes", "by what is in memory"])
+def house(request: pytest.FixtureRequest) -> House:
+    """With `orders`; who asks again is answered without the routes, and hears the same."""
+    house = House(remembers_agents=request.param == "by what is in memory")
+    house.apply()
+    return house
 
 
 def _enrolment(house: House, vm: Vm, **changes: object) -> dict[str, Any]:

@@ -1,0 +1,143 @@
+"""What the agent of a VM is offered as its document, and the question for another one, held until there is one."""
+
+import time
+import zlib
+from dataclasses import dataclass
+from functools import partial
+from http import HTTPStatus
+
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+
+from controlplane.api import agent_admission, agent_refusals, documents
+from controlplane.api.agent_instances import is_let_go, is_over
+from controlplane.api.feed import MAX_WAIT_S, Feed
+from controlplane.api.services import PortalServices
+from controlplane.background.metric_pipeline.topic import metrics_to
+from controlplane.cluster.observed.agent_reports import last_report
+from controlplane.cluster.view import ClusterView
+from controlplane.converger.questions.rolls.stale_stops import has_stale_stop, may_have_stale_stop
+from controlplane.kafka.zookeeper.superuser import super_digest, super_password
+from controlplane.storage.agent_credentials import Vm
+from events.ids import Epoch
+
+REMEMBERED_S = 60.0
+"""What is offered may follow from other clusters and from the clouds: after so long it is worked out again."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Remembered:
+    offer: documents.Offer
+    epoch: Epoch
+    at_s: float
+
+
+class DocumentOffers:
+    """What each VM was offered last is remembered, as most questions come while nothing has changed."""
+
+    def __init__(self, services: PortalServices) -> None:
+        self._services = services
+        self._remembered: dict[Vm, _Remembered] = {}
+        self._pruned_s = time.monotonic()
+
+    def remembered(self, vm: Vm, view: ClusterView) -> documents.Offer | None:
+        """What is offered still, None where that has to be worked out. Waits for nobody."""
+        kept = self._remembered.get(vm)
+        if (
+            kept is None
+            or kept.offer.version != view.version
+            or kept.epoch != self._services.operations.leadership.held_epoch()
+            or time.monotonic() - kept.at_s > REMEMBERED_S
+            or may_have_stale_stop(view, _key(vm))
+        ):
+            return None
+        return kept.offer
+
+    def of(self, vm: Vm) -> documents.Offer:
+        """What is offered now. May wait for the database. Raises ApiError, StoreUnavailable."""
+        epoch = self._services.operations.leadership.held_epoch()
+        if epoch is None:
+            raise agent_refusals.not_leading()
+        services = self._services
+        view = services.fleet.clusters.view(vm.cluster_uid)
+        instance = view.instances.get(_key(vm)) if view is not None else None
+        if view is None or instance is None or view.requests.held or is_let_go(view):
+            # Not 410: an agent that hears "over" stops its brokers. What we do not know may well be alive.
+            raise agent_refusals.no_document()
+        if is_over(view, instance):
+            raise agent_refusals.gone(vm)
+        key, now = instance.key, services.clock()
+        last = partial(last_report, services.cluster.latest, view.uid)
+        if may_have_stale_stop(view, key) and has_stale_stop(view, key, last, now):
+            return documents.stale_stop_offer(view)
+        is_server = instance.planned.service == "zookeeper" or instance.planned.member is not None
+        secret = services.access.installation.server_key.get_secret_value()
+        digest = super_digest(super_password(secret, view.uid)) if is_server else ""
+        rules = services.cluster.packet_filter(view, instance)
+        offered = documents.offer(
+            view,
+            instance.key,
+            epoch=epoch,
+            metrics=metrics_to(
+                services.fleet.clusters.views(),
+                metrics=services.brokers.metrics,
+                metrics_cluster=services.brokers.metrics_cluster,
+            ),
+            logs=services.brokers.logs,
+            super_digest=digest,
+            packet_filter=rules,
+        )
+        if not rules:  # those follow from what is recorded of others, and are worked out at each question
+            self._remember(vm, _Remembered(offered, epoch, time.monotonic()))
+        return offered
+
+    def _remember(self, vm: Vm, one: _Remembered) -> None:
+        if one.at_s - self._pruned_s > REMEMBERED_S:
+            young = {vm: kept for vm, kept in dict(self._remembered).items() if one.at_s - kept.at_s <= REMEMBERED_S}
+            self._remembered, self._pruned_s = young, one.at_s
+        self._remembered[vm] = one
+
+
+async def answer_question(
+    offers: DocumentOffers,
+    feed: Feed,
+    turn: agent_admission.RequestTurn,
+    vm: Vm,
+    *,
+    etag: str,
+    wait_s: float,
+    known: documents.Offer | None = None,
+) -> Response:
+    """The document of the VM once it is another one than `etag` names; 304 where it is not within `wait_s`. So it is,
+    too, while it asks for what was found safe too long ago and is to be found safe again.
+
+    `known`: what is offered now, where that is known and the one of `etag`. Raises ApiError, StoreUnavailable.
+    """
+    deadline = time.monotonic() + hold_s(vm, wait_s)
+    offered = known
+    while True:
+        if offered is None:
+            await turn.take_again()
+            # On a thread: the database may be slow.
+            offered = await run_in_threadpool(offers.of, vm)
+            if offered.etag not in ("", etag):
+                return Response(offered.body, headers={"ETag": f'"{offered.etag}"'}, media_type="application/json")
+        left_s = deadline - time.monotonic()
+        turn.give_back()  # who waits for news keeps nobody from being heard
+        if left_s <= 0 or not await feed.wait(vm.cluster_uid, offered.version, left_s):
+            return Response(status_code=HTTPStatus.NOT_MODIFIED, headers={"ETag": f'"{etag}"'})
+        offered = None
+
+
+def hold_s(vm: Vm, wait_s: float) -> float:
+    """How long an agent's question is held: up to a fifth less than it may be, by its VM.
+
+    After a start of the server all agents ask within a second; held alike, they would come back together each time, in
+    front of everybody else.
+    """
+    share = zlib.crc32(f"{vm.cluster_uid}/{_key(vm)}".encode()) / 2**32
+    return min(wait_s, MAX_WAIT_S) * (1 - share / 5)
+
+
+def _key(vm: Vm) -> str:
+    return f"{vm.node}.g{vm.generation}"

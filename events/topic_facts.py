@@ -128,7 +128,8 @@ class ReplicaMove:
 class ReplicationRequested:
     """One batch of replicas is to be added, taken away or moved, under throttles.
 
-    `cause`: `topics`, to have as many as are declared; `zones`, to have them in zones of their own; `gone`, to replace
+    `cause`: `topics`, to have as many as are declared; `zones`, to have them in zones of their own; `sets`, to
+    have them in the broker set of their topic; `gone`, to replace
     those on brokers that do not exist; `leaders`, to stand in another order, where no replica comes or goes; `hot`,
     the same so that others lead what a hot broker did; `factor`, to have as many as a person asked for. `bytes`: what
     it copies, where that counts against the budget of a day.

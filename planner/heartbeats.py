@@ -7,11 +7,12 @@ that is left over is used for the next broker.
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
+from events.spec.topic_names import HEARTBEATS
 from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
 from planner.topics.placement import ReplicaHosts, replica_hosts_of
 from planner.topics.step import Growth, NewTopic, Replicas, TopicStep
 
-HEARTBEAT_TOPIC = "__kedge_heartbeats"
+HEARTBEAT_TOPIC = HEARTBEATS
 """A leading double underscore: no `KafkaTopic` may have such a name, and lists of a user's topics leave it out."""
 
 MOST_REPLICAS = 3

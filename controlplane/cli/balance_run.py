@@ -11,6 +11,7 @@ from controlplane.cli.state_inputs import Input, kept_up_with, usage
 from events.spec.suggestions import nearest
 from planner.balance.answer import Answer, Balanced, Shortfall
 from planner.balance.goals import DEFAULT_GOALS, Aim, Goal, Goals, aims_by_goal
+from planner.balance.in_sets import SetTerms, rebalance_in_sets
 from planner.balance.leadership import demote
 from planner.balance.rebalance import add_brokers, rebalance
 from planner.drain.model.plan_document import with_assumptions
@@ -57,13 +58,17 @@ def goals_in(text: str) -> Goals:
     """`racks!,disk=1.05,leaders`: the goals named, in this order; empty = the default ones. Raises CliError."""
     if not text:
         return DEFAULT_GOALS
-    usual = {aim.goal: aim for aim in DEFAULT_GOALS}
+    usual = {aim.goal: aim for aim in (_SETS, *DEFAULT_GOALS)}
     aims = tuple(_aim(part.strip(), usual) for part in text.split(",") if part.strip())
     try:
         aims_by_goal(aims)
     except ValueError as error:
         raise usage("the goals cannot be used", why=str(error)) from None
     return aims
+
+
+_SETS = Aim(Goal.BROKER_SETS, 1, hard=True)
+"""Stands for what a state with broker sets has instead of an aim."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +90,20 @@ def rebalanced(
     both = sorted(set(onto) & set(out))
     if both:
         raise usage(f"broker {both[0]} is to receive and is excluded", next_step="leave it out of one of the two")
-    if not onto:
-        try:
+    brings_home = goals == DEFAULT_GOALS or _SETS.goal in [aim.goal for aim in goals]
+    goals = tuple(aim for aim in goals if aim.goal is not _SETS.goal)
+    if onto:
+        _refuse_unable(given, onto)
+    try:
+        if given.state.sets:
+            terms = SetTerms(
+                goals=goals, brings_home=brings_home, excluded_topics=apart, excluded_brokers=out, onto=onto
+            )
+            return _replayed(given, rebalance_in_sets(given.state, terms))
+        if not onto:
             return _replayed(given, rebalance(given.state, goals, excluded_topics=apart, excluded_brokers=out))
-        except ValueError as error:
-            raise usage(str(error)) from None
-    _refuse_unable(given, onto)
+    except ValueError as error:
+        raise usage(str(error)) from None
     return _replayed(given, add_brokers(given.state, onto, goals, excluded_topics=apart))
 
 

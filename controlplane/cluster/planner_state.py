@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from controlplane.cluster.bandwidth import CLIENTS_KEEP, nic_bytes_per_s
+from controlplane.cluster.broker_sets import broker_sets
 from controlplane.cluster.hardware import hardware_sources, volume_sources
 from controlplane.cluster.observed.traffic import UNKNOWN, Traffic, read_by_partition
 from controlplane.cluster.view import ClusterView
@@ -35,6 +36,7 @@ def cluster_document(
         write_bytes_per_s=traffic.write_bytes_per_s,
         write_rates_from=traffic.words(now or snapshot.at),
         read_bytes_per_s=read_by_partition(traffic, snapshot),
+        sets=broker_sets(view),
     )
     return observed_document(snapshot, capacity, policy)
 

@@ -125,6 +125,7 @@ def _not_offered(sections: Mapping[str, Any], where: Positions) -> Iterator[Prob
         ("kafka", "metadataVersion"): getattr(sections.get("kafka"), "metadata_version", None) is not None,
         ("health", "heartbeats"): getattr(sections.get("health"), "heartbeats", False),
         ("balance", "continuous"): getattr(sections.get("balance"), "continuous", False),
+        ("balance", "brokerSets"): bool(getattr(sections.get("balance"), "broker_sets", ())),
         ("balance", "placement", "correct"): _corrects(sections.get("balance")),
     }
     for path, is_asked in asked.items():

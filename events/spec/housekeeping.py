@@ -1,13 +1,15 @@
 """What Kedge may do to a cluster by itself: healing, balancing and keeping replicas in their places."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from events.spec.fields import FieldClass, Part, classed
 from events.spec.rollout import RolloutWindow
 from events.spec.scalars import (
+    DnsLabel,
     Flag,
     Seconds,
     TopicName,
+    TopicPattern,
     Whole,
 )
 
@@ -27,6 +29,7 @@ AnomalyKind = Literal[
 ]
 
 GoalName = Literal[
+    "broker-sets",
     "racks",
     "replica-capacity",
     "disk-capacity",
@@ -142,6 +145,25 @@ class Placement(Part):
     )
 
 
+class BrokerSet(Part):
+    """Brokers, and the topics that stay on them."""
+
+    key_field: ClassVar[str | None] = "name"
+
+    name: DnsLabel = classed(BEHAVIOURAL, "Name of the set, as plans and refusals tell it.")
+    pools: tuple[DnsLabel, ...] = classed(
+        BEHAVIOURAL, "Pools whose brokers are in it. A pool is in one set at most.", min_length=1, max_length=100
+    )
+    topics: tuple[TopicPattern, ...] = classed(
+        BEHAVIOURAL,
+        "Topics whose replicas stay on its brokers, Kafka's own among them: full names, beginnings of names with `*` "
+        "behind, or `*` for every topic that nothing else names. A full name counts before a beginning, a longer "
+        "beginning before a shorter one. Topics that no set names stay on brokers that are in no set.",
+        min_length=1,
+        max_length=1000,
+    )
+
+
 class Balance(Part):
     """When replicas are spread anew over the brokers, and how much of that a day."""
 
@@ -190,6 +212,13 @@ class Balance(Part):
         "Ids of brokers to which no rebalance moves replicas or leaders; it may move some off them.",
         default=(),
         max_length=1000,
+    )
+    broker_sets: tuple[BrokerSet, ...] = classed(
+        BEHAVIOURAL,
+        "Sets of brokers that topics stay within ([broker sets](placement.md#broker-sets)): for new topics and "
+        "replicas, in drains and in rebalances. Without any, every topic may be on every broker.",
+        default=(),
+        max_length=100,
     )
     placement: Placement = classed(
         BEHAVIOURAL,

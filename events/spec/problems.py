@@ -243,3 +243,11 @@ USER_TYPE = _kind(105, "user that proves itself another way", "Who it was could 
 PASSWORD_IN_SPEC = _kind(106, "secret in a document", "Documents are kept, shown, compared and committed.")
 NO_LISTENER_FOR_USER = _kind(107, "no listener asks for it", "The user has no door to come in by yet.", "warning")
 USER_ADDRESS = _kind(108, "host that is no address", "Kafka compares one address, or lets in from anywhere.")
+
+# Broker sets.
+BROKER_SET = _kind(150, "broker set that contradicts another part", "A broker is in one set, and a topic in one.")
+NO_BROKERS_LEFT = _kind(151, "nowhere for the topics no set names", "They stay on brokers that are in no set.")
+BROKER_SET_SMALL = _kind(152, "broker set with fewer brokers than replicas", "Each replica needs a broker of its own.")
+BROKER_SET_ZONES = _kind(
+    153, "broker set in fewer zones than replicas", "Two replicas in one zone are lost together.", "warning"
+)

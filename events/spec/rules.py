@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from events.spec.authorization_rules import authorization_problems
+from events.spec.broker_set_rules import broker_set_problems
 from events.spec.change_rules import change_problems
 from events.spec.disk_options import option_problems
 from events.spec.distribution_rules import distribution_problems
@@ -72,6 +73,7 @@ def check_sections(sections: Mapping[str, Any], *, pools: Mapping[int, Pool], po
         found += rollout_problems(rollout, pools, positions)
     if (balance := sections.get("balance")) is not None:
         found += window_problems(balance.placement.windows, ("spec", "balance", "placement", "windows"), positions)
+        found += broker_set_problems(balance, kafka, together or (), positions) if external is None else ()
     if (healing := sections.get("healing")) is not None:
         found += lost_disk_problems(healing, pools, positions)
     if listeners is not None and bootstrap is not None:

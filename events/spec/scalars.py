@@ -23,6 +23,7 @@ ONE_LINE = r"^[^\x00-\x1f\x7f]*$"
 LISTENER_NAME = r"^[A-Z][A-Z0-9_]{0,31}$"
 HOST_NAME = r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$"
 TOPIC_NAME = r"^[A-Za-z0-9._-]{1,249}$"
+TOPIC_PATTERN = r"^([A-Za-z0-9._-]{1,249}\*?|\*)$"
 USER_NAME = r"^[a-z0-9][a-z0-9._-]{0,62}$"
 NETWORK = r"^[0-9]{1,3}(\.[0-9]{1,3}){3}/[0-9]{1,2}$"
 CLOCK_TIME = r"^([01][0-9]|2[0-3]):[0-5][0-9]$"
@@ -45,6 +46,7 @@ FORM_IN_WORDS = {
     LISTENER_NAME: "a listener name: A to Z, 0 to 9 and underscores, at most 32 characters",
     HOST_NAME: "a DNS name in lower case",
     TOPIC_NAME: "a topic name: letters, digits, dots, dashes and underscores, at most 249 characters",
+    TOPIC_PATTERN: "a topic name, the beginning of names with `*` behind it, or `*` alone",
     USER_NAME: "a user name: a to z, 0 to 9, and dots, dashes or underscores after the first, at most 63 characters",
     NETWORK: "an IPv4 network with its length, as in 10.8.0.0/16",
     CLOCK_TIME: "a time of day, as in 02:30",
@@ -144,6 +146,7 @@ OneLine = Annotated[str, *_text(ONE_LINE, also=("number", "boolean"))]
 ListenerName = Annotated[str, *_text(LISTENER_NAME)]
 HostName = Annotated[str, *_text(HOST_NAME)]
 TopicName = Annotated[str, *_text(TOPIC_NAME, also=("number",))]
+TopicPattern = Annotated[str, *_text(TOPIC_PATTERN, also=("number",))]
 UserName = Annotated[str, *_text(USER_NAME, also=("integer",))]
 """A closed alphabet: `super.users` is split at `;`, and a user called `CN=...` would be the node of that name."""
 NetworkText = Annotated[str, *_text(NETWORK)]

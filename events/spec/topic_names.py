@@ -8,6 +8,7 @@ KAFKAS_OWN = frozenset({"__consumer_offsets", "__transaction_state", "__share_gr
 newer line may have more: their metadata says of each topic whether it is internal."""
 
 KEDGES_PREFIX = "__kedge_"
+HEARTBEATS = "__kedge_heartbeats"
 """Of the topics Kedge makes for heartbeats, metrics, logs and the audit."""
 
 

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator
 
 from events.quantities import counted
 from events.spec import problems as p
+from events.spec.broker_set_rules import pools_for
+from events.spec.broker_sets import set_words
 from events.spec.model import KafkaClusterDocument
 from events.spec.positions import NOWHERE, Positions
 from events.spec.problems import Path, Problem, shorten
@@ -34,21 +36,18 @@ def check_topic_in(
 ) -> list[Problem]:
     """What is wrong with a topic in this very cluster; `check_topic` has accepted it."""
     found: list[Problem] = []
-    replicas, brokers, zones = (
-        effective_replicas(document, cluster),
-        broker_count(cluster.spec.pools),
-        zone_count(cluster.spec.pools),
-    )
+    pools, own = pools_for(cluster.spec.balance, cluster.spec.pools, document.topic)
+    replicas, brokers, zones = effective_replicas(document, cluster), broker_count(pools), zone_count(pools)
+    home = f"{set_words(own)} of {cluster.metadata.name}" if cluster.spec.balance.broker_sets else cluster.metadata.name
     path: Path = ("spec", "replicas") if document.spec.replicas else ("spec", "tier")
     if replicas > brokers:
         message = (
-            f"`{document.topic}` is to have {counted(replicas, 'replica')}, but {cluster.metadata.name} has "
-            f"{counted(brokers, 'broker')}"
+            f"`{document.topic}` is to have {counted(replicas, 'replica')}, but {home} has {counted(brokers, 'broker')}"
         )
         found.append(positions.problem(p.RF_OVER_BROKERS, path, message, f"Use at most {brokers}, or add brokers."))
     elif replicas > zones:
         message = (
-            f"`{document.topic}` is to have {counted(replicas, 'replica')}, but brokers of {cluster.metadata.name} "
+            f"`{document.topic}` is to have {counted(replicas, 'replica')}, but brokers of {home} "
             f"stand in {counted(zones, 'zone')}: two replicas in one zone are lost together"
         )
         found.append(positions.problem(p.TOPIC_ZONES, path, message, f"Use at most {zones}, or add zones."))

@@ -15,8 +15,10 @@ FEWEST_EXTRA, MOST_EXTRA = 2, 40
 
 
 class Goal(StrEnum):
-    """One word per goal. `*_CAPACITY` are ceilings, the others bands around the mean."""
+    """One word per goal. `*_CAPACITY` are ceilings, `BROKER_SETS` and `RACKS` say where replicas are, the others are
+    bands around the mean. `BROKER_SETS` has no aim: it holds where a cluster has sets (`planner.balance.in_sets`)."""
 
+    BROKER_SETS = "broker-sets"
     RACKS = "racks"
     REPLICA_CAPACITY = "replica-capacity"
     DISK_CAPACITY = "disk-capacity"

@@ -45,7 +45,7 @@ def certified(
         "pinned": pinned,
         "allow_partial": allow_partial,
     }
-    state = within_volumes(state, writing)
+    state = within_volumes(state.within_sets(), writing)
     answer = solve(state, **options)
     if isinstance(answer, Unsolvable):
         return answer

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from events.spec.broker_sets import set_words
 from planner.drain.plan import DrainPlan, Move, Port
 from planner.drain.request import MAX_MOVES_PER_CALL, DrainRequest
 from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
@@ -76,6 +77,9 @@ def _each_move(plan: DrainPlan, snapshot: KafkaSnapshot, request: DrainRequest) 
         yield from _shape(move)
         yield from _targets(move, live, racks, request)
         yield from _source(move, seen.get(move.name), live)
+        if len(request.sets.outside(move.topic, move.after)) > len(request.sets.outside(move.topic, move.before)):
+            own = set_words(request.sets.of_topic(move.topic))
+            yield DrainViolation("target", str(move.name), f"goes to {list(move.added)}: its topic stays within {own}")
         before, after = (_racks(snapshot, ids) for ids in (move.before, move.after))
         if len(after) < min(len(before), left):
             yield DrainViolation(

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from events.spec.broker_sets import BrokerSets
 from planner.drain.arrays import BrokerTable, ClusterModel, LogDirTable
 from planner.drain.columns import LISTS, PARTITIONS, id_matrix, whole
 from planner.drain.infeasible import Infeasible
@@ -49,6 +50,7 @@ def request_document(request: DrainRequest) -> dict[str, Any]:
         },
         "volumes": {"bytes_per_s": sorted(request.volumes.bytes_per_s.items()), "told": list(request.volumes.told)},
         "read_bytes_per_s": sorted(request.read_bytes_per_s.items()),
+        "sets": [sorted(request.sets.of_broker.items()), sorted(request.sets.of_topics.items())],
         "partition_count": len(request.cluster),
         "topics": list(request.cluster.topics),
         "racks": list(brokers.racks),
@@ -75,6 +77,7 @@ def request_from(document: Mapping[str, Any], partitions: pa.Table) -> DrainRequ
         bandwidth=Bandwidth(bandwidth["bytes_per_s"], bandwidth["source"], dict(bandwidth["by_broker"])),
         cluster=_model(document, partitions),
         read_bytes_per_s=dict(document["read_bytes_per_s"]),
+        sets=BrokerSets(*(dict(part) for part in document["sets"])),
         volumes=VolumeLimits(dict(document["volumes"]["bytes_per_s"]), tuple(document["volumes"]["told"])),
     )
 

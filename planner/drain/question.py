@@ -190,7 +190,8 @@ def _partitions(request: DrainRequest, rows: Int64s) -> Partitions:
 
 
 def _destinations(request: DrainRequest) -> dict[int, tuple[int, ...]]:
-    """Broker rows. Without successors every usable target is open; brokers that stay but may not receive are not."""
+    """Broker rows. Without successors every usable target of the broker's set is open; brokers that stay but may not
+    receive are not."""
     brokers = request.cluster.brokers
     row = {int(b): i for i, b in enumerate(brokers.id)}
     able = tuple(int(i) for i in np.flatnonzero(eligible_targets(request)))
@@ -200,6 +201,7 @@ def _destinations(request: DrainRequest) -> dict[int, tuple[int, ...]]:
         successor = request.successors.get(old)
         if old in row and successor is not None:
             bound[row[old]] = (row[successor],)
-        elif old in row and not free:
-            bound[row[old]] = able
+        elif old in row and (request.sets or not free):
+            beside = set(request.sets.beside(old, request.targets))
+            bound[row[old]] = tuple(i for i in able if int(brokers.id[i]) in beside)
     return bound

@@ -5,6 +5,7 @@ pass.
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from events.spec.broker_sets import set_words
 from planner.drain.infeasible import Infeasible, InfeasibleKind
 from planner.drain.plan import DrainPlan
 from planner.drain.question import eligible_targets
@@ -22,7 +23,7 @@ def unusable_target(request: DrainRequest) -> Infeasible | None:
     needed = set(request.successors.values()) or (set() if able else set(request.targets))
     missing = sorted(needed - able)
     if not missing and able:
-        return None
+        return _empty_set(request, able)
     if not missing:
         return _refuse(request, "target", "no broker is named that may receive: name one that is not outgoing")
     brokers = request.cluster.brokers
@@ -42,6 +43,16 @@ def unusable_target(request: DrainRequest) -> Infeasible | None:
             f"full; read them again"
         )
     return _refuse(request, "target" if dead else "disk-unknown", "; ".join(words))
+
+
+def _empty_set(request: DrainRequest, able: set[int]) -> Infeasible | None:
+    """A broker in whose set nobody else may receive."""
+    for old in request.outgoing:
+        if old not in request.successors and not request.sets.beside(old, able):
+            own = set_words(request.sets.set_of(old))
+            message = f"nobody else of {own} may receive: add brokers to it, or give its topics to another set first"
+            return _refuse(request, "target", message)
+    return None
 
 
 def refused_by_planner(request: DrainRequest, answer: "Unanswered", part: DrainPlan | None) -> Infeasible:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from events.spec.broker_sets import NO_SETS, BrokerSets
 from planner.drain.arrays import ClusterModel, model_of
 from planner.drain.certificate import BandwidthSource
 from planner.observed import KafkaSnapshot, TopicPartition
@@ -44,7 +45,8 @@ class DrainRequest:
     `client_fraction` of each broker's bandwidth is left to clients; no throttle is set above the cap.
     `allow_partial`: when not all can be placed, the refusal carries a plan of what can.
     `write_rates_from`: where the known write rates come from and how old they are, in words; "" when nobody said.
-    `read_bytes_per_s`: what consumers fetch of a broker, where it is known.
+    `read_bytes_per_s`: what consumers fetch of a broker, where it is known. `sets`: what leaves a broker that has no
+    successor goes to brokers of the same set.
     """
 
     cluster_uid: str
@@ -62,6 +64,7 @@ class DrainRequest:
     write_rates_from: str = ""
     volumes: VolumeLimits = NO_VOLUMES
     read_bytes_per_s: Mapping[int, float] = field(default_factory=dict)
+    sets: BrokerSets = NO_SETS
 
     def __post_init__(self) -> None:
         problem = _contradiction(self)
@@ -88,6 +91,7 @@ class DrainRequest:
         write_rates_from: str = "",
         volumes: VolumeLimits = NO_VOLUMES,
         read_bytes_per_s: Mapping[int, float] | None = None,
+        sets: BrokerSets = NO_SETS,
     ) -> "DrainRequest":
         """A request about the cluster as the snapshot shows it; ValueError when it contradicts itself."""
         return cls(
@@ -106,6 +110,7 @@ class DrainRequest:
             write_rates_from=write_rates_from,
             volumes=volumes,
             read_bytes_per_s=dict(read_bytes_per_s or {}),
+            sets=sets,
         )
 
 

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from events.spec.broker_sets import set_words
 from planner.drain.plan import Move
 from planner.drain.release import MOST_A_PAIR
 from planner.observed import KafkaSnapshot, PartitionSeen, TopicPartition
@@ -90,7 +91,8 @@ class _Batch:
         if after == p.replicas:
             self.left[p.name] = why
             return
-        wrong = verified(p.replicas, after, self._ground.racks) or refusal(p, after)
+        comes_home = deviation.rule is Rule.SETS
+        wrong = verified(p.replicas, after, self._ground.racks, may_all_move=comes_home) or refusal(p, after)
         if wrong:
             self.left[p.name] = wrong
             return
@@ -125,14 +127,22 @@ class _Batch:
         """The partition's replicas once as much is mended as can be now, and why the rest cannot."""
         after = p.replicas
         for _ in p.replicas:
-            leaving = self._gone(p, after) if rule is Rule.GONE else self._surplus(p, after)
+            leaving = self._leaving(p, after, rule)
             if leaving is None:
                 break
-            home, why = self._home(p, after, leaving, new_zone=rule is Rule.ZONES)
+            home, why = self._home(p, after, leaving, rule)
             if home is None:
                 return after, why
             after = tuple(home if b == leaving else b for b in after)
         return after, ""
+
+    def _leaving(self, p: PartitionSeen, replicas: Sequence[int], rule: Rule) -> int | None:
+        if rule is Rule.GONE:
+            return self._gone(p, replicas)
+        if rule is Rule.SETS:
+            away = self._ground.sets.outside(p.name.topic, replicas)
+            return min(away, key=lambda b: (b == p.leader, p.replicas.index(b)), default=None)
+        return self._surplus(p, replicas)
 
     def _gone(self, p: PartitionSeen, replicas: Sequence[int]) -> int | None:
         return next((b for b in replicas if self._ground.is_gone(p.name, b)), None)
@@ -141,27 +151,28 @@ class _Batch:
         """Who leaves a zone that has another replica: nobody who leads or is to, of the others who stores most."""
         shared = shared_zones(replicas, self._ground.racks)
         crowded = [b for b in replicas if self._ground.racks.get(b) in shared and b in p.replicas]
-        if not crowded or not self._has_free_zone(replicas):
+        if not crowded or not self._has_free_zone(p, replicas):
             return None
         return min(crowded, key=lambda b: (b == p.leader, b == p.replicas[0], -self._stored[b], -p.replicas.index(b)))
 
-    def _has_free_zone(self, replicas: Sequence[int]) -> bool:
-        """Whether the cluster has a zone without a replica: one is to be tried, or its lack is to be told."""
-        return len({self._ground.racks[b] for b in replicas if b in self._ground.racks}) < self._ground.zones
+    def _has_free_zone(self, p: PartitionSeen, replicas: Sequence[int]) -> bool:
+        """Whether it has a zone without a replica: one is to be tried, or its lack is to be told."""
+        zones = self._ground.zones_of(self._ground.sets.of_topic(p.name.topic))
+        return len({self._ground.racks[b] for b in replicas if b in self._ground.racks}) < zones
 
-    def _home(
-        self, p: PartitionSeen, replicas: Sequence[int], leaving: int, *, new_zone: bool
-    ) -> tuple[int | None, str]:
-        """The broker that takes the place: a zone without a replica, then who gets least of this batch, least of it
-        from this leader, then who stores least. Or why there is none."""
-        racks = self._ground.racks
+    def _home(self, p: PartitionSeen, replicas: Sequence[int], leaving: int, rule: Rule) -> tuple[int | None, str]:
+        """The broker of its set that takes the place: a zone without a replica, then who gets least of this batch,
+        least of it from this leader, then who stores least. Or why there is none. No zone is lost by coming home."""
+        racks, new_zone = self._ground.racks, rule is Rule.ZONES
         used = Counter(racks[b] for b in replicas if b != leaving and b in racks)
-        free = [b for b in self._ground.receivers if b not in p.replicas and b not in replicas]
-        if new_zone:
+        free = [b for b in self._ground.open_to(p.name.topic) if b not in p.replicas and b not in replicas]
+        if new_zone or (rule is Rule.SETS and leaving in racks and not used[racks[leaving]]):
             free = [b for b in free if not used[racks[b]]]
+            new_zone = True
         if not free:
             where = "of a zone without a replica of it" if new_zone else "without a replica of it"
-            return None, f"no broker {where} may take one now"
+            own = f" of {set_words(self._ground.sets.of_topic(p.name.topic))}" if self._ground.sets else ""
+            return None, f"no broker{own} {where} may take one now"
         able = [b for b in free if self._room.get(b, -1) >= p.size_bytes]
         if not able:
             return None, "no broker that may take one has room for it on its disk"

@@ -10,6 +10,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Collection
 from itertools import pairwise
 
+from events.spec.broker_sets import NO_SETS, BrokerSets
 from planner.demotion import Orders
 from planner.heartbeats import HEARTBEAT_TOPIC
 from planner.observed import KafkaSnapshot, TopicPartition
@@ -18,14 +19,20 @@ MOST_AT_A_TIME = 200
 """Lists in one batch: each is a record in the metadata log, and an election after it."""
 
 
-def even_orders(kafka: KafkaSnapshot, brokers: Collection[int], *, most: int = MOST_AT_A_TIME) -> Orders:
+def even_orders(
+    kafka: KafkaSnapshot, brokers: Collection[int], *, sets: BrokerSets = NO_SETS, most: int = MOST_AT_A_TIME
+) -> Orders:
     """The lists to be put into another order, at most so many, so that `brokers` head as evenly as they can.
 
     A replica comes to the front only if it is in sync on one of `brokers`; what others head stays theirs. What moves
     is left alone until it has moved, and so are heartbeats, of which each broker leads one. The same set of replicas
-    stays in each list, so racks and bytes are what they were.
+    stays in each list, so racks and bytes are what they were. Within `sets`, each by itself: no topic is led from two.
     """
-    return _Heads(kafka, frozenset(brokers)).evened(most)
+    orders: dict[TopicPartition, tuple[int, ...]] = {}
+    for name in sorted({sets.set_of(b) for b in brokers}):
+        mine = frozenset(b for b in brokers if sets.set_of(b) == name)
+        orders.update(_Heads(kafka, mine).evened(most - len(orders)))
+    return orders
 
 
 class _Heads:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
+from events.spec.broker_sets import NO_SET, NO_SETS, BrokerSets
 from planner.observed import TopicPartition
 
 AntiAffinity = Literal["strict", "best-effort", "none"]
@@ -39,11 +40,23 @@ class ClusterBrokers:
     """Of those that are not there, the ones a person gave up."""
     offline: Mapping[TopicPartition, frozenset[int]] = field(default_factory=lambda: MappingProxyType({}))
     """Replicas that are lost though their brokers serve: in log directories that are offline, and given up."""
+    sets: BrokerSets = NO_SETS
+    """Whose replicas may be where."""
 
     def is_gone(self, name: TopicPartition, broker: int) -> bool:
         """Whether the replica of that partition on this broker is lost for good."""
         return broker not in self.racks or broker in self.offline.get(name, ())
 
-    def open_zones(self) -> frozenset[str]:
-        """Zones with a broker that may get replicas now."""
-        return frozenset(self.racks[b] for b in self.receivers)
+    def open_to(self, topic: str) -> frozenset[int]:
+        """The brokers that may get replicas of the topic now."""
+        return self.sets.may_hold(topic, self.receivers)
+
+    def open_zones(self, name: str = NO_SET) -> frozenset[str]:
+        """Zones with a broker of that set that may get replicas now; of any where there are no sets."""
+        return frozenset(self.racks[b] for b in self.receivers if not self.sets or self.sets.set_of(b) == name)
+
+    def zones_of(self, name: str = NO_SET) -> int:
+        """How many zones the replicas of that set's topics can be in, though one may have no broker just now."""
+        if not self.sets:
+            return self.zones
+        return len({rack for b, rack in self.racks.items() if self.sets.set_of(b) == name})

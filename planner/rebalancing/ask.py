@@ -9,6 +9,7 @@ import numpy as np
 
 from planner.balance.answer import Answer, Balanced, GoalReport, Shortfall
 from planner.balance.cpu import BrokerCpu, with_cpu
+from planner.balance.in_sets import SetTerms, rebalance_in_sets
 from planner.balance.loads import MeasuredLoads
 from planner.balance.rebalance import add_brokers, rebalance
 from planner.drain.certificate import Certificate
@@ -71,8 +72,8 @@ def plan_rebalance(
         copies=copies,
         goals=tuple(_goal_status(report) for report in best.goals),
         left=len(best.left),
-        uneven_before=deviations(snapshot, receivers, load, choice=request.choice),
-        uneven_after=deviations(snapshot, receivers, load, choice=request.choice, after=after),
+        uneven_before=deviations(snapshot, receivers, load, choice=request.choice, sets=request.sets),
+        uneven_after=deviations(snapshot, receivers, load, choice=request.choice, after=after, sets=request.sets),
     )
 
 
@@ -108,11 +109,18 @@ def spread(
     choice: BalanceChoice = EVERYTHING,
 ) -> Answer:
     """The brokers within the goals chosen, or as near as can be; with `onto` these alone receive, and `demoted` lead
-    nothing. Heartbeats stay: each broker leads one. Raises ValueError for a goal there is not."""
+    nothing. Topics stay within their sets. Heartbeats stay: each broker leads one. Raises ValueError for a goal there
+    is not."""
     apart, known = frozenset({HEARTBEAT_TOPIC, *choice.exclude_topics}), measured or MeasuredLoads()
     goals = choice.aims()
     there = [b for b in demoted if b in state.brokers.id]
     out = [b for b in choice.exclude_brokers if b in state.brokers.id]
+    if state.sets:
+        terms = SetTerms(
+            goals=goals, brings_home=choice.brings_home, measured=known, excluded_topics=apart, excluded_brokers=out,
+            demoted=there, onto=onto,
+        )  # fmt: skip
+        return rebalance_in_sets(state, terms)
     if not onto:
         return rebalance(state, goals, measured=known, excluded_topics=apart, excluded_brokers=out, demoted=there)
     takers = [b for b in onto if b not in out]
@@ -129,6 +137,7 @@ def _state(request: RebalanceRequest, snapshot: KafkaSnapshot) -> ReadState:
         write_bytes_per_s=request.write_bytes_per_s,
         write_rates_from=request.write_rates_from,
         read_bytes_per_s=request.read_bytes_per_s,
+        sets=request.sets,
     )
     capacity = resolve(alive, request.capacities)
     lacking = [b for b, figures in capacity.missing.items() if "disk_bytes" in figures]

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from events.spec.broker_sets import NO_SETS, BrokerSets, set_words
 from planner.drain.plan import DrainPlan, Move
 from planner.observed import KafkaSnapshot
 
@@ -30,6 +31,7 @@ def check(
     receivers: Collection[int],
     disk_limit_fraction: float,
     done: Collection[Move] = (),
+    sets: BrokerSets = NO_SETS,
 ) -> tuple[RebalanceViolation, ...]:
     """Everything wrong with what is left of the plan (all but `done`) against the newest metadata.
 
@@ -41,6 +43,7 @@ def check(
     return (
         *_once(plan),
         *(v for move in left for v in _move(move, snapshot, frozenset(receivers))),
+        *(v for move in left for v in _sets(move, sets)),
         *_ports(plan, left, snapshot),
         *_disks(plan, snapshot, finished, disk_limit_fraction),
     )
@@ -82,6 +85,14 @@ def _move(move: Move, snapshot: KafkaSnapshot, receivers: frozenset[int]) -> Ite
     spanned, spans = _racks(snapshot, move.before), _racks(snapshot, move.after)
     if len(spans) < len(spanned):
         yield RebalanceViolation(subject, f"spans racks {sorted(spanned)} now, only {sorted(spans)} after")
+
+
+def _sets(move: Move, sets: BrokerSets) -> Iterator[RebalanceViolation]:
+    """No copy leaves the set of its topic."""
+    for broker in sets.outside(move.topic, move.added):
+        yield RebalanceViolation(
+            str(move.name), f"broker {broker} is not of {set_words(sets.of_topic(move.topic))}, where its topic stays"
+        )
 
 
 def _racks(snapshot: KafkaSnapshot, ids: Sequence[int]) -> set[str]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from events.spec.broker_sets import BrokerSets
 from planner.drain import columns
 from planner.drain.arrays import model_of, padded
 from planner.drain.model.capacity import FIGURES, Capacity, FigureOrigin, FigureSource
@@ -59,6 +60,7 @@ def question_document(question: RebalanceQuestion) -> dict[str, Any]:
             list(request.choice.exclude_topics),
             list(request.choice.exclude_brokers),
         ],
+        "sets": [sorted(request.sets.of_broker.items()), sorted(request.sets.of_topics.items())],
         "capacities": [_source_document(source) for source in request.capacities],
         "racks": sorted(request.racks.items()),
         "cpu_used": sorted(request.cpu_used.items()),
@@ -109,6 +111,7 @@ def question_from(document: Mapping[str, Any], partitions: pa.Table) -> Rebalanc
         new=tuple(document["new"]),
         demoted=tuple(document["demoted"]),
         choice=BalanceChoice(*(tuple(part) for part in document["choice"])),
+        sets=BrokerSets(*(dict(part) for part in document["sets"])),
         capacities=tuple(_source_from(entry) for entry in document["capacities"]),
         racks=dict(document["racks"]),
         write_bytes_per_s={name: rate for name, rate in rates if rate >= 0},

@@ -76,6 +76,15 @@ def factor_plan(
     return FactorPlan(tuple(moves), left, answer.message if isinstance(answer, Shortfall) else "")
 
 
+def joined(plans: Sequence[FactorPlan]) -> FactorPlan:
+    """Plans of topics that share no broker, as one."""
+    if len(plans) == 1:
+        return plans[0]
+    moves = sorted((m for plan in plans for m in plan.moves), key=lambda m: (m.bytes > 0, -m.bytes))
+    left = {name: why for plan in plans for name, why in plan.left.items()}
+    return FactorPlan(tuple(moves), left, "; ".join(plan.short for plan in plans if plan.short))
+
+
 def next_batch(kafka: KafkaSnapshot, moves: Sequence[Move]) -> tuple[Move, ...]:
     """The moves that begin together, in their order; the others have their turn later."""
     into: Counter[int] = Counter()

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from events.spec.broker_sets import NO_SETS, BrokerSets
 from planner.balance.goals import CEILINGS, DEFAULT_GOALS, Aim, Goal, Goals
 from planner.balance.limits import BAND_OF, CEILING_OF, counted, topic_band, topic_counts
 from planner.balance.loads import Figure, Loads, borne, loads_of
@@ -47,21 +48,53 @@ def deviations(
     *,
     choice: BalanceChoice = EVERYTHING,
     after: Lists | None = None,
+    sets: BrokerSets = NO_SETS,
 ) -> Deviations:
     """Of each goal that can be judged, how far the broker furthest from it is, in percent of its even share; of a
-    ceiling, in percent above it. `racks` is not among them: replicas are moved apart on their own (docs/placement.md).
+    ceiling, in percent above it. `racks` and `broker-sets` are not among them: replicas are moved apart, and home, on
+    their own (docs/placement.md). With `sets`, each set is judged by itself, and the worst of them counts.
 
     What no spread can avoid is not counted: one whole log (or what one partition adds) of each figure, and what racks
     of unequal size make of a share (`planner.balance.shares`). A broker that `choice` excludes may have less. `after`:
     replica lists of partitions that will have moved by then.
     """
+    if not sets:
+        return _deviations(kafka, kafka, receivers, load, choice=choice, after=after or {})
+    found: dict[str, float] = {}
+    for name in sorted({sets.set_of(b) for b in receivers}):
+        mine = [b for b in receivers if sets.set_of(b) == name]
+        for goal, percent in _deviations(
+            kafka, _of_set(kafka, sets, name), mine, load, choice=choice, after=after or {}
+        ).items():
+            found[goal] = max(found.get(goal, 0.0), percent)
+    return found
+
+
+def _of_set(kafka: KafkaSnapshot, sets: BrokerSets, name: str) -> KafkaSnapshot:
+    """What weighs on the brokers of a set: its own partitions, and those that are not at home."""
+    own = {topic for topic in kafka.by_topic if sets.of_topic(topic) == name}
+    on = {b for b in kafka.brokers if sets.set_of(b) == name}
+    parts = tuple(p for p in kafka.partitions if p.name.topic in own or not on.isdisjoint(p.target))
+    return replace(kafka, partitions=parts)
+
+
+def _deviations(
+    whole: KafkaSnapshot,
+    kafka: KafkaSnapshot,
+    receivers: Collection[int],
+    load: KnownLoad,
+    *,
+    choice: BalanceChoice,
+    after: Lists,
+) -> Deviations:
+    """`whole`: the cluster by which it is judged what is known."""
     brokers, goals = tuple(sorted(receivers)), choice.aims()
     aims = tuple(aim for aim in goals if aim.goal is not Goal.RACKS)
     if len(brokers) < 2:
-        return {str(a.goal): 0.0 for a in aims if not why_unknown(kafka, brokers, load, a.goal)}
+        return {str(a.goal): 0.0 for a in aims if not why_unknown(whole, brokers, load, a.goal)}
     state = light_state(kafka, brokers, load)
     loads = _loads(state, brokers, load)
-    lists = _lists(state, kafka, after or {})
+    lists = _lists(state, kafka, after)
     total = borne(loads, lists, lists[:, 0])
     by_rack = any(aim.goal is Goal.RACKS for aim in goals)
     leadless = np.isin(state.brokers.id, sorted(load.demoted))
@@ -70,7 +103,7 @@ def deviations(
     able = state.brokers.may_receive
     found = {}
     for aim in aims:
-        if why_unknown(kafka, brokers, load, aim.goal):
+        if why_unknown(whole, brokers, load, aim.goal):
             continue
         if aim.goal is Goal.TOPIC_SPREAD:
             percent = _topics(state, aim, lists, by_rack=by_rack)

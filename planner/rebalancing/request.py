@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from events.spec.broker_sets import NO_SETS, BrokerSets
 from planner.drain.certificate import BandwidthSource
 from planner.drain.model.capacity import FigureSource
 from planner.observed import TopicPartition
@@ -18,7 +19,8 @@ class RebalanceRequest:
 
     `read_bytes_per_s`: what consumers fetch of partitions, where it is known. `cpu_used`: the share of its processors
     each broker uses, 0 to 1, and how many it has; CPU is judged where both are known of every broker that is there.
-    `demoted`: brokers that are to lead nothing. `choice`: which goals, and what is left out.
+    `demoted`: brokers that are to lead nothing. `choice`: which goals, and what is left out. `sets`: whose topics stay
+    where.
 
     `capacities` as for state files, the first that knows a figure counts. `most_bytes_per_s`: the operator's cap of
     every throttle.
@@ -39,6 +41,7 @@ class RebalanceRequest:
     processors: Mapping[int, int] = field(default_factory=dict)
     demoted: tuple[int, ...] = ()
     choice: BalanceChoice = EVERYTHING
+    sets: BrokerSets = NO_SETS
     most_bytes_per_s: int | None = None
     disk_limit_fraction: float = 0.9
     batch_s: float = BATCH_S

@@ -6,7 +6,7 @@ so no search is needed: each choice is the best there is at its time, and `Repli
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from planner.observed import KafkaSnapshot, PartitionSeen
 from planner.topics.step import Replicas
@@ -26,6 +26,10 @@ class ReplicaHosts:
     replicas: Counter[int] = field(default_factory=Counter)
     leaders: Counter[int] = field(default_factory=Counter)
     stored_bytes: Counter[int] = field(default_factory=Counter)
+
+    def within(self, brokers: Collection[int]) -> "ReplicaHosts":
+        """The same, counted together, with only these to get any."""
+        return replace(self, racks={b: rack for b, rack in self.racks.items() if b in brokers})
 
     def place(self, count: int, replicas: int) -> tuple[Replicas, ...]:
         """Replicas of `count` new partitions. Raises NoPlace."""
@@ -100,11 +104,14 @@ def shrunk(partition: PartitionSeen, racks: Mapping[int, str]) -> Replicas | Non
     return None
 
 
-def verified(before: Sequence[int], after: Sequence[int], racks: Mapping[int, str]) -> str:
-    """Why a new list of replicas is not to be used; "" when it is sound. An independent look at what was chosen."""
+def verified(
+    before: Sequence[int], after: Sequence[int], racks: Mapping[int, str], *, may_all_move: bool = False
+) -> str:
+    """Why a new list of replicas is not to be used; "" when it is sound. An independent look at what was chosen.
+    `may_all_move`: none of those before has to stay."""
     if len(set(after)) != len(after) or not after:
         return f"{list(after)} names a broker twice, or none"
-    if not set(before) & set(after):
+    if not may_all_move and not set(before) & set(after):
         return f"{list(after)} keeps no replica of {list(before)}"
     added = [b for b in after if b not in before]
     unknown = [b for b in added if b not in racks]

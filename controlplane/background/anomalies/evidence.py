@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from controlplane.background.anomalies.conditions import conditions_that_last, failed_partitions
 from controlplane.background.anomalies.forecasts import Forecasts, short_capacity
 from controlplane.background.anomalies.rates import NO_RATES, Rates, bands
-from controlplane.background.anomalies.status import ZONES
+from controlplane.background.anomalies.status import SETS, ZONES
 from controlplane.cluster.condition_severity import UNREADABLE
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
@@ -202,9 +202,12 @@ def _held_down(seen: SeenCluster) -> Iterator[AnomalyFinding]:
 
 
 def _goals(view: ClusterView, kafka: KafkaSnapshot, load: KnownLoad) -> Iterator[AnomalyFinding]:
-    """Zones first, the hard one; then the shares, where the spec says how far from even is too far."""
+    """Sets and zones first, the hard ones; then the shares, where the spec says how far from even is too far."""
     found = misplaced(kafka, ground_of(view, kafka), lambda topic: topic_policy(view, topic))
-    shared = [d for d in found if d.rule is Rule.ZONES]
+    away, shared = ([d for d in found if d.rule is rule] for rule in (Rule.SETS, Rule.ZONES))
+    if away:
+        reason = f"{len(away)} partitions have replicas outside of their broker set: {away[0].words}"
+        yield AnomalyFinding(Kind.GOAL_VIOLATION, SETS, reason)
     if shared:
         named = ", ".join(f"{d.name} on {list(d.replicas)}" for d in shared[:_NAMED])
         reason = f"{len(shared)} partitions have replicas in one zone though another has room: {named}"

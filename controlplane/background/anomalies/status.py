@@ -23,14 +23,20 @@ from planner.anomalies.kinds import GRACE, HEALED, Kind, State
 from planner.anomalies.slow import too_many
 from planner.anomalies.topic_rates import topic_of_rate
 
-_MOVED_APART = "replicas that share a zone are moved apart in small batches (`balance.placement`)"
 _DEMOTED = "its leadership is taken off it until it is as fast as the others"
 
 _HANDS_OVER = "others are to lead some of its partitions, at rest and in the windows of rolls: nothing is copied"
 _HANDED_OVER = "others lead some of its partitions now: what came of it is told by windows that begin after that"
 
+SETS = "broker-sets"
+"""Subject of a violated goal: replicas outside of the brokers their topic stays on."""
 ZONES = "zones"
 """Subject of a violated goal: replicas that share a zone."""
+
+_MOVED = {
+    ZONES: "replicas that share a zone are moved apart in small batches (`balance.placement`)",
+    SETS: "replicas outside of their broker set are moved there in small batches (`balance.placement`)",
+}
 
 SETTLES = timedelta(minutes=15)
 """How long after a roll caches are cold and leaders move: slowness of that time is its doing."""
@@ -76,8 +82,8 @@ class Stance:
             return _HANDED_OVER if view.topics.replication.cause == "hot" else ""
         if finding.kind is Kind.GOAL_VIOLATION and view.moves.rebalance is not None:
             return f"a rebalance is in hand: {view.moves.rebalance.reason}"
-        if finding.kind is Kind.GOAL_VIOLATION and finding.subject == ZONES and corrects(view):
-            return "" if why_not(view, finding.kind, self.now) else _MOVED_APART
+        if finding.kind is Kind.GOAL_VIOLATION and finding.subject in (SETS, ZONES) and corrects(view):
+            return "" if why_not(view, finding.kind, self.now) else _MOVED[finding.subject]
         if finding.kind is Kind.MAINTENANCE_EVENT:
             maintenance = view.conditions.get(MAINTENANCE)
             begun = (
@@ -197,7 +203,7 @@ def _load_of_ours(view: ClusterView, kind: Kind, now: datetime, in_hand: str) ->
     if kind is Kind.SLOW_BROKER:
         return ""
     batch, last = view.topics.replication, view.moves.last_rebalance
-    if batch is not None and batch.cause in ("zones", "gone", "factor"):
+    if batch is not None and batch.cause in ("sets", "zones", "gone", "factor"):
         return "replicas are copied to where they should be"
     if last is not None and now - last.ended_at < settles:
         return f"a rebalance ended {_minutes(now - last.ended_at)} ago: windows still have what it copied"

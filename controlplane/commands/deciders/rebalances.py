@@ -4,6 +4,7 @@ What only has to wait (a roll in hand, a broker that is down) is not refused: th
 """
 
 from controlplane.cluster.balance_choice import choice_of
+from controlplane.cluster.broker_sets import broker_sets
 from controlplane.cluster.commands import CancelRebalance, CommandRefused, RebalanceCluster
 from controlplane.cluster.external_brokers import is_shared
 from controlplane.cluster.lifecycle import Phase
@@ -126,7 +127,7 @@ def _choice_words(choice: BalanceChoice) -> str:
 def _now(view: ClusterView, kafka: KafkaSnapshot | None) -> str:
     if kafka is None:
         return ""
-    found = over_edge(deviations(kafka, [i.service_id for i in view.receivers()]), 0.0)
+    found = over_edge(deviations(kafka, [i.service_id for i in view.receivers()], sets=broker_sets(view)), 0.0)
     goals = ", ".join(f"{name} {percent:.0f} %" for name, percent in found.items())
     return f"; imbalance by the metadata alone: {goals or 'none'}"
 

@@ -64,7 +64,8 @@ def _lost(
 
 def _apart(situation: Situation, seen: PlacementSeen, kafka: KafkaSnapshot) -> facts.ConditionChanged:
     why = why_apart_waits(situation, seen, kafka)
-    return _condition(situation, "SharedZone", seen.found, seen.spread, why, waits=True)
+    reason = "OutsideSet" if seen.found[0].rule is Rule.SETS else "SharedZone"
+    return _condition(situation, reason, seen.found, seen.spread, why, waits=True)
 
 
 def _condition(
@@ -91,7 +92,7 @@ def _condition(
     else:
         then = f"None of them can be moved now. {left}"
     ways = (
-        f"kedge rebalance {situation.view.name}" if reason == "SharedZone" else f"kedge describe {situation.view.name}"
+        f"kedge describe {situation.view.name}" if reason == "GoneBroker" else f"kedge rebalance {situation.view.name}"
     )
     return facts.ConditionChanged(MISPLACED, True, reason, f"{_deviations_text(found)}. {then}. Next: {ways}")
 

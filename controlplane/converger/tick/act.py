@@ -4,6 +4,7 @@ import math
 from datetime import datetime
 
 from controlplane.cluster.bandwidth import nic_bytes_per_s, usable_bytes_per_s
+from controlplane.cluster.broker_sets import broker_sets
 from controlplane.cluster.external_brokers import external_brokers
 from controlplane.cluster.hardware import volume_lines, volumes_of
 from controlplane.cluster.observed.traffic import UNKNOWN, Traffic
@@ -221,5 +222,6 @@ def drain_request(
         write_bytes_per_s={name: math.ceil(rate) for name, rate in traffic.write_bytes_per_s.items()},
         write_rates_from=traffic.words(now or kafka.at),
         read_bytes_per_s=dict(traffic.read_bytes_per_s),
+        sets=broker_sets(view),
         volumes=VolumeLimits({b: each.bytes_per_s for b, each in volumes.items()}, volume_lines(volumes)),
     )

@@ -271,6 +271,7 @@ def planned_rebalance(
         snapshot,
         receivers=request.new or request.receivers,
         disk_limit_fraction=request.disk_limit_fraction,
+        sets=request.sets,
     )
     if violations:
         raise PlanRefused(f"{len(violations)} rules broken, first: {violations[0]}")

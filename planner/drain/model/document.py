@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from pydantic_core import to_json
 
+from events.spec.broker_sets import NO_SETS, BrokerSets
 from planner.drain.model.files import BrokerEntry, PartitionEntry, StateFile, checked_state, parse_state
 from planner.drain.model.hardware import disk_figures, hardware_of, known_of
 from planner.drain.model.log_dirs import as_document, log_dir_problems, log_dirs_of
@@ -75,6 +76,7 @@ def state_document(state: ClusterState) -> dict[str, Any]:
         "flow_bytes_per_s": state.flow_bytes_per_s,
         "brokers": [{**_broker_entry(brokers, row), **known_of(state.hardware, row)} for row in range(len(brokers))],
         "partitions": _partition_entries(state),
+        **sets_entry(state.sets),
     }
     if state.destinations:
         ids = brokers.id.tolist()
@@ -238,7 +240,19 @@ def _state_of(file: StateFile) -> ClusterState:
         },
         log_dirs=log_dirs_of(file, brokers.id, partitions.replicas),
         hardware=hardware_of(sorted(file["brokers"], key=lambda b: b["id"])),
+        sets=_sets_of(file),
     )
+
+
+def _sets_of(file: StateFile) -> BrokerSets:
+    sets = file.get("broker_sets")
+    return BrokerSets({int(b): own for b, own in sets["brokers"].items()}, sets["topics"]) if sets else NO_SETS
+
+
+def sets_entry(sets: BrokerSets) -> dict[str, Any]:
+    """`broker_sets` of a state file, as an entry of it; nothing where there are none."""
+    brokers = {str(b): own for b, own in sorted(sets.of_broker.items())}
+    return {"broker_sets": {"brokers": brokers, "topics": dict(sorted(sets.of_topics.items()))}} if sets else {}
 
 
 def _brokers_of(entries: list[BrokerEntry]) -> Brokers:

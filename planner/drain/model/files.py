@@ -73,6 +73,15 @@ class PartitionEntry(TypedDict):
     log_dirs: NotRequired[list[DirPath | None]]
 
 
+class BrokerSetsEntry(TypedDict):
+    """`brokers`: the set of each, by id. `topics`: the set their replicas stay in, by full name, by the beginning of
+    names with `*` behind it, or `*`. What is not named is in the set without a name.
+    """
+
+    brokers: dict[IdText, str]
+    topics: dict[Annotated[str, Field(min_length=1)], str]
+
+
 @with_config(ConfigDict(title="Kedge state file"))
 class StateFile(TypedDict):
     """One cluster at one moment, as input for `kedge drain plan`. `assumptions`: what whoever wrote the file had to
@@ -85,6 +94,7 @@ class StateFile(TypedDict):
     brokers: Annotated[list[BrokerEntry], Field(min_length=1)]
     partitions: list[PartitionEntry]
     destinations: NotRequired[dict[IdText, Annotated[list[BrokerId], Field(min_length=1)]]]
+    broker_sets: NotRequired[BrokerSetsEntry]
     assumptions: NotRequired[list[str]]
 
 

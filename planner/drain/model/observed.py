@@ -7,7 +7,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from events.spec.broker_sets import NO_SETS, BrokerSets
 from planner.drain.model.capacity import FIGURES, Capacity, FigureOrigin, FigureSource, Resolved
+from planner.drain.model.document import sets_entry
 from planner.drain.model.observed_dirs import (
     DirsByReplica,
     dirs_by_replica,
@@ -32,7 +34,7 @@ class ObservationPolicy:
     """What the metadata does not say. `racks` adds to what brokers report. `destinations` as in the state file.
 
     `write_bytes_per_s`: what is known of write rates, which come `write_rates_from` there (in words, with their age).
-    `read_bytes_per_s`: what is known of what consumers fetch.
+    `read_bytes_per_s`: what is known of what consumers fetch. `sets`: whose topics stay where.
     """
 
     disk_limit: float = DISK_LIMIT
@@ -43,6 +45,7 @@ class ObservationPolicy:
     write_bytes_per_s: Mapping[TopicPartition, float] = field(default_factory=dict)
     write_rates_from: str = ""
     read_bytes_per_s: Mapping[TopicPartition, float] = field(default_factory=dict)
+    sets: BrokerSets = NO_SETS
 
 
 class RacksMissing(ValueError):
@@ -93,6 +96,7 @@ def observed_document(snapshot: KafkaSnapshot, capacity: Resolved, policy: Obser
         "flow_bytes_per_s": policy.flow_bytes_per_s or FLOW_BYTES_PER_S,
         "brokers": [_broker(snapshot, b, racks[b], capacity.by_broker.get(b), policy) for b in sorted(racks)],
         "partitions": [_partition(p, policy, dirs_of) for p in snapshot.partitions],
+        **sets_entry(policy.sets),
     }
     for broker in document["brokers"]:
         if broker["id"] in dirs:

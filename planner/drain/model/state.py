@@ -5,13 +5,14 @@ at the edges (planner.drain.model.document, .arrow).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from events.spec.broker_sets import NO_SETS, BrokerSets
 from planner.drain.model.hardware import Hardware
 from planner.drain.model.volumes import Volumes
 
@@ -127,6 +128,7 @@ class ClusterState:
     `disk_limit`: fraction of a disk that may ever be used (H4). `flow_bytes_per_s`: what one partition's fetch
     reaches. `destinations`: drained broker row -> the only rows that may take what leaves it (roll-forward).
     `log_dirs`: None where no broker's directories are known. `hardware`: None where nobody knows any.
+    `sets`: whose topics stay on which brokers.
     `volumes`: what migration may use of them; None where no limit is known, or the bandwidths leave them out still
     (`planner.drain.solver.volumes`).
     """
@@ -139,3 +141,13 @@ class ClusterState:
     log_dirs: LogDirs | None = None
     hardware: Hardware | None = None
     volumes: Volumes | None = None
+    sets: BrokerSets = NO_SETS
+
+    def within_sets(self) -> "ClusterState":
+        """The same where what leaves a broker that is sent nowhere goes to others of its set."""
+        ids, able = self.brokers.id.tolist(), np.flatnonzero(self.brokers.may_receive).tolist()
+        leaving = [row for row in np.flatnonzero(self.brokers.must_empty).tolist() if row not in self.destinations]
+        if not self.sets or not leaving:
+            return self
+        own = {row: tuple(b for b in able if self.sets.set_of(ids[b]) == self.sets.set_of(ids[row])) for row in leaving}
+        return replace(self, destinations={**self.destinations, **own})

@@ -5,6 +5,7 @@ under way can go in its place. Kafka ends a move once every replica of its targe
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
+from controlplane.cluster.broker_sets import broker_sets
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.situation.situation import Situation
@@ -70,6 +71,7 @@ def detours(
     racks = {i.service_id: i.planned.rack for i in view.brokers()}
     load = {i.service_id: len(kafka.hosted_by(i.service_id)) for i in view.receivers()}
     there = [b for b in sorted(load, key=lambda b: (load[b], b)) if b in kafka.live_brokers() and b not in dead]
+    sets = broker_sets(view)
     found: dict[TopicPartition, tuple[int, ...]] = {}
     for p in stuck:
         if not kafka.has_source(p) or counted_on(p, dead):
@@ -78,7 +80,8 @@ def detours(
         for place, broker in enumerate(target):
             if broker in dead:
                 taken = Counter(racks.get(b, "") for b in target if b not in dead)
-                free = [b for b in there if b not in p.replicas and b not in target]
+                home = sets.may_hold(p.name.topic, there)
+                free = [b for b in there if b in home and b not in p.replicas and b not in target]
                 free.sort(key=lambda b: (taken[racks[b]], racks[b] != racks.get(broker)))
                 target[place] = free[0] if free else broker
         if set(target).isdisjoint(dead):

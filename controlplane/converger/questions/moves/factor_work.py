@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 
+from controlplane.cluster.broker_sets import broker_sets
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.topics import FactorView
 from controlplane.converger.questions.disk_room import overfull_disk, untold_disks
@@ -9,7 +10,7 @@ from controlplane.kafka.gates import may_move
 from events.quantities import counted
 from planner.drain.plan import Move
 from planner.observed import KafkaSnapshot, PartitionSeen
-from planner.rebalancing.factor import FactorPlan, factor_plan, next_batch
+from planner.rebalancing.factor import FactorPlan, factor_plan, joined, next_batch
 
 
 def over_with_factor(view: ClusterView, kafka: KafkaSnapshot) -> tuple[tuple[str, ...], str]:
@@ -44,7 +45,15 @@ def factor_moves(
         gate = may_move(p, after, allow_unavailable=excused)
         return "" if gate.open else gate.reason
 
-    return factor_plan(kafka, _receivers(view, kafka), topics, factor, below_min_isr=below_min_isr, refusal=refusal)
+    sets, receivers = broker_sets(view), _receivers(view, kafka)
+    by_set: dict[frozenset[int], list[str]] = {}
+    for topic in topics:
+        by_set.setdefault(sets.may_hold(topic, receivers), []).append(topic)
+    plans = [
+        factor_plan(kafka, able, own, factor, below_min_isr=below_min_isr, refusal=refusal)
+        for able, own in by_set.items()
+    ]
+    return joined(plans)
 
 
 def batch_of(kafka: KafkaSnapshot, plan: FactorPlan) -> tuple[Move, ...]:

@@ -4,6 +4,7 @@ tells of it, judge by the same."""
 from collections.abc import Mapping
 
 from controlplane.cluster.balance_choice import spec_choice
+from controlplane.cluster.broker_sets import broker_sets
 from controlplane.cluster.demotions import demoted_brokers
 from controlplane.cluster.hardware import hardware_sources, processors_of
 from controlplane.cluster.observed.traffic import Traffic, read_by_partition
@@ -30,7 +31,8 @@ def known_load(view: ClusterView, kafka: KafkaSnapshot, traffic: Traffic, cpu_us
 
 def unevenness(view: ClusterView, kafka: KafkaSnapshot, load: KnownLoad) -> Deviations:
     """How far the brokers that may receive are from each goal that can be judged, percent."""
-    return deviations(kafka, [i.service_id for i in view.receivers()], load, choice=spec_choice(view))
+    receivers = [i.service_id for i in view.receivers()]
+    return deviations(kafka, receivers, load, choice=spec_choice(view), sets=broker_sets(view))
 
 
 def left_over(view: ClusterView, found: Deviations) -> Deviations:

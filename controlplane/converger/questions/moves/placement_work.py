@@ -4,6 +4,7 @@ The best placement is not kept as a list, but as the rules it follows from: so a
 is judged the moment it is seen, and what nobody has to move stays where it is.
 """
 
+from controlplane.cluster.broker_sets import broker_sets
 from controlplane.cluster.external_brokers import external_brokers, is_shared
 from controlplane.cluster.offline_brokers import given_up, given_up_replicas
 from controlplane.cluster.view import ClusterView
@@ -15,7 +16,7 @@ from events.spec.housekeeping import Placement
 from events.spec.topic_tiers import anti_affinity_of
 from planner.demotion import Orders
 from planner.observed import KafkaSnapshot, PartitionSeen
-from planner.placement.corrections import corrections
+from planner.placement.corrections import Corrections, corrections
 from planner.placement.deviations import Rule, misplaced
 from planner.placement.leaders import even_orders
 from planner.placement.policy import ClusterBrokers, TopicPolicy
@@ -39,11 +40,13 @@ def placement_of(view: ClusterView, kafka: KafkaSnapshot) -> PlacementSeen:
         return "" if gate.open else gate.reason
 
     gone = [d for d in found if d.rule is Rule.GONE]
-    shared = [d for d in found if d.rule is Rule.ZONES]
+    away, shared = ([d for d in found if d.rule is rule] for rule in (Rule.SETS, Rule.ZONES))
+    home = corrections(kafka, away, ground, room, refusal=refusal)
+    apart = Corrections() if home.moves else corrections(kafka, shared, ground, room, refusal=refusal)
     return PlacementSeen(
         found,
         corrections(kafka, gone, ground, room, refusal=refusal),
-        corrections(kafka, shared, ground, room, refusal=refusal),
+        Corrections(home.moves or apart.moves, {**home.left, **apart.left}),
         leaders,
         percent,
     )
@@ -53,10 +56,10 @@ def _uneven_leaders(view: ClusterView, kafka: KafkaSnapshot, ground: ClusterBrok
     """The lists to be put into another order, and how uneven leaders are: none below the spec's threshold."""
     if not evens_leaders(view) or view.document is None:
         return {}, 0.0
-    percent = deviations(kafka, ground.receivers, choice=LEADERS_ALONE)["leaders"]
+    percent = deviations(kafka, ground.receivers, choice=LEADERS_ALONE, sets=ground.sets).get("leaders", 0.0)
     if percent <= view.document.spec.balance.threshold_percent:
         return {}, percent
-    return even_orders(kafka, ground.receivers), percent
+    return even_orders(kafka, ground.receivers, sets=ground.sets), percent
 
 
 def names_unknown_brokers(kafka: KafkaSnapshot) -> bool:
@@ -75,7 +78,7 @@ def ground_of(view: ClusterView, kafka: KafkaSnapshot) -> ClusterBrokers:
     slow = {d.broker for d in view.requests.demotions.values()}
     receivers = {i.service_id for i in view.receivers()} & kafka.live_brokers() - slow
     zones = len(set(ours.values()) or set(known.values()))
-    return ClusterBrokers(racks, frozenset(receivers), zones, lost, given_up_replicas(view, kafka))
+    return ClusterBrokers(racks, frozenset(receivers), zones, lost, given_up_replicas(view, kafka), broker_sets(view))
 
 
 def topic_policy(view: ClusterView, topic: str) -> TopicPolicy:

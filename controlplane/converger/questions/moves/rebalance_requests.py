@@ -5,6 +5,7 @@ from typing import Any
 
 from controlplane.cluster.balance_choice import choice_of, spec_choice
 from controlplane.cluster.bandwidth import ASSUMED_BYTES_PER_S, CLIENTS_KEEP, nic_bytes_per_s
+from controlplane.cluster.broker_sets import broker_sets
 from controlplane.cluster.external_brokers import is_shared
 from controlplane.cluster.hardware import hardware_sources, volume_sources
 from controlplane.cluster.lifecycle import Phase
@@ -71,6 +72,7 @@ def rebalance_request(situation: Situation, rebalance: RebalanceView, kafka: Kaf
         processors=load.processors,
         demoted=tuple(sorted(load.demoted)),
         choice=rebalance.terms.choice,
+        sets=broker_sets(view),
         most_bytes_per_s=cap * MIB if cap else None,
         disk_limit_fraction=DISK_LIMIT_FRACTION,
     )

@@ -7,11 +7,13 @@ Kedge to keep is never touched, one that is gone is not made again by itself, an
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from controlplane.cluster.broker_sets import broker_sets
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.topics import TopicView
 from controlplane.converger.questions.disk_room import overfull_disk, untold_disks
 from controlplane.converger.questions.running.min_isr import fall_gate, rise_gate, stop_in_progress
 from controlplane.kafka.gates import may_move
+from events.spec.broker_sets import set_words
 from events.spec.setting_values import reads_alike
 from events.spec.settings import DEFAULT_MIN_ISR, as_integer
 from events.spec.topic_table import every_topic_key
@@ -96,6 +98,7 @@ class _Look:
         self._receivers = frozenset(i.service_id for i in view.receivers()) & kafka.live_brokers()
         self._racks = {b: kafka.brokers[b].rack for b in self._receivers}
         self._hosts: ReplicaHosts | None = None
+        self._sets = broker_sets(view)
         self._create: dict[str, NewTopic] = {}
         self._grow: dict[str, Growth] = {}
         self._configure: dict[str, Mapping[str, str | None]] = {}
@@ -155,7 +158,7 @@ class _Look:
         elif self._lacks_brokers(topic) or self._has_no_spare_replica(topic):
             return
         elif self._has_room(name, topic.declared.partitions):
-            placed = self._replica_hosts().place(topic.declared.partitions, topic.declared.replicas)
+            placed = self._replica_hosts(name).place(topic.declared.partitions, topic.declared.replicas)
             self._create[name] = NewTopic(placed, topic.declared.config or {})
 
     def _present(self, topic: TopicView, parts: list[PartitionSeen]) -> None:
@@ -184,17 +187,20 @@ class _Look:
     def _extend(self, topic: TopicView, count: int) -> None:
         missing = topic.declared.partitions - count
         if self._has_room(topic.name, missing):
-            placed = self._replica_hosts().place(missing, topic.declared.replicas)
+            placed = self._replica_hosts(topic.name).place(missing, topic.declared.replicas)
             self._grow[topic.name] = Growth(topic.declared.partitions, placed)
 
     def _lacks_brokers(self, topic: TopicView) -> bool:
         """Kafka would take it with two replicas in one rack; Kedge waits for the rack, and says so."""
-        wanted = topic.declared.replicas
-        racks = {i.planned.rack for i in self._view.brokers()}
-        if wanted > len(self._receivers):
-            self._trouble(topic.name, "TooFewBrokers", f"{wanted} replicas need {wanted} brokers that take replicas")
-        elif len(set(self._racks.values())) < min(wanted, len(racks)):
-            self._trouble(topic.name, "TooFewRacks", "a rack has no broker that takes replicas now")
+        wanted, able = topic.declared.replicas, self._sets.may_hold(topic.name, self._receivers)
+        own = f" of {set_words(self._sets.of_topic(topic.name))}" if self._sets else ""
+        home = self._sets.may_hold(topic.name, {i.service_id for i in self._view.brokers()})
+        racks = {i.planned.rack for i in self._view.brokers() if i.service_id in home}
+        if wanted > len(able):
+            message = f"{wanted} replicas need {wanted} brokers{own} that take replicas"
+            self._trouble(topic.name, "TooFewBrokers", message)
+        elif len({self._racks[b] for b in able}) < min(wanted, len(racks)):
+            self._trouble(topic.name, "TooFewRacks", f"a rack has no broker{own} that takes replicas now")
         else:
             return False
         return True
@@ -266,7 +272,7 @@ class _Look:
         if p.leader < 0:
             return f"{p.name} has no leader"
         if len(p.replicas) < wanted:
-            after: tuple[int, ...] | None = self._replica_hosts().grown(p, wanted)
+            after: tuple[int, ...] | None = self._replica_hosts(p.name.topic).grown(p, wanted)
         else:
             after = shrunk(p, {b: seen.rack for b, seen in self._kafka.brokers.items()})
         if after is None:
@@ -308,10 +314,11 @@ class _Look:
         self._made += partitions
         return True
 
-    def _replica_hosts(self) -> ReplicaHosts:
+    def _replica_hosts(self, topic: str) -> ReplicaHosts:
+        """Who may get replicas of the topic."""
         if self._hosts is None:
             self._hosts = replica_hosts_of(self._kafka, self._receivers)
-        return self._hosts
+        return self._hosts.within(self._sets.may_hold(topic, self._receivers)) if self._sets else self._hosts
 
 
 def as_fact(move: Move) -> ReplicaMove:

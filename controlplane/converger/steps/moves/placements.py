@@ -64,7 +64,9 @@ def placement_step(situation: Situation) -> Decision | None:
         return None
     if why_apart_waits(situation, seen, kafka):
         return None
-    return _begin(situation.view, "zones", within_budget(situation, seen.spread.moves), seen)
+    moves = within_budget(situation, seen.spread.moves)
+    home = {d.name for d in seen.found if d.rule is Rule.SETS}
+    return _begin(situation.view, "sets" if moves and moves[0].name in home else "zones", moves, seen)
 
 
 def leader_order_step(situation: Situation) -> Decision | None:
@@ -117,13 +119,13 @@ def _still_fits(wanted: ListNoted, kafka: KafkaSnapshot) -> bool:
 
 def _begin(view: ClusterView, cause: str, moves: tuple[Move, ...], seen: PlacementSeen) -> Decision:
     copied = sum(m.bytes for m in moves)
-    rule = Rule.GONE if cause == "gone" else Rule.ZONES
+    rule = Rule(cause)
     names = {m.name for m in moves}
     first = next(d.words for d in seen.found if d.rule is rule and d.name in names)
     reason = (
         f"{len(moves)} of {sum(d.rule is rule for d in seen.found)} partitions, {human_bytes(copied)} to copy: {first}"
     )
-    return _request(view, cause, moves, reason, counted=copied if cause == "zones" else 0)
+    return _request(view, cause, moves, reason, counted=0 if cause == "gone" else copied)
 
 
 def _request(view: ClusterView, cause: str, moves: tuple[Move, ...], reason: str, *, counted: int = 0) -> Decision:

@@ -10,6 +10,7 @@ are finished are never undone; a move starts only from the very placement it was
 
 from collections.abc import Mapping
 
+from controlplane.cluster.broker_sets import broker_sets
 from controlplane.cluster.demotions import demoted_as_slow
 from controlplane.cluster.external_brokers import expected_brokers
 from controlplane.cluster.healing_switches import heals
@@ -216,6 +217,7 @@ def _next_batch(
         receivers=receivers,
         disk_limit_fraction=DISK_LIMIT_FRACTION,
         done=[m for m in plan.moves if m.name in done],
+        sets=broker_sets(situation.view),
     )
     if wrong:
         return _postponed(rebalance, left, f"the plan does not fit any more: {wrong[0]}")

@@ -32,6 +32,7 @@ PATIENCE_S = 3600.0
 WORDS = {
     "topics": "replicas of topics",
     "zones": "replicas moved apart",
+    "sets": "replicas moved to their broker set",
     "gone": "replicas made anew",
     "leaders": "lists put into another order",
     "hot": "leaders of a hot broker handed over",

@@ -24,7 +24,10 @@ def test_goals_are_taken_in_their_order_with_their_usual_tolerance() -> None:
 
 @pytest.mark.parametrize(
     ("goals", "words"),
-    [(("dsk",), "there is no goal 'dsk': there is racks, replica-capacity"), (("disk", "disk"), "named twice")],
+    [
+        (("dsk",), "there is no goal 'dsk': there is broker-sets, racks, "),
+        (("disk", "disk"), "named twice"),
+    ],
 )
 def test_a_goal_there_is_not_is_refused_with_those_there_are(goals: tuple[str, ...], words: str) -> None:
     with pytest.raises(ValueError, match=words):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -195,6 +196,25 @@ def test_brokers_that_keep_their_disk_are_taken_up_too_when(moment: str) -> None
     world.run(until=reached, ticks=600)
     lost_and_resumed(world, new)
     assert {i.service_id for i in world.view().brokers()} == {1000, 1001, 1002}
+
+
+@pytest.mark.parametrize("later", [2, 5, 7, _in_soak(6), _in_soak(8), _in_soak(9), _in_soak(12)])
+def test_a_disk_that_is_on_its_way_keeps_its_id(later: int) -> None:
+    """Fenced, let go, on the next VM whose agent was told nothing of it yet (7, 8): what is on it is that broker's."""
+    spec: dict[str, Any] = {"strategy": "reattach", "max_unavailable": 1}
+    world = LosableWorld()
+    world.declare(a_document(**spec))
+    world.converge(ticks=200)
+    world.kafka.create_topic("orders", partitions=12, rf=3, min_isr=2, bytes_per_partition=50_000_000)
+    world.declare(a_document(**spec, version="4.2.0"))
+    world.run(until=MOMENTS["a-new-broker-boots"], ticks=600)
+    for _ in range(later):
+        world.tick()
+    lost_and_resumed(world, a_document(**spec, version="4.2.0"))
+    assert {i.service_id for i in world.view().brokers()} == {1000, 1001, 1002}
+    assert {v for v in world.machines.volumes if v.startswith("brokers-")} == {
+        f"brokers-{rack}-0.data.v1" for rack in "abc"
+    }
 
 
 @pytest.mark.parametrize("later", [2, 4])

@@ -44,13 +44,16 @@ def is_controller(found: FoundCluster, vm: FoundVm, desired: Mapping[str, Desire
 
 
 def successors_of(found: FoundCluster, *, reattach: bool) -> frozenset[str]:
-    """Brokers that were made to take over a disk and have none yet: their agents were told nothing so far."""
-    if not reattach:
-        return frozenset()
+    """Brokers that were made to take over a disk, whose agents were told nothing so far: they have it already, whatever
+    the strategy, or have none yet."""
     return frozenset(
         vm.key
         for vm in found.vms
-        if vm.service is None and not vm.seen.volumes and _elders(found, vm) and not _free_volumes(found, vm)
+        if vm.service is None
+        and (
+            _taken_over(found, vm)
+            or (reattach and not vm.seen.volumes and _elders(found, vm) and not _free_volumes(found, vm))
+        )
     )
 
 
@@ -83,7 +86,8 @@ def service_ids(found: FoundCluster, desired: Mapping[str, DesiredNode], success
         if vm.seen.node in controllers:
             known = _controller_id(found, vm, voters, by_key)
         elif vm.key in successors:
-            known = max(by_key.get(elder.key, -1) for elder in _elders(found, vm))
+            elders = _taken_over(found, vm) or _elders(found, vm)
+            known = max(by_key.get(elder.key, -1) for elder in elders)
         else:
             known = hosts.get(vm.seen.address or "", -1)
             known = next(fresh) if known < 0 else known
@@ -229,6 +233,12 @@ def _keys_of_node(found: FoundCluster, vm: FoundVm) -> list[str]:
 
 def _elders(found: FoundCluster, vm: FoundVm) -> list[FoundVm]:
     return [v for v in found.vms if v.seen.node == vm.seen.node and v.seen.generation < vm.seen.generation]
+
+
+def _taken_over(found: FoundCluster, vm: FoundVm) -> list[FoundVm]:
+    """Elders whose agents were told to serve from a disk this one has now: what is on it is theirs, and their id."""
+    own = set(vm.seen.volumes)
+    return [v for v in _elders(found, vm) if v.service and own & {d.volume for d in v.service.log_dirs}]
 
 
 def _free_volumes(found: FoundCluster, vm: FoundVm) -> list[str]:

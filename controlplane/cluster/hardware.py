@@ -55,12 +55,18 @@ def processors_of(view: ClusterView) -> Mapping[int, int]:
     """How many CPUs each broker's machine has; one that is missing is of a type nobody knows."""
     found = {}
     for instance in view.brokers():
-        try:
-            shape = catalog(cloud_of(view, instance.planned), view.declaration.machines).shape(instance.planned.shape)
-        except PlaceUnknown:
-            continue
-        found[instance.service_id] = shape.vcpus
+        known = processors_at(cloud_of(view, instance.planned), instance.planned.shape, view.declaration.machines)
+        if known is not None:
+            found[instance.service_id] = known
     return found
+
+
+def processors_at(cloud: str, machine: str, given: Iterable[GivenMachine] = ()) -> int | None:
+    """How many CPUs such a machine has; None for a type nobody knows."""
+    try:
+        return catalog(cloud, given).shape(machine).vcpus
+    except PlaceUnknown:
+        return None
 
 
 def volumes_of(view: ClusterView) -> Mapping[int, BrokerVolumes]:

@@ -7,6 +7,7 @@ from controlplane.cluster.bandwidth import CLIENTS_KEEP, nic_bytes_per_s
 from controlplane.cluster.broker_sets import broker_sets
 from controlplane.cluster.hardware import hardware_sources, volume_sources
 from controlplane.cluster.observed.traffic import UNKNOWN, Traffic, read_by_partition
+from controlplane.cluster.tls_limits import tls_limits
 from controlplane.cluster.view import ClusterView
 from events.quantities import GIB, MIB
 from planner.drain.model.capacity import Capacity, FigureOrigin, FigureSource, resolve
@@ -42,8 +43,9 @@ def cluster_document(
 
 
 def catalogue_capacity(view: ClusterView) -> FigureSource:
-    """The disk a pool asks for and what moves may use of the NIC of its machines: what the clients leave, under the
-    spec's own throttle, which is a wish about moves and changes no capacity (`hardware_sources`).
+    """The disk a pool asks for and what moves may use of the NIC of its machines, or of what its brokers copy by TLS:
+    what the clients leave, under the spec's own throttle, which is a wish about moves and changes no capacity
+    (`hardware_sources`).
 
     What the catalogue does not know of a machine stays unknown, but for the spec's own throttle.
     """
@@ -51,27 +53,26 @@ def catalogue_capacity(view: ClusterView) -> FigureSource:
     spec = document.spec if document else None
     pools = {pool.name: pool for pool in spec.pools} if spec else {}
     cap = spec.rollout.throttle_mib_per_s if spec else None
-    found: dict[int, Capacity] = {}
+    tls, found = tls_limits(view), dict[int, Capacity]()
     for instance in view.brokers():
         pool = pools.get(instance.planned.pool)
-        rate = (
-            _rate(nic_bytes_per_s(pool.place.cloud, instance.planned.shape, view.declaration.machines), cap)
-            if pool
-            else None
-        )
-        found[instance.service_id] = Capacity(
+        nic = nic_bytes_per_s(pool.place.cloud, instance.planned.shape, view.declaration.machines) if pool else None
+        broker = instance.service_id
+        found[broker] = Capacity(
             disk_bytes=pool.disk.total_gib * GIB if pool else None,
-            ingress_bytes_per_s=rate,
-            egress_bytes_per_s=rate,
+            ingress_bytes_per_s=_rate(nic, tls.into.get(broker), cap) if pool else None,
+            egress_bytes_per_s=_rate(nic, tls.out.get(broker), cap) if pool else None,
         )
-    return FigureSource(origin=FigureOrigin.CATALOGUE, by_broker=found, by_broker_words=_words(cap))
+    words = "; ".join((_words(cap), *tls.told))
+    return FigureSource(origin=FigureOrigin.CATALOGUE, by_broker=found, by_broker_words=words)
 
 
-def _rate(known: int | None, cap_mib_per_s: int | None) -> float | None:
+def _rate(nic: int | None, encrypted: float | None, cap_mib_per_s: int | None) -> float | None:
+    """What brokers encrypt says nothing of a network that nobody knows."""
     cap = cap_mib_per_s * MIB if cap_mib_per_s else None
-    if known is None:
+    if nic is None:
         return cap
-    rate = known * (1 - CLIENTS_KEEP)
+    rate = min(nic, encrypted if encrypted is not None else nic) * (1 - CLIENTS_KEEP)
     return min(rate, cap) if cap else rate
 
 

@@ -16,7 +16,7 @@ from planner.drain.arrays import BrokerTable, ClusterModel, LogDirTable
 from planner.drain.columns import LISTS, PARTITIONS, id_matrix, whole
 from planner.drain.infeasible import Infeasible
 from planner.drain.plan import DrainPlan, canonical, plan_document, plan_from
-from planner.drain.request import Bandwidth, DrainRequest, VolumeLimits
+from planner.drain.request import Bandwidth, DrainRequest, TlsLimits, VolumeLimits
 from planner.observed import TopicPartition
 
 Answer = DrainPlan | Infeasible
@@ -49,6 +49,11 @@ def request_document(request: DrainRequest) -> dict[str, Any]:
             "by_broker": sorted(request.bandwidth.by_broker.items()),
         },
         "volumes": {"bytes_per_s": sorted(request.volumes.bytes_per_s.items()), "told": list(request.volumes.told)},
+        "tls": {
+            "into": sorted(request.tls.into.items()),
+            "out": sorted(request.tls.out.items()),
+            "told": list(request.tls.told),
+        },
         "read_bytes_per_s": sorted(request.read_bytes_per_s.items()),
         "sets": [sorted(request.sets.of_broker.items()), sorted(request.sets.of_topics.items())],
         "partition_count": len(request.cluster),
@@ -67,7 +72,7 @@ def request_document(request: DrainRequest) -> dict[str, Any]:
 
 def request_from(document: Mapping[str, Any], partitions: pa.Table) -> DrainRequest:
     """The request those two describe, field for field. Rows that got lost on the way are a ValueError."""
-    bandwidth = document["bandwidth"]
+    bandwidth, tls = document["bandwidth"], document["tls"]
     return DrainRequest(
         **{name: document[name] for name in _SCALARS},
         outgoing=tuple(document["outgoing"]),
@@ -79,6 +84,7 @@ def request_from(document: Mapping[str, Any], partitions: pa.Table) -> DrainRequ
         read_bytes_per_s=dict(document["read_bytes_per_s"]),
         sets=BrokerSets(*(dict(part) for part in document["sets"])),
         volumes=VolumeLimits(dict(document["volumes"]["bytes_per_s"]), tuple(document["volumes"]["told"])),
+        tls=TlsLimits(dict(tls["into"]), dict(tls["out"]), tuple(tls["told"])),
     )
 
 

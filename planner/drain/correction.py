@@ -28,16 +28,17 @@ class PortTraffic:
 
     `charge_bytes_per_s`: in-sync traffic of the throttled partitions, `unknown` of which have no known rate and count
     nothing. `own_bytes_per_s`: all that is not copies, the charge included; at least that, where rates are unknown.
-    `bandwidth_bytes_per_s` None: not known. `volumes_bytes_per_s`: what its volumes leave copies in this direction
-    beside what clients and replication write (`left_by_volumes`); None: not known. `set_bytes_per_s`: the throttle in
-    force, as Kafka says; None: none yet. `share`: what the latency brake leaves copies of their room, 0 to 1; never
-    less than they need to end beside `growth_bytes_per_s`, what is written meanwhile to what is copied.
+    `bandwidth_bytes_per_s`: of its network, or what it copies by TLS where that is less; None: not known.
+    `volumes_bytes_per_s`: what its volumes leave copies in this direction beside what clients and replication write
+    (`left_by_volumes`); None: not known. `set_bytes_per_s`: the throttle in force, as Kafka says; None: none yet.
+    `share`: what the latency brake leaves copies of their room, 0 to 1; never less than they need to end beside
+    `growth_bytes_per_s`, what is written meanwhile to what is copied.
     """
 
     charge_bytes_per_s: float
     own_bytes_per_s: float
     unknown: int = 0
-    bandwidth_bytes_per_s: int | None = None
+    bandwidth_bytes_per_s: float | None = None
     volumes_bytes_per_s: float | None = None
     set_bytes_per_s: int | None = None
     share: float = 1.0

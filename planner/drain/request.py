@@ -37,6 +37,20 @@ class VolumeLimits:
 NO_VOLUMES = VolumeLimits()
 
 
+@dataclass(frozen=True, slots=True)
+class TlsLimits:
+    """What brokers encrypt and decrypt for one another, bytes/s each way, all replication and the clients' share
+    together. Empty where they speak plaintext. `told`: what that rests on, in sentences for the certificate.
+    """
+
+    into: Mapping[int, float] = field(default_factory=dict)
+    out: Mapping[int, float] = field(default_factory=dict)
+    told: tuple[str, ...] = ()
+
+
+NO_TLS = TlsLimits()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrainRequest:
     """Empty the `outgoing` brokers; only `targets` may receive. `successors` maps an old broker to its
@@ -63,6 +77,7 @@ class DrainRequest:
     allow_partial: bool = False
     write_rates_from: str = ""
     volumes: VolumeLimits = NO_VOLUMES
+    tls: TlsLimits = NO_TLS
     read_bytes_per_s: Mapping[int, float] = field(default_factory=dict)
     sets: BrokerSets = NO_SETS
 
@@ -90,6 +105,7 @@ class DrainRequest:
         allow_partial: bool = False,
         write_rates_from: str = "",
         volumes: VolumeLimits = NO_VOLUMES,
+        tls: TlsLimits = NO_TLS,
         read_bytes_per_s: Mapping[int, float] | None = None,
         sets: BrokerSets = NO_SETS,
     ) -> "DrainRequest":
@@ -109,6 +125,7 @@ class DrainRequest:
             allow_partial=allow_partial,
             write_rates_from=write_rates_from,
             volumes=volumes,
+            tls=tls,
             read_bytes_per_s=dict(read_bytes_per_s or {}),
             sets=sets,
         )
@@ -133,6 +150,10 @@ def _contradiction(request: DrainRequest) -> str | None:
         (
             any(not rate > 0 for rate in request.volumes.bytes_per_s.values()),
             "what volumes do must be above 0 bytes/s: leave out what is not known",
+        ),
+        (
+            any(not rate > 0 for way in (request.tls.into, request.tls.out) for rate in way.values()),
+            "what brokers encrypt must be above 0 bytes/s: leave out what is not known",
         ),
         (not 0 < request.disk_limit_fraction <= 1, "disk_limit_fraction must be in (0, 1]"),
         (not 0 <= request.client_fraction < 1, "client_fraction must be in [0, 1)"),

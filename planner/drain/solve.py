@@ -4,6 +4,7 @@ The planner itself (planner.drain.certified: schedule, bounds, replay) comes wit
 that take 2 s to import, so it is loaded when the first plan is made.
 """
 
+import math
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -33,6 +34,9 @@ from planner.drain.throttle import (
     usable_volumes,
 )
 from planner.quantities import human_bytes
+
+ENCRYPTED = "TLS (processors and fetchers)"
+"""What takes the place of a network in the words of what binds."""
 
 if TYPE_CHECKING:
     from planner.drain.answer import Answered
@@ -218,13 +222,20 @@ def _certificate(request: DrainRequest, answer: "Answered", moves: tuple[Move, .
 
 
 def _binds(request: DrainRequest, answer: "Answered") -> str:
-    """A network that the operator's cap alone makes narrow is the cap's."""
+    """A network that the operator's cap alone makes narrow is the cap's, and one that TLS does is that of TLS."""
+    from planner.drain.bounds.limits import NETWORK_IN, NETWORK_OUT
+
     binds, cap = answer.verdict.binds, request.throttle_cap_bytes_per_s
-    narrow = cap is not None and all(
-        cap * KAFKA_REACHES < request.bandwidth.of(int(b)) * (1 - request.client_fraction)
-        for b in request.cluster.brokers.id.tolist()
-    )
-    return "rollout.throttleMibPerS" if narrow and "network" in binds else binds
+    if binds not in (NETWORK_IN, NETWORK_OUT):
+        return binds
+    ids = [int(b) for b in request.cluster.brokers.id]
+    concerned, limit = (request.targets, request.tls.into) if binds == NETWORK_IN else (ids, request.tls.out)
+    encrypted = {b: limit.get(b, math.inf) for b in ids}
+    left = {b: min(request.bandwidth.of(b), encrypted[b]) * (1 - request.client_fraction) for b in ids}
+    if cap is not None and all(cap * KAFKA_REACHES < left[b] for b in ids):
+        return "rollout.throttleMibPerS"
+    is_tls = all(encrypted[b] < request.bandwidth.of(b) for b in concerned if b in encrypted)
+    return binds.replace("the network", ENCRYPTED) if is_tls else binds
 
 
 def _assumed_disks(request: DrainRequest, answer: "Answered", moves: tuple[Move, ...]) -> list[str]:

@@ -70,14 +70,20 @@ def own_traffic(request: DrainRequest) -> tuple[Floats, Floats]:
 
 
 def rooms(request: DrainRequest) -> tuple[Floats, Floats]:
-    """float64[B], (into, out), bytes/s: the drain's share of each network, less what clients use of it beyond theirs;
-    never so little that no copy would end.
+    """float64[B], (into, out), bytes/s: the drain's share of each network, and of what brokers encrypt, less what
+    clients use of it beyond theirs; never so little that no copy would end.
     """
+    into, out = zip((request.tls.into, request.tls.out), own_traffic(request), strict=True)
+    return _room(request, *into), _room(request, *out)
+
+
+def _room(request: DrainRequest, encrypted: Mapping[int, float], own: Floats) -> Floats:
     ids = request.cluster.brokers.id.tolist()
-    share = np.array([replication_share(request, b) for b in ids])
-    limit = np.array([request.bandwidth.of(b) for b in ids]) * (1 - _spare(request))
-    into, out = (np.minimum(share, np.maximum(limit - own, LEAST_CATCH_UP_BYTES_PER_S)) for own in own_traffic(request))
-    return into, out
+    most = np.array([encrypted.get(b, math.inf) for b in ids])
+    share = np.minimum([replication_share(request, b) for b in ids], most * (1 - request.client_fraction))
+    limit = np.minimum([request.bandwidth.of(b) for b in ids], most) * (1 - _spare(request))
+    room: Floats = np.minimum(share, np.maximum(limit - own, LEAST_CATCH_UP_BYTES_PER_S))
+    return room
 
 
 def usable_volumes(request: DrainRequest) -> Floats:
@@ -175,6 +181,7 @@ def assumptions(request: DrainRequest, rows: Int64s, usable_bytes_per_s: Mapping
     elif request.bandwidth.source != "measured":
         lines.append(f"bandwidth {request.bandwidth.source}: {human_bytes(request.bandwidth.bytes_per_s)}/s per broker")
     lines.extend(_volumes(request))
+    lines.extend(request.tls.told)
     raised = sorted(b for b, rate in usable_bytes_per_s.items() if rate > replication_share(request, b))
     if raised:
         lines.append(f"rate of brokers {raised} raised above the drain's share: in-sync traffic needs it")

@@ -41,6 +41,11 @@ class SecurityView:
         return self.low >= _B1
 
     @property
+    def brokers_copy_by_tls(self) -> bool:
+        """Whether any broker speaks TLS to another one: B2 is made, or is being made."""
+        return self.high >= _B2
+
+    @property
     def has_plain_controllers(self) -> bool:
         """Whether each controller listens in plaintext: C3 is not made, nor being made."""
         return self.high < LAST
@@ -61,4 +66,4 @@ def at_rest(position: int) -> SecurityView:
 
 BORN_PLAIN, BORN_TLS = at_rest(FIRST), at_rest(LAST)
 
-_C1, _B1 = 1, 2
+_C1, _B1, _B2 = 1, 2, 4

@@ -15,6 +15,7 @@ from controlplane.cluster.external_brokers import external_sentences
 from controlplane.cluster.folds.security import declared as security_declared
 from controlplane.cluster.hardware import pool_volumes
 from controlplane.cluster.lifecycle import ALIVE
+from controlplane.cluster.tls_limits import pool_tls_bytes_per_s
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.previews.client_security import security_effects, security_warnings
 from controlplane.commands.previews.costs import PlanCost
@@ -373,6 +374,8 @@ def _assumptions(
     usable = [usable_bytes_per_s(*m, cap, given_by(document)) for m in machines]
     limits = [pool_volumes(pool, given_by(document)) for pool in document.spec.broker_pools]
     usable += [int(known.bytes_per_s) for known in limits if known is not None]
+    by_tls = (pool_tls_bytes_per_s(document, pool) for pool in document.spec.broker_pools)
+    usable += [int(rate) for rate in by_tls if rate is not None]
     rate = int(min(usable, default=usable_bytes_per_s("", "", cap)) * (1 - CLIENTS_KEEP))
     return RolloutAssumptions(
         bytes_by_broker=bytes_by_broker(snapshot),

@@ -9,6 +9,7 @@ from controlplane.cluster.external_brokers import external_brokers
 from controlplane.cluster.hardware import volume_lines, volumes_of
 from controlplane.cluster.observed.traffic import UNKNOWN, Traffic
 from controlplane.cluster.throttle_cap import cap_mib_per_s
+from controlplane.cluster.tls_limits import tls_limits
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.drains import DrainView
 from controlplane.cluster.views.instances import InstanceView
@@ -223,5 +224,6 @@ def drain_request(
         write_rates_from=traffic.words(now or kafka.at),
         read_bytes_per_s=dict(traffic.read_bytes_per_s),
         sets=broker_sets(view),
+        tls=tls_limits(view),
         volumes=VolumeLimits({b: each.bytes_per_s for b, each in volumes.items()}, volume_lines(volumes)),
     )

@@ -14,6 +14,7 @@ from controlplane.cluster.hardware import volumes_of
 from controlplane.cluster.latency_brake import share_of
 from controlplane.cluster.observed.traffic import Traffic
 from controlplane.cluster.throttle_cap import cap_mib_per_s
+from controlplane.cluster.tls_limits import tls_limits
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.questions.moves.latency_brake import words_of
 from controlplane.converger.questions.rolls.batch import source_of
@@ -86,7 +87,8 @@ def paced(
     set_out = kafka.throttles.leader_rate if running else {}
     set_in = kafka.throttles.follower_rate if running else {}
     left_in, left_out = _left_by_volumes(situation.view, plan, into)
-    judge_in, judge_out = _judge(situation.view, left_in), _judge(situation.view, left_out)
+    tls = tls_limits(situation.view)
+    judge_in, judge_out = _judge(situation.view, left_in, tls.into), _judge(situation.view, left_out, tls.out)
     given = {b: p for b, p in plan.out.items() if b in live}
     taken = {b: p for b, p in plan.into.items() if b in live}
     raised_out, raised_in = _raised(situation.view, batch)
@@ -113,7 +115,9 @@ def _left_by_volumes(
     return left_in, left_out
 
 
-def _judge(view: ClusterView, left: Mapping[int, float]) -> Callable[[int, Port, _Load, Mapping[int, int]], Due]:
+def _judge(
+    view: ClusterView, left: Mapping[int, float], encrypted: Mapping[int, float]
+) -> Callable[[int, Port, _Load, Mapping[int, int]], Due]:
     bandwidth, cap, share = bandwidths(view), _cap(view), share_of(view)
 
     def judged(broker: int, port: Port, load: _Load, in_force: Mapping[int, int]) -> Due:
@@ -124,7 +128,7 @@ def _judge(view: ClusterView, left: Mapping[int, float]) -> Callable[[int, Port,
             charge_bytes_per_s=load.charge.get(broker, 0.0),
             own_bytes_per_s=load.own.get(broker, 0.0),
             unknown=load.unknown.get(broker, 0) or int(load.blind),
-            bandwidth_bytes_per_s=bandwidth.get(broker),
+            bandwidth_bytes_per_s=_least(bandwidth.get(broker), encrypted.get(broker)),
             volumes_bytes_per_s=left.get(broker),
             share=share,
             growth_bytes_per_s=load.growth.get(broker, 0.0),
@@ -132,6 +136,11 @@ def _judge(view: ClusterView, left: Mapping[int, float]) -> Callable[[int, Port,
         return due(port, seen, cap_bytes_per_s=cap)
 
     return judged
+
+
+def _least(*known: float | None) -> float | None:
+    """Of network and TLS, None where neither is known."""
+    return min((rate for rate in known if rate is not None), default=None)
 
 
 def _copies(kafka: KafkaSnapshot, running: Sequence[Move], starting: Sequence[Move]) -> list[_Copy]:

@@ -3,6 +3,7 @@
 from controlplane.cluster.bandwidth import CLIENTS_KEEP, usable_bytes_per_s
 from controlplane.cluster.external_brokers import expected_brokers
 from controlplane.cluster.offline_brokers import given_up
+from controlplane.cluster.tls_limits import tls_limits
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.questions.moves.placement_work import ground_of
 from controlplane.converger.questions.services.cluster_healthy import cluster_is_whole
@@ -29,5 +30,6 @@ def copy_rate_bytes_per_s(view: ClusterView) -> int:
     clouds = {p.name: p.place.cloud for p in spec.pools} if spec else {}
     shapes = {(clouds.get(i.planned.pool, ""), i.planned.shape) for i in view.brokers()}
     slowest = min(usable_bytes_per_s(cloud, shape, cap, view.declaration.machines) for cloud, shape in shapes)
+    slowest = min(slowest, int(min(tls_limits(view).into.values(), default=slowest)))
     rate = int(slowest * (1 - CLIENTS_KEEP))
     return min(rate, cap * MIB) if cap else rate

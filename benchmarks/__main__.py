@@ -23,13 +23,15 @@ SHARED = {
     "chosen",
     "latency",
     "loaded",
+    "many_users",
     "memory",
     "processor",
+    "secured_copies",
     "watched",
 }
 """Modules beside the benchmarks that measure for several of them."""
 
-TAKE_ARGUMENTS = {"door", "flood", "healing", "lifecycle", "live", "portal", "surge"}
+TAKE_ARGUMENTS = {"door", "flood", "healing", "lifecycle", "live", "portal", "secured", "surge"}
 """Benchmarks with options of their own; their `main` takes what comes after the name."""
 
 

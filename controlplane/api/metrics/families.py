@@ -93,6 +93,7 @@ def families(server: ServerSnapshot) -> Iterator[Metric]:
 def _of_clusters(clusters: Iterable[ClusterSnapshot]) -> Iterator[Metric]:
     one = ["cluster"]
     said = GaugeMetricFamily("kedge_cluster_last_tick_timestamp_seconds", "When it was last looked at.", labels=one)
+    took = GaugeMetricFamily("kedge_cluster_last_tick_seconds", "How long its last tick took.", labels=one)
     progressed = GaugeMetricFamily("kedge_cluster_progressed_timestamp_seconds", "When it last moved on.", labels=one)
     generation = GaugeMetricFamily("kedge_cluster_generation", "Generation that is declared.", labels=one)
     converged = GaugeMetricFamily("kedge_cluster_converged_generation", "Generation that was reached.", labels=one)
@@ -121,6 +122,8 @@ def _of_clusters(clusters: Iterable[ClusterSnapshot]) -> Iterator[Metric]:
         view, name = cluster.view, cluster.view.name
         if cluster.said is not None:
             said.add_metric([name], cluster.said.at.timestamp())
+            if cluster.said.took_s is not None:
+                took.add_metric([name], cluster.said.took_s)
         if view.history.progressed_at is not None:
             progressed.add_metric([name], view.history.progressed_at.timestamp())
         generation.add_metric([name], float(view.generation))
@@ -148,7 +151,7 @@ def _of_clusters(clusters: Iterable[ClusterSnapshot]) -> Iterator[Metric]:
             dns.add_metric([name, dns_name], float(bool(problem)))
         if cluster.source_sync:
             source.add_metric([name, cluster.source_sync], 1.0)
-    yield from (said, progressed, generation, converged, status, condition, instances, lost)
+    yield from (said, took, progressed, generation, converged, status, condition, instances, lost)
     yield from (partitions, lagging, at_min, below, read_at, drain, share, dns, source)
 
 

@@ -1,6 +1,7 @@
 """The tick of one cluster: look, decide and record until nothing is to be recorded any more, then carry out."""
 
 import logging
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -55,6 +56,10 @@ class ClusterTick:
 
     def run(self, uid: ids.ClusterUid, report: TickReport, *, again: bool) -> Said:
         """Whatever goes wrong is told and backed off from, LostLeadership excepted. `again`: the log is read first."""
+        began = time.monotonic()
+        return replace(self._run(uid, report, again=again), took_s=time.monotonic() - began)
+
+    def _run(self, uid: ids.ClusterUid, report: TickReport, *, again: bool) -> Said:
         try:
             if again:
                 self.fold.catch_up()

@@ -7,11 +7,12 @@ from datetime import datetime
 @dataclass(frozen=True, slots=True)
 class Said:
     """The sentence a cluster's last tick ended in. `until`: when what it waits for is tried again by itself, where that
-    is known."""
+    is known. `took_s`: seconds from its beginning to its end, looks at Kafka and what was done included."""
 
     at: datetime
     sentence: str
     until: datetime | None = None
+    took_s: float | None = None
 
 
 @dataclass(slots=True)

@@ -74,7 +74,7 @@ def a_house() -> House:
         a_partition(), a_partition("orders-1", isr=(1000,)), a_partition("orders-2", isr=(1000, 1001))
     )
     house.latest.put(_report(view.uid))
-    house.converger._said[view.uid] = Said(START, "blocked")
+    house.converger._said[view.uid] = Said(START, "blocked", took_s=0.25)
     name = Subject(DNS_NAME, view.uid, "orders.example.com")
     house.latest.put(LatestValue(name, {"addresses": [], "problem": "refused"}, source="dns", observed_at=START))
     groups = (GroupNoted("billing", "Stuck", 2, 6, 1200, stuck=1), GroupNoted("away", "NoMembers", 0, 1, None))
@@ -107,6 +107,7 @@ def test_the_server_and_its_clusters_are_told(house: House) -> None:
     told = scraped(house)
     assert value(told, "kedge_leader") == 1
     assert value(told, "kedge_epoch") == 3
+    assert value(told, "kedge_cluster_last_tick_seconds") == 0.25
     assert value(told, "kedge_build_info", version="1.2.3") == 1
     assert value(told, "kedge_clusters", status="Blocked") == 1
     assert value(told, "kedge_clusters", status="Converged") == 0

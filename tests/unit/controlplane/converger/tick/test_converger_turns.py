@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from controlplane.converger.tick.loop import MAX_IN_A_ROW, Converger
+from events.ids import ClusterUid
 from planner.observed import KafkaSnapshot, ThrottlesSeen
 from tests.builders import a_snapshot
 from tests.unit.controlplane.converger.tick.test_converger_fleet import GOOD, WAIT_S, Fleet
@@ -57,6 +58,10 @@ def test_what_was_done_is_looked_at_again_at_once_and_the_next_step_taken() -> N
     report = converger.settle(WAIT_S)
     assert brokers.asked == ["snapshot", "clear", "snapshot"]
     assert (report.clusters, report.effects, len(fleet.runs)) == (1, 2, 1), "the second look began the roll"
+    said = converger.said(ClusterUid(GOOD))
+    assert said is not None
+    assert said.took_s is not None
+    assert 0 < said.took_s < WAIT_S
     converger.close()
 
 

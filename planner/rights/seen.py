@@ -1,12 +1,15 @@
 """What Kafka has of users."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypeVar
 
 from planner.rights.acls import Acl, principal_of, user_of
 from planner.rights.wanted import QuotaEntity
+
+_T = TypeVar("_T")
 
 SCRAM_SHA_256, SCRAM_SHA_512 = "SCRAM-SHA-256", "SCRAM-SHA-512"
 
@@ -26,6 +29,13 @@ class RightsSeen:
     def quotas_of(self, user: str) -> Mapping[QuotaEntity, Mapping[str, float]]:
         """The user's own, and those of the user with one client."""
         return self._quotas.get(user, {})
+
+    def once_for(self, beside: object, of: Callable[[], _T]) -> _T:
+        """What follows from this and from one other value, worked out once while both are the same objects."""
+        known: tuple[object, _T] | None = self.__dict__.get("_once_for")
+        if known is None or known[0] is not beside:
+            known = self.__dict__["_once_for"] = beside, of()
+        return known[1]
 
     @cached_property
     def users(self) -> frozenset[str]:

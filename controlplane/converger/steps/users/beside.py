@@ -13,7 +13,7 @@ from dataclasses import replace
 from controlplane.cluster.holds import hold_on
 from controlplane.converger.questions.kept import outcome_text
 from controlplane.converger.questions.users.wanted import bindings_of
-from controlplane.converger.questions.users.work import UserWork, refusals, user_work
+from controlplane.converger.questions.users.work import UserWork, all_users_work, refusals, user_work
 from controlplane.converger.situation.decision import Decision, record
 from controlplane.converger.situation.effects import ChangeUsers
 from controlplane.converger.situation.situation import Situation
@@ -53,7 +53,7 @@ def users_decision(situation: Situation) -> Decision | None:
         return _in_hand(situation, user_work(view, seen.users.rights, change.names))
     if hold_on(view, situation.now) is not None:
         return None
-    work = user_work(view, seen.users.rights, view.users.by_name)
+    work = all_users_work(view, seen.users.rights)
     return _news(situation, work) or _request(situation, work)
 
 

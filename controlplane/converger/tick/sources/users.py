@@ -9,6 +9,7 @@ from controlplane.converger.tick.sources.brokers import LOOK_EVERY
 from controlplane.converger.tick.users import refused_of
 from controlplane.kafka.errors import KafkaFault
 from planner.observed import KafkaSnapshot
+from planner.rights.seen import RightsSeen
 
 
 class UsersReader:
@@ -18,6 +19,7 @@ class UsersReader:
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
         self._users_at: dict[str, datetime] = {}
+        self._rights: dict[str, RightsSeen] = {}
 
     def read(self, view: ClusterView, snapshot: KafkaSnapshot, missing: dict[str, str]) -> UsersObserved | None:
         """All there is, for a cluster that has declared users alone; None where it is not time, or cannot be read."""
@@ -33,5 +35,8 @@ class UsersReader:
             missing["users"] = str(error)
             return None
         self._users_at[view.uid] = snapshot.at
+        before = self._rights.get(view.uid)
+        # What is worked out of a look is kept with it: another one that shows the same is that one.
+        rights = self._rights[view.uid] = before if before is not None and before == rights else rights
         refused = refused_of(self._ports.latest, view.uid, users.change.id) if users.change is not None else {}
         return UsersObserved(rights, refused)

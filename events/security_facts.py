@@ -25,3 +25,12 @@ class SecurityStepCompleted:
     step: str
     position: int
     reason: str
+
+
+@fact("security.least_rights_begun", schema=1)
+@dataclass(frozen=True, slots=True)
+class LeastRightsBegun:
+    """From here on services are started without Kedge's server among their super users: it has ACLs, or gets them
+    before it asks for anything, where the cluster is being founded. Who runs is told with its next start."""
+
+    reason: str

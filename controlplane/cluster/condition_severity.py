@@ -66,6 +66,7 @@ CONDITIONS: Mapping[str, ConditionRow] = MappingProxyType(
         "HealingOff": _NOTE,
         "HeartbeatsSilent": _CRITICAL,
         "ImageBehind": _NOTE,
+        "KedgeRightsMissing": ConditionRow(Severity.WARNING, {"Denied": Severity.CRITICAL}),
         "LeadershipMoved": ConditionRow(Severity.WARNING, told_by=Kind.SLOW_BROKER),
         "ListingRefused": _WARNING,
         "MachineFallback": _NOTE,

@@ -1,7 +1,8 @@
 """One Kafka gateway per cluster, found by the brokers the fold knows; dialled anew when those have changed."""
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,6 +17,7 @@ from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.admin_calls.calls import CONTROLLER_LISTENER, TLS_CONTROLLER_LISTENER
 from controlplane.kafka.dialer import Dialer, DirectDialer
 from controlplane.kafka.egress import BrokerDoors
+from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.kafka.gateway import KafkaGateway
 from controlplane.kafka.migrating_gateway import MigratingGateway
 from controlplane.kafka.zookeeper import errors, live_registry, members, quorum, superuser
@@ -89,6 +91,22 @@ class Gateways:
             # The connection may rest on brokers that are gone by now; their addresses may be somebody else's.
             self._dialer.hang_up(view.uid)
         return fresh.gateway
+
+    @contextmanager
+    def as_node(self, view: ClusterView) -> Iterator[KafkaGateway]:
+        """A gateway as a node of a cluster that speaks TLS, by a certificate that counts for minutes and a connection
+        of its own: for what no ACL of Kedge's gives it. Calls raise KafkaFault."""
+        if self._identities is None:
+            raise KafkaUnavailable(what="acting as a super user", where=view.name, why="nobody signs for this process")
+        identities = self._identities.as_node()
+        identities.know(view)
+        if self._doors is not None:
+            self._doors.know(view.uid, own_addresses(view), is_outside=is_shared(view))
+        dialer = DirectDialer(keep=1, doors=self._doors, tls=identities)
+        try:
+            yield AdminGateway(dialer, view.uid, bootstrap_of(view), mode="kraft")
+        finally:
+            dialer.close()
 
     def registered_id(self, view: ClusterView) -> str:
         """The cluster id the ensemble of a cluster in ZooKeeper mode holds, "" for none. Raises `KafkaFault`."""

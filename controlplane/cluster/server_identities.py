@@ -1,4 +1,4 @@
-"""Who this server is to brokers that speak TLS: a certificate of each cluster's own CA, its key in memory alone.
+"""Who this process is to brokers that speak TLS: a certificate of each cluster's own CA, its key in memory alone.
 
 It counts for a week and is renewed after two days, in the context that connections are made with: those that stand
 go on, new ones show the new one.
@@ -20,6 +20,7 @@ from controlplane.kafka.client_access import Sasl
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.storage.certificates.cluster_authorities import AuthorityLost
 from controlplane.storage.certificates.cluster_authority import ServerIdentity
+from controlplane.storage.certificates.principals import Member
 from events.clock import Clock, utc_now
 from events.errors import StoreUnavailable
 from events.ids import ClusterUid
@@ -41,8 +42,8 @@ class ServerAuthority(Protocol):
     @property
     def cluster(self) -> TrustedCa: ...
 
-    def server_identity(self, *, now: datetime) -> ServerIdentity:
-        """Raises KafkaUnavailable."""
+    def identity(self, member: Member, *, now: datetime) -> ServerIdentity:
+        """Raises KafkaUnavailable, KafkaRefused where nobody signs that for this process."""
 
 
 class ServerAuthorities(Protocol):
@@ -55,11 +56,12 @@ class ServerAuthorities(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _KnownNodes:
-    """A cluster whose nodes speak TLS: its name, who signs for it, and whom its nodes are recognised by (PEM); None
-    until the first of them has a certificate."""
+    """A cluster whose nodes speak TLS: its name, who signs for it, and whom its nodes are recognised by (PEM), None
+    until the first of them has a certificate; and who this process is there."""
 
     name: str
     nodes: Believed | None
+    member: Member
 
 
 @dataclass(slots=True)
@@ -80,9 +82,11 @@ class ServerIdentities:
         clock: Clock = utc_now,
         *,
         client_files: Mapping[str, Path] = NO_FILES,
+        member: Member = "server",
     ) -> None:
-        """`client_files`: what clusters of others are shown, by the names their specs have for it."""
-        self._authorities, self._clock = authorities, clock
+        """`client_files`: what clusters of others are shown, by the names their specs have for it. `member`: who this
+        is to clusters of Kedge's own; where it has no rights of its own yet, its server (`LeastRightsBegun`)."""
+        self._authorities, self._clock, self._member = authorities, clock, member
         self._clients = ClientFiles(client_files)
         self._lock = threading.Lock()
         self._known: dict[str, _KnownNodes] = {}
@@ -96,11 +100,17 @@ class ServerIdentities:
             with self._lock:
                 self._known.pop(view.uid, None)  # it may be on its way back to plaintext
             return is_other_file
-        known = _KnownNodes(view.name, believed(view, "cluster"))
+        own: Member = self._member if view.settings.least_rights or self._member == "node" else "server"
+        known = _KnownNodes(view.name, believed(view, "cluster"), own)
         with self._lock:
             before = self._known.get(view.uid)
             self._known[view.uid] = known
-        return before is not None and before.nodes != known.nodes
+        return before is not None and before != known
+
+    def as_node(self) -> "ServerIdentities":
+        """Others, by which clusters of Kedge's own take this process for a node, and so for a super user: for one act,
+        and then thrown away."""
+        return ServerIdentities(self._authorities, self._clock, member="node")
 
     def context(self, cluster: str) -> ssl.SSLContext | None:
         """See BrokerTls."""
@@ -141,7 +151,7 @@ class ServerIdentities:
             if known is None:
                 return None
             shown, now = self._shown.get(cluster), self._clock()
-            if shown is not None and shown.known.nodes != known.nodes:
+            if shown is not None and shown.known != known:
                 shown = None
             if shown is None or not timedelta() <= now - shown.since < RENEWED_AFTER:
                 shown = self._shown[cluster] = self._renewed(cluster, known, shown, now)
@@ -150,7 +160,7 @@ class ServerIdentities:
     def _renewed(self, cluster: str, known: _KnownNodes, shown: _Shown | None, now: datetime) -> _Shown:
         authorities = shown.authorities if shown is not None else self._read(cluster, known)
         context = shown.context if shown is not None else _believing(_bundle(known, authorities))
-        identity = authorities.server_identity(now=now)
+        identity = authorities.identity(known.member, now=now)
         # `ssl` reads keys from files only: this one is in memory, and no disk ever has it.
         with os.fdopen(os.memfd_create("kedge-tls"), "wb") as file:
             file.write(f"{identity.key_pem}{identity.issued.pem}".encode())

@@ -14,14 +14,15 @@ def client_security_of(view: ClusterView, instance: InstanceView) -> ClientSecur
     return instance.start.security or client_security(view.document, instance.planned.service)
 
 
-def super_users_of(view: ClusterView, security: ClientSecurity) -> tuple[str, ...]:
-    """Their principals: nodes and Kedge's server, users of the spec, and who does not sign in where that is so."""
+def super_users_of(view: ClusterView, instance: InstanceView, security: ClientSecurity) -> tuple[str, ...]:
+    """Their principals: nodes, users of the spec, who does not sign in where that is so; and Kedge's server, until a
+    start after it got rights of its own."""
     users = tuple(f"User:{name}" for name in security.super_users)
     anonymous = ("User:ANONYMOUS",) if security.anonymous else ()
-    return (*principals_of(view.uid).super_users, *users, *anonymous)
+    return (*principals_of(view.uid).super_users(least_rights=instance.start.least_rights), *users, *anonymous)
 
 
 def super_users_anywhere(view: ClusterView) -> frozenset[str]:
     """Those of any broker: while some wait for their restart they do not all say the same."""
-    told = (client_security_of(view, broker) for broker in view.brokers())
-    return frozenset(user for security in told if security is not None for user in super_users_of(view, security))
+    told = ((broker, client_security_of(view, broker)) for broker in view.brokers())
+    return frozenset(user for broker, one in told if one is not None for user in super_users_of(view, broker, one))

@@ -20,7 +20,7 @@ from controlplane.kafka.bounded_client import bounded_client, refusal
 from controlplane.kafka.client_access import Sasl
 from controlplane.kafka.deadline import Deadline
 from controlplane.kafka.egress import BrokerDoors, JudgedAddress
-from controlplane.kafka.errors import KafkaRefused, KafkaUnavailable
+from controlplane.kafka.errors import ASKED, KafkaRefused, KafkaUnavailable
 from controlplane.kafka.tls import BrokerTls, handshake_problem
 from controlplane.runtime.egress import EgressRefused
 
@@ -242,6 +242,8 @@ class AdminConnection:
         return result
 
     def ask(self, request: Any, *, what: str, deadline: Deadline, node: int | None = None) -> Any:
+        ASKED.set(type(request).__name__.removesuffix("Request"))
+
         async def send() -> Any:
             return await self._send(request, node, deadline.capped(_ATTEMPT_S))
 
@@ -250,6 +252,9 @@ class AdminConnection:
         return self._try_once(send, what, f"{self._name}, broker {node}")
 
     def ask_each(self, requests: Mapping[int, Any], *, timeout_s: float) -> Mapping[int, Any]:
+        for request in requests.values():
+            ASKED.set(type(request).__name__.removesuffix("Request"))
+
         async def send_all() -> dict[int, Any]:
             manager = self._client._manager
             pending = {n: manager.call_soon(self._send, r, n, timeout_s) for n, r in requests.items()}

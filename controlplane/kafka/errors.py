@@ -1,10 +1,25 @@
 """What can go wrong when talking to a Kafka cluster, sorted by what the caller does next."""
 
-from typing import Any
+from collections.abc import Mapping
+from contextvars import ContextVar
+from types import MappingProxyType
+from typing import Any, Final
 
 from kafka.errors import for_code
 
 from controlplane.runtime.call_errors import ASK_DIFFERENTLY, LOOK_AGAIN, CallFault
+from planner.rights.kedge import right_asked_for
+
+AUTHORIZATION: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "ClusterAuthorizationFailedError": "cluster",
+        "TopicAuthorizationFailedError": "topic",
+        "GroupAuthorizationFailedError": "group",
+    }
+)
+"""Errors by which brokers say that the caller has no right to something, and to what."""
+ASKED: Final[ContextVar[str]] = ContextVar("kafka_request", default="")
+"""The request that this thread sent last, by its name in Kafka's protocol: answers do not say what they answer."""
 
 
 class KafkaFault(CallFault):
@@ -45,7 +60,11 @@ def fault_of(code: int, words: str | None, *, what: str, where: str) -> KafkaFau
     message = words or kind.description or kind.__name__
     if kind.retriable or code in _NOT_NOW:
         return KafkaUnavailable(what=what, where=where, why=f'Kafka said "{message}" ({kind.__name__})')
-    return KafkaRefused(what=what, where=where, words=message, error=kind.__name__)
+    right = right_asked_for(ASKED.get(), AUTHORIZATION.get(kind.__name__, ""))
+    if right:
+        message = f"{message.rstrip('.')}: Kedge lacks the right {right}"
+    next_step = f"{_GIVE}{_MAKES}" if kind.__name__ in AUTHORIZATION else ""
+    return KafkaRefused(what=what, where=where, words=message, error=kind.__name__, next_step=next_step)
 
 
 def require_ok(answer: Any, *, what: str, where: str) -> None:
@@ -54,6 +73,8 @@ def require_ok(answer: Any, *, what: str, where: str) -> None:
         raise fault_of(answer.error_code, getattr(answer, "error_message", None), what=what, where=where)
 
 
+_GIVE = "Give it to whoever Kedge is there, by an ACL (kedge acls list CLUSTER). "
+_MAKES = "In clusters of its own whose nodes speak TLS it makes its ACLs itself, within a minute."
 _NOT_NOW = frozenset({-1, 8, 77})
 """UNKNOWN_SERVER_ERROR, BROKER_NOT_AVAILABLE, STALE_BROKER_EPOCH: kafka-python does not call them
 retriable."""

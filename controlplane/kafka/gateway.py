@@ -12,6 +12,7 @@ from planner.broker_answers import TopicLogs, ValueSeen
 from planner.consumers.reset import OffsetSeen
 from planner.consumers.seen import GroupsSeen
 from planner.observed import KafkaSnapshot, SettingsSeen, TopicPartition
+from planner.rights.acls import Acl
 from planner.rights.seen import RightsSeen
 from planner.rights.step import RightsStep
 from planner.rollout.live_step import LiveStep
@@ -81,6 +82,9 @@ class RightsGateway(Protocol):
 
     def user_rights(self) -> RightsSeen:
         """All there is of it, whoever made it."""
+
+    def acls_of(self, principals: Collection[str]) -> tuple[Acl, ...] | None:
+        """The ACLs of these principals alone, as `User:alice`; None where the brokers have no authorizer."""
 
     def change_user_rights(self, step: RightsStep, credentials: Mapping[str, ScramCredential]) -> Mapping[str, str]:
         """Make these changes, in the order of `RightsStep.stages`; `credentials` of all who are to get one. Returns the

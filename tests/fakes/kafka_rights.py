@@ -1,6 +1,6 @@
 """ACLs, quotas and credentials of users in the fake. Part of `FakeKafka`."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
 
 from controlplane.kafka.errors import KafkaUnavailable
@@ -113,6 +113,11 @@ class RightsCalls:
     def user_rights(self) -> RightsSeen:
         self._require_quorum("reading ACLs")
         return self.users.seen()
+
+    def acls_of(self, principals: Collection[str]) -> tuple[Acl, ...] | None:
+        self._require_quorum("reading ACLs")
+        acls = self.users.acls
+        return None if acls is None else tuple(sorted(acl for acl in acls if acl.principal in principals))
 
     def change_user_rights(self, step: RightsStep, credentials: Mapping[str, ScramCredential]) -> Mapping[str, str]:
         self._require_quorum("changing what users may do")

@@ -4,6 +4,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -197,7 +198,9 @@ class LivingPortal:
                 images=self._images(),
             ),
             brokers=broker_services(
-                group_offsets=GroupOffsetService(lambda view: self.world.kafka),
+                group_offsets=GroupOffsetService(
+                    lambda view: self.world.kafka, lambda view: nullcontext(self.world.kafka)
+                ),
                 groups=GroupService(self.world.latest, lambda view: self.world.kafka, self.world.clock),
                 kafka_queries=KafkaQueryService(lambda view: self.world.kafka, self.world.clock),
                 windows=self.windows,

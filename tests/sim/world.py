@@ -7,12 +7,14 @@ Crashing at the n-th one, for every n, is how a server's sudden death at every s
 import random
 import re
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from math import ceil
 from typing import Any, cast
 
 from controlplane.cluster.external_brokers import external_brokers
+from controlplane.cluster.kedge_rights import AclKeeper
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.work_in_hand import has_work
@@ -212,6 +214,7 @@ class World:
                 inventory=self.inventory,
                 runner=self.runner,
                 kafka=lambda _view: kafka,
+                kedge_rights=AclKeeper(lambda _view: kafka, lambda _view: nullcontext(kafka)),
                 boot_data=lambda uid, node, generation, intent: f"{node}.g{generation}",
                 installation_id=self.installation_id,
                 clock=self.clock,

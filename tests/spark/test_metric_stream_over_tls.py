@@ -70,7 +70,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory, authorities: ClusterAuthorit
 
 
 def shown(authorities: ClusterAuthorities) -> ReaderTls:
-    identity = authorities.server_identity(now=NOW)
+    identity = authorities.identity("metrics", now=NOW)
     return ReaderTls(authorities.cluster.pem, identity.issued.pem, identity.key_pem)
 
 
@@ -152,7 +152,7 @@ def test_a_certificate_of_another_ca_reads_nothing_and_the_reason_is_told(
 ) -> None:
     """No line of the reason shows its key."""
     stranger = founded(ClusterUid("c2"), now=NOW)
-    identity = stranger.server_identity(now=NOW)
+    identity = stranger.identity("metrics", now=NOW)
     foreign = ReaderTls(authorities.cluster.pem, identity.issued.pem, identity.key_pem)
     worker = WorkerSettings(
         master="local[1]",

@@ -4,11 +4,14 @@ import hashlib
 from collections.abc import Iterable
 
 from controlplane.api.schemas import acls as acl_api
+from controlplane.cluster.kedge_rights import has_kedge_rights
 from controlplane.cluster.super_users import super_users_anywhere
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.questions.users.wanted import acl_of
+from controlplane.storage.certificates.principals import principals_of
 from planner.rights.acls import ANY, Acl, AclRequest, user_of
 from planner.rights.authorize import AclAnswer, AclRule, authorize, covers
+from planner.rights.kedge import kedge_acls
 from planner.rights.seen import RightsSeen
 
 NO_AUTHORIZER = "no authorizer"
@@ -56,12 +59,19 @@ def _sentence(request: AclRequest, allowed: bool, rule: str) -> str:
 
 def _rows(view: ClusterView, acls: Iterable[Acl]) -> Iterable[acl_api.AclOut]:
     declared: dict[str, frozenset[Acl]] = {}
+    kedge = principals_of(view.uid).kedge
+    own = kedge_acls(kedge) if has_kedge_rights(view) else frozenset()
     for acl in acls:
         name = user_of(acl.principal) or ""
         user = view.users.by_name.get(name)
         if user is not None and name not in declared:
             declared[name] = frozenset(acl_of(name, binding) for binding in user.declared.acls)
-        word = "nobody" if user is None else "declared" if acl in declared[name] and not user.tombstone else "differs"
+        if own and acl.principal in kedge.values():
+            word = "kedge" if acl in own else "differs"
+        elif user is None:
+            word = "nobody"
+        else:
+            word = "declared" if acl in declared[name] and not user.tombstone else "differs"
         yield acl_api.AclOut(
             id=hashlib.sha256("\0".join(acl).encode()).hexdigest()[:24],
             principal=acl.principal,

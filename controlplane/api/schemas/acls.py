@@ -20,7 +20,8 @@ class AclOut(Message):
     host: str = Field(description="one address, or `*`")
     declared: str = Field(
         description="declared: by the document of its user; differs: that document says otherwise, and it is taken "
-        "away; nobody: no document declares its principal, and it is left alone"
+        "away; kedge: one of Kedge's own, which it makes anew where it is gone; nobody: no document declares its "
+        "principal, and it is left alone"
     )
 
 

@@ -5,6 +5,7 @@ offsets of somebody who is no member only for a group without members, so nobody
 """
 
 from collections.abc import Callable, Collection, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -32,15 +33,21 @@ class GroupOffsets(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class GroupOffsetService:
-    """`GroupOffsets`. `kafka` is a way to brokers of its own: who waits for a tick's connection waits for no reset."""
+    """`GroupOffsets`. `kafka` is a way to brokers of its own: who waits for a tick's connection waits for no reset.
+    `as_node`: a way as a super user, for this alone: who may put offsets may read records, and Kedge's server may not.
+    """
 
     kafka: Callable[[ClusterView], GroupGateway]
+    as_node: Callable[[ClusterView], AbstractContextManager[GroupGateway]]
 
     def look(self, view: ClusterView, group: str, topics: Collection[str], at: datetime | None) -> OffsetSeen | None:
         return self.kafka(view).group_offsets(group, topics, at)
 
     def put(self, view: ClusterView, group: str, offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, str]:
-        return self.kafka(view).commit_offsets(group, offsets)
+        if not view.settings.least_rights:
+            return self.kafka(view).commit_offsets(group, offsets)
+        with self.as_node(view) as kafka:
+            return kafka.commit_offsets(group, offsets)
 
 
 class Handles(Protocol):

@@ -17,7 +17,7 @@ from planner.rights.acls import ANY, CLUSTER
 
 acls = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
-_DECLARED_STYLE = {"declared": "green", "differs": "yellow", "nobody": "dim"}
+_DECLARED_STYLE = {"declared": "green", "differs": "yellow", "kedge": "dim", "nobody": "dim"}
 
 
 @acls.callback()
@@ -41,7 +41,7 @@ def list_acls(
     """Show the ACLs that the brokers of a cluster have, by principal.
 
     DECLARED: declared (by the document of its user), differs (its user's document says otherwise: it is taken away),
-    nobody (no document declares its principal: it is left alone).
+    kedge (one of Kedge's own), nobody (no document declares its principal: it is left alone).
 
     \b
     Examples:
@@ -106,7 +106,7 @@ def _explained(found: acl_api.AclExplainOut) -> Iterator[RenderableType]:
     yield styled(found.sentence, "green" if found.allowed else "red")
     if found.acls:
         yield _table(found.acls)
-    if found.declared_at is None:
+    if found.declared_at is None and not any(acl.declared == "kedge" for acl in found.acls):
         yield styled(f"no document declares {found.principal} in {found.cluster}", "dim")
 
 

@@ -69,7 +69,7 @@ def _config(view: ClusterView, planned: facts.PlannedInstance) -> Mapping[str, s
 def _born(view: ClusterView, planned: facts.PlannedInstance, *, size: facts.PlannedSize | None) -> StartView:
     """What it is first started with, by the spec in force at its intent."""
     config, document = _config(view, planned), view.document
-    born = StartView(born_with=config, config=config, size=size)
+    born = StartView(born_with=config, config=config, size=size, least_rights=view.settings.least_rights)
     if document is None:
         return born
     security = client_security(document, planned.service)
@@ -166,6 +166,7 @@ def _reconfigured(view: ClusterView, e: facts.InstanceReconfigured, at: datetime
         settings=settingfold.with_values(instance.settings, e.told),
         jvm=before.jvm.then(e.jvm),
         security=settingfold.applied_security(view, instance, e.security),
+        least_rights=view.settings.least_rights,
     )
     return counted_anew(change(view, e.key, start=start), at)
 

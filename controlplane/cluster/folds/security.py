@@ -61,7 +61,21 @@ def _completed(view: ClusterView, e: facts.SecurityStepCompleted, at: datetime) 
     security = _known(view)
     if not security.is_in_hand or e.position != security.to:
         raise ValueError(f"no step to position {e.position} is in hand")
-    return _with(_without_ended(view, e.position), replace(at_rest(e.position), since=at))
+    made = replace(at_rest(e.position), since=at)
+    view = _with(_without_ended(view, e.position), made)
+    if made.has_authorizer:
+        return view
+    # Who went back from there takes no ACLs any more, and somebody may have deleted ours before they do again.
+    return replace(view, settings=replace(view.settings, least_rights=False))
+
+
+def _least_rights_begun(view: ClusterView, e: facts.LeastRightsBegun, at: datetime) -> ClusterView:
+    """Before the cluster is founded nobody has been started yet: all of them begin so."""
+    view = replace(view, settings=replace(view.settings, least_rights=True))
+    if view.quorum.founding is not None:
+        return view
+    told = {k: replace(i, start=replace(i.start, least_rights=True)) for k, i in view.instances.items()}
+    return replace(view, instances=frozen(told))
 
 
 def _without_ended(view: ClusterView, position: int) -> ClusterView:
@@ -81,4 +95,8 @@ def _with(view: ClusterView, security: SecurityView) -> ClusterView:
     return replace(view, settings=replace(view.settings, security=security))
 
 
-RULES: Rules = {facts.SecurityStepRequested: _requested, facts.SecurityStepCompleted: _completed}
+RULES: Rules = {
+    facts.SecurityStepRequested: _requested,
+    facts.SecurityStepCompleted: _completed,
+    facts.LeastRightsBegun: _least_rights_begun,
+}

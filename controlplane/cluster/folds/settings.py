@@ -134,7 +134,15 @@ def restart(view: ClusterView, e: facts.RestartRequested, at: datetime) -> Clust
     settings = with_values(instance.settings, e.told) if e.told else instance.start.settings
     jvm = instance.start.jvm.then(e.jvm)
     security = applied_security(view, instance, e.security)
-    start = replace(instance.start, count=e.start, config=config, settings=settings, jvm=jvm, security=security)
+    start = replace(
+        instance.start,
+        count=e.start,
+        config=config,
+        settings=settings,
+        jvm=jvm,
+        security=security,
+        least_rights=view.settings.least_rights,
+    )
     new = replace(instance, start=start)
     is_new = bool(e.config or e.told or e.jvm or e.security) or _makes_a_step(view, instance)
     in_hand = RestartView(e.key, e.generation, at, e.canary, before, new_settings=is_new, service=e.service)
@@ -167,6 +175,7 @@ def revert(view: ClusterView, e: facts.RestartRevertRequested, at: datetime) -> 
             settings=before.settings,
             jvm=before.jvm,
             security=before.security,
+            least_rights=before.least_rights,
         ),
     )
     is_new = _had(instance) != before
@@ -188,7 +197,7 @@ def applied_security(view: ClusterView, instance: InstanceView, new: str) -> Cli
 
 def _had(instance: InstanceView) -> Before:
     start = instance.start
-    return Before(start.config, start.settings, start.jvm, start.security, start.tls_step)
+    return Before(start.config, start.settings, start.jvm, start.security, start.tls_step, start.least_rights)
 
 
 def _makes_a_step(view: ClusterView, instance: InstanceView) -> bool:

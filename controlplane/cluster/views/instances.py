@@ -41,6 +41,8 @@ class StartView:
     """How it is sized by its machine, None where it is not."""
     security: ClientSecurity | None = None
     """Its listeners for clients, and its super users; None where nodes speak plaintext."""
+    least_rights: bool = False
+    """Kedge's server is none of its super users (`LeastRightsBegun`)."""
     born_listeners: str = ""
     """Listeners as its digest has them, "" where no document said them."""
 

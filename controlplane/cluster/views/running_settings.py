@@ -60,6 +60,8 @@ class Before:
     security: ClientSecurity | None = None
     tls_step: str | None = None
     """As `StartView.tls_step`."""
+    least_rights: bool = False
+    """As `StartView.least_rights`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,3 +154,5 @@ class SettingsView:
     """When a stop or another start of a service was found safe last, by `InstanceView.service_key`: see `orderfold`."""
     security: SecurityView | None = None
     """How far it is between plaintext and TLS; None while every spec has said what it was born with."""
+    least_rights: bool = False
+    """Whether what is started from here on has Kedge's server among its super users no more."""

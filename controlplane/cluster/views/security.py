@@ -55,6 +55,11 @@ class SecurityView:
         """Whether each controller listens with TLS: C1 is made, and is not being undone."""
         return self.low >= _C1
 
+    @property
+    def has_authorizer(self) -> bool:
+        """Whether each controller asks who may do what, and so takes ACLs: C2 is made, and is not being undone."""
+        return self.low >= _C2
+
     def config_of(self, service: str) -> str:
         """What the next start of a service of that kind is told."""
         return config_at(service, self.to)
@@ -66,4 +71,4 @@ def at_rest(position: int) -> SecurityView:
 
 BORN_PLAIN, BORN_TLS = at_rest(FIRST), at_rest(LAST)
 
-_C1, _B1, _B2 = 1, 2, 4
+_C1, _B1, _C2, _B2 = 1, 2, 3, 4

@@ -29,6 +29,7 @@ from controlplane.converger.conditions.external import EXTERNAL_EMPTY, external_
 from controlplane.converger.conditions.heartbeats import heartbeats_silent
 from controlplane.converger.conditions.images import image_condition
 from controlplane.converger.conditions.isr import at_min_isr
+from controlplane.converger.conditions.kedge_rights import kedge_rights_missing
 from controlplane.converger.conditions.listing_refused import LISTING_REFUSED, listing_refused
 from controlplane.converger.conditions.live_settings import ADOPTED, settings_adopted
 from controlplane.converger.conditions.maintenance import maintenance_condition
@@ -254,5 +255,6 @@ _CONDITIONS: tuple[Callable[[Situation], facts.ConditionChanged | None], ...] = 
     ca_replacement,
     disk_nearly_full,
     _users,
+    kedge_rights_missing,
 )
 """What is told whatever the decision: None, or the condition as it should be."""

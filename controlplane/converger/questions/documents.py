@@ -169,7 +169,7 @@ def _tls(view: ClusterView, instance: InstanceView, step: str) -> ServiceTls | N
     if security is None:
         return None
     tls = ServiceTls(
-        super_users=super_users_of(view, security),
+        super_users=super_users_of(view, instance, security),
         listeners=tuple(map(_listener, security.listeners)),
     )
     return tls if step == OVER else _at_step(tls, instance.planned.service, step)

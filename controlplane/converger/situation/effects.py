@@ -204,6 +204,11 @@ class ChangeUsers:
     passwords: Mapping[str, PasswordToSet]
 
 
+@dataclass(frozen=True, slots=True)
+class PutKedgeRights:
+    """Make Kedge's own ACLs as they are to be."""
+
+
 Effect = (
     StartRun
     | TerminateInstance
@@ -231,4 +236,5 @@ Effect = (
     | SetSettings
     | ChangeTopics
     | ChangeUsers
+    | PutKedgeRights
 )

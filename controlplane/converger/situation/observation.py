@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from agent.wire import ServiceReport
+from controlplane.cluster.kedge_rights import RightsLook
 from controlplane.cluster.observed.agent_reports import STALE_AFTER, ReportSeen
 from controlplane.cluster.observed.broker_loads import NO_LOADS, LoadsSeen
 from controlplane.cluster.observed.cloud_drift import Noted
@@ -221,6 +222,8 @@ class Observation:
     """Asked for only where something is to be set, and at rest as often as the metadata is read."""
     topics: TopicsObserved | None = None
     """Asked for where some are in hand or waited for, and of all as often as the metadata is read at rest."""
+    kedge_rights: RightsLook | None = None
+    """Kedge's own ACLs, by the last look of a minute; None where it works without, or nobody could be asked."""
     users: UsersObserved | None = None
     """Asked for where some are in hand or waited for, and as often as the metadata is read at rest."""
     producer_quota: ProducerQuotaSeen | None = None

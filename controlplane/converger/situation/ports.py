@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from controlplane.cluster.kedge_rights import KedgeRights
 from controlplane.cluster.observed.cloud_drift import Noted
 from controlplane.cluster.observed.networks import NetworkAwaited
 from controlplane.cluster.view import ClusterView
@@ -149,3 +150,5 @@ class Ports:
     zookeeper: ZooKeeperPorts = ZooKeeperPorts()
     clouds: CloudTraits = CloudTraits()
     passwords: UserPasswords = NO_PASSWORDS
+    kedge_rights: KedgeRights | None = None
+    """Kedge's own ACLs; None where nobody looks at them."""

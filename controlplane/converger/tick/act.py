@@ -61,6 +61,8 @@ def carry_out(effect: effects.Effect, situation: Situation, ports: Ports) -> str
             return ""
         case effects.ChangeUsers():
             return change_users(effect, view, ports)
+        case effects.PutKedgeRights():
+            return ports.kedge_rights.put_right(view) if ports.kedge_rights is not None else ""
         case _:
             return _ask_kafka(effect, view, ports)
 

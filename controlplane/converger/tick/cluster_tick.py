@@ -12,7 +12,13 @@ from controlplane.converger.conditions.ticks import tick_failing, tick_works
 from controlplane.converger.ladder.decide import decide
 from controlplane.converger.questions.windows import waits_its_turn
 from controlplane.converger.situation.decision import Decision
-from controlplane.converger.situation.effects import CancelMoves, StartBalancing, StartPlanning, StartRun
+from controlplane.converger.situation.effects import (
+    CancelMoves,
+    PutKedgeRights,
+    StartBalancing,
+    StartPlanning,
+    StartRun,
+)
 from controlplane.converger.situation.ports import Ports
 from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.health.heartbeats import places_heartbeats
@@ -143,6 +149,8 @@ class ClusterTick:
         for effect in decision.effects:
             report.effects += 1
             report.doing = f"carrying out {type(effect).__name__}"
+            if isinstance(effect, PutKedgeRights):
+                self.observer.rights_put(uid)
             report.jobs += isinstance(effect, StartRun | StartPlanning | StartBalancing)
             refused = act.carry_out(effect, situation, self.ports)
             if refused:

@@ -20,6 +20,7 @@ from controlplane.converger.tick.sources.background import BackgroundReader
 from controlplane.converger.tick.sources.brokers import BrokersReader
 from controlplane.converger.tick.sources.clouds import clouds_of, inventory_of
 from controlplane.converger.tick.sources.jobs import jobs_of
+from controlplane.converger.tick.sources.kedge_rights import KedgeRightsReader
 from controlplane.converger.tick.sources.producer_quota import producer_quota_of
 from controlplane.converger.tick.sources.settings import settings_of
 from controlplane.converger.tick.sources.topics import TopicsReader
@@ -41,6 +42,7 @@ class Observer:
         self._brokers = BrokersReader(ports, self._agents, in_rounds=in_rounds)
         self._topics = TopicsReader(ports)
         self._users = UsersReader(ports)
+        self._kedge_rights = KedgeRightsReader(ports)
         self._background = BackgroundReader(ports)
         self._filters = FilterWatch(ports.packet_filter)
         self._certificates = CertificateWatch()
@@ -57,8 +59,11 @@ class Observer:
         before = self._brokers.snapshots.get(view.uid)
         heard = cache(lambda: self._agents.reports(view.uid))
         reports = heard() if has_work(view) or self._brokers.is_suspect(view) else {}
-        kafka = self._brokers.read(view, missing, heard)
-        if kafka is not None:
+        rights = self._kedge_rights.read(view, missing)
+        kafka = None if "kafka" in missing else self._brokers.read(view, missing, heard)
+        if kafka is None:
+            self._kedge_rights.look_again(view.uid)  # they may be why
+        else:
             self._brokers.take_in(view, kafka, reports)
         is_new = kafka is not None and kafka is not before
         return Observation(
@@ -72,6 +77,7 @@ class Observer:
             plans=self._plans.of(view),
             settings=settings_of(view, ports, missing) if is_new else None,
             topics=self._topics.read(view, kafka, missing) if kafka is not None and is_new else None,
+            kedge_rights=rights,
             users=self._users.read(view, kafka, missing) if kafka is not None and is_new else None,
             producer_quota=producer_quota_of(view, kafka, ports, missing) if kafka is not None and is_new else None,
             placement=self._brokers.placement(view, kafka),
@@ -91,6 +97,10 @@ class Observer:
     def look_again(self, uid: str) -> None:
         """Something was done to the cluster: what is known of it is old now."""
         self._brokers.look_again(uid)
+
+    def rights_put(self, uid: ClusterUid) -> None:
+        """Kedge's own ACLs are about to be made anew."""
+        self._kedge_rights.look_again(uid)
 
     def leaders_asked_back(self, uid: ClusterUid) -> None:
         """Leadership is about to be asked back; if that is in vain it is asked less and less often."""

@@ -164,7 +164,7 @@ def broker_services(
         logs=settings.telemetry.logs,
         journals=KafkaJournals(identities),
         groups=groups,
-        group_offsets=GroupOffsetService(kafka),
+        group_offsets=GroupOffsetService(kafka, gateways.as_node),
         kafka_queries=KafkaQueryService(kafka, utc_now, lake=telemetry.lake),
         windows=windows_of(telemetry.lake, settings.telemetry.slow_window_s),
         topic_names=topic_names,

@@ -17,6 +17,7 @@ from controlplane.server.assembly.loop import Loop
 from controlplane.server.assembly.metric_pipeline import PipelineRoom, pipeline_of
 from controlplane.server.assembly.topics import TopicRoom, topics_of
 from controlplane.storage.certificates.authority_copy import AuthorityCopy
+from controlplane.storage.certificates.principals import Member
 from events.clock import utc_now
 
 AUTHORITY_COPY = "copy of CAs"
@@ -74,7 +75,7 @@ def rooms_of(ground: core.Ground, loop: Loop, asking: commands.CommandParts) -> 
             watch=watch_of(settings.audit_topic, asking.audit, ground.engine, utc_now),
             clock=utc_now,
         ),
-        pipeline=pipeline_of(settings, fleet=fleet, leadership=candidate, identities=_identities(ground)),
+        pipeline=pipeline_of(settings, fleet=fleet, leadership=candidate, identities=_identities(ground, "metrics")),
         authority_copy=_authority_copy(ground),
     )
 
@@ -105,9 +106,10 @@ def _anomalies(
     )
 
 
-def _identities(ground: core.Ground) -> ServerIdentities:
+def _identities(ground: core.Ground, member: Member = "server") -> ServerIdentities:
     """One for each room: what has changed is told to each once."""
-    return ServerIdentities(ground.cluster_authorities, client_files=ground.settings.kafka.client_properties)
+    files = ground.settings.kafka.client_properties
+    return ServerIdentities(ground.cluster_authorities, client_files=files, member=member)
 
 
 def _agents(ground: core.Ground, loop: Loop) -> agent_upgrades.AgentsRoom:

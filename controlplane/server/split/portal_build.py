@@ -123,7 +123,8 @@ def _built(settings: Settings, engine: Engine, hasty: Engine, listens_on: tuple[
     subscriber = LoopSubscriber(base.latest, utc_now)
     portal_key = installation.server_key.get_secret_value()
     received = ReceivedCertificates(portal_key, base.latest, subscriber, utc_now)
-    identities = ServerIdentities(received, client_files=settings.kafka.client_properties)
+    files = settings.kafka.client_properties
+    identities = ServerIdentities(received, client_files=files, member="portal")
     gateways = judged(settings.allow.brokers_allowed, keep=_CONNECTIONS, identities=identities)
     pool = ThreadPoolExecutor(settings.loop.workers, "readings")
     readings = KafkaReadings(folded.converger, gateways.of, base.latest, utc_now, pool=pool)

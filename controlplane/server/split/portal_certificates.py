@@ -2,8 +2,9 @@
 reads the keys of CAs, signs a certificate for it. Requests and certificates pass through rows of the latest values;
 nothing in them is a secret.
 
-A portal asks by what its role lets it write, so who has that role gets a certificate, by which brokers take it for
-Kedge's server: what a portal may do at brokers in plaintext, it may do here.
+A portal asks by what its role lets it write, so who has that role gets a certificate. Brokers take it for a portal,
+which looks and changes nothing (`planner.rights.kedge`); for Kedge's server only in a cluster of a release before this
+one, until its ACLs are made.
 """
 
 import hashlib
@@ -13,7 +14,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, Literal
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -22,12 +23,13 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from controlplane.api.services import Fleet
 from controlplane.cluster.believed_authorities import believed
 from controlplane.cluster.view import ClusterView
-from controlplane.kafka.errors import KafkaUnavailable
+from controlplane.kafka.errors import KafkaRefused, KafkaUnavailable
 from controlplane.server.portal_rights import ASKED
 from controlplane.server.split.subscriber import LoopSubscriber
 from controlplane.storage.certificates.building import RequestRefused, common_name, key_pem
 from controlplane.storage.certificates.cluster_authorities import AuthorityLost, ClusterAuthorityStore
 from controlplane.storage.certificates.cluster_authority import IssuedCertificate, ServerIdentity
+from controlplane.storage.certificates.principals import Member
 from controlplane.storage.latest_values import LatestStore, LatestValue, Subject
 from events.clock import Clock
 from events.errors import StoreUnavailable
@@ -97,7 +99,7 @@ class PortalCertifier:
             if authorities is None:
                 del self._signed[portal, view.uid]  # they are made with its first node's certificate
                 return None
-            issued = authorities.certify_server(request, now=now)
+            issued = authorities.certify_member(_member(view), request, now=now)
         except (AuthorityLost, RequestRefused) as error:
             _log.warning("no certificate of %s for portal %s: %s", view.name, portal, error)
             return None
@@ -114,7 +116,12 @@ class PortalCertifier:
 def _wanted(view: ClusterView, request: str) -> str:
     """While a CA is replaced, each phase has others who sign and are believed."""
     nodes = believed(view, "cluster")
-    return request + (nodes.bundle if nodes is not None else "")
+    return f"{_member(view)} {request}{nodes.bundle if nodes is not None else ''}"
+
+
+def _member(view: ClusterView) -> Literal["server", "portal"]:
+    """Whom brokers take a portal for: one of its own once it has rights there."""
+    return "portal" if view.settings.least_rights else "server"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +137,17 @@ class ReceivedAuthority:
     cluster: _TrustedCa
     received: "ReceivedCertificates"
 
-    def server_identity(self, *, now: datetime) -> ServerIdentity:
-        """Raises KafkaUnavailable."""
+    def identity(self, member: Member, *, now: datetime) -> ServerIdentity:
+        """The one the loop signed, whoever it says a portal is. Raises KafkaUnavailable, and KafkaRefused for a node's,
+        which it signs for no portal."""
+        if member == "node":
+            raise KafkaRefused(
+                what="acting as a super user",
+                where=f"cluster {self.uid}",
+                words="a portal apart looks at brokers, and changes nothing there",
+                error="PortalApart",
+                next_step="Do it with Kafka's own tools as a user who may, or by a server that is not apart.",
+            )
         return self.received.identity(self.uid, now)
 
 

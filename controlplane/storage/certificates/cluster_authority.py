@@ -24,7 +24,7 @@ from controlplane.storage.certificates.building import (
     requested_user_key,
     signed_by,
 )
-from controlplane.storage.certificates.principals import ClusterPrincipals, principals_of
+from controlplane.storage.certificates.principals import ClusterPrincipals, Member, principals_of
 from events.ids import ClusterUid
 
 AuthorityKind = Literal["cluster", "clients"]
@@ -33,7 +33,10 @@ AUTHORITY_LIFE = timedelta(days=3650)
 NODE_LIFE = timedelta(days=365)
 """A node gets another one at each start. Shorter ones would have to reach the Raft channel, which Kafka's controllers
 and brokers open with what they started with (KAFKA-20025)."""
-SERVER_LIFE = timedelta(days=7)
+MEMBER_LIFE = timedelta(days=7)
+"""Of Kedge's own connections."""
+ACT_LIFE = timedelta(minutes=10)
+"""Of a certificate by which Kedge acts as a node, once."""
 _NODE_USES = (ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH)
 """Each node dials others. With the first alone Kafka renews one of its engines and refuses the next."""
 
@@ -54,7 +57,7 @@ class IssuedCertificate:
 
 @dataclass(frozen=True, slots=True)
 class ServerIdentity:
-    """What Kedge's server shows to brokers: key (PKCS#8) and certificate, PEM, in memory alone. `repr` shows no key."""
+    """What Kedge shows to brokers: key (PKCS#8) and certificate, PEM, in memory alone. `repr` shows no key."""
 
     key_pem: str
     issued: IssuedCertificate
@@ -166,19 +169,23 @@ class ClusterAuthorities:
         key = requested_user_key(request_pem)
         return self.clients.sign(key, user, uses=(ExtendedKeyUsageOID.CLIENT_AUTH,), life=life, now=now)
 
-    def server_identity(self, *, now: datetime) -> ServerIdentity:
-        """A fresh key and its certificate for Kedge's own connections."""
+    def identity(self, member: Member, *, now: datetime) -> ServerIdentity:
+        """A fresh key and its certificate for Kedge's own connections. One of a node is for what a super user alone may
+        do: it counts for minutes, and nobody is dialled at it."""
         key = ec.generate_private_key(ec.SECP256R1())
-        return ServerIdentity(key_pem(key) + "\n", self._certified_server(key.public_key(), now))
+        return ServerIdentity(key_pem(key) + "\n", self._certified(member, key.public_key(), now))
 
-    def certify_server(self, request_pem: str, *, now: datetime) -> IssuedCertificate:
+    def certify_member(
+        self, member: Literal["server", "portal"], request_pem: str, *, now: datetime
+    ) -> IssuedCertificate:
         """The certificate of a key that another process of Kedge made, a portal's. Of the request the key alone is
         taken. Raises RequestRefused."""
-        return self._certified_server(requested_key(request_pem), now)
+        return self._certified(member, requested_key(request_pem), now)
 
-    def _certified_server(self, key: ec.EllipticCurvePublicKey, now: datetime) -> IssuedCertificate:
+    def _certified(self, member: Member, key: ec.EllipticCurvePublicKey, now: datetime) -> IssuedCertificate:
+        life = ACT_LIFE if member == "node" else MEMBER_LIFE
         uses = (ExtendedKeyUsageOID.CLIENT_AUTH,)
-        return self.cluster.sign(key, self.principals.server, uses=uses, life=SERVER_LIFE, now=now)
+        return self.cluster.sign(key, self.principals.common_name(member), uses=uses, life=life, now=now)
 
 
 def founded(uid: ClusterUid, *, now: datetime) -> ClusterAuthorities:

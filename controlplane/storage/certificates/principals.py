@@ -1,4 +1,4 @@
-"""Who Kafka takes a node and Kedge's server for: the one place that makes these names, and `super.users` of them.
+"""Who Kafka takes nodes and Kedge for: the one place that makes these names.
 
 A principal is a text to Kafka, wherever it comes from: a SCRAM user or a token of somebody else that is called as a
 node is one. So the names hold `=`, which no user's name may have, and end in digits of their cluster. They are no
@@ -6,9 +6,15 @@ secret: who may read a broker's settings reads them.
 """
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
 
 from events.ids import ClusterUid
+
+Member = Literal["node", "server", "portal", "metrics"]
+"""Who shows a certificate of the cluster CA: a node; Kedge's server; a portal apart; the metric pipeline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,14 +24,34 @@ class ClusterPrincipals:
 
     node: str
     server: str
+    portal: str
+    metrics: str
+
+    def common_name(self, member: Member) -> str:
+        return {"node": self.node, "server": self.server, "portal": self.portal, "metrics": self.metrics}[member]
+
+    def principal(self, member: Member) -> str:
+        """As Kafka has it."""
+        return f"User:CN={self.common_name(member)}"
+
+    def super_users(self, *, least_rights: bool) -> tuple[str, ...]:
+        """As `super.users` has them, from the first start on: controllers with other nodes refuse each other's votes.
+        Kedge's server is one of them where it has no rights of its own yet (`LeastRightsBegun`)."""
+        return (self.principal("node"), *(() if least_rights else (self.principal("server"),)))
 
     @property
-    def super_users(self) -> tuple[str, ...]:
-        """As `super.users` has them, from the first start on: controllers with others refuse each other's votes."""
-        return (f"User:CN={self.node}", f"User:CN={self.server}")
+    def kedge(self) -> Mapping[Literal["server", "portal", "metrics"], str]:
+        """The principals of Kedge, who have their rights by ACLs (`planner.rights.kedge`)."""
+        return MappingProxyType(
+            {
+                "server": self.principal("server"),
+                "portal": self.principal("portal"),
+                "metrics": self.principal("metrics"),
+            }
+        )
 
 
 def principals_of(uid: ClusterUid) -> ClusterPrincipals:
     """The same for ever, from the cluster's uid alone, which is used once."""
     digits = hashlib.sha256(f"kedge principals 1 {uid}".encode()).hexdigest()[:16]
-    return ClusterPrincipals(node=f"kedge-node-{digits}", server=f"kedge-server-{digits}")
+    return ClusterPrincipals(*(f"kedge-{member}-{digits}" for member in ("node", "server", "portal", "metrics")))

@@ -117,6 +117,7 @@ SAMPLES: tuple[object, ...] = (
     *MIGRATION_SAMPLES,
     facts.SecurityStepRequested("C1", 1, 1, "controllers listen with TLS, too (9090); 5 more steps after it"),
     facts.SecurityStepCompleted("C1", 1, "all 3 controllers serve with it"),
+    facts.LeastRightsBegun("every broker has the ACLs that Kedge works with"),
     facts.ClusterAdopted(
         "the tags of 6 VMs", 1007, (facts.SpentNode("brokers-a-0", 4, 3),), {"controllers-a-0": "127.64.0.1"}, True
     ),

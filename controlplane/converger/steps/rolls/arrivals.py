@@ -31,6 +31,7 @@ from controlplane.converger.situation.observation import InventorySeen
 from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.health.doubted_losses import NOT_THERE, doubt_of, doubt_step, is_contradicted
 from controlplane.converger.steps.quorum.ensemble import ensemble_step
+from controlplane.converger.steps.users.kedge_rights import born_with_least_rights
 from controlplane.kafka.zookeeper.migration import Knows
 from events import facts
 from events.ids import kafka_uuid
@@ -102,7 +103,8 @@ def founding_step(situation: Situation) -> Decision | None:
     )
     level = target_of(view.document)
     founded = facts.QuorumFounded(kafka_uuid("kafka", view.uid), level, voters)
-    return record(f"the quorum is founded with {len(voters)} controllers at level {level}", founded)
+    begun = born_with_least_rights(view)
+    return record(f"the quorum is founded with {len(voters)} controllers at level {level}", *begun, founded)
 
 
 def _measured(situation: Situation, instance: InstanceView) -> dict[str, facts.MeasuredVolume]:

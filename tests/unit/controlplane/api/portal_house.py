@@ -1,6 +1,7 @@
 """A whole portal on memory stores for tests: real handlers, real fold, real app; no Terraform, no Kafka."""
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -188,7 +189,7 @@ class House:
                 prices=self.prices,
             ),
             brokers=broker_services(
-                group_offsets=GroupOffsetService(lambda view: self.kafka),
+                group_offsets=GroupOffsetService(lambda view: self.kafka, lambda view: nullcontext(self.kafka)),
                 windows=self.windows,
                 groups=GroupService(self.latest, lambda view: self.kafka, lambda: self.now),
                 kafka_queries=KafkaQueryService(lambda view: self.kafka, lambda: self.now),

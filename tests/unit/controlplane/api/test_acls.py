@@ -2,8 +2,10 @@
 
 import pytest
 
+from controlplane.storage.certificates.principals import principals_of
 from events import user_facts as facts
 from planner.rights.acls import CLUSTER, Acl
+from planner.rights.kedge import kedge_acls
 from tests.unit.controlplane.api.portal_house import House
 from tests.unit.events.spec_texts import ORDERS
 
@@ -88,3 +90,19 @@ def test_brokers_without_an_authorizer_let_everybody_do_everything(house: House)
 def test_brokers_that_do_not_answer_are_unknown(house: House) -> None:
     house.kafka.outage = True
     assert house.client.get(ACLS).status_code == 503
+
+
+def test_kedges_own_are_told_as_such_and_explained_as_any_other(house: House) -> None:
+    house.apply(ORDERS.replace("spec:\n", "spec:\n  security: {internal: tls}\n", 1).replace("orders", "sealed"))
+    server = principals_of(house.view("sealed").uid).principal("server")
+    more = Acl(server, "topic", "*", "literal", "Read")
+    theirs = Acl("User:CN=kedge-server-0123456789abcdef", "topic", "*", "literal", "Read")
+    house.kafka.users.acls = {*kedge_acls(principals_of(house.view("sealed").uid).kedge), more, theirs}
+    rows = house.client.get("/v1/clusters/sealed/acls").json()["acls"]
+    told = {(a["principal"], a["resource"], a["operation"]): a["declared"] for a in rows}
+    assert told.pop((server, "topic", "Read")) == "differs"
+    assert told.pop((theirs.principal, "topic", "Read")) == "nobody"
+    assert set(told.values()) == {"kedge"}
+    asked = {"user": server.removeprefix("User:"), "resource": "topic", "operation": "Delete", "on": "pay"}
+    answer = house.client.get("/v1/clusters/sealed/acls/explain", params=asked).json()
+    assert (answer["allowed"], answer["rule"]) == (True, "allowed by an ACL")

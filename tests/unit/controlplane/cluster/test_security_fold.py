@@ -148,3 +148,31 @@ def test_who_speaks_plaintext_again_has_no_certificate_that_could_end() -> None:
     view = after(view, completed("B1", 1))
     assert set(view.vms.certificates) == {C1}
     assert not after(view, requested("C1", 0), completed("C1", 0)).vms.certificates
+
+
+# --- without Kedge's server among the super users -----------------------------------------------------------------
+
+BEGUN = facts.LeastRightsBegun("the ACLs are there")
+
+
+def test_who_runs_is_told_with_its_next_start_and_one_that_is_given_back_what_it_had_has_that_too() -> None:
+    view = after(a_view(document=TLS), BEGUN)
+    assert not [i.key for i in view.alive() if i.start.least_rights], "nobody is told anything new"
+    view = after(view, *restarted(view, B1))
+    assert [i.key for i in view.alive() if i.start.least_rights] == [B1]
+    view = after(view, facts.RestartRequested(C1, 2, 2, {}, {}, False, "next"))
+    assert view.instances[C1].start.least_rights
+    view = after(view, facts.RestartRevertRequested(C1, 3, "it did not come back"))
+    assert not view.instances[C1].start.least_rights
+
+
+def test_whose_quorum_is_not_founded_yet_is_born_so() -> None:
+    view = after(a_view(document=TLS, founding=None), BEGUN)
+    assert all(i.start.least_rights for i in view.alive())
+
+
+def test_who_goes_back_to_where_nobody_takes_acls_has_a_super_user_again() -> None:
+    view = a_view(document=a_document(), security=SecurityView(2, 3, 2, BEFORE), least_rights=True)
+    assert not after(view, completed("C2", 2)).settings.least_rights
+    view = a_view(document=a_document(), security=SecurityView(3, 4, 3, BEFORE), least_rights=True)
+    assert after(view, completed("B2", 3)).settings.least_rights

@@ -37,7 +37,7 @@ def node(authorities: ClusterAuthorities = OURS, address: str = HOST) -> ssl.SSL
 
 
 def kedge(authorities: ClusterAuthorities = OURS) -> ssl.SSLContext:
-    identity = authorities.server_identity(now=NOW)
+    identity = authorities.identity("server", now=NOW)
     context = loaded(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), f"{identity.key_pem}{identity.issued.pem}")
     context.load_verify_locations(cadata=OURS.cluster.pem)
     return context

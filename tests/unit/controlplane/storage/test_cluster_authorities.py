@@ -14,7 +14,7 @@ from sqlalchemy import Engine, select, update
 from agent.certification import signing_request
 from controlplane.storage.certificates.building import RequestRefused
 from controlplane.storage.certificates.cluster_authorities import AuthorityLost, SqlClusterAuthorities
-from controlplane.storage.certificates.cluster_authority import NODE_LIFE, SERVER_LIFE, founded
+from controlplane.storage.certificates.cluster_authority import ACT_LIFE, MEMBER_LIFE, NODE_LIFE, founded
 from controlplane.storage.certificates.principals import principals_of
 from controlplane.storage.migrate import upgrade
 from controlplane.storage.tables import CLUSTER_AUTHORITY
@@ -74,7 +74,7 @@ def test_one_that_is_gone_is_named_and_none_is_made_in_its_place(engine: Engine)
 
 def test_no_text_of_theirs_shows_a_key() -> None:
     made = founded(UID, now=NOW)
-    identity = made.server_identity(now=NOW)
+    identity = made.identity("server", now=NOW)
     assert "PRIVATE" not in repr((made, made.cluster, identity, identity.issued))
 
 
@@ -95,12 +95,12 @@ def test_a_node_gets_the_name_of_all_nodes_and_the_addresses_that_kedge_knows() 
 
 def test_kedge_itself_is_a_client_for_a_week_under_a_name_of_its_own() -> None:
     made = founded(UID, now=NOW)
-    identity = made.server_identity(now=NOW)
+    identity = made.identity("server", now=NOW)
     leaf = x509.load_pem_x509_certificate(identity.issued.pem.encode())
     assert leaf.subject.rfc4514_string() == f"CN={principals_of(UID).server}"
     uses = leaf.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
     assert list(uses) == [ExtendedKeyUsageOID.CLIENT_AUTH]
-    assert identity.issued.until - NOW == SERVER_LIFE
+    assert identity.issued.until - NOW == MEMBER_LIFE
 
 
 def test_no_certificate_outlives_its_ca() -> None:
@@ -121,9 +121,24 @@ def test_a_request_of_another_curve_is_refused() -> None:
 def test_principals_are_of_one_cluster_for_ever_and_no_users_name_can_be_one() -> None:
     ours, theirs = principals_of(UID), principals_of(OTHER)
     assert ours == principals_of(UID)
-    assert ours.super_users == (f"User:CN={ours.node}", f"User:CN={ours.server}")
-    assert not set(ours.super_users) & set(theirs.super_users)
-    assert all("=" in name.removeprefix("User:") and ";" not in name for name in ours.super_users)
+    node, server = f"User:CN={ours.node}", f"User:CN={ours.server}"
+    assert ours.super_users(least_rights=True) == (node,)
+    assert ours.super_users(least_rights=False) == (node, server)
+    own = {node, *ours.kedge.values()}
+    assert len(own) == 4
+    assert not own & {theirs.principal("node"), *theirs.kedge.values()}
+    assert all("=" in name.removeprefix("User:") and ";" not in name for name in own)
+
+
+def test_who_acts_as_a_node_may_for_minutes_and_is_dialled_by_nobody() -> None:
+    made = founded(UID, now=NOW)
+    identity = made.identity("node", now=NOW)
+    leaf = x509.load_pem_x509_certificate(identity.issued.pem.encode())
+    assert leaf.subject.rfc4514_string() == f"CN={principals_of(UID).node}"
+    assert list(leaf.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value) == [
+        ExtendedKeyUsageOID.CLIENT_AUTH
+    ]
+    assert identity.issued.until - NOW == ACT_LIFE
 
 
 # --- a successor --------------------------------------------------------------------------------------------------

@@ -159,8 +159,17 @@ def test_a_node_that_speaks_tls_is_told_its_listeners_and_whom_it_lets_do_everyt
     ]
     assert controller.tls.listeners == ()
     assert broker.tls.super_users == controller.tls.super_users
-    assert broker.tls.super_users[:2] == principals_of(a_view().uid).super_users
+    before = principals_of(a_view().uid).super_users(least_rights=False)
+    assert broker.tls.super_users[:2] == before, "started by a release before Kedge had rights of its own"
     assert broker.tls.super_users[2:] == ("User:ANONYMOUS",), "who is not asked may do what they may without TLS"
+
+
+def test_who_was_started_since_kedge_has_rights_of_its_own_has_nodes_alone_as_super_users() -> None:
+    document = _of(an_instance("brokers-a-0", 1, Phase.JOINED, least_rights=True), document=a_tls_document())
+    assert document is not None
+    tls = document.services[0].tls
+    assert tls is not None
+    assert tls.super_users == (principals_of(a_view().uid).principal("node"), "User:ANONYMOUS")
 
 
 def test_others_get_a_document_of_the_version_that_all_agents_know() -> None:

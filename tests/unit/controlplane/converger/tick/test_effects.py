@@ -21,6 +21,7 @@ from controlplane.converger.situation.effects import (
     FixClusterId,
     ForgetMigration,
     PreferLogDirs,
+    PutKedgeRights,
     RaiseFeature,
     ReadConsole,
     Reassign,
@@ -91,6 +92,7 @@ class Outside:
             clock=lambda: BEFORE,
             epoch=lambda: Epoch(7),
             passwords=port,
+            kedge_rights=port,
             zookeeper=ZooKeeperPorts(
                 fix_cluster_id=port.fix_cluster_id, forget_migration=port.forget_migration, restart_lock=port
             ),
@@ -128,6 +130,7 @@ EFFECTS: list[tuple[Effect, list[str]]] = [
     (SetSettings(LiveStep({"num.io.threads": "8"})), ["change_settings"]),
     (ChangeTopics(TopicStep(delete=("old",))), ["change_topics"]),
     (ChangeUsers("c", RightsStep({"alice": UserStep("alice", credential="set")}), PASSWORD), CHANGES_USERS),
+    (PutKedgeRights(), ["put_right"]),
     (FixClusterId("kafka-id"), ["fix_cluster_id"]),
     (ForgetMigration(), ["forget_migration"]),
     (TakeRestartLock("3 services to restart"), ["take"]),
@@ -140,7 +143,7 @@ EFFECTS: list[tuple[Effect, list[str]]] = [
 )
 def test_an_effect_reaches_its_port(effect: Effect, calls: list[str]) -> None:
     answers: dict[str, Any] = {"of": {"alice": SecretStr("given")}, "change_user_rights": {}}
-    outside, refused = _carried_out(effect, reassign={}, cancel={}, change_topics={}, take="", **answers)
+    outside, refused = _carried_out(effect, reassign={}, cancel={}, change_topics={}, take="", put_right="", **answers)
     assert ([name for name, _ in outside.asked], refused) == (calls, "")
 
 

@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from controlplane.cluster.server_identities import RENEWED_AFTER, ServerIdentities
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.certificates import AuthorityPhase, AuthorityReplacementView
-from controlplane.kafka.errors import KafkaUnavailable
+from controlplane.kafka.errors import KafkaRefused, KafkaUnavailable
 from controlplane.server.portal_rights import ASKED
 from controlplane.server.split.message import LOOP, NO_CLUSTER
 from controlplane.server.split.portal_certificates import (
@@ -177,3 +177,25 @@ def test_while_a_ca_is_replaced_the_loop_signs_anew_by_the_one_that_signs_now(ap
     leaf = x509.load_pem_x509_certificate(shown["ssl.certificate.pem"].encode())
     leaf.verify_directly_issued_by(x509.load_pem_x509_certificate(new.pem.encode()))
     assert shown["ssl.ca.pem"].count("BEGIN CERTIFICATE") == 2
+
+
+def test_where_kedge_has_rights_of_its_own_a_portal_is_itself_and_acts_as_no_node(apart: Apart) -> None:
+    least = a_view(document=a_tls_document(), least_rights=True)
+    portal = begun(apart)
+    assert _subject(portal) == f"CN={principals_of(SEALED.uid).server}", "of a release before this one"
+    apart.loop = PortalCertifier(Fleet(least), apart.latest, apart.made, apart.clock)  # type: ignore[arg-type]
+    apart.loop.poll()
+    portal = apart.portal()
+    portal.know(least)
+    refused(portal)
+    apart.loop.poll()
+    assert _subject(portal) == f"CN={principals_of(SEALED.uid).portal}"
+    node = portal.as_node()
+    node.know(least)
+    with pytest.raises(KafkaRefused, match="a portal apart looks at brokers, and changes nothing there"):
+        node.context(SEALED.uid)
+
+
+def _subject(portal: ServerIdentities) -> str:
+    pem = portal.properties(SEALED.uid)["ssl.certificate.pem"]
+    return x509.load_pem_x509_certificate(pem.encode()).subject.rfc4514_string()

@@ -60,11 +60,21 @@ def fault_of(code: int, words: str | None, *, what: str, where: str) -> KafkaFau
     message = words or kind.description or kind.__name__
     if kind.retriable or code in _NOT_NOW:
         return KafkaUnavailable(what=what, where=where, why=f'Kafka said "{message}" ({kind.__name__})')
-    right = right_asked_for(ASKED.get(), AUTHORIZATION.get(kind.__name__, ""))
-    if right:
-        message = f"{message.rstrip('.')}: Kedge lacks the right {right}"
+    message = with_right(kind.__name__, message)
     next_step = f"{_GIVE}{_MAKES}" if kind.__name__ in AUTHORIZATION else ""
     return KafkaRefused(what=what, where=where, words=message, error=kind.__name__, next_step=next_step)
+
+
+def refusal_words(code: int, words: str | None) -> str:
+    """What a part of an answer was refused for: the broker's words and the error's name, as in `denied (NameError)`."""
+    kind = for_code(code).__name__
+    return f"{with_right(kind, words or 'no words')} ({kind})"
+
+
+def with_right(error: str, words: str) -> str:
+    """The broker's words, with the right that is missing where they are about one."""
+    right = right_asked_for(ASKED.get(), AUTHORIZATION.get(error, ""))
+    return f"{words.rstrip('.')}: Kedge lacks the right {right}" if right else words
 
 
 def require_ok(answer: Any, *, what: str, where: str) -> None:

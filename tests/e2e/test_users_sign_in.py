@@ -2,17 +2,31 @@
 says and nothing else, until the password is another one and the user is gone."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import (
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    NewTopic,
+    ResourcePatternType,
+    ResourceType,
+)
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from controlplane.api.schemas import kafka_users as user_api, specs as spec_api
+from controlplane.cli.errors import CliError
+from controlplane.storage.certificates.principals import principals_of
+from events.ids import ClusterUid
+from planner.rights.kedge import KEDGE_RIGHTS, kedge_acls
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.living_cluster import LivingCluster
 from tests.waiting import until
@@ -101,6 +115,39 @@ def _outcome(client: Client, topic: str) -> str:
 
 def _state(cluster: LivingCluster, name: str) -> user_api.KafkaUserOut:
     return cluster.client.kafka_user(cluster.spec.name, name)
+
+
+def test_nodes_alone_are_super_users_and_kedge_makes_its_own_acls_anew(cluster: LivingCluster) -> None:
+    """Who is not asked may do everything in this cluster: a stranger who takes Kedge's ACLs away, for one."""
+    own = principals_of(ClusterUid(cluster.uid))
+    wanted = len(kedge_acls(own.kedge))
+    for instance in cluster.detail().instances:
+        (file,) = cluster.vm(instance.key).glob("agent/services/*/server.properties")
+        assert f"super.users={own.principal('node')};User:ANONYMOUS" in file.read_text().splitlines()
+
+    def theirs() -> int:
+        return [acl.declared for acl in cluster.client.acls(cluster.spec.name).acls].count("kedge")
+
+    assert theirs() == wanted
+    stranger = AdminClient(_client(cluster, TLS["port"]))
+    every: Any = AclBindingFilter(
+        ResourceType.ANY,
+        None,  # type: ignore[arg-type]
+        ResourcePatternType.ANY,
+        own.principal("server"),
+        None,  # type: ignore[arg-type]
+        AclOperation.ANY,
+        AclPermissionType.ANY,
+    )
+    (gone,) = stranger.delete_acls([every]).values()
+    assert len(gone.result(30)) == len(KEDGE_RIGHTS["server"])
+
+    def are_back() -> bool | None:
+        with suppress(CliError):
+            return theirs() == wanted or None
+        return None
+
+    cluster.until(are_back, "Kedge's own ACLs to be there again", timeout_s=180)
 
 
 def test_users_of_a_file_come_to_be_as_declared(cluster: LivingCluster) -> None:

@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kafka.errors import for_code
 from kafka.protocol.admin import (
     AlterPartitionReassignmentsRequest,
     ElectLeadersRequest,
 )
 
 from controlplane.kafka.admin_calls.calls import AdminCalls
+from controlplane.kafka.errors import refusal_words
 from controlplane.kafka.log_dir_requests import Wishes, prefer_log_dirs
 from planner.observed import TopicPartition
 
@@ -69,7 +69,7 @@ class ReassignmentCalls(AdminCalls):
             refused = {p: "Kafka did not answer for this partition" for p in targets if p not in results}
             for name, p in results.items():
                 if p.error_code not in (0, harmless):
-                    refused[name] = f"{p.error_message or 'no words'} ({for_code(p.error_code).__name__})"
+                    refused[name] = refusal_words(p.error_code, p.error_message)
             return refused
 
 

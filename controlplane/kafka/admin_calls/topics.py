@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from typing import Any
 
-from kafka.errors import for_code
 from kafka.protocol.admin import (
     CreatePartitionsRequest,
     CreateTopicsRequest,
@@ -21,7 +20,7 @@ from controlplane.kafka.admin_calls.calls import AdminCalls
 from controlplane.kafka.admin_calls.effective_settings import read_topic_values
 from controlplane.kafka.deadline import Deadline
 from controlplane.kafka.dialer import Connection
-from controlplane.kafka.errors import require_ok
+from controlplane.kafka.errors import refusal_words, require_ok
 from controlplane.kafka.offsets import read_topic_logs
 from events.spec.topic_table import EXECUTOR_KEYS
 from planner.broker_answers import TopicLogs, ValueSeen
@@ -166,5 +165,4 @@ def _refusals(results: Iterable[Any], *, harmless: int) -> dict[str, str]:
 
 
 def _words(result: Any) -> str:
-    said = getattr(result, "error_message", None) or "no words"
-    return f"{said} ({for_code(result.error_code).__name__})"
+    return refusal_words(result.error_code, getattr(result, "error_message", None))

@@ -19,7 +19,7 @@ from sqlalchemy import Connection, Engine, LargeBinary, create_engine, insert, s
 from sqlalchemy.pool import StaticPool
 
 from controlplane.runtime.atomic_file import replacing
-from controlplane.storage.certificates.cluster_authorities import AuthorityLost, SqlClusterAuthorities
+from controlplane.storage.certificates.cluster_authorities import GIVEN_UP, AuthorityLost, SqlClusterAuthorities
 from controlplane.storage.certificates.cluster_authority import ClusterAuthorities
 from controlplane.storage.tables import CLUSTER_AUTHORITY
 from controlplane.storage.terraform_states.encryption import KeySeal
@@ -91,7 +91,7 @@ class CopiedAuthorities:
 def copied_authorities(rows: Iterable[AuthorityRow], server_key: bytes) -> Iterator[CopiedAuthorities]:
     """Opened by the key of the home, as those of the database are."""
     kept = list(rows)
-    kinds = Counter((row["cluster_uid"], str(row["kind"]).partition(":")[0]) for row in kept)
+    kinds = Counter((row["cluster_uid"], _kind(row)) for row in kept if _kind(row) != GIVEN_UP)
     engine = create_engine("sqlite://", poolclass=StaticPool, hide_parameters=True)
     try:
         with engine.begin() as connection:
@@ -111,9 +111,13 @@ def put_back(transaction: Connection, rows: Iterable[AuthorityRow], uids: Iterab
         transaction.execute(insert(CLUSTER_AUTHORITY), chosen)
 
 
+def _kind(row: AuthorityRow) -> str:
+    return str(row["kind"]).partition(":")[0]
+
+
 def _merged(copied: Iterable[AuthorityRow], rows: Iterable[AuthorityRow]) -> list[AuthorityRow]:
     """Cluster by cluster what was made last: a key that was replaced goes, and a database that was restored from an
-    older backup brings none back."""
+    older backup brings none back. What was given up was made, too: the row that says so has its time."""
     sides = [defaultdict[str, list[AuthorityRow]](list) for _ in range(2)]
     for side, told in zip(sides, (copied, rows), strict=True):
         for row in told:

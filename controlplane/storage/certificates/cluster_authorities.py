@@ -5,6 +5,7 @@ nodes would not believe those that come with another.
 """
 
 import contextlib
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -26,6 +27,10 @@ from events.clock import Clock, utc_now
 from events.engine import reading, writing
 from events.ids import ClusterUid
 
+GIVEN_UP = "given-up"
+"""Kind of the row that says of a certificate: its key is gone for good. It holds none. Copies know by it that the CA
+was given up, and is not just missing from a database that was restored; a release before it looks for other kinds."""
+
 
 class AuthorityLost(Exception):
     """The CAs of a cluster are not there, or do not open. What now: give up; the words say what a person does."""
@@ -46,13 +51,15 @@ class ClusterAuthorityStore(Protocol):
         AuthorityLost."""
 
     def remove(self, uid: ClusterUid, certificate: str) -> None:
-        """The key of the CA with this certificate (PEM), for good. Nothing where it is gone already."""
+        """The key of the CA with this certificate (PEM) goes for good, and that it did is kept. Nothing where it is
+        gone already."""
 
 
 @dataclass(frozen=True, slots=True)
 class SqlClusterAuthorities:
     """Thread-safe. `seal` is of the home's server key, which all homes of a database share. All verbs may raise
-    StoreUnavailable. A row's `kind` is that of its CA, of a successor with its request behind a colon."""
+    StoreUnavailable. A row's `kind` is that of its CA, of a successor with its request behind a colon; of one that was
+    given up see `GIVEN_UP`."""
 
     engine: Engine
     seal: KeySeal
@@ -97,12 +104,20 @@ class SqlClusterAuthorities:
     def remove(self, uid: ClusterUid, certificate: str) -> None:
         """See ClusterAuthorityStore."""
         its = (CLUSTER_AUTHORITY.c.cluster_uid == uid) & (CLUSTER_AUTHORITY.c.certificate == certificate)
+        with_key = its & ~CLUSTER_AUTHORITY.c.kind.startswith(GIVEN_UP)
+        digits = hashlib.sha256(certificate.encode()).hexdigest()[:16]
         with writing(self.engine) as transaction:
-            transaction.execute(delete(CLUSTER_AUTHORITY).where(its))
+            made_at = transaction.execute(select(CLUSTER_AUTHORITY.c.made_at).where(with_key)).scalar()
+            if made_at is None:
+                return
+            transaction.execute(delete(CLUSTER_AUTHORITY).where(with_key))
+            gone = {"cluster_uid": uid, "kind": f"{GIVEN_UP}:{digits}", "certificate": certificate}
+            transaction.execute(insert(CLUSTER_AUTHORITY), [{**gone, "sealed_key": b"", "made_at": made_at}])
 
     def _rows(self, uid: ClusterUid) -> Sequence[Row[Any]]:
-        """The older ones first."""
-        wanted = select(CLUSTER_AUTHORITY).where(CLUSTER_AUTHORITY.c.cluster_uid == uid)
+        """Those that have a key, the older ones first."""
+        is_given_up = CLUSTER_AUTHORITY.c.kind.startswith(GIVEN_UP)
+        wanted = select(CLUSTER_AUTHORITY).where(CLUSTER_AUTHORITY.c.cluster_uid == uid, ~is_given_up)
         with reading(self.engine) as connection:
             return connection.execute(wanted.order_by(CLUSTER_AUTHORITY.c.made_at, CLUSTER_AUTHORITY.c.kind)).all()
 

@@ -134,8 +134,58 @@ def test_a_key_that_was_replaced_goes_from_the_copy_and_two_of_a_kind_are_told(e
         copied.of(UID)
     of(engine).remove(UID, old.pem)
     copy.poll()
-    assert old.pem not in {row["certificate"] for row in copied_rows(home)}
+    assert _with_keys(home) == {new.pem, *_clients(home)}
     with copied_authorities(copied_rows(home), KEY) as copied:
         there = copied.of(UID)
         assert there is not None
         assert there.cluster.pem == new.pem
+
+
+def test_a_ca_that_was_given_up_on_the_way_back_goes_from_the_copy_and_a_rebuild_finds_one(
+    engine: Engine, home: Path
+) -> None:
+    old, copy = of(engine).found(UID).cluster, AuthorityCopy(engine, home)
+    new = SqlClusterAuthorities(engine, KeySeal(KEY), lambda: NOW + timedelta(days=1)).succeed(UID, "cluster", "asked")
+    copy.poll()
+    assert new.pem in _with_keys(home)
+    of(engine).remove(UID, new.pem)
+    of(engine).remove(UID, new.pem)
+    copy.poll()
+    assert _with_keys(home) == {old.pem, *_clients(home)}
+    with copied_authorities(copied_rows(home), KEY) as copied:
+        there = copied.of(UID)
+        assert there is not None
+        assert there.cluster.pem == old.pem
+
+
+def test_a_ca_that_a_restored_database_lacks_was_not_given_up(engine: Engine, home: Path) -> None:
+    of(engine).found(UID)
+    new = SqlClusterAuthorities(engine, KeySeal(KEY), lambda: NOW + timedelta(days=1)).succeed(UID, "cluster", "asked")
+    copy = AuthorityCopy(engine, home)
+    copy.poll()
+    with writing(engine) as transaction:
+        transaction.execute(delete(CLUSTER_AUTHORITY).where(CLUSTER_AUTHORITY.c.certificate == new.pem))
+    copy.poll()
+    assert new.pem in _with_keys(home)
+
+
+def test_who_goes_back_twice_has_one_ca_in_the_end(engine: Engine, home: Path) -> None:
+    old, copy = of(engine).found(UID).cluster, AuthorityCopy(engine, home)
+    for day in (1, 2):
+        later = SqlClusterAuthorities(engine, KeySeal(KEY), lambda day=day: NOW + timedelta(days=day))  # type: ignore[misc]
+        new = later.succeed(UID, "cluster", f"asked-{day}")
+        copy.poll()
+        of(engine).remove(UID, new.pem)
+        copy.poll()
+    with copied_authorities(copied_rows(home), KEY) as copied:
+        there = copied.of(UID)
+        assert there is not None
+        assert there.cluster.pem == old.pem
+
+
+def _with_keys(home: Path) -> set[str]:
+    return {row["certificate"] for row in copied_rows(home) if row["sealed_key"]}
+
+
+def _clients(home: Path) -> set[str]:
+    return {row["certificate"] for row in copied_rows(home) if row["kind"] == "clients"}

@@ -46,16 +46,22 @@ class UserCredentials:
         """The password of a user, for the last time. Raises CommandRefused, Forbidden, StoreUnavailable."""
         view = commands.current(head["name"])
         number = collectable(view, user).password.applied
-        commands.handle(NotePasswordCollected(**head, user=user, number=number))
-        then = f"Have another one made: kedge users rotate {view.name} {user}"
+        lost = CommandRefused(
+            "password-lost",
+            f"the password of {user} is not in the database any more: it was given away, or a backup lacks it",
+            f"Have another one made: kedge users rotate {view.name} {user}",
+        )
         try:
+            if not self.passwords.look(view.uid, number):
+                raise lost
+            commands.handle(NotePasswordCollected(**head, user=user, number=number))
             password = self.passwords.take(view.uid, number)
-        except PasswordNotAtHand as lost:
-            raise CommandRefused("password-lost", str(lost), then) from None
+        except PasswordNotAtHand as sealed:
+            raise CommandRefused(lost.code, str(sealed), lost.what_next) from None
         if password is None:
-            message = f"the password of {user} is not in the database any more: it was given away, or a backup lacks it"
-            raise CommandRefused("password-lost", message, then)
-        self.passwords.keep_only(view.uid, commands.current(view.name).users.passwords_on_their_way)
+            raise lost
+        users = commands.current(view.name).users
+        self.passwords.keep_only(view.uid, users.passwords_on_their_way, up_to=users.passwords)
         return password
 
     def certify(

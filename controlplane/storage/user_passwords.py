@@ -38,8 +38,12 @@ class PendingPasswords(Protocol):
     def take(self, uid: ClusterUid, number: int) -> SecretStr | None:
         """The password, for the last time. None where it is not kept. Raises PasswordNotAtHand, StoreUnavailable."""
 
-    def keep_only(self, uid: ClusterUid, numbers: Collection[int]) -> None:
-        """Drops all others of the cluster. Raises StoreUnavailable."""
+    def look(self, uid: ClusterUid, number: int) -> bool:
+        """Whether it is kept and opens. Raises PasswordNotAtHand where it does not open; StoreUnavailable."""
+
+    def keep_only(self, uid: ClusterUid, numbers: Collection[int], *, up_to: int) -> None:
+        """Drops all others of the cluster up to that number, the highest one its caller knows of: a later one was given
+        meanwhile, and is not its caller's to judge. Raises StoreUnavailable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +75,16 @@ class SqlPendingPasswords:
             is_ours = transaction.execute(gone).rowcount == 1
         return found if is_ours else None
 
-    def keep_only(self, uid: ClusterUid, numbers: Collection[int]) -> None:
+    def look(self, uid: ClusterUid, number: int) -> bool:
+        """See PendingPasswords."""
+        return number in self._read(uid, [number])
+
+    def keep_only(self, uid: ClusterUid, numbers: Collection[int], *, up_to: int) -> None:
         """See PendingPasswords."""
         of_cluster = USER_PASSWORD.c.cluster_uid == uid
+        known = select(USER_PASSWORD.c.number).where(of_cluster, USER_PASSWORD.c.number <= up_to)
         with reading(self.engine) as connection:
-            there = set(connection.execute(select(USER_PASSWORD.c.number).where(of_cluster)).scalars())
+            there = set(connection.execute(known).scalars())
         over = there - set(numbers)
         if over:
             with writing(self.engine) as transaction:

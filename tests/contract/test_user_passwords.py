@@ -45,15 +45,24 @@ def test_it_is_given_away_once(passwords: PendingPasswords) -> None:
 def test_a_number_is_of_its_cluster(passwords: PendingPasswords) -> None:
     passwords.of(ONE, {"alice": 1})
     assert passwords.take(OTHER, 1) is None
-    passwords.keep_only(OTHER, ())
+    passwords.keep_only(OTHER, (), up_to=1)
     assert passwords.take(ONE, 1) is not None
 
 
 def test_what_is_not_needed_any_more_is_dropped(passwords: PendingPasswords) -> None:
     passwords.of(ONE, {"alice": 1, "bob": 2})
-    passwords.keep_only(ONE, {2})
+    passwords.keep_only(ONE, {2}, up_to=2)
     assert passwords.take(ONE, 1) is None
     assert passwords.take(ONE, 2) is not None
+
+
+def test_one_of_a_higher_number_than_the_caller_knows_of_stays(passwords: PendingPasswords) -> None:
+    """A password is collected while another one is asked for and made: who collects knows nothing of that one."""
+    made = passwords.of(ONE, {"alice": 1, "bob": 2})
+    passwords.keep_only(ONE, (), up_to=1)
+    assert not passwords.look(ONE, 1)
+    assert passwords.look(ONE, 2)
+    assert passwords.take(ONE, 2) == made["bob"]
 
 
 def test_no_repr_and_no_text_shows_it(passwords: PendingPasswords) -> None:
@@ -92,3 +101,5 @@ def test_under_another_server_key_nothing_opens(engine: Engine) -> None:
     SqlPendingPasswords(engine, SEAL).of(ONE, {"alice": 1})
     with pytest.raises(PasswordNotAtHand, match="server-key"):
         SqlPendingPasswords(engine, KeySeal(b"another")).of(ONE, {"alice": 1})
+    with pytest.raises(PasswordNotAtHand, match="server-key"):
+        SqlPendingPasswords(engine, KeySeal(b"another")).look(ONE, 1)

@@ -23,5 +23,8 @@ class MemoryPendingPasswords:
     def take(self, uid: ClusterUid, number: int) -> SecretStr | None:
         return self.kept.pop((uid, number), None)
 
-    def keep_only(self, uid: ClusterUid, numbers: Collection[int]) -> None:
-        self.kept = {key: one for key, one in self.kept.items() if key[0] != uid or key[1] in numbers}
+    def look(self, uid: ClusterUid, number: int) -> bool:
+        return (uid, number) in self.kept
+
+    def keep_only(self, uid: ClusterUid, numbers: Collection[int], *, up_to: int) -> None:
+        self.kept = {key: one for key, one in self.kept.items() if key[0] != uid or key[1] in numbers or key[1] > up_to}

@@ -21,5 +21,5 @@ class FakePasswords:
             raise PasswordNotAtHand("the seal of its password does not open")
         return {user: SecretStr(f"{user}-{number}") for user, number in wanted.items()}
 
-    def keep_only(self, uid: ClusterUid, numbers: Collection[int]) -> None:
+    def keep_only(self, uid: ClusterUid, numbers: Collection[int], *, up_to: int) -> None:
         self.kept = frozenset(numbers)

@@ -25,8 +25,8 @@ class UserPasswords(Protocol):
         """Those that Kafka is to be given, by user; `wanted` has the number of each. Made at the first call, the same
         at each later one. Raises PasswordNotAtHand."""
 
-    def keep_only(self, uid: ClusterUid, numbers: Collection[int]) -> None:
-        """Drops all others of the cluster."""
+    def keep_only(self, uid: ClusterUid, numbers: Collection[int], *, up_to: int) -> None:
+        """Drops all others of the cluster up to that number, the highest one that the history knows."""
 
 
 class NoPasswords:
@@ -35,7 +35,7 @@ class NoPasswords:
     def of(self, uid: ClusterUid, wanted: Mapping[str, int]) -> Mapping[str, SecretStr]:
         raise PasswordNotAtHand("this server keeps no passwords of users")
 
-    def keep_only(self, uid: ClusterUid, numbers: Collection[int]) -> None:
+    def keep_only(self, uid: ClusterUid, numbers: Collection[int], *, up_to: int) -> None:
         return None
 
 

@@ -47,7 +47,8 @@ def _passwords(
     numbers = {name: wanted.number for name, wanted in effect.passwords.items()}
     if not numbers:
         return {}, {}
-    kept.keep_only(view.uid, view.users.passwords_on_their_way | frozenset(numbers.values()))
+    on_their_way = view.users.passwords_on_their_way | frozenset(numbers.values())
+    kept.keep_only(view.uid, on_their_way, up_to=view.users.passwords)
     with contextlib.suppress(PasswordNotAtHand):
         return kept.of(view.uid, numbers), {}
     found: dict[str, SecretStr] = {}

@@ -1,6 +1,8 @@
 """Users of clusters over the HTTP API: declared by a file, looked at, given their credentials once, deleted."""
 
+from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -9,9 +11,18 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from sqlalchemy import Engine
 
+from controlplane.api.user_credentials import UserCredentials
+from controlplane.cluster.commands import CommandHead, CommandRefused
+from controlplane.cluster.view import ClusterView
+from controlplane.storage.certificates.cluster_authorities import AuthorityLost, SqlClusterAuthorities
 from controlplane.storage.certificates.cluster_authority import ClusterAuthority
+from controlplane.storage.migrate import upgrade
+from controlplane.storage.terraform_states.encryption import KeySeal
+from controlplane.storage.user_passwords import SqlPendingPasswords
 from events import facts
+from events.engine import build_engine
 from events.spec.conversion import to_data
 from tests.builders import a_tls_document
 from tests.unit.controlplane.api.portal_house import House
@@ -24,6 +35,14 @@ FILE = f"{ORDERS}---\n{user_text('alice')}"
 @pytest.fixture
 def house() -> House:
     return House()
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    upgrade(f"sqlite:///{tmp_path / 'kedge.db'}")
+    made = build_engine(f"sqlite:///{tmp_path / 'kedge.db'}")
+    yield made
+    made.dispose()
 
 
 def _post(house: House, path: str, body: dict[str, Any] | None = None, *, key: str = "") -> httpx.Response:
@@ -116,6 +135,46 @@ def test_a_password_that_is_lost_is_told_so_with_the_way_to_another(house: House
     assert "kedge users rotate orders alice" in lost.json()["next"]
 
 
+def test_what_does_not_open_is_not_recorded_as_given_away(house: House, engine: Engine) -> None:
+    house.apply(FILE)
+    uid = house.view().uid
+    kept = SqlPendingPasswords(engine, KeySeal(b"the right one"))
+    kept.of(uid, {"alice": 1})
+    house.record(facts.UsersChanged("", {"alice": 1}, (), ("alice",), (), ()))
+    wrong = UserCredentials(SqlPendingPasswords(engine, KeySeal(b"another")), house.authorities, lambda: house.now)
+    right = UserCredentials(
+        SqlPendingPasswords(engine, KeySeal(b"the right one")), house.authorities, lambda: house.now
+    )
+    commands, before = house.services.cluster.commands, house.view().version
+    with pytest.raises(CommandRefused, match="server-key"):
+        wrong.collect(commands, _head("c1"), "alice")
+    assert house.view().version == before
+    given = right.collect(commands, _head("c2"), "alice")
+    assert len(given.get_secret_value()) == 32
+
+
+def test_who_collects_drops_no_password_that_was_asked_for_in_that_moment(house: House) -> None:
+    house.apply(FILE)
+    _applied(house, alice=1)
+    uid, passwords = house.view().uid, house.user_passwords
+
+    class AsRotated:
+        """The commands as one server has them: what another one has just recorded it reads a moment later."""
+
+        def __init__(self) -> None:
+            self.handle = house.services.cluster.commands.handle
+            self.before = house.view()
+
+        def current(self, name: str) -> ClusterView:
+            return self.before
+
+    stale = AsRotated()
+    house.record(facts.UserPasswordRequested("alice", 2, "asked by anna"))
+    new = passwords.of(uid, {"alice": 2})["alice"]
+    UserCredentials(passwords, house.authorities, lambda: house.now).collect(stale, _head("c1"), "alice")
+    assert passwords.take(uid, 2) == new
+
+
 def test_a_rotated_password_can_be_collected_once_kafka_has_it(house: House) -> None:
     house.apply(FILE)
     _applied(house, alice=1)
@@ -141,6 +200,10 @@ def _request(key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey, name: str = "C
     )
     named = builder.add_extension(x509.SubjectAlternativeName([x509.DNSName("broker.example")]), critical=False)
     return named.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM).decode()
+
+
+def _head(command: str) -> CommandHead:
+    return {"name": "orders", "actor": "anna", "command_id": command}
 
 
 def _with_tls(house: House) -> ClusterAuthority:
@@ -215,3 +278,15 @@ def test_no_certificate_where_there_is_no_clients_ca_and_for_no_other_user(house
     request = {"request": _request(ec.generate_private_key(ec.SECP256R1()))}
     assert _post(house, "users/bob/certificate", request).json()["code"] == "no-authority"
     assert _post(house, "users/alice/certificate", request).json()["code"] == "no-certificate"
+
+
+def test_a_certificate_that_a_ca_that_does_not_open_would_sign_is_not_recorded(house: House, engine: Engine) -> None:
+    _with_tls(house)
+    uid, before = house.view().uid, house.view().version
+    SqlClusterAuthorities(engine, KeySeal(b"the right one")).found(uid)
+    wrong = SqlClusterAuthorities(engine, KeySeal(b"another"))
+    signs = UserCredentials(house.user_passwords, wrong, lambda: house.now)
+    request = _request(ec.generate_private_key(ec.SECP256R1()))
+    with pytest.raises(AuthorityLost):
+        signs.certify(house.services.cluster.commands, _head("c1"), "bob", request, days=1)
+    assert house.view().version == before

@@ -10,6 +10,7 @@ everybody else gets it at the next start.
 | `old-alone` | the old one | the old one |
 """
 
+import hashlib
 from dataclasses import dataclass, replace
 
 from controlplane.cluster.view import ClusterView
@@ -43,6 +44,20 @@ def believed(view: ClusterView, kind: ReplacedAuthority) -> Believed | None:
         return Believed(now, (now,))
     signer, other = (change.certificate, now) if change.phase in _NEW_SIGNS else (now, change.certificate)
     return Believed(signer, (signer, other) if change.phase in _BOTH_BELIEVED else (signer,))
+
+
+def believed_somewhere(view: ClusterView, kind: ReplacedAuthority) -> tuple[str, ...]:
+    """All that any node may believe still: in the last phase of a replacement some were not started anew yet."""
+    now, change = believed(view, kind), view.vms.authority_change
+    if now is None or change is None or change.kind != kind:
+        return now.all if now is not None else ()
+    there = (getattr(view.vms.authorities, kind), change.certificate)
+    return tuple(dict.fromkeys(pem for pem in (*now.all, *there) if pem))
+
+
+def authority_digits(pem: str) -> str:
+    """Of a CA, to tell it from others in what is folded."""
+    return hashlib.sha256(pem.strip().encode()).hexdigest()[:16]
 
 
 def with_next_authority(view: ClusterView, certificate: str) -> ClusterView:

@@ -243,6 +243,9 @@ USER_TYPE = _kind(105, "user that proves itself another way", "Who it was could 
 PASSWORD_IN_SPEC = _kind(106, "secret in a document", "Documents are kept, shown, compared and committed.")
 NO_LISTENER_FOR_USER = _kind(107, "no listener asks for it", "The user has no door to come in by yet.", "warning")
 USER_ADDRESS = _kind(108, "host that is no address", "Kafka compares one address, or lets in from anywhere.")
+EARLIER_CERTIFICATES = _kind(
+    123, "name whose earlier certificates still count", "Whoever has one would be let in as somebody else."
+)
 
 # Broker sets.
 BROKER_SET = _kind(150, "broker set that contradicts another part", "A broker is in one set, and a topic in one.")

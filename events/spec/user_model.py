@@ -15,6 +15,7 @@ USER_KIND = "KafkaUser"
 DYNAMIC, BEHAVIOURAL, IDENTITY = FieldClass.DYNAMIC, FieldClass.BEHAVIOURAL, FieldClass.IDENTITY
 
 UserAuthenticationType = Literal["scram-sha-512", "tls", "none"]
+EarlierCertificates = Literal["refuse", "accept"]
 ResourceType = Literal["topic", "group", "transactional-id", "cluster", "delegation-token"]
 PatternType = Literal["literal", "prefix"]
 Operation = Literal[
@@ -53,6 +54,12 @@ class UserAuthentication(Part):
         IDENTITY,
         "`scram-sha-512`: by a password that Kedge makes, and gives out once. `tls`: by a certificate of the cluster's "
         "clients CA. `none`: Kedge makes no credential, only rights and quotas, for principals that others let in.",
+    )
+    earlier_certificates: EarlierCertificates = classed(
+        BEHAVIOURAL,
+        "What of a deleted user of this name had certificates that have not ended: Kafka asks no revocation list, and "
+        "lets in whoever has one. `refuse`: the name is not given out until then. `accept`: it is, and they get in.",
+        default="refuse",
     )
 
 

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import datetime
 
+from controlplane.cluster.believed_authorities import authority_digits, believed
 from controlplane.cluster.folds import kept
 from controlplane.cluster.folds.kept import frozen, without
 from controlplane.cluster.folds.steps import Rules
@@ -35,9 +36,17 @@ def declared(view: ClusterView, e: facts.UsersDeclared, at: datetime) -> Cluster
         by_name[one.name] = DeclaredUser(one, e.source, e.path, e.commit, at, password, certificate)
         if before is None or not _asks_the_same(before.declared, one) or one.name in users.troubles:
             pending.add(one.name)
-    troubles = without(users.troubles, (one.name for one in e.users))
+    names = frozenset(one.name for one in e.users)
     return _with(
-        view, replace(users, by_name=by_name, pending=frozenset(pending), troubles=troubles, passwords=passwords)
+        view,
+        replace(
+            users,
+            by_name=by_name,
+            pending=frozenset(pending),
+            troubles=without(users.troubles, names),
+            passwords=passwords,
+            deleted=users.deleted - names,
+        ),
     )
 
 
@@ -82,6 +91,7 @@ def changed(view: ClusterView, e: facts.UsersChanged, at: datetime) -> ClusterVi
             pending=users.pending - over,
             change=None if e.change else users.change,
             troubles=without(users.troubles, over),
+            deleted=users.deleted | (users.signed.keys() & set(e.deleted)),
         ),
     )
 
@@ -109,9 +119,16 @@ def password_collected(view: ClusterView, e: facts.UserPasswordCollected, at: da
 
 
 def certificate_issued(view: ClusterView, e: facts.UserCertificateIssued, at: datetime) -> ClusterView:
-    """The last one is shown."""
-    certificate = UserCertificateView(e.serial, e.since, e.until)
-    return _with(view, _having(view.users, replace(_known(view, e.name), certificate=certificate)))
+    """The last one is shown. The end of all is remembered for as long as one counts, whatever becomes of the user."""
+    certificate, users = UserCertificateView(e.serial, e.since, e.until), view.users
+    clients = believed(view, "clients")
+    authority = authority_digits(clients.signer) if clients is not None else ""
+    signed = {name: {ca: end for ca, end in ends.items() if end > at} for name, ends in users.signed.items()}
+    ends = signed.get(e.name, {})
+    signed[e.name] = {**ends, authority: max(e.until, ends.get(authority, e.until))}
+    signed = {name: frozen(ends) for name, ends in signed.items() if ends}
+    users = replace(users, signed=frozen(signed), deleted=users.deleted & signed.keys())
+    return _with(view, _having(users, replace(_known(view, e.name), certificate=certificate)))
 
 
 def deletion_requested(view: ClusterView, e: facts.UserDeletionRequested, at: datetime) -> ClusterView:
@@ -122,9 +139,10 @@ def deletion_requested(view: ClusterView, e: facts.UserDeletionRequested, at: da
 
 
 def released(view: ClusterView, e: facts.UserReleased, at: datetime) -> ClusterView:
-    """Forgotten; it stays in Kafka."""
-    _known(view, e.name)
-    return _with(view, kept.forgotten(view.users, e.name))
+    """Forgotten; it stays in Kafka. Of one that was being deleted nobody knows what does."""
+    was_going, users = bool(_known(view, e.name).tombstone), kept.forgotten(view.users, e.name)
+    gone = users.signed.keys() & {e.name} if was_going else frozenset()
+    return _with(view, replace(users, deleted=users.deleted | gone))
 
 
 def forgiven(view: ClusterView) -> ClusterView:

@@ -108,6 +108,10 @@ class UsersView:
     passwords: int = 0
     """The highest number a password was given, ever."""
     troubles: Mapping[str, UserTrouble] = field(default_factory=lambda: MappingProxyType({}))
+    signed: Mapping[str, Mapping[str, datetime]] = field(default_factory=lambda: MappingProxyType({}))
+    """By name of a user, past ones too, and by the CA (`authority_digits`): when the last of its certificates ends."""
+    deleted: frozenset[str] = frozenset()
+    """Names of deleted users that certificates were signed for: none of these is declared since."""
 
     @property
     def has_work(self) -> bool:

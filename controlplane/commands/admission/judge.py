@@ -10,6 +10,7 @@ from controlplane.commands.admission.spec import ImageFor, Unbootable, admission
 from controlplane.commands.admission.topics import is_declared, topic_problems
 from controlplane.commands.admission.users import is_declared as is_user_declared, user_problems
 from controlplane.commands.policies.gate import PolicyGate
+from events.clock import Clock, utc_now
 from events.spec.model import KafkaClusterDocument
 from events.spec.network_rules import pool_problems
 from events.spec.positions import Positions
@@ -43,6 +44,7 @@ class SpecJudge:
     cost_tags: Collection[str] = ()
     image_for: ImageFor = no_image
     clients_must_avoid: IPv4Network | None = None
+    now: Clock = utc_now
 
     def cluster(
         self,
@@ -101,7 +103,7 @@ class SpecJudge:
         self, view: ClusterView, cluster: KafkaClusterDocument | None, users: Sequence[UserDeclared]
     ) -> Judgement:
         """Users on their way into force, as `topics`."""
-        found = user_problems(view, cluster, [(one.document, one.positions) for one in users])
+        found = user_problems(view, cluster, [(one.document, one.positions) for one in users], self.now())
         documents = [one.document for one in users]
         if cluster is None:
             return Judgement(tuple(found))

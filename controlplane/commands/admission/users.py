@@ -1,7 +1,9 @@
 """May these users come into force in that cluster? Asked by `plan` and by `apply`, so both give one answer."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 
+from controlplane.cluster.believed_authorities import authority_digits, believed_somewhere
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.user_declaration import user_declaration_of
 from events.spec import problems as p
@@ -13,7 +15,10 @@ from events.spec.user_rules import check_user_change, check_user_in
 
 
 def user_problems(
-    view: ClusterView, cluster: KafkaClusterDocument | None, users: Sequence[tuple[KafkaUserDocument, Positions]]
+    view: ClusterView,
+    cluster: KafkaClusterDocument | None,
+    users: Sequence[tuple[KafkaUserDocument, Positions]],
+    now: datetime,
 ) -> list[Problem]:
     """What refuses these users in that cluster, warnings too. `cluster` is the document in force, or about to be."""
     if cluster is None:
@@ -24,6 +29,7 @@ def user_problems(
         before = view.users.by_name.get(document.user)
         if before is not None:
             found += check_user_change(document, type_before=before.declared.authentication, positions=where)
+        found += _earlier_certificates(view, document, where, now)
     return found
 
 
@@ -31,6 +37,32 @@ def is_declared(view: ClusterView, document: KafkaUserDocument) -> bool:
     """Whether it is declared like this already, wherever from; of a user that no file declares any more nothing is."""
     known = view.users.by_name.get(document.user)
     return known is not None and not known.undeclared and known.declared == user_declaration_of(document)
+
+
+def _end_of_earlier(view: ClusterView, user: str) -> datetime | None:
+    """When the last certificate of a deleted user of this name ends, by a CA that a broker recognises users by. None
+    where there is none."""
+    ends = view.users.signed.get(user, {}) if user in view.users.deleted else {}
+    known = (authority_digits(pem) for pem in believed_somewhere(view, "clients"))
+    return max((ends[ca] for ca in known if ca in ends), default=None)
+
+
+def _earlier_certificates(
+    view: ClusterView, document: KafkaUserDocument, where: Positions, now: datetime
+) -> Iterator[Problem]:
+    """A certificate is of a name, whoever that is by now: Kafka revokes none."""
+    end = _end_of_earlier(view, document.user)
+    if end is None or end <= now or document.spec.authentication.earlier_certificates == "accept":
+        return
+    message = (
+        f"a user `{document.user}` was deleted, and its certificates count until {end.date()}: Kafka asks no "
+        "revocation list, and would let in whoever has one as this user"
+    )
+    fix = (
+        f"Use another name, or wait until then, or have them end at once: kedge replace-ca {view.name} --clients. If "
+        "whoever has one may come in, write `earlierCertificates: accept` beside `type`."
+    )
+    yield where.problem(p.EARLIER_CERTIFICATES, ("metadata", "name"), message, fix)
 
 
 def _homeless(document: KafkaUserDocument, where: Positions) -> Problem:

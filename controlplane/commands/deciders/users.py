@@ -64,7 +64,10 @@ def user_deleted(view: ClusterView, command: user_commands.DeleteUser, _: Lookup
             facts.UserReleased(user.name, why), f"{user.name} stays in Kafka as it is; Kedge does not keep it any more"
         )
     fact = facts.UserDeletionRequested(user.name, why)
-    return CommandDecision(fact, f"{user.name} is deleted: its credential, rights and quotas are taken out of Kafka")
+    what = f"{user.name} is deleted: its credential, rights and quotas are taken out of Kafka"
+    if ends := view.users.signed.get(user.name):
+        what += f". Its certificates count until {max(ends.values()).date()}: until then nobody else gets its name"
+    return CommandDecision(fact, what)
 
 
 def users_gone(view: ClusterView, command: user_commands.ReportUsersGone, _: Lookups = NOTHING) -> CommandDecision:

@@ -14,10 +14,13 @@ AuthorityPhaseName = Literal["trust-both", "reissue", "new-alone", "old-alone"]
 @fact("authorities.made", schema=1)
 @dataclass(frozen=True, slots=True)
 class AuthoritiesMade:
-    """The two CAs of a cluster, which it keeps: their certificates (PEM), which are no secret."""
+    """The two CAs of a cluster, which it keeps: their certificates (PEM), which are no secret; of one of the user's own
+    those above it, too, the root last, and in `own_cluster` and `own_clients` the name that the spec has for it."""
 
     cluster: str
     clients: str
+    own_cluster: str = ""
+    own_clients: str = ""
 
 
 @fact("certificate.issued", schema=1)
@@ -61,10 +64,12 @@ class AuthorityReplaceRequested:
 @fact("ca.made", schema=1)
 @dataclass(frozen=True, slots=True)
 class NextAuthorityMade:
-    """The CA that takes the other one's place (its certificate, PEM), made with the first certificate after that."""
+    """The CA that takes the other one's place (its certificate, PEM), made with the first certificate after that; or
+    found then, where it is the user's own: then with its chain, and its name in the spec."""
 
     request: str
     certificate: str
+    own: str = ""
 
 
 @fact("ca.phase_requested", schema=1)

@@ -27,7 +27,7 @@ from events import facts
 from events.ids import ClusterUid
 from events.spec.document import load_documents
 from events.spec.model import KafkaClusterDocument
-from events.spec.security import Listener, Security
+from events.spec.security import Listener, OwnAuthority, Security
 from planner.drain.certificate import Certificate
 from planner.drain.model.measures import Measure, Measures
 from planner.drain.plan import DrainPlan, Move, Port
@@ -170,6 +170,14 @@ def a_tls_document(**overrides: Any) -> KafkaClusterDocument:
     listeners = (Listener(name="TLS", port=9094, security="tls"), Listener(name="PLAINTEXT", port=9092))
     spec = document.spec.model_copy(update={"security": Security(internal="tls"), "listeners": listeners})
     return document.model_copy(update={"spec": spec})
+
+
+def with_own(
+    document: KafkaClusterDocument, *, cluster: str | None = None, clients: str | None = None
+) -> KafkaClusterDocument:
+    """The same with CAs of the user's own, by the names that settings have for them."""
+    security = Security(internal="tls", cluster_ca=OwnAuthority(own=cluster), clients_ca=OwnAuthority(own=clients))
+    return document.model_copy(update={"spec": document.spec.model_copy(update={"security": security})})
 
 
 # --- a cluster at rest, and what is seen of it --------------------------------------------------------------------

@@ -9,7 +9,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from agent.wire import NodeCertificateAnswer
-from controlplane.cluster.believed_authorities import Believed, believed, given_up_authority, with_next_authority
+from controlplane.cluster.believed_authorities import (
+    Believed,
+    believed,
+    given_up_authority,
+    own_names,
+    root_of,
+    with_next_authority,
+)
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.certificates import AuthorityPhase
 from controlplane.cluster.views.instances import InstanceView
@@ -17,6 +24,7 @@ from controlplane.storage.certificates.cluster_authorities import AuthorityLost,
 from controlplane.storage.certificates.cluster_authority import ClusterAuthorities
 from controlplane.storage.streams import cluster_stream
 from events import codec, envelope, facts, ids
+from events.certificate_facts import ReplacedAuthority
 from events.clock import Clock
 from events.errors import EventIdTaken, StreamConflict
 from events.store import EventStore
@@ -58,20 +66,28 @@ class NodeCertificates:
             certificate=issued.pem,
             cluster_ca=nodes.bundle,
             clients_ca=users.bundle,
-            issuer=authorities.cluster.pem if len(nodes.all) > 1 else "",
+            issuer=root_of(authorities.cluster.pem) if len(nodes.roots) > 1 else "",
         )
 
     def _authorities(self, view: ClusterView) -> tuple[object | None, ClusterAuthorities, Believed, Believed]:
         """What is made with this certificate, and is to be recorded before it; who signs; and whom nodes and users are
         recognised by. Where a CA is replaced they are those of its phase."""
         if view.vms.authorities is None:
-            there = self.authorities.found(view.uid)
-            first = facts.AuthoritiesMade(there.cluster.pem, there.clients.pem)
+            own = _own_names(view)
+            there = self.authorities.found(view.uid, own)
+            own_cluster, own_clients = own.get("cluster", ""), own.get("clients", "")
+            first = facts.AuthoritiesMade(there.cluster.pem, there.clients.pem, own_cluster, own_clients)
             return first, there, _alone(there.cluster.pem), _alone(there.clients.pem)
         made, change = None, view.vms.authority_change
         if change is not None and not change.certificate and change.phase is not AuthorityPhase.OLD_ALONE:
-            new = self.authorities.succeed(view.uid, change.kind, change.id)
-            made = facts.NextAuthorityMade(change.id, new.pem)
+            own_name = _own_names(view).get(change.kind, "")
+            new = self.authorities.succeed(view.uid, change.kind, change.id, own_name)
+            if new.pem == getattr(view.vms.authorities, change.kind):
+                raise AuthorityLost(
+                    f"the {change.kind} CA of {view.name} is to be replaced, and the directory of CA `{own_name}` has "
+                    "no other one than nodes believe: put the new one beside it, or go back by `kedge replace-ca`"
+                )
+            made = facts.NextAuthorityMade(change.id, new.pem, own_name)
             view = with_next_authority(view, new.pem)
         nodes, users = believed(view, "cluster"), believed(view, "clients")
         if nodes is None or users is None:
@@ -108,6 +124,10 @@ class NodeCertificates:
                     made = None
                 version += len(meanwhile)
         raise NotYet(f"others write to the history of {view.name} all the time")
+
+
+def _own_names(view: ClusterView) -> dict[ReplacedAuthority, str]:
+    return own_names(view.document) if view.document is not None else {}
 
 
 def _alone(pem: str) -> Believed:

@@ -31,5 +31,6 @@ def carry_out_or_say(
         return carry_out(services, command)
     view = living(services, command.name)
     rights.require(Verb.STEER, traits_of(view.document), view.name)
-    decided = decide(view, command, Lookups(kafka=services.fleet.clusters.last_snapshot(view.uid)))
+    known = Lookups(kafka=services.fleet.clusters.last_snapshot(view.uid), judge=services.cluster.judge)
+    decided = decide(view, command, known)
     return CommandOut(cluster=view.name, changed=decided.fact is not None, sentence=decided.sentence)

@@ -16,22 +16,42 @@ from dataclasses import dataclass, replace
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.certificates import AuthorityPhase
 from events.certificate_facts import ReplacedAuthority
+from events.spec.model import KafkaClusterDocument
 
 _NEW_SIGNS = (AuthorityPhase.REISSUE, AuthorityPhase.NEW_ALONE)
+_END = "\n-----END CERTIFICATE-----"
 _BOTH_BELIEVED = (AuthorityPhase.TRUST_BOTH, AuthorityPhase.REISSUE)
 
 
 @dataclass(frozen=True, slots=True)
 class Believed:
-    """Of one kind: the certificate (PEM) of the CA that signs, first, and of all that are believed."""
+    """Of one kind: the certificate (PEM) of the CA that signs, first, and of all that are believed. One of the user's
+    own is the chain of its certificates, the root last."""
 
     signer: str
     all: tuple[str, ...]
 
     @property
+    def roots(self) -> tuple[str, ...]:
+        """What nodes and clients are given to believe: that of the CA that signs first."""
+        return tuple(dict.fromkeys(root_of(pem) for pem in self.all))
+
+    @property
     def bundle(self) -> str:
-        """All of them as one file of PEM."""
-        return "".join(f"{pem.strip()}\n" for pem in self.all)
+        """These as one file of PEM."""
+        return "".join(self.roots)
+
+
+def certificates_of(authority: str) -> tuple[str, ...]:
+    """Of a CA as it is recorded: its own certificate (PEM), then those above it."""
+    if _END not in authority:
+        return (f"{authority.strip()}\n",)
+    return tuple(f"{part.strip()}{_END}\n" for part in authority.split(_END) if part.strip())
+
+
+def root_of(authority: str) -> str:
+    """The certificate (PEM) by which a CA is believed: its own, where it signed itself."""
+    return certificates_of(authority)[-1]
 
 
 def believed(view: ClusterView, kind: ReplacedAuthority) -> Believed | None:
@@ -58,6 +78,16 @@ def believed_somewhere(view: ClusterView, kind: ReplacedAuthority) -> tuple[str,
 def authority_digits(pem: str) -> str:
     """Of a CA, to tell it from others in what is folded."""
     return hashlib.sha256(pem.strip().encode()).hexdigest()[:16]
+
+
+def own_names(document: KafkaClusterDocument) -> dict[ReplacedAuthority, str]:
+    """By which names a spec asks for CAs of the user's own; a kind that Kedge makes is not there."""
+    security = document.spec.security
+    asked: tuple[tuple[ReplacedAuthority, str | None], ...] = (
+        ("cluster", security.cluster_ca.own),
+        ("clients", security.clients_ca.own),
+    )
+    return {kind: name for kind, name in asked if name}
 
 
 def with_next_authority(view: ClusterView, certificate: str) -> ClusterView:

@@ -247,6 +247,10 @@ EARLIER_CERTIFICATES = _kind(
     123, "name whose earlier certificates still count", "Whoever has one would be let in as somebody else."
 )
 
+# CAs of the user's own.
+OWN_CA = _kind(124, "CA of your own not possible", "What nodes believe opens the cluster: it is never just anything.")
+OWN_CA_FILES = _kind(125, "files of a CA cannot be used", "Nodes would start with certificates that nobody believes.")
+
 # Broker sets.
 BROKER_SET = _kind(150, "broker set that contradicts another part", "A broker is in one set, and a topic in one.")
 NO_BROKERS_LEFT = _kind(151, "nowhere for the topics no set names", "They stay on brokers that are in no set.")

@@ -13,6 +13,18 @@ Anonymous = Literal["full", "refuse"]
 DEFAULT_REAUTHENTICATION_S = 3600
 
 
+class OwnAuthority(Part):
+    """Which certificate authority signs, of two that each cluster has."""
+
+    own: scalars.DnsLabel | None = classed(
+        FieldClass.BEHAVIOURAL,
+        "Name of a CA of your own, or an intermediate of it: the server's settings say in which directory on its "
+        "machine certificate and key are. Absent: Kedge makes one. A living cluster goes from one to the other by "
+        "`kedge replace-ca` (docs/kafka-security.md).",
+        default=None,
+    )
+
+
 class Security(Part):
     """What nodes speak to one another, and Kedge to them."""
 
@@ -22,6 +34,15 @@ class Security(Part):
         "CA, and nobody else reads along (docs/kafka-security.md). A living cluster goes there in six rolling "
         "restarts; there is no way back once they are over.",
         default="plaintext",
+    )
+    cluster_ca: OwnAuthority = classed(
+        FieldClass.BEHAVIOURAL,
+        "Who signs nodes, and Kedge's own connections.",
+        default_factory=OwnAuthority,
+        repr=False,
+    )
+    clients_ca: OwnAuthority = classed(
+        FieldClass.BEHAVIOURAL, "Who signs users.", default_factory=OwnAuthority, repr=False
     )
 
 

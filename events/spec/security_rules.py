@@ -25,6 +25,8 @@ def security_problems(sections: Mapping[str, Any], where: Positions) -> Iterator
     listeners: tuple[Listener, ...] | None = sections.get("listeners")
     if security is not None and security.internal == "tls":
         yield from _where_offered(sections, where)
+    if security is not None:
+        yield from _own_authorities(security, where)
     if listeners is None:
         return
     yield from _repeated(listeners, where)
@@ -77,6 +79,19 @@ def _where_offered(sections: Mapping[str, Any], where: Positions) -> Iterator[Pr
     if sections.get("external") is not None:
         message = "`tls` is not offered where others run a part of the cluster: their nodes have no such certificate"
         yield where.problem(p.SECURITY, _INTERNAL, message, "Write `plaintext`.")
+
+
+def _own_authorities(security: Security, where: Positions) -> Iterator[Problem]:
+    of = {"clusterCa": security.cluster_ca.own, "clientsCa": security.clients_ca.own}
+    for key, name in of.items():
+        if name is not None and security.internal != "tls":
+            message = f"CA `{name}` would sign nothing: nodes speak plaintext"
+            path: Path = ("spec", "security", key, "own")
+            yield where.problem(p.OWN_CA, path, message, f"Write `internal: tls`, or leave `{key}` out.")
+    if of["clusterCa"] is not None and of["clusterCa"] == of["clientsCa"]:
+        message = f"CA `{of['clusterCa']}` would sign nodes and users: who signs users could sign a node"
+        fix = "Use another CA, with another root, for one of the two, or leave one out: Kedge makes it."
+        yield where.problem(p.OWN_CA, ("spec", "security", "clientsCa", "own"), message, fix)
 
 
 def _repeated(listeners: tuple[Listener, ...], where: Positions) -> Iterator[Problem]:

@@ -1,8 +1,9 @@
 """CAs of clusters in memory."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from controlplane.storage.certificates.cluster_authorities import chosen
+from controlplane.storage.certificates.cluster_authorities import NOTHING_OWN, AuthorityLost, chosen
 from controlplane.storage.certificates.cluster_authority import (
     AuthorityKind,
     ClusterAuthorities,
@@ -31,6 +32,11 @@ class MemoryClusterAuthorities:
         self.made: dict[ClusterUid, ClusterAuthorities] = {}
         self.successors: dict[ClusterUid, list[_Successor]] = {}
         self.removed: set[str] = set()
+        self.own: dict[str, ClusterAuthority] = {}
+        """Of the user's own, by name."""
+        self.is_away: set[str] = set()
+        """Names of those whose files are away."""
+        self._names: dict[str, str] = {}
 
     def of(self, uid: ClusterUid, *, cluster: str = "", clients: str = "") -> ClusterAuthorities | None:
         """See ClusterAuthorityStore."""
@@ -43,12 +49,20 @@ class MemoryClusterAuthorities:
             chosen(uid, "clients", rows, clients).authority,
         )
 
-    def found(self, uid: ClusterUid) -> ClusterAuthorities:
+    def found(self, uid: ClusterUid, own: Mapping[AuthorityKind, str] = NOTHING_OWN) -> ClusterAuthorities:
         """See ClusterAuthorityStore."""
-        return self.made.setdefault(uid, founded(uid, now=self._clock()))
+        made = founded(uid, now=self._clock())
+        its = {kind: self._of_user(name) for kind, name in own.items()}
+        made = ClusterAuthorities(uid, its.get("cluster", made.cluster), its.get("clients", made.clients))
+        return self.made.setdefault(uid, made)
 
-    def succeed(self, uid: ClusterUid, kind: AuthorityKind, request: str) -> ClusterAuthority:
+    def succeed(self, uid: ClusterUid, kind: AuthorityKind, request: str, own: str = "") -> ClusterAuthority:
         """See ClusterAuthorityStore."""
+        if own:
+            found = self._of_user(own)
+            if all(one.authority is not found for one in self._rows(uid)):
+                self.successors.setdefault(uid, []).append(_Successor(f"{kind}:{request}", found))
+            return found
         name, there = f"{kind}:{request}", self.successors.setdefault(uid, [])
         if all(one.kind != name for one in there):
             there.append(
@@ -63,4 +77,11 @@ class MemoryClusterAuthorities:
     def _rows(self, uid: ClusterUid) -> list[_Successor]:
         made = self.made[uid]
         first = [_Successor("cluster", made.cluster), _Successor("clients", made.clients)]
-        return [one for one in (*first, *self.successors.get(uid, [])) if one.certificate not in self.removed]
+        known = [one for one in (*first, *self.successors.get(uid, [])) if one.certificate not in self.removed]
+        return [one for one in known if self._names.get(one.certificate) not in self.is_away]
+
+    def _of_user(self, name: str) -> ClusterAuthority:
+        if name in self.is_away or name not in self.own:
+            raise AuthorityLost(f"CA `{name}`: its files are away")
+        self._names[self.own[name].pem] = name
+        return self.own[name]

@@ -52,7 +52,7 @@ def _next_made(view: ClusterView, e: facts.NextAuthorityMade, at: datetime) -> C
     there = _in_hand(view, e.request)
     if there.certificate:
         raise ValueError(f"the replacement {there.id} has its CA: nodes may believe it already")
-    return _with(view, replace(there, certificate=e.certificate))
+    return _with(view, replace(there, certificate=e.certificate, own=e.own))
 
 
 def _phase_requested(view: ClusterView, e: facts.AuthorityPhaseRequested, at: datetime) -> ClusterView:
@@ -71,7 +71,7 @@ def _phase_reached(view: ClusterView, e: facts.AuthorityPhaseReached, at: dateti
         has_signed = there.phase is not AuthorityPhase.TRUST_BOTH
         return _with(view, replace(there, is_reached=True, has_signed=has_signed))
     if there.phase is AuthorityPhase.NEW_ALONE:
-        new = {there.kind: there.certificate}
+        new = {there.kind: there.certificate, f"own_{there.kind}": there.own}
         authorities = replace(authorities, **new)
     return replace(view, vms=replace(view.vms, authorities=authorities, authority_change=None))
 

@@ -124,10 +124,10 @@ def certificate_issued(view: ClusterView, e: facts.UserCertificateIssued, at: da
     clients = believed(view, "clients")
     authority = authority_digits(clients.signer) if clients is not None else ""
     signed = {name: {ca: end for ca, end in ends.items() if end > at} for name, ends in users.signed.items()}
-    ends = signed.get(e.name, {})
-    signed[e.name] = {**ends, authority: max(e.until, ends.get(authority, e.until))}
-    signed = {name: frozen(ends) for name, ends in signed.items() if ends}
-    users = replace(users, signed=frozen(signed), deleted=users.deleted & signed.keys())
+    its = signed.setdefault(e.name, {})
+    its[authority] = max(e.until, its.get(authority, e.until))
+    still = {name: frozen(ends) for name, ends in signed.items() if ends}
+    users = replace(users, signed=frozen(still), deleted=users.deleted & still.keys())
     return _with(view, _having(users, replace(_known(view, e.name), certificate=certificate)))
 
 

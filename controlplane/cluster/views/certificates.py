@@ -53,8 +53,9 @@ class AuthorityPhase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AuthorityReplacementView:
-    """The replacement of a CA in hand. `certificate` (PEM) is that of the new one, "" until it is made. `restarts`
-    counts the rounds of restarts this phase has asked for. `has_signed`: nodes may show certificates of the new one."""
+    """The replacement of a CA in hand. `certificate` (PEM) is that of the new one, "" until it is made; `own` its name
+    in the spec, where it is the user's. `restarts` counts the rounds of restarts this phase has asked for.
+    `has_signed`: nodes may show certificates of the new one."""
 
     id: str
     kind: ReplacedAuthority
@@ -65,3 +66,4 @@ class AuthorityReplacementView:
     is_reached: bool = False
     restarts: int = 0
     has_signed: bool = False
+    own: str = ""

@@ -6,10 +6,12 @@ from ipaddress import IPv4Network
 
 from controlplane.cluster.commands import TopicDeclared, UserDeclared
 from controlplane.cluster.view import ClusterView
+from controlplane.commands.admission.own_authorities import own_authority_problems
 from controlplane.commands.admission.spec import ImageFor, Unbootable, admission_problems, no_image, nothing_unbootable
 from controlplane.commands.admission.topics import is_declared, topic_problems
 from controlplane.commands.admission.users import is_declared as is_user_declared, user_problems
 from controlplane.commands.policies.gate import PolicyGate
+from controlplane.storage.certificates.own_authorities import OwnAuthorities
 from events.clock import Clock, utc_now
 from events.spec.model import KafkaClusterDocument
 from events.spec.network_rules import pool_problems
@@ -36,7 +38,8 @@ class SpecJudge:
     """What this installation holds a spec against.
 
     `gate` asks the policies. `clients_must_avoid`: the pool networks of Kedge get their addresses from, None where it
-    makes none. `cost_tags`: labels that are put on clouds.
+    makes none. `cost_tags`: labels that are put on clouds. `own_authorities`: CAs of the user's own, None in a process
+    that may not read their keys, and leaves them to the one that may.
     """
 
     gate: PolicyGate = field(default_factory=PolicyGate)
@@ -45,6 +48,7 @@ class SpecJudge:
     image_for: ImageFor = no_image
     clients_must_avoid: IPv4Network | None = None
     now: Clock = utc_now
+    own_authorities: OwnAuthorities | None = None
 
     def cluster(
         self,
@@ -70,6 +74,8 @@ class SpecJudge:
         )
         if self.clients_must_avoid is not None:
             found = [*found, *pool_problems(document, self.clients_must_avoid, positions)]
+        if self.own_authorities is not None:
+            found = [*found, *own_authority_problems(view, document, self.own_authorities, positions)]
         if view.document == document:
             return Judgement(tuple(problem for problem in found if not problem.is_error))
         verdict = self.gate.cluster(view, document, rolling, beside)

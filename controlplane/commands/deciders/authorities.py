@@ -4,18 +4,22 @@ Phases go on by themselves as far as they concern nodes alone. Where others have
 users, a person says that they have; and until the last phase there is a way back.
 """
 
+from controlplane.cluster.believed_authorities import certificates_of, own_names, root_of
 from controlplane.cluster.commands import CommandRefused, ReplaceAuthority
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.certificates import AuthorityPhase, AuthorityReplacementView
 from controlplane.cluster.work_in_hand import has_work
 from controlplane.commands.deciders.decision import CommandDecision, asked_by
 from controlplane.commands.deciders.lookups import NOTHING, Lookups
+from controlplane.storage.certificates.own_authorities import OwnAuthorityUnusable
 from events import facts
 from events.ids import derived_id
 from events.quantities import counted
 
 
-def authority_replacement_asked(view: ClusterView, command: ReplaceAuthority, _: Lookups = NOTHING) -> CommandDecision:
+def authority_replacement_asked(
+    view: ClusterView, command: ReplaceAuthority, known: Lookups = NOTHING
+) -> CommandDecision:
     """Raises CommandRefused. One replacement of a cluster at a time: nodes could not be at phases of two."""
     if view.vms.authorities is None or not view.nodes_speak_tls:
         message = f"{view.name} has no CA: its nodes speak plaintext, or none of them has started yet"
@@ -25,22 +29,52 @@ def authority_replacement_asked(view: ClusterView, command: ReplaceAuthority, _:
         message = f"the {change.kind} CA of {view.name} is being replaced, and is at {change.phase}"
         raise CommandRefused("ca-replace-running", message, f"Wait until that is over: kedge certificates {view.name}")
     if command.step == "begin":
-        return _begun(view, command, change)
+        return _begun(view, command, change, known)
     if change is None:
         message = f"the {command.kind} CA of {view.name} is not being replaced"
         raise CommandRefused("no-ca-replace", message, f"To begin: {_order(view, command)}")
     return _gone_on(view, command, change) if command.step == "continue" else _gone_back(view, command, change)
 
 
-def _begun(view: ClusterView, command: ReplaceAuthority, change: AuthorityReplacementView | None) -> CommandDecision:
+def _begun(
+    view: ClusterView, command: ReplaceAuthority, change: AuthorityReplacementView | None, known: Lookups
+) -> CommandDecision:
     if change is not None:
         return CommandDecision(None, f"the {change.kind} CA of {view.name} is being replaced already: {change.phase}")
     if has_work(view):
         message = f"{view.name} has work in hand: nodes are made, or started anew, for something else"
         raise CommandRefused("not-at-rest", message, f"Ask again then: kedge wait {view.name} --for=converged")
+    successor = _successor(view, command, known)
     request = derived_id("ca", view.uid, command.command_id)
     fact = facts.AuthorityReplaceRequested(request, command.kind, asked_by(command, command.reason))
-    return CommandDecision(fact, plan_of(view, command.kind))
+    return CommandDecision(fact, f"{plan_of(view, command.kind)}. {successor}")
+
+
+def _successor(view: ClusterView, command: ReplaceAuthority, known: Lookups) -> str:
+    """Which one it is, in words. Raises CommandRefused where it is the user's own and cannot be used, or is no other
+    one than nodes believe."""
+    name, files = own_names(view.document).get(command.kind) if view.document else None, known.judge.own_authorities
+    if name is None:
+        return "The successor is made by Kedge"
+    if files is None:
+        return f"The successor is the user's own CA `{name}`"
+    try:
+        wanted = files.wanted(name)
+    except OwnAuthorityUnusable as unusable:
+        fix = "Put that right on the server's machine; its files are read again at once."
+        raise CommandRefused("own-ca-unusable", str(unusable), fix) from None
+    now: str = getattr(view.vms.authorities, command.kind)
+    if certificates_of(wanted.pem) == certificates_of(now):
+        message = f"nodes of {view.name} believe CA `{name}` already, and its directory has no later one"
+        fix = "Put the new certificate and key beside them, or name another CA in the spec, and apply it."
+        raise CommandRefused("same-ca", message, fix)
+    said = f"The successor is the user's own CA `{name}`, until {wanted.until.date()}"
+    if root_of(wanted.pem) == root_of(now):
+        said += (
+            ". Both have the same root, which is what nodes believe: certificates of the one before open the cluster "
+            "until they end"
+        )
+    return said
 
 
 def plan_of(view: ClusterView, kind: str) -> str:

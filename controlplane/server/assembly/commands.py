@@ -21,6 +21,7 @@ from controlplane.server.assembly.core import Base, Ground
 from controlplane.server.assembly.git_sync import Sources, sources_of
 from controlplane.server.assembly.loop import Folded, Loop
 from controlplane.server.clouds import unbootable_in
+from controlplane.storage.certificates.own_authorities import OwnAuthorities
 from events.clock import utc_now
 from events.ids import ClusterUid
 from planner.observed import KafkaSnapshot
@@ -40,13 +41,15 @@ class CommandParts:
 
 def asking_of(ground: Ground, loop: Loop) -> CommandParts:
     """Nothing is polled yet."""
-    judge = judge_of(ground, loop, loop.converger)
+    judge = judge_of(ground, loop, loop.converger, ground.cluster_authorities.own)
     commands = handler_of(ground, loop, judge, loop.converger.last_snapshot)
     audit, people = SqlAuditStore(ground.engine), people_of(ground.settings, ground.engine)
     return CommandParts(judge, commands, audit, people, _sources(ground, loop, commands, audit, people))
 
 
-def judge_of(base: Base, folded: Folded, fleet: LivingFleet) -> SpecJudge:
+def judge_of(
+    base: Base, folded: Folded, fleet: LivingFleet, own_authorities: OwnAuthorities | None = None
+) -> SpecJudge:
     """A portal's judges as that of its loop. A policy that cannot be read is told in the log now, not at the first
     change."""
     home = base.settings.home
@@ -58,6 +61,7 @@ def judge_of(base: Base, folded: Folded, fleet: LivingFleet) -> SpecJudge:
         cost_tags=base.settings.clouds.cost_tags,
         image_for=lambda view: folded.images.offer(view, utc_now()).chosen,
         clients_must_avoid=base.settings.networks.pool,
+        own_authorities=own_authorities,
     )
 
 

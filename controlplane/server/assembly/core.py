@@ -16,6 +16,7 @@ from controlplane.server.settings import Settings
 from controlplane.server.tls_agents import authority_of
 from controlplane.storage.certificates.authority import Authority
 from controlplane.storage.certificates.cluster_authorities import SqlClusterAuthorities
+from controlplane.storage.certificates.own_authorities import OwnAuthorities
 from controlplane.storage.home import Home, HomeIdentity, Installation
 from controlplane.storage.home_binding import Claimed, HomeRefused, claim_home
 from controlplane.storage.job_store import SqlJobStore
@@ -111,7 +112,7 @@ def ground_of(settings: Settings, *, states_at: tuple[str, int], take_over_home:
         home=home,
         installation=installation,
         authority=authority,
-        cluster_authorities=SqlClusterAuthorities(engine, seal),
+        cluster_authorities=SqlClusterAuthorities(engine, seal, own=OwnAuthorities(settings.kafka.own_cas)),
         user_passwords=SqlPendingPasswords(engine, seal),
         identity=identity,
         claimed=claimed,

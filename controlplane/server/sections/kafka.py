@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from pydantic import Field, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 
 from controlplane.background.consumer_groups.watch import WatchGroups
 from controlplane.server.sections.section import AbsolutePath, Section, absolute
@@ -24,12 +24,16 @@ class KafkaSection(Section):
         default={}, description="by what clusters of others are dialled: the name specs use, and the 0600 file"
     )
 
-    @field_validator("client_properties")
+    own_cas: dict[str, AbsolutePath] = Field(
+        default={}, description="certificate authorities of your own: the name specs use, and the directory"
+    )
+
+    @field_validator("client_properties", "own_cas")
     @classmethod
-    def _names_that_specs_can_use(cls, files: dict[str, Path]) -> dict[str, Path]:
+    def _names_that_specs_can_use(cls, files: dict[str, Path], info: ValidationInfo) -> dict[str, Path]:
         for name in files:
             if not re.fullmatch(DNS_LABEL, name):
-                raise ValueError(f"kafka.client_properties has {name!r}: a spec names it by a to z, 0 to 9 and dashes")
+                raise ValueError(f"kafka.{info.field_name} has {name!r}: a spec names it by a to z, 0 to 9 and dashes")
         return files
 
     @field_validator("dir")

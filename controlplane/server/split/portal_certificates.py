@@ -106,6 +106,7 @@ class PortalCertifier:
         value = {
             "certificate": issued.pem,
             "ca": nodes.bundle if nodes is not None else authorities.cluster.pem,
+            "signer": authorities.cluster.pem,
             "serial": issued.serial,
             "since": issued.since.isoformat(),
             "until": issued.until.isoformat(),
@@ -116,7 +117,8 @@ class PortalCertifier:
 def _wanted(view: ClusterView, request: str) -> str:
     """While a CA is replaced, each phase has others who sign and are believed."""
     nodes = believed(view, "cluster")
-    return f"{_member(view)} {request}{nodes.bundle if nodes is not None else ''}"
+    chain = nodes.signer + nodes.bundle if nodes is not None else ""
+    return f"{_member(view)} {request}{chain}"
 
 
 def _member(view: ClusterView) -> Literal["server", "portal"]:
@@ -168,7 +170,8 @@ class ReceivedCertificates:
     def of(self, uid: ClusterUid, *, cluster: str = "") -> ReceivedAuthority:
         """See ServerAuthorities. Raises KafkaUnavailable, StoreUnavailable."""
         row = self._row(uid)
-        if not str(row.value["ca"]).startswith(cluster.strip()):
+        signer = str(row.value.get("signer", row.value["ca"]))  # a loop of before tells none
+        if not signer.startswith(cluster.strip()):
             raise _unavailable(uid, "its CA is being replaced, and the loop signs this portal's certificate anew")
         return ReceivedAuthority(uid, _TrustedCa(str(row.value["ca"])), self)
 

@@ -21,6 +21,7 @@ SMALLEST_RSA = 2048
 """Bits."""
 _CURVES = (ec.SECP256R1, ec.SECP384R1, ec.SECP521R1)
 UserKey = ec.EllipticCurvePublicKey | rsa.RSAPublicKey
+AuthorityKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 
 
 class RequestRefused(ValueError):
@@ -102,7 +103,18 @@ def general_name(name: str) -> x509.GeneralName:
         return x509.DNSName(name)
 
 
-def key_pem(key: ec.EllipticCurvePrivateKey) -> str:
+def authority_key_identifier(authority: x509.Certificate) -> x509.AuthorityKeyIdentifier:
+    """As that CA calls its own key: verifiers look for it so, and not all CAs number theirs alike."""
+    try:
+        own = authority.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
+        return x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(own)
+    except x509.ExtensionNotFound:
+        key = authority.public_key()
+        assert isinstance(key, (ec.EllipticCurvePublicKey, rsa.RSAPublicKey))  # what a CA of a cluster has
+        return x509.AuthorityKeyIdentifier.from_issuer_public_key(key)
+
+
+def key_pem(key: AuthorityKey) -> str:
     """PKCS#8, without a password."""
     return (
         key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())

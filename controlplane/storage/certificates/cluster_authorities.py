@@ -6,9 +6,10 @@ nodes would not believe those that come with another.
 
 import contextlib
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, Protocol, TypeVar, get_args
 
 from sqlalchemy import Engine, Row, delete, insert, select
@@ -19,7 +20,11 @@ from controlplane.storage.certificates.cluster_authority import (
     AuthorityKind,
     ClusterAuthorities,
     ClusterAuthority,
-    founded,
+)
+from controlplane.storage.certificates.own_authorities import (
+    NO_OWN_AUTHORITIES,
+    OwnAuthorities,
+    OwnAuthorityUnusable,
 )
 from controlplane.storage.tables import CLUSTER_AUTHORITY
 from controlplane.storage.terraform_states.encryption import KeySeal, WrongKey
@@ -30,6 +35,9 @@ from events.ids import ClusterUid
 GIVEN_UP = "given-up"
 """Kind of the row that says of a certificate: its key is gone for good. It holds none. Copies know by it that the CA
 was given up, and is not just missing from a database that was restored; a release before it looks for other kinds."""
+
+
+NOTHING_OWN: Mapping[AuthorityKind, str] = MappingProxyType({})
 
 
 class AuthorityLost(Exception):
@@ -43,12 +51,13 @@ class ClusterAuthorityStore(Protocol):
         """The two that have these certificates (PEM); where none is named, the older one of a kind. None where none
         were made. Raises AuthorityLost when what is there cannot be used, or is not the one that is named."""
 
-    def found(self, uid: ClusterUid) -> ClusterAuthorities:
-        """Those of the cluster, made now where there are none. Raises AuthorityLost."""
+    def found(self, uid: ClusterUid, own: Mapping[AuthorityKind, str] = NOTHING_OWN) -> ClusterAuthorities:
+        """Those of the cluster, made now where there are none; of the kinds in `own` those of the user's with these
+        names. Raises AuthorityLost."""
 
-    def succeed(self, uid: ClusterUid, kind: AuthorityKind, request: str) -> ClusterAuthority:
-        """Another one of the kind, which is to take the place of the one that is there: made once for a request. Raises
-        AuthorityLost."""
+    def succeed(self, uid: ClusterUid, kind: AuthorityKind, request: str, own: str = "") -> ClusterAuthority:
+        """Another one of the kind, which is to take the place of the one that is there: made once for a request, or
+        where it is `own` the user's of that name as it is now. Raises AuthorityLost."""
 
     def remove(self, uid: ClusterUid, certificate: str) -> None:
         """The key of the CA with this certificate (PEM) goes for good, and that it did is kept. Nothing where it is
@@ -64,32 +73,36 @@ class SqlClusterAuthorities:
     engine: Engine
     seal: KeySeal
     clock: Clock = utc_now
+    own: OwnAuthorities = NO_OWN_AUTHORITIES
 
     def of(self, uid: ClusterUid, *, cluster: str = "", clients: str = "") -> ClusterAuthorities | None:
         """See ClusterAuthorityStore."""
         rows = self._rows(uid)
-        if not rows:
+        if not rows and not (cluster and clients):
             return None
         named = {"cluster": cluster, "clients": clients}
-        found = {kind: self._opened(uid, chosen(uid, kind, rows, named[kind])) for kind in get_args(AuthorityKind)}
+        found = {kind: self._named(uid, kind, rows, named[kind]) for kind in get_args(AuthorityKind)}
         return ClusterAuthorities(uid, found["cluster"], found["clients"])
 
-    def found(self, uid: ClusterUid) -> ClusterAuthorities:
-        """Those of the cluster, made now where there are none. Of two servers at once one makes them. Raises
-        AuthorityLost."""
-        there = self.of(uid)
-        if there is not None:
-            return there
-        now = self.clock()
-        made = founded(uid, now=now)
-        rows = [self._row(uid, kind, one, now) for kind, one in (("cluster", made.cluster), ("clients", made.clients))]
-        # Another server may be first: then theirs count.
-        with contextlib.suppress(IntegrityError), writing(self.engine) as transaction:
-            transaction.execute(insert(CLUSTER_AUTHORITY), rows)
-        return self._there(uid)
+    def found(self, uid: ClusterUid, own: Mapping[AuthorityKind, str] = NOTHING_OWN) -> ClusterAuthorities:
+        """See ClusterAuthorityStore. Of two servers at once one makes them."""
+        kinds: tuple[AuthorityKind, ...] = get_args(AuthorityKind)
+        theirs = {kind: self._wanted(kind, own[kind]) for kind in kinds if kind in own}
+        there, now = {row.kind for row in self._rows(uid)}, self.clock()
+        missing = [kind for kind in kinds if kind not in theirs and not there]
+        rows = [self._row(uid, kind, ClusterAuthority.founded(uid, kind, now=now), now) for kind in missing]
+        if rows:
+            # Another server may be first: then theirs count.
+            with contextlib.suppress(IntegrityError), writing(self.engine) as transaction:
+                transaction.execute(insert(CLUSTER_AUTHORITY), rows)
+        kept = self._rows(uid)
+        found = {kind: theirs[kind] if kind in theirs else self._named(uid, kind, kept, "") for kind in kinds}
+        return ClusterAuthorities(uid, found["cluster"], found["clients"])
 
-    def succeed(self, uid: ClusterUid, kind: AuthorityKind, request: str) -> ClusterAuthority:
+    def succeed(self, uid: ClusterUid, kind: AuthorityKind, request: str, own: str = "") -> ClusterAuthority:
         """See ClusterAuthorityStore. Of two servers at once one makes it."""
+        if own:
+            return self._wanted(kind, own)
         name, now = f"{kind}:{request}", self.clock()
         there = [row for row in self._rows(uid) if row.kind == name]
         if not there:
@@ -131,11 +144,23 @@ class SqlClusterAuthorities:
             "made_at": now,
         }
 
-    def _there(self, uid: ClusterUid) -> ClusterAuthorities:
-        there = self.of(uid)
-        if there is None:
-            raise AuthorityLost(f"the CAs of cluster {uid} are gone as soon as they were made: {_NEXT}")
-        return there
+    def _wanted(self, kind: AuthorityKind, name: str) -> ClusterAuthority:
+        try:
+            return self.own.wanted(name)
+        except OwnAuthorityUnusable as unusable:
+            raise AuthorityLost(f"the {kind} CA is the user's own: {unusable}") from None
+
+    def _named(self, uid: ClusterUid, kind: str, rows: Sequence[Row[Any]], certificate: str) -> ClusterAuthority:
+        """Of the rows, or of the user's files, which no row is of."""
+        if not certificate or any(row.certificate == certificate for row in rows):
+            return self._opened(uid, chosen(uid, kind, rows, certificate))
+        own = self.own.of(certificate)
+        if own is None:
+            raise AuthorityLost(
+                f"the {kind} CA that nodes of cluster {uid} believe is not in the database, nor in a directory of "
+                f"[kafka.own_cas]: if it is your own, put its files back, beside those of its successor; else {_NEXT}"
+            )
+        return own
 
     def _opened(self, uid: ClusterUid, row: Row[Any]) -> ClusterAuthority:
         kind = row.kind.partition(":")[0]

@@ -11,11 +11,13 @@ from typing import Literal
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from controlplane.storage.certificates.building import (
+    AuthorityKey,
     UserKey,
+    authority_key_identifier,
     common_name,
     general_name,
     key_pem,
@@ -47,7 +49,8 @@ class AuthorityDamaged(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class IssuedCertificate:
-    """A certificate that was signed. `serial` is hex; it is believed from `since` (less a day) to `until`."""
+    """A certificate that was signed, and behind it the CAs between it and the root (PEM), which whoever shows it shows
+    with it. `serial` is hex; it is believed from `since` (less a day) to `until`."""
 
     pem: str
     serial: str
@@ -69,8 +72,11 @@ class ServerIdentity:
 class ClusterAuthority:
     """One of the two. Made by `founded`, or of what was kept by `kept`; `repr` shows no key."""
 
-    def __init__(self, certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> None:
-        self._certificate = certificate
+    def __init__(
+        self, certificate: x509.Certificate, key: AuthorityKey, above: tuple[x509.Certificate, ...] = ()
+    ) -> None:
+        """`above`: the CAs that its own certificate is signed by, up to the root; none of one that signed itself."""
+        self._certificate, self._above = certificate, above
         self._key = key
 
     @classmethod
@@ -96,18 +102,25 @@ class ClusterAuthority:
             key = serialization.load_pem_private_key(private_key_pem, password=None)
         except ValueError:
             raise AuthorityDamaged("its certificate or its key cannot be read") from None
-        if not isinstance(key, ec.EllipticCurvePrivateKey) or key.public_key() != certificate.public_key():
+        if not isinstance(key, (ec.EllipticCurvePrivateKey, rsa.RSAPrivateKey)) or (
+            key.public_key() != certificate.public_key()
+        ):
             raise AuthorityDamaged("its certificate is not that of its key")
         return cls(certificate, key)
 
     @property
     def pem(self) -> str:
-        """The certificate, as nodes and clients are to believe it."""
-        return self._certificate.public_bytes(serialization.Encoding.PEM).decode()
+        """What it is known by: its certificate, then those above it. Nodes and clients believe the last of them."""
+        return _pem(self._certificate, *self._above)
+
+    @property
+    def since(self) -> datetime:
+        return self._certificate.not_valid_before_utc
 
     @property
     def until(self) -> datetime:
-        return self._certificate.not_valid_after_utc
+        """The first end in its chain: past it nobody believes what it signed."""
+        return min(one.not_valid_after_utc for one in (self._certificate, *self._above))
 
     def private_key_pem(self) -> bytes:
         """To be sealed and kept, and for nothing else."""
@@ -133,14 +146,15 @@ class ClusterAuthority:
             builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(key_usage(digital_signature=True), critical=True)
             .add_extension(x509.ExtendedKeyUsage(list(uses)), critical=False)
-            .add_extension(
-                x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()),
-                critical=False,
-            )
+            .add_extension(authority_key_identifier(self._certificate), critical=False)
             .sign(self._key, hashes.SHA256())
         )
-        pem = signed.public_bytes(serialization.Encoding.PEM).decode()
-        return IssuedCertificate(pem, f"{signed.serial_number:x}", now, until)
+        between = (self._certificate, *self._above)[:-1]
+        return IssuedCertificate(_pem(signed, *between), f"{signed.serial_number:x}", now, until)
+
+
+def _pem(*certificates: x509.Certificate) -> str:
+    return "".join(one.public_bytes(serialization.Encoding.PEM).decode() for one in certificates)
 
 
 @dataclass(frozen=True, slots=True)

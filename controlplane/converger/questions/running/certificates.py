@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from agent.wire import CertificateReport
-from controlplane.cluster.believed_authorities import believed
+from controlplane.cluster.believed_authorities import believed, certificates_of
 from controlplane.cluster.lifecycle import SERVING, Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.certificates import AuthorityPhase, AuthorityReplacementView, CertificateView
@@ -125,10 +125,10 @@ def has_what_is_wanted(view: ClusterView, seen: CertificateReport) -> bool:
     nodes, users = believed(view, "cluster"), believed(view, "clients")
     if nodes is None or users is None or (change is not None and is_to_be_made(change)):
         return False
-    wanted = (fingerprint(nodes.signer), {fingerprint(pem) for pem in nodes.all})
+    wanted = (fingerprint(nodes.signer), {fingerprint(pem) for pem in nodes.roots})
     if (seen.issuer, set(seen.believes)) != wanted:
         return False
-    return set(seen.clients) == {fingerprint(pem) for pem in users.all}
+    return set(seen.clients) == {fingerprint(pem) for pem in users.roots}
 
 
 def is_to_be_made(change: AuthorityReplacementView) -> bool:
@@ -142,5 +142,5 @@ def shows_it(seen: CertificateReport) -> bool:
 
 
 def fingerprint(pem: str) -> str:
-    """As agents name a CA: the first 16 hex digits of the SHA-256 of its DER."""
-    return hashlib.sha256(ssl.PEM_cert_to_DER_cert(pem.strip())).hexdigest()[:16]
+    """As agents name a CA: the first 16 hex digits of the SHA-256 of its DER; of a chain that of the first."""
+    return hashlib.sha256(ssl.PEM_cert_to_DER_cert(certificates_of(pem)[0].strip())).hexdigest()[:16]

@@ -12,12 +12,14 @@ from cryptography.x509.oid import NameOID
 
 from agent.certification import signing_request
 from controlplane.api.node_certificates import NotYet
+from controlplane.cluster.believed_authorities import root_of
 from controlplane.storage.agent_credentials import Vm
 from controlplane.storage.certificates.principals import principals_of
 from events import facts
 from events.certificate_facts import AuthorityPhaseName
 from events.spec.conversion import to_data
-from tests.builders import a_tls_document
+from tests.builders import a_tls_document, with_own
+from tests.own_ca import Pki
 from tests.unit.controlplane.api.portal_house import START, House, broker, vm_of
 from tests.unit.controlplane.api.test_agent_routes import CREDENTIAL, _enrol
 
@@ -63,7 +65,7 @@ def test_each_is_an_event_without_a_secret(house: House) -> None:
     leaf = x509.load_pem_x509_certificate(ask(house, vm).json()["certificate"].encode())
     made, last = house.store.read_stream(f"cluster-{vm.cluster_uid}")[-2:]
     assert made.type == "authorities.made"
-    assert all(text.startswith("-----BEGIN CERTIFICATE-----") for text in made.data.values())
+    assert all(made.data[kind].startswith("-----BEGIN CERTIFICATE-----") for kind in ("cluster", "clients"))
     assert "PRIVATE" not in str(made.data)
     assert last.type == "certificate.issued"
     assert last.data == {
@@ -278,3 +280,103 @@ def test_the_plan_of_a_replacement_records_nothing_and_the_order_does(house: Hou
     assert done["changed"]
     assert house.view().vms.authority_change is not None
     assert house.view().vms.authority_change.phase == "old-alone"  # type: ignore[union-attr]
+
+
+# --- a CA of the user's own ---------------------------------------------------------------------------------------
+
+
+def own_vm(house: House, name: str = "corporate") -> Vm:
+    """As `tls_vm`, of a cluster whose nodes are to be signed by a CA of the user's."""
+    house.apply(yaml.safe_dump(to_data(with_own(a_tls_document(), cluster=name))))
+    vm = vm_of(house.launch(broker()), broker())
+    assert _enrol(house, vm).status_code == 200
+    return vm
+
+
+def test_a_cluster_is_born_with_a_ca_of_the_users_own(house: House) -> None:
+    pki = house.authorities.own["corporate"] = Pki.root().below().authority
+    vm = own_vm(house)
+    told = _asked(house, vm)
+    root = root_of(pki.pem)
+    assert told["cluster_ca"] == root, "nodes believe the root, and nothing between"
+    leaf, between = x509.load_pem_x509_certificates(told["certificate"].encode())
+    leaf.verify_directly_issued_by(between)
+    between.verify_directly_issued_by(x509.load_pem_x509_certificate(root.encode()))
+    made = house.store.read_stream(f"cluster-{vm.cluster_uid}")[-2]
+    assert made.data["cluster"] == pki.pem
+    assert (made.data["own_cluster"], made.data["own_clients"]) == ("corporate", "")
+    assert "PRIVATE" not in str(made.data)
+    house.record(facts.QuorumFounded("kafka", "4.1", ()), facts.InstanceJoined(broker().key, 1000))
+    assert house.client.get("/v1/clusters/orders/endpoints").json()["ca"] == root
+
+
+def test_while_its_files_are_away_nothing_is_signed_and_no_other_ca_takes_its_place(house: House) -> None:
+    house.authorities.own["corporate"] = Pki.root().below().authority
+    vm = own_vm(house)
+    _asked(house, vm)
+    before = house.view().version
+    house.authorities.is_away.add("corporate")
+    house.pass_time(seconds=5)
+    lost = ask(house, vm)
+    assert (lost.status_code, lost.json()["code"]) == (503, "authority-lost")
+    assert house.view().version == before
+    house.authorities.is_away.clear()
+    assert ask(house, vm).status_code == 200
+
+
+def test_a_living_cluster_goes_to_the_users_ca_by_all_phases_and_back(house: House) -> None:
+    own = house.authorities.own["corporate"] = Pki.root().below().authority
+    vm = tls_vm(house)
+    old = _asked(house, vm)["cluster_ca"]
+    house.apply(yaml.safe_dump(to_data(with_own(a_tls_document(), cluster="corporate"))))
+    assert _asked(house, vm)["cluster_ca"] == old, "a spec alone takes nobody there"
+    house.record(facts.AuthorityReplaceRequested("ca-1", "cluster", "asked by anna"))
+    both = _asked(house, vm)
+    assert (both["cluster_ca"], both["issuer"]) == (old + root_of(own.pem), old)
+    _phases(house, "reissue")
+    new = _asked(house, vm)
+    assert (new["cluster_ca"], new["issuer"]) == (root_of(own.pem) + old, root_of(own.pem))
+    assert len(x509.load_pem_x509_certificates(new["certificate"].encode())) == 2
+    _phases(house, "new-alone")
+    assert _asked(house, vm)["cluster_ca"] == root_of(own.pem)
+    house.record(facts.AuthorityPhaseReached("ca-1", "new-alone"))
+    assert house.view().vms.authorities == facts.AuthoritiesMade(
+        own.pem, house.authorities.made[vm.cluster_uid].clients.pem, "corporate"
+    )
+    house.apply(yaml.safe_dump(to_data(a_tls_document())))
+    house.record(facts.AuthorityReplaceRequested("ca-2", "cluster", "asked by anna"))
+    back = _asked(house, vm)
+    assert back["issuer"] == root_of(own.pem)
+    made = next(e for e in reversed(house.store.read_stream(f"cluster-{vm.cluster_uid}")) if e.type == "ca.made")
+    assert made.data["own"] == ""
+    assert back["cluster_ca"] == root_of(own.pem) + made.data["certificate"]
+
+
+def test_an_intermediate_of_the_same_root_is_believed_already(house: House) -> None:
+    root = Pki.root()
+    first = house.authorities.own["corporate"] = root.below().authority
+    vm = own_vm(house)
+    _asked(house, vm)
+    second = house.authorities.own["corporate"] = root.below("kafka intermediate 2").authority
+    house.record(facts.AuthorityReplaceRequested("ca-1", "cluster", "asked by anna"))
+    told = _asked(house, vm)
+    assert (told["cluster_ca"], told["issuer"]) == (root_of(first.pem), "")
+    assert x509.load_pem_x509_certificates(told["certificate"].encode())[1].subject.rfc4514_string() == (
+        "CN=kafka intermediate"
+    )
+    _phases(house, "reissue")
+    told = _asked(house, vm)
+    assert told["certificate"].endswith(second.pem.removesuffix(root_of(second.pem)))
+    _phases(house, "new-alone")
+    assert _asked(house, vm)["cluster_ca"] == root_of(second.pem)
+
+
+def test_a_replacement_by_the_very_ca_that_is_there_waits_for_another_file(house: House) -> None:
+    house.authorities.own["corporate"] = Pki.root().authority
+    vm = own_vm(house)
+    _asked(house, vm)
+    house.record(facts.AuthorityReplaceRequested("ca-1", "cluster", "asked by anna"))
+    house.pass_time(seconds=5)
+    refused = ask(house, vm)
+    assert refused.json()["code"] == "authority-lost"
+    assert "put the new one beside it" in refused.json()["detail"]

@@ -1,5 +1,7 @@
 """What people may ask of the replacement of a CA, and what is refused of it."""
 
+from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,10 +9,14 @@ import pytest
 from controlplane.cluster.commands import CommandRefused, ReplaceAuthority
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.certificates import AuthorityPhase, AuthorityReplacementView
+from controlplane.commands.admission.judge import SpecJudge
 from controlplane.commands.deciders.authorities import authority_replacement_asked
 from controlplane.commands.deciders.decision import CommandDecision
+from controlplane.commands.deciders.lookups import Lookups
+from controlplane.storage.certificates.own_authorities import OwnAuthorities
 from events import facts
-from tests.builders import NOW, a_tls_document, a_view
+from tests.builders import NOW, a_tls_document, a_view, with_own
+from tests.own_ca import BEGUN, Pki
 from tests.unit.controlplane.cluster.test_believed_authorities import MADE, to, told
 
 CAS = facts.AuthoritiesMade("old", "users")
@@ -21,9 +27,13 @@ def view(phase: AuthorityPhase | None = None, *, reached: bool = True, kind: Any
     return a_view(document=a_tls_document(), authorities=CAS, authority_change=change)
 
 
-def asked(of: ClusterView, step: Any = "begin", kind: Any = "cluster") -> CommandDecision:
+def asked(
+    of: ClusterView, step: Any = "begin", kind: Any = "cluster", own: OwnAuthorities | None = None
+) -> CommandDecision:
     return authority_replacement_asked(
-        of, ReplaceAuthority(name="orders", actor="person:anna", command_id="1", reason="", kind=kind, step=step)
+        of,
+        ReplaceAuthority(name="orders", actor="person:anna", command_id="1", reason="", kind=kind, step=step),
+        Lookups(judge=SpecJudge(own_authorities=own)),
     )
 
 
@@ -104,3 +114,38 @@ def test_one_that_has_signed_nothing_is_given_up_at_any_time() -> None:
     fact = asked(told(*MADE), "back").fact
     assert isinstance(fact, facts.AuthorityPhaseRequested)
     assert fact.phase == "old-alone"
+
+
+def own_view(pki: Pki) -> ClusterView:
+    document = with_own(a_tls_document(), cluster="corporate")
+    return a_view(document=document, authorities=facts.AuthoritiesMade(pki.pem, "users", "corporate"))
+
+
+def test_the_plan_says_which_ca_comes(tmp_path: Path) -> None:
+    files = OwnAuthorities({"corporate": tmp_path}, lambda: NOW)
+    Pki.root().below(days=100).put(tmp_path, "2026")
+    view_of_kedge = a_view(document=with_own(a_tls_document(), cluster="corporate"), authorities=CAS)
+    assert (
+        "The successor is the user's own CA `corporate`, until 2026-04-11" in asked(view_of_kedge, own=files).sentence
+    )
+    assert "The successor is made by Kedge" in asked(view(), own=files).sentence
+    assert "own CA `corporate`" in asked(view_of_kedge).sentence, "a portal apart reads no files"
+
+
+def test_one_of_the_same_root_is_said_to_leave_the_old_certificates_as_they_are(tmp_path: Path) -> None:
+    root = Pki.root()
+    root.below("later", since=BEGUN + timedelta(hours=1)).put(tmp_path, "later")
+    said = asked(own_view(root.below()), own=OwnAuthorities({"corporate": tmp_path}, lambda: NOW)).sentence
+    assert "Both have the same root" in said
+    assert "certificates of the one before open the cluster until they end" in said
+
+
+def test_files_that_cannot_be_used_or_are_those_of_before_begin_nothing(tmp_path: Path) -> None:
+    pki, files = Pki.root(), OwnAuthorities({"corporate": tmp_path}, lambda: NOW)
+    with pytest.raises(CommandRefused, match="has no certificate with a key") as refused:
+        asked(own_view(pki), own=files)
+    assert (refused.value.code, bool(refused.value.what_next)) == ("own-ca-unusable", True)
+    pki.put(tmp_path)
+    with pytest.raises(CommandRefused, match="believe CA `corporate` already") as refused:
+        asked(own_view(pki), own=files)
+    assert (refused.value.code, bool(refused.value.what_next)) == ("same-ca", True)

@@ -104,8 +104,10 @@ def _unsafe_tls(service: ServiceDocument) -> str:
     """Why what it says of TLS is not rendered, "" where it says nothing of it or all is well."""
     if service.tls is None:
         return ""
-    if service.ensemble:
-        return "a service of ZooKeeper's mode speaks no TLS"
+    if service.is_migrating:
+        return "a service that migrates from ZooKeeper speaks no TLS"
+    if service.ensemble and service.tls.step is not None:
+        return "a service of ZooKeeper's mode is not between plaintext and TLS"
     wrong = [one.name for one in service.tls.listeners if not _LISTENER.fullmatch(one.name)]
     wrong += [user for user in service.tls.super_users if not _SUPER_USER.fullmatch(user)]
     if wrong:

@@ -6,6 +6,7 @@ ZooKeeper Administrator's Guide, "The Four Letter Words". A server without a maj
 
 import contextlib
 import socket
+import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -42,9 +43,12 @@ class ServerMode:
     zxid: int
 
 
-def ask(address: str, port: int, word: str) -> str:
-    """The answer. Raises `OSError` when there is none."""
-    with socket.create_connection((address, port), timeout=_TIMEOUT_S) as talk:
+def ask(address: str, port: int, word: str, tls: ssl.SSLContext | None = None) -> str:
+    """The answer, over `tls` where the server speaks it. Raises `OSError` when there is none."""
+    with contextlib.ExitStack() as closing:
+        talk = closing.enter_context(socket.create_connection((address, port), timeout=_TIMEOUT_S))
+        if tls is not None:
+            talk = closing.enter_context(tls.wrap_socket(talk, server_hostname=address))
         talk.sendall(word.encode("ascii"))
         parts: list[bytes] = []
         while (part := talk.recv(65536)) and sum(map(len, parts)) < _MOST_BYTES:
@@ -61,10 +65,10 @@ def server_mode(srvr: str) -> ServerMode:
     return ServerMode(lines.get("Mode", ""), zxid)
 
 
-def probe(address: str, port: int) -> ProbeResult:
+def probe(address: str, port: int, tls: ssl.SSLContext | None = None) -> ProbeResult:
     """Up once the server serves clients, which it does when it leads or follows a leader it has caught up with."""
     try:
-        answer = ask(address, port, "srvr")
+        answer = ask(address, port, "srvr", tls)
     except OSError as error:
         return ProbeResult("down", f"{address}:{port} does not answer: {error}")
     if server_mode(answer).mode:

@@ -11,7 +11,7 @@ import re
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,6 +27,11 @@ AGAIN_S = 10.0
 """While nobody has answered yet."""
 _LIMIT_S = 3.0
 _CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
+_OF_NODES: Mapping[wire.ServiceName, str] = {
+    "broker": REPLICATION,
+    "controller": CONTROLPLANE,
+    "zookeeper": "secureClientPort",
+}
 _INTEGER, _SEQUENCE, _VERSION = 0x02, 0x30, 0xA0
 _UTC_TIME = 0x17
 
@@ -157,7 +162,7 @@ class ServedCertificates:
 def listeners_of(service: wire.ServiceDocument) -> tuple[tuple[str, int], ...]:
     """(name, port) of the listeners that show the certificate: that for nodes first. One that asks users for theirs is
     left out: it would count each look as somebody it refused."""
-    own = (REPLICATION if service.name == "broker" else CONTROLPLANE, service.port)
+    own = (_OF_NODES[service.name], service.port)
     told = service.tls.listeners if service.tls is not None and service.name == "broker" else ()
     return (own, *((one.name, one.port) for one in told if one.security == "tls" and one.authentication != "tls"))
 

@@ -60,10 +60,10 @@ class FirewallPorts:
     @property
     def of_server(self) -> tuple[int, ...]:
         """Those the server of Kedge dials: brokers, where a cluster's nodes speak TLS at the port of brokers among
-        themselves, and while a cluster of the network has a ZooKeeper ensemble its port for clients, and that of
+        themselves, and while a cluster of the network has a ZooKeeper ensemble its ports for clients, and that of
         controllers, which a migration asks for the quorum by themselves."""
         beside = {2181, 9093} & {*self.members} if 2181 in self.members else set()
-        beside |= {9091} & {*self.members}
+        beside |= {9091, 2182} & {*self.members}
         return tuple(sorted({*self.brokers, *beside}))
 
     def without(self, other: "FirewallPorts") -> tuple[int, ...]:

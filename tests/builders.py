@@ -166,7 +166,11 @@ def a_document(**overrides: Any) -> KafkaClusterDocument:
 @cache
 def a_tls_document(**overrides: Any) -> KafkaClusterDocument:
     """The same with TLS between nodes, and two listeners for clients."""
-    document = a_document(**overrides)
+    return with_tls(a_document(**overrides))
+
+
+def with_tls(document: KafkaClusterDocument) -> KafkaClusterDocument:
+    """That document with TLS between nodes, and two listeners for clients."""
     listeners = (Listener(name="TLS", port=9094, security="tls"), Listener(name="PLAINTEXT", port=9092))
     spec = document.spec.model_copy(update={"security": Security(internal="tls"), "listeners": listeners})
     return document.model_copy(update={"spec": spec})

@@ -112,7 +112,7 @@ rootLogger.appenderRef.file.ref=FILE
 
 def _owned(service: ServiceDocument, log_dirs: tuple[Path, ...], tls_dir: Path | None) -> dict[str, str]:
     if service.is_zookeeper_mode:
-        return _owned_of_zookeeper(service, log_dirs)
+        return _with_tls(service, _owned_of_zookeeper(service, log_dirs), tls_dir)
     listener = "PLAINTEXT" if service.name == "broker" else "CONTROLLER"
     endpoint = f"{listener}://{service.address}:{service.port}"
     owned = {
@@ -130,8 +130,12 @@ def _owned(service: ServiceDocument, log_dirs: tuple[Path, ...], tls_dir: Path |
         owned |= {**_migration(service), "inter.broker.listener.name": "PLAINTEXT"}
     if len(log_dirs) > 1:
         owned["metadata.log.dir"] = str(log_dirs[0])  # Kafka's own default, said so that no spec moves it
+    return _with_tls(service, owned, tls_dir)
+
+
+def _with_tls(service: ServiceDocument, owned: Mapping[str, str], tls_dir: Path | None) -> dict[str, str]:
     if service.tls is None:
-        return owned
+        return dict(owned)
     if tls_dir is None:
         raise ValueError(f"{service.name}: it speaks TLS, and nobody says where its certificates are")
     return {**owned, **at_step(service, service.tls, tls_properties(service, service.tls, tls_dir))}

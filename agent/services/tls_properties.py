@@ -1,5 +1,6 @@
 """What a node that speaks TLS has in `server.properties` beside the rest. Pure text; the values were run with Kafka 4.1
-and 4.2: three controllers and three brokers, mTLS between them (KIP-651 for PEM files).
+and 4.2, three controllers and three brokers, and with 3.9 and three ZooKeeper servers, mTLS between them (KIP-651 for
+PEM files).
 
 Controllers are reached at CONTROLPLANE, brokers by one another at REPLICATION: both ask for a certificate of the
 cluster's CA. Clients have the listeners of the spec.
@@ -16,6 +17,7 @@ NODE_PEM, CLUSTER_CA, CLIENTS_CA = "node.pem", "cluster-ca.pem", "clients-ca.pem
 """Key (PKCS#8), certificate and chain of the node, in this order, which is the one Kafka takes; whom it believes."""
 
 _AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+_ZOOKEEPER_AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
 _REAUTHENTICATE_S = 3600
 _SCRAM = "SCRAM-SHA-512"
 _LOGIN_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
@@ -26,12 +28,8 @@ _USERS = r"RULE:^CN=([a-z0-9._-]+)$/$1/"
 
 def tls_properties(service: ServiceDocument, tls: ServiceTls, folder: Path) -> dict[str, str]:
     """The keys, over those of a plaintext node. `folder` has the three files above."""
-    bootstrap = ",".join(f"{v.address}:{v.port}" for v in service.voters)
     owned = {
-        "controller.listener.names": CONTROLPLANE,
-        "controller.quorum.bootstrap.servers": bootstrap,
-        **_keys(CONTROLPLANE, folder, clients="required", believes=CLUSTER_CA),
-        "authorizer.class.name": _AUTHORIZER,
+        **(_to_zookeeper(folder) if service.is_zookeeper_mode else _to_quorum(service, folder)),
         "allow.everyone.if.no.acl.found": "false",
         "super.users": ";".join(tls.super_users),  # right before the first start: no admin call could mend it
     }
@@ -43,7 +41,8 @@ def tls_properties(service: ServiceDocument, tls: ServiceTls, folder: Path) -> d
             "advertised.listeners": endpoint,
             "listener.security.protocol.map": f"{CONTROLPLANE}:SSL",
         }
-    mapped = {CONTROLPLANE: "SSL", REPLICATION: "SSL"} | {one.name: _protocol(one) for one in tls.listeners}
+    mapped = {} if service.is_zookeeper_mode else {CONTROLPLANE: "SSL"}
+    mapped |= {REPLICATION: "SSL"} | {one.name: _protocol(one) for one in tls.listeners}
     there = [(REPLICATION, service.port), *((one.name, one.port) for one in tls.listeners)]
     endpoints = ",".join(f"{name}://{service.address}:{port}" for name, port in there)
     for one in tls.listeners:
@@ -55,6 +54,30 @@ def tls_properties(service: ServiceDocument, tls: ServiceTls, folder: Path) -> d
         "advertised.listeners": endpoints,
         "listener.security.protocol.map": ",".join(f"{name}:{protocol}" for name, protocol in mapped.items()),
         "inter.broker.listener.name": REPLICATION,
+    }
+
+
+def _to_quorum(service: ServiceDocument, folder: Path) -> Mapping[str, str]:
+    return {
+        "controller.listener.names": CONTROLPLANE,
+        "controller.quorum.bootstrap.servers": ",".join(f"{v.address}:{v.port}" for v in service.voters),
+        **_keys(CONTROLPLANE, folder, clients="required", believes=CLUSTER_CA),
+        "authorizer.class.name": _AUTHORIZER,
+    }
+
+
+def _to_zookeeper(folder: Path) -> Mapping[str, str]:
+    """Kafka 3.9, "ZooKeeper Authentication" (KIP-515). What brokers write there nodes alone may change, and nodes alone
+    read what is of users: ZooKeeper knows them by the subject of their certificate, which is the same for all."""
+    return {
+        "zookeeper.clientCnxnSocket": "org.apache.zookeeper.ClientCnxnSocketNetty",
+        "zookeeper.ssl.client.enable": "true",
+        "zookeeper.ssl.keystore.type": "PEM",
+        "zookeeper.ssl.keystore.location": str(folder / NODE_PEM),
+        "zookeeper.ssl.truststore.type": "PEM",
+        "zookeeper.ssl.truststore.location": str(folder / CLUSTER_CA),
+        "zookeeper.set.acl": "true",
+        "authorizer.class.name": _ZOOKEEPER_AUTHORIZER,
     }
 
 

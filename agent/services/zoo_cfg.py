@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 from agent.durable import write_durably
+from agent.services.zoo_tls import secured
 from agent.wire import EnsembleMember, ServiceDocument
 
 FOUR_LETTER_WORDS = ("ruok", "srvr", "mntr", "conf")
@@ -27,14 +28,25 @@ _OWNED_NEVER_RENDERED = {
     "clientPortAddress",
     "dataLogDir",
     "peerType",
+    "portUnification",  # would take plaintext at a port of TLS
     "secureClientPort",
+    "secureClientPortAddress",
+    "serverCnxnFactory",
     "skipACL",  # would let everybody change everything
+    "sslQuorum",
+    "sslQuorumReloadCertFiles",
 }
+_OWNED_PREFIXES = ("authProvider.", "group.", "server.", "ssl.", "weight.")
 
 
-def static_config(service: ServiceDocument, directory: Path, membership: Path) -> str:
-    """`zoo.cfg` of a server whose volume holds `directory`; `membership` is the file its members are read from."""
+def static_config(service: ServiceDocument, directory: Path, membership: Path, *, tls_dir: Path | None = None) -> str:
+    """`zoo.cfg` of a server whose volume holds `directory`; `membership` is the file its members are read from, and
+    `tls_dir` has the certificates of one that speaks TLS, which is not rendered without."""
     owned = _owned(directory, membership)
+    if service.tls is not None:
+        if tls_dir is None:
+            raise ValueError(f"{service.name}: it speaks TLS, and nobody says where its certificates are")
+        owned |= secured(service, tls_dir)
     settings = {k: v for k, v in service.settings.items() if not _is_owned(k, owned)}
     values = {**_DEFAULTS, **dict(sorted(settings.items())), **owned}
     return "".join(f"{key}={_one_line(value)}\n" for key, value in values.items())
@@ -46,10 +58,11 @@ def ignored_zookeeper_settings(service: ServiceDocument) -> tuple[str, ...]:
     return tuple(sorted(key for key in service.settings if _is_owned(key, owned)))
 
 
-def member_line(member: EnsembleMember, role: str) -> str:
-    """As ZooKeeper writes it: `server.1=10.0.0.1:2888:3888:participant;10.0.0.1:2181`."""
-    peers = f"{member.address}:{member.peer_port}:{member.election_port}"
-    return f"server.{member.id}={peers}:{role};{member.address}:{member.port}"
+def member_line(member: EnsembleMember, role: str, *, has_plaintext: bool) -> str:
+    """As ZooKeeper writes it: `server.1=10.0.0.1:2888:3888:participant;10.0.0.1:2181`. What is behind the `;` is opened
+    in plaintext, and left out where nothing is to be."""
+    peers = f"server.{member.id}={member.address}:{member.peer_port}:{member.election_port}:{role}"
+    return f"{peers};{member.address}:{member.port}" if has_plaintext else peers
 
 
 def first_membership(service: ServiceDocument) -> str:
@@ -58,8 +71,8 @@ def first_membership(service: ServiceDocument) -> str:
     own_role = "participant" if service.founder else "observer"
     own = next((m for m in service.ensemble if m.id == service.node_id), None)
     own = own or EnsembleMember(id=service.node_id, address=service.address, port=service.port)
-    others = [member_line(m, "participant") for m in service.ensemble if m.id != own.id]
-    return "\n".join([*others, member_line(own, own_role)]) + "\n"
+    roles = [*((m, "participant") for m in service.ensemble if m.id != own.id), (own, own_role)]
+    return "".join(f"{member_line(m, role, has_plaintext=service.tls is None)}\n" for m, role in roles)
 
 
 def write_first_configuration(service: ServiceDocument, directory: Path) -> None:
@@ -69,8 +82,9 @@ def write_first_configuration(service: ServiceDocument, directory: Path) -> None
     write_durably(directory / _FIRST, first_membership(service).encode("ascii"))
 
 
-def write_configuration(service: ServiceDocument, directory: Path) -> Path:
-    """Renders `zoo.cfg` anew over the newest membership; returns its path. Raises `OSError`.
+def write_configuration(service: ServiceDocument, directory: Path, *, tls_dir: Path | None = None) -> Path:
+    """Renders `zoo.cfg` anew over the newest membership; returns its path. `tls_dir` as of `static_config`. Raises
+    `OSError`.
 
     A server that was shown an ensemble without itself (it waits to be let in, or was removed) refuses to start on that
     file ("not in the peer list"): it begins again as an observer of the members the document names.
@@ -81,7 +95,7 @@ def write_configuration(service: ServiceDocument, directory: Path) -> Path:
         membership = directory / _FIRST
         write_durably(membership, first_membership(observer).encode("ascii"))
     config = directory / "zoo.cfg"
-    write_durably(config, static_config(service, directory, membership).encode("ascii"))
+    write_durably(config, static_config(service, directory, membership, tls_dir=tls_dir).encode("ascii"))
     return config
 
 
@@ -109,7 +123,7 @@ def _owned(directory: Path, membership: Path) -> dict[str, str]:
 
 
 def _is_owned(key: str, owned: dict[str, str]) -> bool:
-    return key in owned or key in _OWNED_NEVER_RENDERED or key.startswith(("server.", "group.", "weight."))
+    return key in owned or key in _OWNED_NEVER_RENDERED or key.startswith(_OWNED_PREFIXES)
 
 
 def _one_line(value: str) -> str:

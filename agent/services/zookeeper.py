@@ -1,6 +1,7 @@
 """A ZooKeeper server on this VM, for the converger: the same promises as `agent.services.kafka`, other files."""
 
 import contextlib
+import ssl
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -9,6 +10,7 @@ from agent.health.vitals import Vitals
 from agent.layout import AgentLayout
 from agent.services.java import JavaService
 from agent.services.storage import FormatFailed, format_storage, storage_facts
+from agent.services.tls_properties import CLUSTER_CA, NODE_PEM
 from agent.services.zoo_cfg import ignored_zookeeper_settings, write_configuration
 from agent.settings import AgentSettings
 from agent.wire import LogDirReport, OldClientReport, ServiceDocument
@@ -39,13 +41,16 @@ class ZooKeeperService(JavaService):
         """Renders the configuration anew and starts the process. Raises `OSError` when Java cannot be run."""
         self._render_surroundings(service)
         data = self._layout.zookeeper(service.log_dirs[0])
-        config = write_configuration(service, data)
+        config = write_configuration(service, data, tls_dir=self._layout.tls_dir(self._name))
         marks = self._marks.arguments(service.start_id)
         command = self._installation.zookeeper_command(service, directory=self._directory, config=config, marks=marks)
         self._launch(command, service.start_id, data=(data,))
 
     def probe(self, service: ServiceDocument) -> probes.ProbeResult:
-        return four_letters.probe(service.address, service.port)
+        try:
+            return four_letters.probe(service.address, service.port, self._as_node(service))
+        except OSError as error:
+            return probes.ProbeResult("unknown", f"its certificate cannot be read: {error}")
 
     def usage(self, service: ServiceDocument) -> tuple[LogDirReport, ...]:
         """Of the volume, while it can be read: unknown is not empty. There are no partitions."""
@@ -64,8 +69,9 @@ class ZooKeeperService(JavaService):
     def digest(self, service: ServiceDocument) -> Mapping[str, float]:
         """Empty when the server does not answer."""
         try:
-            srvr = four_letters.ask(service.address, service.port, "srvr")
-            return four_letters.digest(srvr, four_letters.ask(service.address, service.port, "mntr"))
+            tls = self._as_node(service)
+            srvr, mntr = (four_letters.ask(service.address, service.port, word, tls) for word in ("srvr", "mntr"))
+            return four_letters.digest(srvr, mntr)
         except OSError:
             return {}
 
@@ -81,6 +87,16 @@ class ZooKeeperService(JavaService):
             update_ms_total=digest.get("update_ms_total"),
         )
         return replace(vitals, zookeeper=requests)
+
+    def _as_node(self, service: ServiceDocument) -> ssl.SSLContext | None:
+        """How it is asked: by its own certificate, which is another one after each start. None where it speaks
+        plaintext. Raises `OSError`."""
+        if service.tls is None:
+            return None
+        folder, context = self._layout.tls_dir(self._name), ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.load_verify_locations(folder / CLUSTER_CA)
+        context.load_cert_chain(folder / NODE_PEM)
+        return context
 
     def note(self, service: ServiceDocument) -> str:
         ignored = ignored_zookeeper_settings(service)

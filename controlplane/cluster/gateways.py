@@ -24,6 +24,7 @@ from controlplane.kafka.zookeeper import errors, live_registry, members, quorum,
 from controlplane.kafka.zookeeper.ensemble import KazooEnsemble
 from controlplane.kafka.zookeeper.locks import RESTART, KazooLocks, LockStatus, Taken
 from controlplane.kafka.zookeeper.registry import RegistrySeen
+from controlplane.kafka.zookeeper.sessions import ShownTo, plaintext
 from controlplane.kafka.zookeeper_gateway import ZooKeeperGateway, as_kafka_fault
 from controlplane.runtime.egress import Allowed
 from events.ids import ClusterUid
@@ -73,8 +74,7 @@ class Gateways:
     def of(self, view: ClusterView) -> KafkaGateway:
         """The gateway of a cluster. Its first call raises KafkaUnavailable when no broker has an address yet."""
         bootstrap, kind, listeners = bootstrap_of(view), _kind_of(view), _quorum_listeners(view)
-        if self._identities is not None and self._identities.know(view):
-            self._dialer.hang_up(view.uid)  # they hold on to whom they believed when they were made
+        self._know(view)
         if self._doors is not None:
             self._doors.know(view.uid, own_addresses(view), is_outside=is_shared(view))
         with self._lock:
@@ -142,6 +142,7 @@ class Gateways:
 
     def take(self, view: ClusterView, why: str) -> str:
         """Takes that lock: "" where it is ours now, else who has it. Raises `KafkaFault`."""
+        self._know(view)
         uid, endpoints = view.uid, [m.endpoint for m in roll_of(view).members]
         with self._lock:
             fresh = KazooLocks(
@@ -149,6 +150,7 @@ class Gateways:
                 lambda: endpoints,
                 holder="Kedge",
                 password=superuser.super_password(self._server_key.get_secret_value(), uid),
+                tls=self._shown_to(uid),
             )
             locks = self._locks.setdefault(uid, fresh)
         try:
@@ -175,7 +177,13 @@ class Gateways:
             )
         uid, registry = view.uid, self._registry(view)
         password = superuser.super_password(self._server_key.get_secret_value(), uid)
-        ensemble = KazooEnsemble(uid, lambda: self._rolls[uid].members, password=password, connect_s=_CONNECT_S)
+        ensemble = KazooEnsemble(
+            uid,
+            lambda: self._rolls[uid].members,
+            password=password,
+            connect_s=_CONNECT_S,
+            tls=self._shown_to(uid),
+        )
 
         def roll() -> quorum.EnsembleRecord:
             return self._rolls[uid]
@@ -192,14 +200,25 @@ class Gateways:
             controllers=lambda: self._controllers[uid],
         )
 
+    def _know(self, view: ClusterView) -> None:
+        """Who is believed in that cluster by now."""
+        if self._identities is not None and self._identities.know(view):
+            self._dialer.hang_up(view.uid)  # they hold on to whom they believed when they were made
+
     def _registry(self, view: ClusterView) -> live_registry.KazooRegistry:
+        self._know(view)  # an ensemble is asked before there is a broker
         uid = view.uid
         self._rolls[uid] = roll_of(view)
         return live_registry.KazooRegistry(
             uid,
             lambda: [m.endpoint for m in self._rolls[uid].members],
             password=superuser.super_password(self._server_key.get_secret_value(), uid),
+            tls=self._shown_to(uid),
         )
+
+    def _shown_to(self, uid: ClusterUid) -> ShownTo:
+        identities = self._identities
+        return (lambda: identities.context(uid)) if identities is not None else plaintext
 
     def close(self) -> None:
         """Closes all connections, and with them frees all locks."""
@@ -232,7 +251,8 @@ def controllers_of(view: ClusterView) -> tuple[str, ...]:
 def roll_of(view: ClusterView) -> quorum.EnsembleRecord:
     """The servers of a cluster in ZooKeeper mode: where each is, and whose disk votes."""
     servers = [i for i in view.controllers() if _server_address(view, i)]
-    places = {i.service_id: members.ZooKeeperMember(i.service_id, _server_address(view, i)) for i in servers}
+    port = members.SECURE_PORT if view.nodes_speak_tls else members.PLAIN_PORT
+    places = {i.service_id: members.ZooKeeperMember(i.service_id, _server_address(view, i), port) for i in servers}
     voting = {v.id: v.directory_id for v in view.quorum.voters.values()}
     change = view.quorum.change
     if change is not None and change.adds:

@@ -35,10 +35,13 @@ class ClientSecurity:
 
 
 def client_security(document: KafkaClusterDocument, service: str) -> ClientSecurity | None:
-    """What a `broker` or `controller` of the spec is to be started with; None where nodes speak plaintext."""
+    """What a service of the spec is to be started with; None where nodes speak plaintext. A ZooKeeper server knows
+    nothing of Kafka's users."""
     spec = document.spec
     if spec.security.internal != "tls":
         return None
+    if service == "zookeeper":
+        return ClientSecurity()
     authorization = spec.authorization
     unasked = any(not one.asks for one in spec.listeners)
     refused = authorization is not None and authorization.anonymous == "refuse"

@@ -168,6 +168,15 @@ SECURITY = _kind(
 SECURITY_WAY = _kind(
     110, "no way to TLS from here", "Every service is restarted for it: it begins where all stands as it should."
 )
+ENSEMBLE_SECURITY = _kind(
+    143, "security of a ZooKeeper cluster changed", "No way between plaintext and TLS was run with an ensemble."
+)
+TLS_MIGRATION = _kind(
+    144, "migration of a cluster that speaks TLS", "Its controllers would take over what no run has shown they can."
+)
+COHOSTED_TLS = _kind(
+    145, "TLS beside servers on brokers' VMs", "Each service shows a certificate of its own, and a VM has one."
+)
 NO_WAY_BACK = _kind(111, "no way back to plaintext", "Who speaks TLS alone has no port left that plaintext could use.")
 NO_BOOTSTRAP = _kind(58, "no way for clients", "Clients need a name or a list to find the cluster.")
 WINDOW = _kind(59, "window that cannot be kept", "What is not urgent would wait for ever, or nobody would know when.")

@@ -30,9 +30,9 @@ class Security(Part):
 
     internal: InternalSecurity = classed(
         FieldClass.RESTART,
-        "`tls`: brokers, controllers and Kedge prove themselves to one another by certificates of the cluster's own "
-        "CA, and nobody else reads along (docs/kafka-security.md). A living cluster goes there in six rolling "
-        "restarts; there is no way back once they are over.",
+        "`tls`: brokers, controllers or ZooKeeper servers, and Kedge prove themselves to one another by certificates "
+        "of the cluster's own CA, and nobody else reads along (docs/kafka-security.md). A living cluster goes there "
+        "in six rolling restarts, but in mode `zookeeper`; there is no way back once they are over.",
         default="plaintext",
     )
     cluster_ca: OwnAuthority = classed(

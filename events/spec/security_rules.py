@@ -15,6 +15,9 @@ NODES_LISTENERS = ("CONTROLPLANE", "REPLICATION")
 NODES_PORTS = (9090, 9091)
 """Where they do: of a plaintext cluster these are ports as any others."""
 
+_ENSEMBLE_PORT = 2182
+"""Where ZooKeeper servers do, in that mode."""
+
 _LISTENERS: Path = ("spec", "listeners")
 _INTERNAL: Path = ("spec", "security", "internal")
 
@@ -31,7 +34,13 @@ def security_problems(sections: Mapping[str, Any], where: Positions) -> Iterator
         return
     yield from _repeated(listeners, where)
     is_tls = security is not None and security.internal == "tls"
+    kafka = sections.get("kafka")
+    ports = (_ENSEMBLE_PORT, *NODES_PORTS) if kafka is not None and kafka.mode == "zookeeper" else NODES_PORTS
     for index, listener in enumerate(listeners):
+        if is_tls and listener.port in ports:
+            message = f"port {listener.port} is one of nodes among themselves: firewalls let in members alone"
+            fix = f"Use another one than {', '.join(map(str, ports))}, as in 9094."
+            yield where.problem(p.LISTENERS, (*_LISTENERS, index, "port"), message, fix)
         yield from _of_listener(index, listener, is_tls, where)
     if len(listeners) > 1 and security is not None and not is_tls:
         message = f"{len(listeners)} listeners are given; one is offered where nodes speak plaintext"
@@ -67,15 +76,13 @@ def _met_by_clients(listener: Listener) -> tuple[int, str, str]:
 
 def _where_offered(sections: Mapping[str, Any], where: Positions) -> Iterator[Problem]:
     kafka = sections.get("kafka")
-    if kafka is not None and kafka.mode == "zookeeper":
-        message = (
-            "`tls` is not offered in mode `zookeeper`: ZooKeeper itself would stay plaintext, and who reaches it owns "
-            "every user and every right"
-        )
-        yield where.problem(p.SECURITY, _INTERNAL, message, "Write `plaintext`, or a cluster in mode `kraft`.")
-    elif kafka is not None and kafka.version.startswith("3."):
+    if kafka is not None and kafka.mode == "kraft" and kafka.version.startswith("3."):
         message = f"`tls` is not offered with Kafka {kafka.version}: no cluster is born with it, only migrated to it"
         yield where.problem(p.SECURITY, _INTERNAL, message, "Write `plaintext`, or use Kafka 4.")
+    if any(pool.has_members for pool in sections.get("pools") or ()):
+        message = "`tls` is not offered where ZooKeeper servers share the VMs of brokers: a VM has one certificate"
+        fix = "Write `services: [broker]` for them, and a pool with `services: [zookeeper]`."
+        yield where.problem(p.COHOSTED_TLS, _INTERNAL, message, fix)
     if sections.get("external") is not None:
         message = "`tls` is not offered where others run a part of the cluster: their nodes have no such certificate"
         yield where.problem(p.SECURITY, _INTERNAL, message, "Write `plaintext`.")
@@ -108,10 +115,6 @@ def _repeated(listeners: tuple[Listener, ...], where: Positions) -> Iterator[Pro
 def _of_listener(index: int, listener: Listener, is_tls: bool, where: Positions) -> Iterator[Problem]:
     path: Path = (*_LISTENERS, index)
     asked = listener.authentication.type
-    if is_tls and listener.port in NODES_PORTS:
-        message = f"port {listener.port} is one of nodes among themselves: firewalls let in members alone"
-        fix = f"Use another one than {' and '.join(map(str, NODES_PORTS))}, as in 9094."
-        yield where.problem(p.LISTENERS, (*path, "port"), message, fix)
     if is_tls and listener.name in NODES_LISTENERS:
         message = f"the name `{listener.name}` belongs to nodes among themselves"
         yield where.problem(p.LISTENERS, (*path, "name"), message, "Use another, as in `TLS`.")

@@ -110,8 +110,8 @@ def _home(document: KafkaUserDocument, cluster: KafkaClusterDocument, where: Pos
     if cluster.spec.external is not None:
         message = f"{name} is run by others in part: its users are theirs"
         yield where.problem(p.USER_HOME, path, message, "Declare it where that cluster is run.")
-    elif cluster.spec.kafka.mode == "zookeeper":
-        message = f"{name} is in mode `zookeeper`: who reaches its ZooKeeper owns every user and every right"
+    elif cluster.spec.kafka.mode == "zookeeper" and cluster.spec.security.internal == "plaintext":
+        message = f"nodes of {name} speak plaintext: who reaches its ZooKeeper owns every user and every right"
         yield where.problem(p.USER_HOME, path, message, "Migrate the cluster to `kraft` first.")
 
 

@@ -44,6 +44,8 @@ FIRST, LAST = 0, len(STEPS)
 def config_at(service: str, position: int) -> str:
     """What a service of that kind is started with once so many steps are made: `PLAIN`, a step's name, or `OVER`."""
     own = [(number, step) for number, step in enumerate(STEPS, start=1) if step.service == service]
+    if not own:  # ZooKeeper's servers: born with what they have, as no step is theirs
+        return OVER if position == LAST else PLAIN
     made = [step for number, step in own if number <= position]
     if not made:
         return PLAIN

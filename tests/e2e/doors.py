@@ -21,8 +21,9 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 from controlplane.storage.certificates.building import key_pem
 from controlplane.storage.certificates.cluster_authority import NODE_LIFE, ClusterAuthority
 
-Admits = Literal["nodes", "certified clients", "users", "anybody over TLS", "anybody", "readers of figures"]
-"""Whom a declared door lets in: `users` have to sign in over TLS, `readers of figures` speak HTTP (Jolokia)."""
+Admits = Literal["nodes", "members", "certified clients", "users", "anybody over TLS", "anybody", "readers of figures"]
+"""Whom a declared door lets in: `members` are nodes, at one of ZooKeeper's; `users` have to sign in over TLS; `readers
+of figures` speak HTTP (Jolokia)."""
 
 _ANSWER_S = 3.0
 _METADATA = 3
@@ -77,24 +78,46 @@ class Scan:
             yield Opening(door, "listens, and was not declared")
         if admits == "readers of figures":
             return
-        for way, answers in self._ways(door, admits):
+        ways = self._ways_into_an_ensemble(door) if admits == "members" else self._ways(door, admits)
+        for way, answers in (*ways, *_weak_handshakes(door)):
             if answers():
                 yield Opening(door, way)
+
+    def _ways_into_an_ensemble(self, door: Door) -> Iterator[tuple[str, Callable[[], bool]]]:
+        yield "answers in plaintext", partial(ensemble_answers, door, None)
+        shown = {"nobody": None, **self.strangers, "a client": self.clients}
+        for name, certificate in shown.items():
+            yield f"answers to {name}", partial(ensemble_answers, door, as_client(certificate))
 
     def _ways(self, door: Door, admits: Admits | None) -> Iterator[tuple[str, Callable[[], bool]]]:
         if admits != "anybody":
             yield "answers in plaintext", partial(metadata_is_told, door)
         if admits != "anybody over TLS":
-            yield "answers over TLS to nobody", partial(metadata_is_told, door, _believing_all())
+            yield "answers over TLS to nobody", partial(metadata_is_told, door, as_client())
             for name, stranger in self.strangers.items():
-                yield f"answers to {name}", partial(metadata_is_told, door, _believing_all(stranger))
+                yield f"answers to {name}", partial(metadata_is_told, door, as_client(stranger))
             if self.clients is not None and admits != "certified clients":
-                shown = _believing_all(self.clients)
+                shown = as_client(self.clients)
                 yield "answers to a client's certificate", partial(metadata_is_told, door, shown)
-        for name, flag in _OLD.items():
-            yield f"shakes hands in {name}", partial(shakes_hands, door, flag, "-cipher", "ALL:@SECLEVEL=0")
-        for name, ciphers in _WEAK.items():
-            yield f"shakes hands with {name}", partial(shakes_hands, door, "-tls1_2", "-cipher", ciphers)
+
+
+def _weak_handshakes(door: Door) -> Iterator[tuple[str, Callable[[], bool]]]:
+    for name, flag in _OLD.items():
+        yield f"shakes hands in {name}", partial(shakes_hands, door, flag, "-cipher", "ALL:@SECLEVEL=0")
+    for name, ciphers in _WEAK.items():
+        yield f"shakes hands with {name}", partial(shakes_hands, door, "-tls1_2", "-cipher", ciphers)
+
+
+def ensemble_answers(door: Door, context: ssl.SSLContext | None) -> bool:
+    """Whether a door of a ZooKeeper server lets in: in plaintext, where it tells how it is, or by a handshake to its
+    end, which is the server's word in TLS 1.2, all that ZooKeeper 3.8 speaks."""
+    with contextlib.suppress(OSError, ssl.SSLError), socket.create_connection((door.host, door.port), _ANSWER_S) as raw:
+        raw.settimeout(_ANSWER_S)
+        if context is not None:
+            return context.wrap_socket(raw, server_hostname=door.host).version() is not None
+        raw.sendall(b"srvr")
+        return b"Zookeeper" in raw.recv(4096)
+    return False
 
 
 def doors_of(pids: Iterable[int]) -> set[Door]:
@@ -152,9 +175,10 @@ def told(openings: Sequence[Opening]) -> str:
     return "\n".join(map(str, openings))
 
 
-def _believing_all(shown: Certificate | None = None) -> ssl.SSLContext:
+def as_client(shown: Certificate | None = None) -> ssl.SSLContext:
+    """A client with this certificate, which does not care whom it talks to."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # a stranger does not care whom it talks to
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     if shown is not None:
         context.load_cert_chain(shown.pem)
     return context

@@ -114,6 +114,7 @@ class NetworkWorld:
         clients: Collection[str] = (),
         port: int = 9092,
         mode: str = "kraft",
+        tls: bool = False,
     ) -> None:
         """A cluster with one zone list, in a cloud whose networks are Kedge's. Its VMs stay where they are."""
         document = a_document(name=name)
@@ -122,7 +123,8 @@ class NetworkWorld:
         access = document.spec.access.model_copy(update={"clients": tuple(clients)})
         kafka = document.spec.kafka.model_copy(update={"mode": mode})
         listener = document.spec.listeners[0].model_copy(update={"port": port})
-        parts = {"pools": pools, "access": access, "kafka": kafka, "listeners": (listener,)}
+        security = document.spec.security.model_copy(update={"internal": "tls" if tls else "plaintext"})
+        parts = {"pools": pools, "access": access, "kafka": kafka, "listeners": (listener,), "security": security}
         spec = document.spec.model_copy(update=parts)
         there = self.clusters[name].instances if name in self.clusters else {}
         view = replace(empty_view(f"uid-{name}"), name=name, document=document.model_copy(update={"spec": spec}))

@@ -15,7 +15,7 @@ from controlplane.cluster.places import declared_places, left_places, place_name
 from controlplane.cluster.view import TLS_BROKER_PORT, TLS_CONTROLLER_PORT, ClusterView
 from controlplane.fleet.networks import decide, fold, server_addresses
 from controlplane.fleet.networks.waiting import shut_out, waits_for
-from controlplane.kafka.zookeeper.members import ZooKeeperMember
+from controlplane.kafka.zookeeper.members import SECURE_PORT, ZooKeeperMember
 from controlplane.runtime.once import once
 from controlplane.storage.job_store import JobStore
 from controlplane.storage.streams import NETWORKS
@@ -346,5 +346,6 @@ def _ports(view: ClusterView) -> FirewallPorts:
     brokers |= {one.port for i in view.brokers() if i.start.security for one in i.start.security.listeners}
     kept = any(i.planned.service == "zookeeper" for i in view.alive())
     members = {*USUAL_PORTS.members, *(_ZOOKEEPER if view.in_zookeeper_mode or kept else ())}
-    members |= {TLS_BROKER_PORT, TLS_CONTROLLER_PORT} if _goes_tls(view) else set()
+    if _goes_tls(view):
+        members |= {TLS_BROKER_PORT, SECURE_PORT if view.in_zookeeper_mode else TLS_CONTROLLER_PORT}
     return FirewallPorts((), tuple(sorted(members))).joined(FirewallPorts(tuple(sorted(brokers)), ()))

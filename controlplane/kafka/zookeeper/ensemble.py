@@ -18,7 +18,8 @@ from controlplane.kafka.zookeeper.members import (
     ZooKeeperMember,
     parse_config,
 )
-from controlplane.kafka.zookeeper.sessions import CONNECT_S, session
+from controlplane.kafka.zookeeper.sessions import CONNECT_S, ShownTo, plaintext, session
+from controlplane.runtime.call_errors import CallFault
 
 _CONFIG = "/zookeeper/config"
 _ANSWER_S = 2.0
@@ -54,6 +55,7 @@ class KazooEnsemble:
         password: str,
         now: Callable[[], datetime] = utc_now,
         connect_s: float = CONNECT_S,
+        tls: ShownTo = plaintext,
     ) -> None:
         """`known` are the servers Kedge has started, read at every call: where to connect, and whom to ask."""
         self._cluster = cluster
@@ -61,6 +63,7 @@ class KazooEnsemble:
         self._password = password
         self._now = now
         self._connect_s = connect_s
+        self._tls = tls
 
     def look(self, newcomers: Sequence[ZooKeeperMember] = ()) -> EnsembleSeen:
         at = self._now()
@@ -73,33 +76,45 @@ class KazooEnsemble:
 
     def join(self, member: ZooKeeperMember, *, from_version: int) -> EnsembleConfig:
         what = f"letting server {member.id} ({member.endpoint}) take part"
-        return self._reconfigure(what, from_version, joining=member.line)
+        return self._reconfigure(what, from_version, lambda there: [m for m in there if m.id != member.id] + [member])
 
     def leave(self, server: int, *, from_version: int) -> EnsembleConfig:
-        return self._reconfigure(f"taking server {server} out", from_version, leaving=str(server))
+        what = f"taking server {server} out"
+        return self._reconfigure(what, from_version, lambda there: [m for m in there if m.id != server])
 
     def _read(self) -> EnsembleConfig:
         """As the leader has it: a follower may be behind, so it is told to catch up first (`sync`)."""
         what = "reading the ensemble's configuration"
         with self._session(what) as client:
-            client.sync(_CONFIG)
-            text, _ = client.get(_CONFIG)
-            return self._parsed(text, what)
+            return self._current(client, what)
+
+    def _current(self, client: KazooClient, what: str) -> EnsembleConfig:
+        client.sync(_CONFIG)
+        text, _ = client.get(_CONFIG)
+        return self._parsed(text, what)
 
     def _reconfigure(
-        self, what: str, from_version: int, *, joining: str | None = None, leaving: str | None = None
+        self, what: str, from_version: int, changed: Callable[[list[ZooKeeperMember]], list[ZooKeeperMember]]
     ) -> EnsembleConfig:
-        """Incremental, on the version it was decided on: ZooKeeper refuses it if that is not the last one."""
+        """Names all members there are to be, on the version it was decided on: ZooKeeper refuses it if that is not the
+        last one. What only names who comes it refuses where members have no port in plaintext (3.8,
+        `PrepRequestProcessor`)."""
         with self._session(what) as client:
+            before = self._current(client, what)
+            if before.version != from_version:
+                raise StaleConfig(what=what, where=self._cluster, from_version=from_version)
+            lines = "\n".join(m.line for m in changed(list(before.members)))
             try:
-                text, _ = client.reconfig(joining=joining, leaving=leaving, new_members=None, from_config=from_version)
+                text, _ = client.reconfig(joining=None, leaving=None, new_members=lines, from_config=from_version)
             except BadVersionError as error:
                 raise StaleConfig(what=what, where=self._cluster, from_version=from_version) from error
             return self._parsed(text, what)
 
     def _session(self, what: str) -> AbstractContextManager[KazooClient]:
         endpoints = [m.endpoint for m in self._known()]
-        return session(endpoints, self._password, what=what, where=self._cluster, connect_s=self._connect_s)
+        return session(
+            endpoints, self._password, what=what, where=self._cluster, connect_s=self._connect_s, tls=self._tls
+        )
 
     def _parsed(self, text: bytes, what: str) -> EnsembleConfig:
         try:
@@ -110,5 +125,9 @@ class KazooEnsemble:
     def _ask(self, members: Sequence[ZooKeeperMember]) -> dict[int, MemberHealth]:
         if not members:
             return {}
+        try:
+            tls = self._tls()
+        except CallFault as fault:  # nobody was asked: nobody is said to be silent
+            return {m.id: MemberHealth(m.id, problem=f"{m.endpoint} was not asked: {fault.why}") for m in members}
         with ThreadPoolExecutor(max_workers=len(members)) as pool:
-            return {h.id: h for h in pool.map(lambda m: health_of(m, timeout_s=_ANSWER_S), members)}
+            return {h.id: h for h in pool.map(lambda m: health_of(m, timeout_s=_ANSWER_S, tls=tls), members)}

@@ -7,7 +7,7 @@ metadata over writes itself into `/controller`, and how far it has come into `/m
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
@@ -55,16 +55,18 @@ class KazooRegistry:
         endpoints: Callable[[], Sequence[str]],
         *,
         password: str = "",
+        tls: sessions.ShownTo = sessions.plaintext,
         now: Callable[[], datetime] = ensemble.utc_now,
     ) -> None:
         self._cluster = cluster
         self._endpoints = endpoints
         self._password = password
+        self._tls = tls
         self._now = now
 
     def look(self) -> registry.RegistrySeen:
         at, what = self._now(), "reading who is registered"
-        with sessions.session(self._endpoints(), self._password, what=what, where=self._cluster) as client:
+        with self._session(what) as client:
             client.sync("/")
             brokers = {}
             for name in _children(client, _BROKERS):
@@ -86,7 +88,7 @@ class KazooRegistry:
 
     def partitions(self) -> Mapping[TopicPartition, registry.RegisteredPartition]:
         what = "reading who leads the partitions"
-        with sessions.session(self._endpoints(), self._password, what=what, where=self._cluster) as client:
+        with self._session(what) as client:
             client.sync("/")
             topics = _each(client, {t: f"{_TOPICS}/{t}" for t in _children(client, _TOPICS)})
             names: list[TopicPartition] = []
@@ -102,7 +104,7 @@ class KazooRegistry:
 
     def found(self, cluster_id: str) -> None:
         what = "fixing the cluster id"
-        with sessions.session(self._endpoints(), self._password, what=what, where=self._cluster) as client:
+        with self._session(what) as client:
             with suppress(NodeExistsError):
                 content = json.dumps({"version": "1", "id": cluster_id}).encode()
                 client.create(_CLUSTER, content, makepath=True)
@@ -119,7 +121,7 @@ class KazooRegistry:
         """In one transaction with a check of `/controller_epoch`, as Kafka itself does it (3.9, `KafkaZkClient`,
         `deleteController`): each election writes both in one, so no newer controller can be met."""
         what = f"electing another controller than broker {broker}"
-        with sessions.session(self._endpoints(), self._password, what=what, where=self._cluster) as client:
+        with self._session(what) as client:
             client.sync("/")
             try:
                 reign, reign_stat = client.get(_EPOCH)
@@ -147,7 +149,7 @@ class KazooRegistry:
         would write its metadata over that of the broker that leads then. Again is fine.
         """
         what = "deleting what the quorum left in ZooKeeper"
-        with sessions.session(self._endpoints(), self._password, what=what, where=self._cluster) as client:
+        with self._session(what) as client:
             with suppress(NoNodeError):
                 content, stat = client.get(_CONTROLLER)
                 with sessions.readable(_CONTROLLER):
@@ -156,6 +158,9 @@ class KazooRegistry:
                     client.delete(_CONTROLLER, version=stat.version)
             with suppress(NoNodeError):
                 client.delete(_MIGRATION)
+
+    def _session(self, what: str) -> AbstractContextManager[KazooClient]:
+        return sessions.session(self._endpoints(), self._password, what=what, where=self._cluster, tls=self._tls)
 
 
 def _broker(broker: int, document: Mapping[str, object], owner: int) -> registry.RegisteredBroker:

@@ -16,7 +16,7 @@ from kazoo.security import ACL, CREATOR_ALL_ACL, READ_ACL_UNSAFE
 
 from controlplane.kafka.gates import Gate
 from controlplane.kafka.zookeeper.errors import ZooKeeperUnavailable
-from controlplane.kafka.zookeeper.sessions import CONNECT_S, SESSION_S, faults, new_client
+from controlplane.kafka.zookeeper.sessions import CONNECT_S, SESSION_S, ShownTo, faults, new_client, plaintext
 
 RESTART = "restart"
 _ROOT = "/kedge/locks"
@@ -78,6 +78,7 @@ class KazooLocks:
         holder: str,
         password: str,
         session_s: float = SESSION_S,
+        tls: ShownTo = plaintext,
     ) -> None:
         """`holder`: what others are told, e.g. the name of this server."""
         self._cluster = cluster
@@ -85,6 +86,7 @@ class KazooLocks:
         self._holder = holder
         self._password = password
         self._session_s = session_s
+        self._tls = tls
         self._client: KazooClient | None = None
         self._sessions: dict[str, int] = {}
 
@@ -135,7 +137,7 @@ class KazooLocks:
 
     def _connected(self, what: str) -> KazooClient:
         if self._client is None:
-            client = new_client(self._endpoints(), self._password, session_s=self._session_s)
+            client = new_client(self._endpoints(), self._password, session_s=self._session_s, tls=self._tls)
             try:
                 client.start(timeout=CONNECT_S)
             except BaseException:

@@ -10,8 +10,12 @@ Role = Literal["participant", "observer"]
 
 _LINE = re.compile(
     r"server\.(?P<id>\d+)=(?P<address>\[[^\]]+\]|[^:;]+):(?P<peer>\d+):(?P<election>\d+)(:(?P<role>participant|observer))?"
-    r";((?P<client>\[[^\]]+\]|[^:;]+):)?(?P<port>\d+)"
+    r"(;((?P<client>\[[^\]]+\]|[^:;]+):)?(?P<port>\d+))?"
 )
+
+PLAIN_PORT, SECURE_PORT = 2181, 2182
+"""Where clients reach servers, and those that speak TLS. No membership has the second: ZooKeeper's have ports that are
+open in plaintext alone."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -20,7 +24,7 @@ class ZooKeeperMember:
 
     id: int
     address: str
-    port: int = 2181
+    port: int = PLAIN_PORT
     peer_port: int = 2888
     election_port: int = 3888
     role: Role = "participant"
@@ -29,8 +33,8 @@ class ZooKeeperMember:
     def line(self) -> str:
         """As ZooKeeper writes it and `reconfig` takes it (ZooKeeper Dynamic Reconfiguration, "Specifying the client
         port")."""
-        peers = f"{self.address}:{self.peer_port}:{self.election_port}"
-        return f"server.{self.id}={peers}:{self.role};{self.address}:{self.port}"
+        peers = f"server.{self.id}={self.address}:{self.peer_port}:{self.election_port}:{self.role}"
+        return peers if self.port == SECURE_PORT else f"{peers};{self.address}:{self.port}"
 
     @property
     def endpoint(self) -> str:
@@ -112,7 +116,7 @@ def _member(found: re.Match[str]) -> ZooKeeperMember:
     return ZooKeeperMember(
         id=int(found["id"]),
         address=found["client"] or found["address"],
-        port=int(found["port"]),
+        port=int(found["port"] or SECURE_PORT),
         peer_port=int(found["peer"]),
         election_port=int(found["election"]),
         role="observer" if found["role"] == "observer" else "participant",

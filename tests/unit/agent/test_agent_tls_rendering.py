@@ -9,10 +9,11 @@ from agent.documents import Accepted, DocumentRejected, judge_document
 from agent.services.launch import KafkaInstallation
 from agent.services.properties import ignored_settings, server_properties
 from agent.services.storage import storage_tool_arguments
+from agent.services.zoo_cfg import first_membership, ignored_zookeeper_settings, static_config
 from agent.wire import TLS_WIRE_VERSION, ServiceDocument, ServiceTls, TlsListener
 from agent.wire_tls import STEP_WIRE_VERSION
 from tests.unit.agent.test_agent_rendering import LOG_DIRS, check
-from tests.unit.agent.wanted import VOTERS, boot_data, broker, controller, document
+from tests.unit.agent.wanted import ENSEMBLE, VOTERS, boot_data, broker, controller, document, old_broker, server
 
 TLS_DIR = Path("/vm/services/broker/tls")
 SUPER_USERS = ("User:CN=kedge-node-0123456789abcdef", "User:CN=kedge-server-0123456789abcdef", "User:ANONYMOUS")
@@ -27,7 +28,15 @@ TLS_BROKER = broker(port=9091, voters=AT_9090, tls=ServiceTls(super_users=SUPER_
 TLS_CONTROLLER = controller(port=9090, voters=AT_9090, tls=ServiceTls(super_users=SUPER_USERS[:2]))
 
 
-@pytest.mark.parametrize(("name", "service"), [("broker-tls", TLS_BROKER), ("controller-tls", TLS_CONTROLLER)])
+AT_2182 = tuple(member.model_copy(update={"port": 2182}) for member in ENSEMBLE)
+TLS_OLD_BROKER = old_broker(port=9091, ensemble=AT_2182, tls=TLS_BROKER.tls)
+TLS_SERVER = server(port=2182, ensemble=AT_2182, tls=ServiceTls(super_users=SUPER_USERS[:2]))
+
+
+@pytest.mark.parametrize(
+    ("name", "service"),
+    [("broker-tls", TLS_BROKER), ("controller-tls", TLS_CONTROLLER), ("broker-zookeeper-tls", TLS_OLD_BROKER)],
+)
 def test_server_properties(name: str, service: ServiceDocument) -> None:
     check(f"{name}.properties", server_properties(service, log_dirs=LOG_DIRS, tls_dir=TLS_DIR))
 
@@ -35,6 +44,44 @@ def test_server_properties(name: str, service: ServiceDocument) -> None:
 def test_without_certificates_nothing_is_rendered() -> None:
     with pytest.raises(ValueError, match="nobody says where its certificates are"):
         server_properties(TLS_BROKER, log_dirs=LOG_DIRS)
+
+
+def test_zoo_cfg() -> None:
+    directory = Path("/vm/volumes/zookeeper/zookeeper")
+    check("zoo-tls.cfg", static_config(TLS_SERVER, directory, directory / "zoo.cfg.dynamic", tls_dir=TLS_DIR))
+    with pytest.raises(ValueError, match="nobody says where its certificates are"):
+        static_config(TLS_SERVER, directory, directory / "zoo.cfg.dynamic")
+
+
+def test_members_that_speak_tls_have_no_port_in_plaintext() -> None:
+    assert first_membership(TLS_SERVER).splitlines() == [
+        "server.2=10.0.1.2:2888:3888:participant",
+        "server.3=10.0.1.3:2888:3888:participant",
+        "server.1=10.0.1.1:2888:3888:participant",
+    ]
+
+
+@pytest.mark.parametrize("key", ["sslQuorum", "ssl.clientAuth", "authProvider.x509", "secureClientPortAddress"])
+def test_no_setting_of_a_server_takes_the_place_of_one_of_them(key: str) -> None:
+    stolen = TLS_SERVER.model_copy(update={"settings": {key: "stolen"}})
+    assert "stolen" not in static_config(stolen, Path("/d"), Path("/d/m"), tls_dir=TLS_DIR)
+    assert ignored_zookeeper_settings(stolen) == (key,)
+
+
+@pytest.mark.parametrize("service", [TLS_OLD_BROKER, TLS_SERVER])
+def test_services_of_zookeepers_mode_speak_tls_where_they_do_not_migrate(service: ServiceDocument) -> None:
+    def judged(one: ServiceDocument) -> object:
+        told = document(one).model_copy(update={"wire": TLS_WIRE_VERSION})
+        return judge_document(told.model_dump_json().encode(), boot=boot_data(), current=None)
+
+    assert isinstance(judged(service), Accepted)
+    migrating = judged(service.model_copy(update={"voters": AT_9090}))
+    assert isinstance(migrating, DocumentRejected)
+    assert "a service that migrates from ZooKeeper speaks no TLS" in migrating.reason
+    assert service.tls is not None
+    on_its_way = judged(service.model_copy(update={"tls": service.tls.model_copy(update={"step": "B1"})}))
+    assert isinstance(on_its_way, DocumentRejected)
+    assert "is not between plaintext and TLS" in on_its_way.reason
 
 
 @pytest.mark.parametrize(

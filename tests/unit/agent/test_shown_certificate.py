@@ -19,7 +19,7 @@ from agent.wire import CertificateReport, NodeCertificateAnswer, ServiceDocument
 from controlplane.converger.questions.running.certificates import fingerprint
 from controlplane.storage.certificates.cluster_authority import ClusterAuthority, founded
 from tests.unit.agent.test_node_certificates import TLS, UID, ControlPlane
-from tests.unit.agent.wanted import boot_data, broker
+from tests.unit.agent.wanted import boot_data, broker, server
 
 HERE = "127.0.0.1"
 
@@ -188,6 +188,10 @@ def test_listeners_that_ask_users_for_a_certificate_are_left_out() -> None:
     )
     wanted = broker(port=9091, tls=TLS.model_copy(update={"listeners": told}))
     assert listeners_of(wanted) == (("REPLICATION", 9091), ("TLS", 9094))
+
+
+def test_a_zookeeper_server_shows_its_certificate_where_brokers_come() -> None:
+    assert listeners_of(server(port=2182, tls=TLS)) == (("secureClientPort", 2182),)
 
 
 @pytest.mark.parametrize("days", [365, 365 * 40])

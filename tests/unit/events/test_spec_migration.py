@@ -7,7 +7,7 @@ from events.spec.document import load_documents
 from events.spec.model import KafkaClusterDocument
 from events.spec.problems import Problem, has_errors
 from events.spec.rules import check_change
-from tests.builders import a_document, a_spec, a_zookeeper_document
+from tests.builders import a_document, a_spec, a_zookeeper_document, with_tls
 
 
 def on_3_9(**overrides: object) -> KafkaClusterDocument:
@@ -67,6 +67,11 @@ def test_what_stands_in_the_way_of_a_migration_is_told(
     assert problem.code == "KEDGE-SPEC-076"
     assert said in problem.message
     assert fix in problem.fix
+
+
+def test_a_cluster_whose_nodes_speak_tls_does_not_migrate() -> None:
+    [problem] = refusals(with_tls(on_3_9()), with_tls(to_kraft()))
+    assert (problem.code, "no run has shown that it can" in problem.message) == ("KEDGE-SPEC-144", True)
 
 
 def test_many_changes_beside_the_mode_are_named_and_counted() -> None:

@@ -9,7 +9,7 @@ from events.spec.positions import NOWHERE
 from events.spec.rules import check
 from events.spec.security import Authentication, Listener, Security
 from planner.rollout.desired import desired_nodes
-from tests.builders import a_document, a_tls_document, a_zookeeper_document
+from tests.builders import a_cohosted_document, a_document, a_tls_document, a_zookeeper_document
 from tests.unit.events.spec_texts import load
 
 TLS = "    strategy: migrate\n  security: {internal: tls}\n"
@@ -73,7 +73,8 @@ def test_a_listener_with_a_dot_breaks_properties_and_is_refused() -> None:
 
 
 def test_where_tls_cannot_be_kept_it_is_refused_with_the_reason() -> None:
-    assert any("ZooKeeper itself would stay plaintext" in m for m in messages(secured(a_zookeeper_document())))
+    cohosted = [one for one in check(secured(a_cohosted_document())) if one.is_error]
+    assert [(one.code, "share the VMs of brokers" in one.message) for one in cohosted] == [("KEDGE-SPEC-145", True)]
     migrated = a_document().model_copy(
         update={
             "spec": a_document().spec.model_copy(
@@ -82,6 +83,21 @@ def test_where_tls_cannot_be_kept_it_is_refused_with_the_reason() -> None:
         }
     )
     assert any("only migrated to it" in m for m in messages(secured(migrated)))
+
+
+def test_an_ensemble_in_a_pool_of_its_own_speaks_tls_with_its_brokers() -> None:
+    assert messages(secured(a_zookeeper_document())) == []
+    taken = messages(secured(a_zookeeper_document(), Listener(name="TLS", port=2182, security="tls")))
+    assert taken == ["port 2182 is one of nodes among themselves: firewalls let in members alone"]
+    assert messages(secured(a_document(), Listener(name="TLS", port=2182, security="tls"))) == []
+
+
+def test_a_cluster_in_mode_zookeeper_keeps_what_its_nodes_were_born_with() -> None:
+    old = a_zookeeper_document()
+    new = secured(old, Listener(), Listener(name="TLS", port=9094, security="tls"))
+    [found] = [one for one in change_problems(old, new, None, NOWHERE) if one.is_error]
+    assert (found.code, "has no way to TLS" in found.message) == ("KEDGE-SPEC-143", True)
+    assert "make another cluster with `tls`" in found.fix
 
 
 def _going(**spec: object) -> KafkaClusterDocument:

@@ -9,7 +9,7 @@ from events.spec import user_rules
 from events.spec.document import load_documents
 from events.spec.model import KafkaClusterDocument
 from events.spec.user_model import KafkaUserDocument
-from tests.builders import a_document, a_tls_document, a_zookeeper_document
+from tests.builders import a_document, a_tls_document, a_zookeeper_document, with_tls
 from tests.unit.events.spec_texts import ORDERS
 from tests.user_texts import READ_PAY, user_text
 
@@ -149,9 +149,10 @@ def test_rights_need_an_authorizer_and_a_door_is_missed_with_a_warning() -> None
     assert _codes_in(_user(authentication={"type": "none"}, quotas={"producerByteRate": 1}), a_document()) == []
 
 
-def test_a_cluster_in_mode_zookeeper_has_no_users_of_kedge() -> None:
+def test_a_cluster_in_mode_zookeeper_has_users_of_kedge_where_its_nodes_speak_tls() -> None:
     document = _user(authentication={"type": "none"})
     assert _codes_in(document, a_zookeeper_document()) == [("KEDGE-SPEC-101", True)]
+    assert _codes_in(document, with_tls(a_zookeeper_document())) == []
 
 
 def test_a_user_keeps_the_way_it_proves_itself() -> None:

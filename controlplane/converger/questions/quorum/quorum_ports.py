@@ -1,9 +1,8 @@
 """Where members of the quorum are spoken to."""
 
 from controlplane.cluster.view import CONTROLLER_PORT as CONTROLLER_PORT, TLS_CONTROLLER_PORT, ClusterView
+from controlplane.kafka.zookeeper.members import PLAIN_PORT, SECURE_PORT
 from planner.rollout.security_steps import PLAIN
-
-CLIENT_PORT = 2181
 
 
 def quorum_port(view: ClusterView) -> int:
@@ -14,7 +13,7 @@ def quorum_port(view: ClusterView) -> int:
 def member_port(view: ClusterView, service: str) -> int:
     """Where a controller, or a server of an ensemble, listens."""
     if service == "zookeeper":
-        return CLIENT_PORT
+        return SECURE_PORT if view.nodes_speak_tls else PLAIN_PORT
     return controller_port(view.security.config_of("controller"))
 
 

@@ -10,7 +10,7 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.quorum.protocol import target_of
-from controlplane.converger.questions.quorum.quorum_ports import CLIENT_PORT
+from controlplane.converger.questions.quorum.quorum_ports import member_port
 from controlplane.converger.questions.rolls.founding import founding_members, founding_members_wanted
 from controlplane.converger.situation.decision import Decision, act, record, wait
 from controlplane.converger.situation.effects import FixClusterId
@@ -52,8 +52,9 @@ def _found(view: ClusterView) -> Decision | None:
     ready = founding_members(view)
     if len(ready) < founding_members_wanted(view):
         return None
+    port = member_port(view, "zookeeper")
     servers = tuple(
-        facts.FoundingServer(i.node, i.service_id, view.seat_address(i), CLIENT_PORT, i.planned.volumes[0].directory_id)
+        facts.FoundingServer(i.node, i.service_id, view.seat_address(i), port, i.planned.volumes[0].directory_id)
         for i in ready
     )
     protocol = target_of(view.document)

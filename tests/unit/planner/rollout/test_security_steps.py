@@ -27,6 +27,10 @@ def _leads_by(position: int) -> str:
     return "CONTROLLER" if config_at("controller", position) in (PLAIN, "C1") else "CONTROLPLANE"
 
 
+def test_servers_of_zookeeper_have_no_step_and_what_they_were_born_with() -> None:
+    assert [config_at("zookeeper", n) for n in (FIRST, LAST)] == [PLAIN, OVER]
+
+
 def test_controllers_and_brokers_by_position() -> None:
     told = [(config_at("controller", n), config_at("broker", n)) for n in range(FIRST, LAST + 1)]
     assert told == [
@@ -38,7 +42,7 @@ def test_controllers_and_brokers_by_position() -> None:
         ("C2", OVER),
         (OVER, OVER),
     ]
-    assert {config_at("zookeeper", n) for n in range(FIRST, LAST + 1)} == {PLAIN}
+    assert {config_at("zookeeper", n) for n in range(FIRST, LAST)} == {PLAIN}
 
 
 @pytest.mark.parametrize(("before", "after"), list(pairwise(range(FIRST, LAST + 1))))

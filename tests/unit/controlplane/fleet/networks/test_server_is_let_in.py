@@ -123,6 +123,17 @@ def test_zookeeper_and_the_quorum_of_a_migration_are_dialled_too() -> None:
     assert its_network(world).access.ports.of_server == (2181, 9093, 9192)
 
 
+def test_an_ensemble_that_speaks_tls_is_dialled_where_it_does_and_no_controller_is() -> None:
+    world = NetworkWorld()
+    dials(world, HERE)
+    world.declare("orders", mode="zookeeper", tls=True)
+    world.settle()
+    ports = its_network(world).access.ports
+    assert {2182, 9091} <= {*ports.of_server}
+    assert {2182, 2888, 3888, 9091} <= {*ports.members}
+    assert 9090 not in ports.members
+
+
 def test_declared_addresses_win_and_an_address_is_a_network_of_one() -> None:
     cidrs = server_cidrs(("10.0.0.6", "10.0.1.0/28", "10.0.0.6"), "10.9.9.9", _no_way_out)
     assert cidrs(POOL) == (THERE, "10.0.1.0/28")

@@ -4,7 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from agent.wire import TLS_WIRE_VERSION
+from controlplane.cluster.gateways import Gateways, roll_of
 from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.server_identities import ServerIdentities
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.admission.spec import admission_problems
 from controlplane.commands.previews.plan import preview
@@ -14,9 +17,14 @@ from controlplane.converger.situation.effects import FixClusterId
 from controlplane.converger.situation.observation import ZooKeeperSeen
 from controlplane.converger.steps.quorum.ensemble import ensemble_step
 from controlplane.converger.steps.rolls.finalisation import raise_step
+from controlplane.kafka.dialer import DirectDialer
+from controlplane.kafka.errors import KafkaUnavailable
 from events import facts
+from events.ids import ClusterUid
+from events.spec.client_security import ClientSecurity, client_security
 from events.spec.positions import NOWHERE
-from tests.builders import NOW, a_situation, a_snapshot, a_view, a_zookeeper_document
+from events.spec.security import Authorization
+from tests.builders import NOW, a_situation, a_snapshot, a_view, a_zookeeper_document, with_tls
 from tests.changed_view import changed_view
 
 SERVER, BROKER = "controllers-a-0.g1", "brokers-a-0.g1"
@@ -54,6 +62,49 @@ def test_an_ensemble_is_founded_with_the_protocol_that_is_pinned() -> None:
     [founded] = decision.events
     assert isinstance(founded, facts.EnsembleFounded)
     assert founded.protocol_version == "3.8"
+
+
+def test_a_cluster_born_with_tls_has_an_ensemble_that_listens_for_nodes_alone() -> None:
+    """Its port in plaintext is in no document, so nobody ever opens it."""
+    spec = with_tls(a_zookeeper_document())
+    young = {k: replace(i, phase=Phase.LAUNCHED) for k, i in _view().instances.items()}
+    decision = ensemble_step(a_situation(_view(founding=None, document=spec, instances=young)))
+    assert decision is not None
+    [founded] = decision.events
+    assert isinstance(founded, facts.EnsembleFounded)
+    assert {server.port for server in founded.servers} == {2182}
+    view = _view(document=spec)
+    assert {member.port for member in roll_of(view).members} == {2182}
+    for key, port in ((SERVER, 2182), (BROKER, 9091)):
+        document = document_for(view, key, epoch=1)
+        assert document is not None
+        (service,) = document.services
+        assert (document.wire, service.port, service.tls is not None) == (TLS_WIRE_VERSION, port, True)
+
+
+def test_an_ensemble_that_speaks_tls_is_asked_so_before_there_is_a_broker() -> None:
+    """The cluster id is read, and written, before a broker starts: nobody has asked for its gateway yet."""
+    asked: list[str] = []
+
+    class NobodySignsYet:
+        def of(self, uid: ClusterUid, *, cluster: str = "") -> None:
+            asked.append(uid)
+
+    view = _view(document=with_tls(a_zookeeper_document()))
+    gateways = Gateways(DirectDialer(), identities=ServerIdentities(NobodySignsYet()))
+    for call in (lambda: gateways.registered_id(view), lambda: gateways.take(view, "a restart")):
+        with pytest.raises(KafkaUnavailable, match="none was made yet"):
+            call()
+    assert asked == [view.uid] * 2
+
+
+def test_what_a_spec_says_of_users_starts_no_server_anew() -> None:
+    """A ZooKeeper server knows none of Kafka's users."""
+    one, more = (with_tls(a_zookeeper_document()) for _ in range(2))
+    users = Authorization(super_users=("root",), anonymous="full")
+    more = more.model_copy(update={"spec": more.spec.model_copy(update={"authorization": users})})
+    assert client_security(one, "zookeeper") == client_security(more, "zookeeper") == ClientSecurity()
+    assert client_security(one, "broker") != client_security(more, "broker")
 
 
 def test_a_server_is_told_its_ensemble_and_nothing_of_kraft() -> None:

@@ -8,6 +8,10 @@ from dataclasses import dataclass
 
 from events.registry import fact
 
+PortClients = tuple[tuple[int, tuple[str, ...]], ...]
+"""Ports of brokers where others than a network's clients are let in, and whom (by CIDR): those of listeners that name
+their own. In order; none is of before they could."""
+
 
 @fact("network.requested", schema=1)
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,7 @@ class NetworkRequested:
     """Networks of members in other places, by CIDR: let in at all of those ports."""
     servers: tuple[str, ...] = ()
     """Where servers of Kedge dial from, by CIDR; none of one that was asked for before they were let in."""
+    port_clients: PortClients = ()
 
 
 @fact("network.zones_requested", schema=1)
@@ -67,6 +72,7 @@ class NetworkChangeRequested:
     member_ports: tuple[int, ...] = (9093,)
     peers: tuple[str, ...] = ()
     servers: tuple[str, ...] = ()
+    port_clients: PortClients = ()
 
 
 @fact("network.changed", schema=1)

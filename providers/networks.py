@@ -71,6 +71,9 @@ class FirewallPorts:
         return tuple(sorted({*self.brokers, *self.members} - {*other.brokers, *other.members}))
 
 
+PortClients = tuple[tuple[int, tuple[str, ...]], ...]
+"""Ports of brokers where others than `clients` are let in, and whom by CIDR (nobody of outside: none); in order."""
+
 USUAL_PORTS = FirewallPorts()
 """What the modules of networks let in unless told: Kafka's own."""
 
@@ -95,8 +98,13 @@ class NetworkRun:
     """Networks of members in other places, by CIDR: let in as members are, at all ports."""
     servers: tuple[str, ...] = ()
     """Where the servers of this installation dial from, by CIDR: let in at `FirewallPorts.of_server`."""
+    port_clients: PortClients = ()
     called: str = ""
     """What it is called in the account, as recorded when it was asked for (`name_in_account`); "" for one of before."""
+
+    def clients_at(self, port: int) -> tuple[str, ...]:
+        """Who of outside is let in at a port of brokers."""
+        return dict(self.port_clients).get(port, self.clients)
 
     @property
     def cloud_name(self) -> str:
@@ -166,7 +174,7 @@ class FindsNetworks(Protocol):
 def network_variables(run: NetworkRun, cloud: Mapping[str, str]) -> dict[str, object]:
     """Variables of `terraform/modules/<cloud>-network`; the shape is terraform/README.md's. JSON-safe.
 
-    Ports, peers and servers are told where they are not the module's own default.
+    Ports, peers, servers and clients of single ports are told where they are not the module's own default.
     """
     more: dict[str, object] = {}
     if run.ports != USUAL_PORTS:
@@ -175,6 +183,8 @@ def network_variables(run: NetworkRun, cloud: Mapping[str, str]) -> dict[str, ob
         more["peers"] = sorted(run.peers)
     if run.servers:
         more |= {"servers": sorted(run.servers), "server_ports": list(run.ports.of_server)}
+    if run.port_clients:
+        more["port_clients"] = {str(port): sorted(clients) for port, clients in run.port_clients}
     return {
         "installation_id": run.installation_id,
         "name": run.cloud_name,

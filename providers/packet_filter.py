@@ -4,14 +4,14 @@ A VM is born with the rules of its day, which cloud-init loads at each boot befo
 network later, its agent is told and loads over them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from ipaddress import IPv4Network
 from typing import Annotated, Protocol, runtime_checkable
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from providers.base import Place
-from providers.networks import USUAL_PORTS, FirewallPorts
+from providers.networks import USUAL_PORTS, FirewallPorts, PortClients
 
 _METADATA = "169.254.169.254"
 
@@ -37,6 +37,8 @@ class FilteredRegion(BaseModel):
     """Where the servers of Kedge dial from: they reach brokers, and ZooKeeper and controllers where they have to."""
     member_ports: tuple[_Port, ...] = Field(default=USUAL_PORTS.members, min_length=1)
     """Where only members are: 9093, and 2181, 2888 and 3888 for clusters in ZooKeeper mode."""
+    port_clients: Mapping[_Port, tuple[Cidr, ...]] = Field(default_factory=dict)
+    """Port of brokers -> networks whose clients are let in there instead of `clients`."""
 
     @property
     def members(self) -> tuple[str, ...]:
@@ -49,7 +51,8 @@ class FilteredRegion(BaseModel):
         ports = FirewallPorts(self.broker_ports, self.member_ports)
         if not self.members:
             return ""
-        return rules([*self.members, *others], self.clients, ports, [*self.servers, *servers])
+        at_ports = tuple(sorted(self.port_clients.items()))
+        return rules([*self.members, *others], self.clients, ports, [*self.servers, *servers], at_ports)
 
 
 FILTER_FIELDS = frozenset(FilteredRegion.model_fields)
@@ -69,10 +72,14 @@ class FiltersPackets(Protocol):
 
 
 def rules(
-    members: Sequence[str], clients: Sequence[str] = (), ports: FirewallPorts = USUAL_PORTS, servers: Sequence[str] = ()
+    members: Sequence[str],
+    clients: Sequence[str] = (),
+    ports: FirewallPorts = USUAL_PORTS,
+    servers: Sequence[str] = (),
+    port_clients: PortClients = (),
 ) -> str:
-    """A ruleset for `nft -f`: `members` reach all `ports`, `clients` those of brokers, `servers` those that Kedge
-    dials, and nobody anything else.
+    """A ruleset for `nft -f`: `members` reach all `ports`, `clients` those of brokers, but where `port_clients` names
+    others, `servers` those that Kedge dials, and nobody anything else.
 
     All are IPv4 networks by CIDR, never addresses of single nodes: a new VM changes no rule of another. Nobody logs in.
     The metadata service, which holds the boot data, answers to root alone. Raises `ValueError` for what is no network.
@@ -82,8 +89,11 @@ def rules(
         raise ValueError("without networks of members no broker would reach another")
     every = sorted({*ports.brokers, *ports.members})
     lines = [f"tcp dport {{ {', '.join(map(str, every))} }} ip saddr {{ {inside} }} accept"]
-    for outside, let_in in ((_networks(clients), ports.brokers), (_networks(servers), ports.of_server)):
-        if outside:
+    own = dict(port_clients)
+    shared = tuple(port for port in ports.brokers if port not in own)
+    let_in_at = [(clients, shared), *((own[port], (port,)) for port in ports.brokers if port in own)]
+    for told, let_in in (*let_in_at, (servers, ports.of_server)):
+        if let_in and (outside := _networks(told)):
             one, several = str(let_in[0]), f"{{ {', '.join(map(str, let_in))} }}"
             lines.append(f"tcp dport {one if len(let_in) == 1 else several} ip saddr {{ {outside} }} accept")
     return _TEMPLATE.format(accepted="\n    ".join(lines), metadata=_METADATA)

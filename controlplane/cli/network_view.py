@@ -55,6 +55,8 @@ def network_lines(found: NetworksOut) -> Iterator[RenderableType]:
             yield styled(f"{named}: {network.told}", "yellow")
         if network.tries:
             yield Text(f"{named}: once that is fixed, `{_try_now(network)}` tries at once")
+        for port, clients in network.port_clients.items():
+            yield Text(f"{named}: lets in at port {port} alone: {', '.join(clients) or 'nobody of outside'}")
         if network.peers:
             yield Text(f"{named}: lets in members of other places, at all its ports: {', '.join(network.peers)}")
         if network.servers:

@@ -46,7 +46,7 @@ def client_security(document: KafkaClusterDocument, service: str) -> ClientSecur
     unasked = any(not one.asks for one in spec.listeners)
     refused = authorization is not None and authorization.anonymous == "refuse"
     return ClientSecurity(
-        listeners=spec.listeners if service == "broker" else (),
+        listeners=tuple(one.as_started for one in spec.listeners) if service == "broker" else (),
         super_users=authorization.super_users if authorization is not None else (),
         anonymous=unasked and not refused,
     )

@@ -1,6 +1,6 @@
 """Rules about networks: which one a pool is in, and who of outside may reach its brokers."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from ipaddress import IPv4Network, IPv6Network
 
 from events.spec import problems as p
@@ -12,6 +12,7 @@ from events.spec.problems import Path, Problem
 from events.spec.security import Listener
 
 _CLIENTS: Path = ("spec", "access", "clients")
+_LISTENERS: Path = ("spec", "listeners")
 _EVERYBODY = 8
 """A network of fewer bits is no set of clients any more: 0.0.0.0/0, 0.0.0.0/1, 128.0.0.0/1 and the like."""
 
@@ -82,11 +83,19 @@ def _way_out(pool: Pool, first: Pool) -> str:
 
 def pool_problems(document: KafkaClusterDocument, pool: IPv4Network, where: Positions) -> Iterator[Problem]:
     """Clients said to come from where Kedge's own networks get their addresses; `pool` is of the settings."""
-    for index, text in enumerate(document.spec.access.clients):
+    for path, text in _every_client(document):
         if IPv4Network(text, strict=False).overlaps(pool):
             message = f"`{text}` overlaps {pool}, where the networks of clusters get their addresses"
             fix = "Name the network as brokers see it, or move `networks.pool` in the server's settings."
-            yield where.problem(p.CLIENTS, (*_CLIENTS, index), message, fix)
+            yield where.problem(p.CLIENTS, path, message, fix)
+
+
+def _every_client(document: KafkaClusterDocument) -> Iterator[tuple[Path, str]]:
+    for index, text in enumerate(document.spec.access.clients):
+        yield (*_CLIENTS, index), text
+    for number, listener in enumerate(document.spec.listeners):
+        for index, text in enumerate(listener.clients or ()):
+            yield (*_LISTENERS, number, "clients", index), text
 
 
 def _no_network(text: str) -> str:
@@ -98,10 +107,20 @@ def _no_network(text: str) -> str:
 
 
 def client_problems(access: Access, listeners: tuple[Listener, ...], where: Positions) -> Iterator[Problem]:
-    """Everything wrong with the networks clients come from."""
+    """Everything wrong with the networks clients come from: those of the cluster, and those of a listener alone."""
+    followers = [listener for listener in listeners if listener.clients is None]
+    yield from _networks(access.clients, _CLIENTS, followers, where)
+    for number, listener in enumerate(listeners):
+        yield from _networks(listener.clients or (), (*_LISTENERS, number, "clients"), (listener,), where)
+
+
+def _networks(
+    clients: tuple[str, ...], where_listed: Path, listeners: Sequence[Listener], where: Positions
+) -> Iterator[Problem]:
+    """`listeners` are those that let them in."""
     unasked = [listener.name for listener in listeners if not listener.asks]
-    for index, text in enumerate(access.clients):
-        path = (*_CLIENTS, index)
+    for index, text in enumerate(clients):
+        path = (*where_listed, index)
         try:
             network = IPv4Network(text, strict=False)
         except ValueError:
@@ -116,5 +135,5 @@ def client_problems(access: Access, listeners: tuple[Listener, ...], where: Posi
             message = f"`{text}` lets everybody in, and listener `{unasked[0]}` asks nobody who they are"
             fix = "Name the networks your clients are in."
             yield where.problem(p.OPEN_TO_ALL, path, message, fix)
-        elif text in access.clients[:index]:
+        elif text in clients[:index]:
             yield where.problem(p.REPEATED, path, f"`{text}` is listed twice", "List it once.")

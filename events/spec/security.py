@@ -85,11 +85,24 @@ class Listener(Part):
         default_factory=Authentication,
         repr=False,  # digests of instances hold the text of their listeners: those of before say nothing of it
     )
+    clients: tuple[scalars.NetworkText, ...] | None = classed(
+        FieldClass.BEHAVIOURAL,
+        "Networks its clients come from, by CIDR, instead of those of `access`: who is let in at its port. Empty: only "
+        "who is inside the cluster's network. Firewalls change for it, and nothing is restarted.",
+        default=None,
+        max_length=50,
+        repr=False,  # no process is started with it
+    )
 
     @property
     def asks(self) -> bool:
         """Whether clients have to prove who they are."""
         return self.authentication.type != "none"
+
+    @property
+    def as_started(self) -> "Listener":
+        """What a broker knows of it. Whom firewalls let in at its port is no matter of a process."""
+        return self if self.clients is None else self.model_copy(update={"clients": None})
 
 
 class Authorization(Part):

@@ -46,7 +46,7 @@ def _kept(old: KafkaClusterDocument, new: KafkaClusterDocument, where: Positions
         message = f"the listener is called `{listener.name}`, and brokers that speak plaintext know one another by "
         fix = f"Name it `{PLAINTEXT}` first, with `security: {{internal: plaintext}}`; that makes new VMs."
         yield where.problem(p.SECURITY_WAY, _LISTENERS, f"{message}`{PLAINTEXT}`", fix)
-    elif listener not in new.spec.listeners:
+    elif listener.as_started not in [one.as_started for one in new.spec.listeners]:
         message = f"listener `{listener.name}` (port {listener.port}) would go while its clients are at it"
         fix = "Keep it as it is beside others; once the cluster speaks TLS and clients have moved, remove it."
         yield where.problem(p.SECURITY_WAY, _LISTENERS, message, fix)

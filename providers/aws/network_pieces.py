@@ -60,14 +60,14 @@ def _rules(rules: Sequence[Mapping[str, Any]], run: NetworkRun) -> Iterator[tupl
     brokers, every = set(run.ports.brokers), {*run.ports.brokers, *run.ports.members}
     for rule in rules:
         found, where = str(rule["SecurityGroupRuleId"]), "module.kedge.aws_vpc_security_group_"
-        port = rule.get("FromPort")
+        port, cidr = rule.get("FromPort"), rule.get("CidrIpv4")
         if rule["IsEgress"]:
             if rule.get("Description"):
-                yield f"{where}egress_rule.{'out' if rule.get('CidrIpv4') else 'out_ipv6[0]'}", found
+                yield f"{where}egress_rule.{'out' if cidr else 'out_ipv6[0]'}", found
         elif rule.get("ReferencedGroupInfo"):
             if port in every:
                 yield in_module("aws_vpc_security_group_ingress_rule.members", _NAMED.get(port, f"port {port}")), found
-        elif (cidr := rule.get("CidrIpv4")) in run.clients and port in brokers:
+        elif port in brokers and cidr in run.clients_at(port):
             key = str(cidr) if port == 9092 else f"{cidr} {port}"
             yield in_module("aws_vpc_security_group_ingress_rule.clients", key), found
         elif cidr in run.servers and port in run.ports.of_server and rule.get("ToPort") == port:

@@ -15,7 +15,9 @@ CLIENT_RULES = frozenset(
     {
         "aws_vpc_security_group_ingress_rule.clients",
         "azurerm_network_security_rule.clients",
+        "azurerm_network_security_rule.listeners",
         "google_compute_firewall.clients",
+        "google_compute_firewall.listeners",
     }
 )
 """Rules of their own: made, changed and deleted with the clients they name."""
@@ -41,6 +43,7 @@ FIREWALLS: Mapping[str, frozenset[str]] = {
 MEMBER_RULES: Mapping[str, frozenset[str]] = {
     "azurerm_network_security_rule.members": frozenset({"source_address_prefixes", "destination_address_prefixes"}),
     "azurerm_network_security_rule.clients": frozenset({"destination_address_prefixes"}),
+    "azurerm_network_security_rule.listeners": frozenset({"destination_address_prefixes"}),
     "azurerm_network_security_rule.peers": frozenset({"destination_address_prefixes"}),
     "azurerm_network_security_rule.servers": frozenset({"destination_address_prefixes"}),
 }

@@ -79,6 +79,7 @@ SERVER, SERVER6 = "10.0.0.2", "fd00:1::2"
 MEMBERS = ("10.0.0.9", "10.1.0.9", "10.1.1.9")
 CLIENT, STRANGER, STRANGER6, METADATA = "10.8.0.9", "10.99.0.9", "fd00:1::9", "169.254.169.254"
 PORTS = (22, 111, 2181, 8778, 9092, 9093, 9192)
+OFFICE = "10.8.0.0/16"
 BROKERS, ALL_OF_KAFKA = {9092, 9192}, {2181, 9092, 9093, 9192}
 
 LISTEN = """
@@ -237,6 +238,12 @@ def test_its_agent_loads_what_the_network_lets_in_later_and_nothing_is_open_mean
     ran("ip", "netns", "exec", wire.server, "nft", "flush", "ruleset")
     kept.keep(later, LOOK_EVERY_S)
     assert wire.let_in(meant) == meant, "flushed by hand, and loaded again"
+
+    narrowed = rules(["10.0.0.0/15"], ["10.99.0.0/16"], FirewallPorts((9092, 9192), (9093,)), [], ((9192, (OFFICE,)),))
+    kept.keep(narrowed, LOOK_EVERY_S)
+    own = {**{one: {9092, 9093, 9192} for one in MEMBERS}, CLIENT: {9192}, STRANGER: {9092}}
+    assert wire.let_in(own) == own, "a listener with clients of its own"
+    kept.keep(later, LOOK_EVERY_S)
 
     refused = kept.keep(later.replace("tcp dport", "tcp bort"), LOOK_EVERY_S + 1)
     assert refused is not None

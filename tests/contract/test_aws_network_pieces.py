@@ -61,6 +61,18 @@ def test_rules_of_members_in_another_place_are_found_at_all_their_ports(aws: Mot
     ]
 
 
+def test_rules_of_a_listener_with_its_own_clients_are_found_and_others_are_left(
+    aws: MotoCloud,
+) -> None:
+    ec2 = aws.client(REGION)
+    _made(ec2, members=(), clients={"10.8.0.0/16": (9092, 9192), "10.9.0.0/16": (9092, 9192)})
+    found = network_pieces(ec2, replace(RUN, port_clients=((9192, ("10.9.0.0/16",)),)))
+    assert sorted(address for address in found if address.startswith(RULE)) == [
+        f'{RULE}.clients["10.8.0.0/16"]',
+        f'{RULE}.clients["10.9.0.0/16 9192"]',
+    ]
+
+
 def test_rules_of_servers_are_found_at_the_ports_they_dial(aws: MotoCloud) -> None:
     """One that is a client as well has that rule at the brokers' ports, and is let in as a server at the others."""
     ec2 = aws.client(REGION)

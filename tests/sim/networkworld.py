@@ -21,7 +21,7 @@ from events.envelope import NewEvent, Origin, Recorded
 from events.ids import ClusterUid, Epoch, IntentId
 from providers.base import CloudInstance, InstanceState, Listing, Place
 from providers.errors import Offence, ProviderError, UnsafeChange
-from providers.networks import USUAL_PORTS, FirewallPorts, NetworkRun, NetworkRunKind
+from providers.networks import USUAL_PORTS, FirewallPorts, NetworkRun, NetworkRunKind, PortClients
 from tests.builders import a_document, an_instance
 from tests.changed_view import changed_view
 from tests.fakes.event_store import MemoryEventStore
@@ -45,6 +45,7 @@ class MadeNetwork:
     zones: set[str] = field(default_factory=set)
     clients: set[str] = field(default_factory=set)
     ports: FirewallPorts = USUAL_PORTS
+    port_clients: PortClients = ()
     servers: set[str] = field(default_factory=set)
     peers: dict[str, str] = field(default_factory=dict)
     """CIDR -> id of the network that had it when it was let in."""
@@ -115,6 +116,7 @@ class NetworkWorld:
         port: int = 9092,
         mode: str = "kraft",
         tls: bool = False,
+        own: Collection[str] | None = None,
     ) -> None:
         """A cluster with one zone list, in a cloud whose networks are Kedge's. Its VMs stay where they are."""
         document = a_document(name=name)
@@ -122,7 +124,8 @@ class NetworkWorld:
         pools = tuple(p.model_copy(update={"place": p.place.model_copy(update=place)}) for p in document.spec.pools)
         access = document.spec.access.model_copy(update={"clients": tuple(clients)})
         kafka = document.spec.kafka.model_copy(update={"mode": mode})
-        listener = document.spec.listeners[0].model_copy(update={"port": port})
+        alone = tuple(own) if own is not None else None
+        listener = document.spec.listeners[0].model_copy(update={"port": port, "clients": alone})
         security = document.spec.security.model_copy(update={"internal": "tls" if tls else "plaintext"})
         parts = {"pools": pools, "access": access, "kafka": kafka, "listeners": (listener,), "security": security}
         spec = document.spec.model_copy(update=parts)
@@ -315,6 +318,7 @@ class NetworkWorld:
             assert want.zones <= there.zones
             assert want.clients == there.clients
             assert want.ports == there.ports
+            assert want.access({}, known=network.access).port_clients == there.port_clients
             assert set(want.access(self.view.cidrs()).peers) == there.peers.keys()
             assert there.cidr == str(network.cidr)
 
@@ -352,7 +356,7 @@ class NetworkWorld:
             made.zones |= set(run.zones)
             made.clients = set(run.clients)
             made.servers = set(run.servers)
-            made.ports = run.ports
+            made.ports, made.port_clients = run.ports, run.port_clients
             owners = {str(n.cidr): n.id for n in self.view.existing()}
             made.peers = {peer: owners.get(peer, "nobody") for peer in run.peers}
         self._point("before its end is told")

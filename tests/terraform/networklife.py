@@ -117,7 +117,10 @@ def let_in(bench: NetworkBench) -> dict[str, set[int]]:
         )
         found["members"] = brokers | members
         if bench.place.cloud == "upcloud":
-            found |= dict.fromkeys(told["clients"], brokers)
+            own = {int(port): clients for port, clients in told.get("port_clients", {}).items()}
+            for port in brokers:
+                for cidr in own.get(port, told["clients"]):
+                    found.setdefault(cidr, set()).add(port)
             ports = FirewallPorts(tuple(sorted(brokers)), tuple(sorted(members)))
             found |= {cidr: {*ports.of_server} for cidr in told.get("servers", ())}
     return found

@@ -28,10 +28,15 @@ FILES = [
 ]
 MADE_FOR_OTHERS = {
     "aws": {"aws_vpc_security_group_egress_rule.out_ipv6", "aws_vpc_security_group_ingress_rule.servers"},
-    "azure": {"azurerm_orchestrated_virtual_machine_scale_set.domains", "azurerm_network_security_rule.servers"},
-    "google": {"google_compute_firewall.servers"},
+    "azure": {
+        "azurerm_orchestrated_virtual_machine_scale_set.domains",
+        "azurerm_network_security_rule.servers",
+        "azurerm_network_security_rule.listeners",
+    },
+    "google": {"google_compute_firewall.servers", "google_compute_firewall.listeners"},
 }
-"""Of each module what this network has none of: IPv6, regions without zones, servers of Kedge that were told of."""
+"""Of each module what this network has none of: IPv6, regions without zones, servers of Kedge that were told of,
+listeners with clients of their own."""
 
 
 @pytest.mark.parametrize(("cloud", "golden"), FILES)

@@ -33,12 +33,14 @@ MAKE, GROW, ACCESS, REMOVE = (
     NetworkRunKind.ACCESS,
     NetworkRunKind.REMOVE,
 )
-OFFICE, OTHER = "192.168.8.0/24", "192.168.9.0/24"
+OFFICE, OTHER, LAB = "192.168.8.0/24", "192.168.9.0/24", "192.168.10.0/24"
 ELSEWHERE = "10.65.0.0/20"
 """The network of another place of its clusters."""
 SERVER = "10.99.0.5/32"
 """Where Kedge's own server dials from."""
-PORTS = FirewallPorts((9092, 9192), (2181, 2888, 3888, 9093))
+PORTS = FirewallPorts((9092, 9094, 9095, 9192), (2181, 2888, 3888, 9093))
+OWN = ((9094, (LAB, OFFICE)), (9095, ()))
+"""Listeners with clients of their own, the other with none."""
 
 SLOW = provider_of("aws", marks=[pytest.mark.soak, pytest.mark.timeout(1800)])
 """Thirteen runs, each of whose commands starts the vendor's provider of 700 MB: a run took 70 s on a busy machine."""
@@ -110,16 +112,19 @@ def its_life(bench: NetworkBench, *, ipv6: bool, whole: bool) -> None:
     if ipv6:
         nobody_is_let_in_by_ipv6(bench, OFFICE)
     told = {"clients": (OFFICE, OTHER), "ports": PORTS, "peers": (ELSEWHERE,), "servers": (SERVER,), **zones}
+    told |= {"port_clients": OWN}
     assert bool(bench.run(ACCESS, intent="more", **told).changed) is walled
-    clients, members = set(PORTS.brokers), {*PORTS.brokers, *PORTS.members}
+    clients, members = {9092, 9192}, {*PORTS.brokers, *PORTS.members}
     # Where VMs filter packets, agents tell them of members elsewhere.
     beside = {} if isinstance(bench.of.cloud, FiltersPackets) else {ELSEWHERE: members}
     dialled = {SERVER: {*PORTS.of_server}}
-    assert let_in(bench) == {"members": members, OFFICE: clients, OTHER: clients, **beside, **dialled}
+    own = {OFFICE: {*clients, 9094}, LAB: {9094}}
+    assert let_in(bench) == {"members": members, OTHER: clients, **own, **beside, **dialled}
     if isinstance(bench.of.cloud, FiltersPackets):
         assert bench.of.cloud.packet_filter(bench.place) in born(bench)
         assert f"tcp dport {{ 9092, 9192 }} ip saddr {{ {OFFICE}, {OTHER} }} accept" in born(bench)
-        assert f"tcp dport {{ 2181, 9092, 9093, 9192 }} ip saddr {{ {SERVER} }} accept" in born(bench)
+        assert f"tcp dport 9094 ip saddr {{ {OFFICE}, {LAB} }} accept" in born(bench)
+        assert f"tcp dport {{ 2181, 9092, 9093, 9094, 9095, 9192 }} ip saddr {{ {SERVER} }} accept" in born(bench)
     if whole:
         assert bench.run(ACCESS, intent="more", **told).changed == ()
         with pytest.raises(UnsafeChange, match="changes nothing that is there"):

@@ -68,6 +68,7 @@ def _out(status: NetworkStatus) -> api.NetworkOut:
         clients=list(network.access.clients),
         broker_ports=list(network.access.ports.brokers),
         member_ports=list(network.access.ports.members),
+        port_clients={port: list(clients) for port, clients in network.access.port_clients},
         peers=list(network.access.peers),
         servers=list(network.access.servers),
         clusters=list(status.clusters),

@@ -22,6 +22,8 @@ class NetworkOut(Message):
     broker_ports: list[int] = Field(default_factory=list)
     """What its firewall lets in: from clients and the network's own VMs, and `member_ports` from those VMs alone."""
     member_ports: list[int] = Field(default_factory=list)
+    port_clients: dict[int, list[str]] = Field(default_factory=dict)
+    """Ports of brokers where those are let in instead of `clients`: of listeners that name their own."""
     peers: list[str] = Field(default_factory=list)
     """Networks of members in other places that are let in as its own VMs are."""
     servers: list[str] = Field(default_factory=list)

@@ -43,7 +43,8 @@ def _of_clients(view: ClusterView, instance: InstanceView, step: str) -> ClientS
         return None
     if document.spec.security.internal == "tls":
         return client_security(document, service)
-    return instance.start.security or ClientSecurity(document.spec.listeners if service == "broker" else (), (), True)
+    listeners = tuple(one.as_started for one in document.spec.listeners) if service == "broker" else ()
+    return instance.start.security or ClientSecurity(listeners, (), True)
 
 
 def _requested(view: ClusterView, e: facts.SecurityStepRequested, at: datetime) -> ClusterView:

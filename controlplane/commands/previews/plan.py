@@ -6,6 +6,7 @@ force on the cluster, and the steps. Bytes and seconds are left out: they grow w
 
 import hashlib
 import json
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -65,6 +66,8 @@ IN_PLACE = "grown in place, one node at a time; no restart"
 NEW_DISKS = "brokers move to new VMs with new disks"
 HEAP_RESTARTS = "the services are restarted in place: a heap is fixed when Java starts"
 OPTIONS_RESTART = "the services are restarted in place: Java reads its options when it starts"
+FIREWALLS_ALONE = "firewalls change, and nothing else: no service is restarted, no VM is replaced"
+_CLIENTS_OF_A_LISTENER = re.compile(r"spec\.listeners\[[^]]*\]\.clients")
 OTHER_ADDRESSES = "the VMs are replaced: clients know the addresses of the listeners"
 
 
@@ -192,7 +195,8 @@ def _effects(
         return {}
     found = {**_process_effects(changes, nodes), **_disk_effects(changes, wanted)}
     found |= security_effects(changes, document, nodes) | tls_way_effects(wanted, document, changes)
-    return {**found, **_setting_effects(view.document, wanted, nodes), **_lost_disk_effects(changes, document)}
+    found |= _setting_effects(view.document, wanted, nodes) | _lost_disk_effects(changes, document)
+    return found | {change.path: FIREWALLS_ALONE for change in changes if _CLIENTS_OF_A_LISTENER.fullmatch(change.path)}
 
 
 def pending_rollout(view: ClusterView, snapshot: KafkaSnapshot | None) -> RolloutPlan:

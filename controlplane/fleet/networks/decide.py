@@ -20,6 +20,14 @@ from providers.networks import NO_PORTS, FirewallPorts, NetworkRunKind, name_in_
 
 
 @dataclass(frozen=True, slots=True)
+class Door:
+    """A listener's port, and who of outside is let in there, by CIDR; None: the clients of all."""
+
+    port: int
+    clients: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Want:
     """What the clusters in one network want of it together."""
 
@@ -29,6 +37,8 @@ class Want:
     ports: FirewallPorts = NO_PORTS
     others: frozenset[Place] = frozenset()
     """Other places of theirs, whose networks its firewall is to let in as members."""
+    listeners: frozenset[Door] = frozenset()
+    """Of the specs."""
 
     def joined(
         self,
@@ -37,6 +47,7 @@ class Want:
         cluster: str,
         ports: FirewallPorts,
         others: Collection[Place],
+        listeners: Collection[Door] = (),
     ) -> "Want":
         return Want(
             self.zones | set(zones),
@@ -44,12 +55,26 @@ class Want:
             tuple(sorted({*self.clusters, cluster})),
             self.ports.joined(ports),
             self.others | set(others),
+            self.listeners | set(listeners),
         )
 
-    def access(self, cidrs: Mapping[Place, str], servers: tuple[str, ...] = ()) -> NetworkAccess:
-        """Who is to be let in. Peers: of the other places those whose network is Kedge's; nobody knows the others'."""
+    def access(
+        self, cidrs: Mapping[Place, str], servers: tuple[str, ...] = (), known: NetworkAccess | None = None
+    ) -> NetworkAccess:
+        """Who is to be let in. Peers: of the other places those whose network is Kedge's; nobody knows the others'.
+        `known`: who is let in so far. Where brokers listen still and no spec names the port any more, that stays."""
         peers = sorted(cidrs[place] for place in self.others if place in cidrs)
-        return NetworkAccess(tuple(sorted(self.clients)), self.ports, tuple(peers), servers)
+        own = ((port, self._at(port, known)) for port in self.ports.brokers)
+        told = tuple((port, tuple(sorted(clients))) for port, clients in own if clients != self.clients)
+        return NetworkAccess(tuple(sorted(self.clients)), self.ports, tuple(peers), servers, told)
+
+    def _at(self, port: int, known: NetworkAccess | None) -> frozenset[str]:
+        named = [door.clients for door in self.listeners if door.port == port]
+        if not named:
+            stays = known is not None and port in dict(known.port_clients)
+            return known.clients_at(port) if known is not None and stays else self.clients
+        let_in = (self.clients if clients is None else frozenset(clients) for clients in named)
+        return frozenset().union(*let_in)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,14 +218,21 @@ def server_to_let_in(place: Place, ports: FirewallPorts, servers: Collection[str
 
 
 def access_will_change(
-    network: NetworkView | None, opened: Collection[str], closed: Collection[str], *, vms_filter: bool
+    network: NetworkView | None, before: NetworkAccess, wanted: NetworkAccess, *, vms_filter: bool
 ) -> str:
     """What a plan says of clients that are let in from then on, and of those that are not any more; "" where none are,
-    or the network is made with them. `vms_filter`: its VMs let them in, not a firewall of the cloud."""
-    if network is None or network.state is NetworkState.REMOVING or not (opened or closed):
+    or the network is made with them. `before` is what specs ask for so far. `vms_filter`: its VMs let them in, not a
+    firewall of the cloud."""
+    if network is None or network.state is NetworkState.REMOVING:
         return ""
-    changes = [f"lets in {', '.join(sorted(opened))}"] if opened else []
-    changes += [f"lets in {', '.join(sorted(closed))} no more (connections that stand go on)"] if closed else []
+    old, new = frozenset(before.clients), frozenset(wanted.clients)
+    changes = list(_opened_and_closed(new - old - {*network.access.clients}, old - new))
+    for port in sorted(dict(before.port_clients).keys() | dict(wanted.port_clients).keys()):
+        if port in wanted.ports.brokers:
+            old, new = before.clients_at(port), wanted.clients_at(port)
+            changes += _opened_and_closed(new - old, old - new, f" at port {port}")
+    if not changes:
+        return ""
     words = f"network {network.name} in {network.place} {' and '.join(changes)}; no VM is replaced"
     if vms_filter:
         words += (
@@ -208,6 +240,13 @@ def access_will_change(
             "condition PacketFilterBehind names who does not"
         )
     return words
+
+
+def _opened_and_closed(opened: Collection[str], closed: Collection[str], at: str = "") -> Iterator[str]:
+    if opened:
+        yield f"lets in {', '.join(sorted(opened))}{at}"
+    if closed:
+        yield f"lets in {', '.join(sorted(closed))} no more{at} (connections that stand go on)"
 
 
 def in_words(network: NetworkView) -> str:
@@ -228,10 +267,10 @@ def ports_in_words(ports: tuple[int, ...]) -> str:
 
 def change_of(network: NetworkView, access: NetworkAccess, reason: str) -> facts.NetworkChangeRequested:
     """The request to let in that, and nobody else."""
-    ports = access.ports
-    return facts.NetworkChangeRequested(
-        network.id, access.clients, reason, ports.brokers, ports.members, access.peers, access.servers
+    change = facts.NetworkChangeRequested(
+        network.id, access.clients, reason, access.ports.brokers, access.ports.members
     )
+    return replace(change, peers=access.peers, servers=access.servers, port_clients=access.port_clients)
 
 
 def next_try_at(work: NetworkWork) -> datetime | None:
@@ -297,12 +336,13 @@ def _other_access(
     cidrs: Mapping[Place, str],
     servers: tuple[str, ...] | None,
 ) -> Iterator[object]:
-    wanted = want.access(cidrs, known.servers if servers is None else servers)
+    wanted = want.access(cidrs, known.servers if servers is None else servers, known)
     compared = (
         ("clients", wanted.clients, known.clients),
         ("ports", wanted.ports, known.ports),
         ("other places", wanted.peers, known.peers),
         ("servers", wanted.servers, known.servers),
+        ("clients of single listeners", wanted.port_clients, known.port_clients),
     )
     changed = [word for word, one, there in compared if one != there]
     if changed:
@@ -361,6 +401,7 @@ def _wanted(view: NetworksView, fleet: NetworkFleet) -> Iterator[object]:
             cloud_name=name_in_account(place, fleet.installation_id),
             peers=access.peers,
             servers=access.servers,
+            port_clients=access.port_clients,
         )
 
 

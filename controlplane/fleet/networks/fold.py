@@ -11,18 +11,23 @@ from typing import Any
 
 from events import codec, envelope, errors, facts
 from providers.base import Place
-from providers.networks import USUAL_PORTS, FirewallPorts, NetworkRunKind
+from providers.networks import USUAL_PORTS, FirewallPorts, NetworkRunKind, PortClients
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkAccess:
     """Who is let in at which ports. `peers` are networks of members in other places, `servers` where servers of Kedge
-    dial from, by CIDR."""
+    dial from, by CIDR; `port_clients` who is let in at single ports of brokers instead of `clients`."""
 
     clients: tuple[str, ...] = ()
     ports: FirewallPorts = USUAL_PORTS
     peers: tuple[str, ...] = ()
     servers: tuple[str, ...] = ()
+    port_clients: PortClients = ()
+
+    def clients_at(self, port: int) -> frozenset[str]:
+        """Who of outside is let in at that port, by CIDR."""
+        return frozenset(dict(self.port_clients).get(port, self.clients) if port in self.ports.brokers else ())
 
 
 class NetworkState(StrEnum):
@@ -159,7 +164,8 @@ def _work(
 
 
 def _asked(e: facts.NetworkRequested | facts.NetworkChangeRequested) -> NetworkAccess:
-    return NetworkAccess(e.clients, FirewallPorts(e.broker_ports, e.member_ports), e.peers, e.servers)
+    ports = FirewallPorts(e.broker_ports, e.member_ports)
+    return NetworkAccess(e.clients, ports, e.peers, e.servers, e.port_clients)
 
 
 def _zones_requested(n: NetworkView, e: facts.NetworkZonesRequested, r: envelope.Recorded) -> NetworkView:

@@ -137,11 +137,11 @@ class NetworkReconciler:
 
     def _access_planned(self, view: ClusterView, place: Place, fleet: Sequence[ClusterView]) -> str:
         network, others = self.view().at(place), [v for v in fleet if v.name != view.name]
-        before = {c for v in fleet if v.name == view.name and not v.deleted for c in _clients(v)}
-        wanted = self.wants([*others, view]).get(place, decide.Want()).clients
-        opened = wanted & set(_clients(view)) - set(network.access.clients if network else ())
-        filters = self._ports.filters_packets(place)
-        return decide.access_will_change(network, opened, before - wanted, vms_filter=filters)
+        known = network.access if network is not None else None
+        before, wanted = (
+            self.wants(views).get(place, decide.Want()).access({}, known=known) for views in (fleet, [*others, view])
+        )
+        return decide.access_will_change(network, before, wanted, vms_filter=self._ports.filters_packets(place))
 
     def is_ours(self, place: Place) -> bool:
         """Whether Kedge makes that place's network. A place nobody can say it of has none: its cluster tells why."""
@@ -163,7 +163,7 @@ class NetworkReconciler:
             for place, zones in _zones_by_place(view):
                 if self.is_ours(place):
                     want, others = found.get(place, decide.Want()), beside.get(place, ())
-                    found[place] = want.joined(zones, _clients(view), view.name, _ports(view), others)
+                    found[place] = want.joined(zones, _clients(view), view.name, _ports(view), others, _doors(view))
         return found
 
     def _beside(self, view: ClusterView) -> Mapping[Place, tuple[Place, ...]]:
@@ -206,6 +206,7 @@ class NetworkReconciler:
             ports=network.access.ports,
             peers=network.access.peers,
             servers=network.access.servers,
+            port_clients=network.access.port_clients,
             called=network.cloud_name,
         )
 
@@ -290,8 +291,8 @@ class NetworkReconciler:
         if work.kind is NetworkRunKind.GROW:
             return run
         access = work.access
-        wanted = {"clients": access.clients, "ports": access.ports, "peers": access.peers, "servers": access.servers}
-        return replace(run, **wanted)  # type: ignore[arg-type]  # by name
+        run = replace(run, clients=access.clients, ports=access.ports, peers=access.peers)
+        return replace(run, servers=access.servers, port_clients=access.port_clients)
 
 
 def network_events(version: int, events: Iterable[object]) -> list[envelope.NewEvent]:
@@ -327,6 +328,11 @@ def _zones(view: ClusterView, place: Place) -> tuple[str, ...]:
 
 def _clients(view: ClusterView) -> tuple[str, ...]:
     return view.document.spec.access.clients if view.document else ()
+
+
+def _doors(view: ClusterView) -> tuple[decide.Door, ...]:
+    listeners = view.document.spec.listeners if view.document else ()
+    return tuple(decide.Door(one.port, one.clients) for one in listeners)
 
 
 def _goes_tls(view: ClusterView) -> bool:

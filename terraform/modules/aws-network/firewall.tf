@@ -11,16 +11,17 @@ locals {
   # Kafka's own ports have names, as in the states of releases that knew no others.
   named  = { "9092" = "brokers", "9093" = "controllers" }
   inward = { for port in setunion(var.broker_ports, var.member_ports) : lookup(local.named, tostring(port), "port ${port}") => port }
+  let_in = { for port in var.broker_ports : tostring(port) => lookup(var.port_clients, tostring(port), var.clients) }
   client = merge([
     for port in var.broker_ports : {
-      for cidr in var.clients : (port == 9092 ? cidr : "${cidr} ${port}") => { cidr = cidr, port = port }
+      for cidr in local.let_in[tostring(port)] : (port == 9092 ? cidr : "${cidr} ${port}") => { cidr = cidr, port = port }
     }
   ]...)
   # EC2 refuses a rule a second time: who is let in as a client there needs none as a server.
   server = merge([
     for port in var.server_ports : {
       for cidr in var.servers : "${cidr} ${port}" => { cidr = cidr, port = port }
-      if !(contains(var.clients, cidr) && contains(var.broker_ports, port))
+      if !try(contains(local.let_in[tostring(port)], cidr), false)
     }
   ]...)
   peer = merge([for port in values(local.inward) : { for cidr in var.peers : "${cidr} ${port}" => { cidr = cidr, port = port } }]...)

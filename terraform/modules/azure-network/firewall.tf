@@ -3,6 +3,7 @@
 locals {
   subnets = [for zone in sort(keys(var.zones)) : cidrsubnet(var.cidr, 4, var.zones[zone])]
   dialled = [for p in var.server_ports : tostring(p)]
+  shared  = [for p in var.broker_ports : tostring(p) if !contains(keys(var.port_clients), tostring(p))]
   members = {
     brokers     = { ports = [for p in var.broker_ports : tostring(p)], priority = 100 }
     controllers = { ports = [for p in var.member_ports : tostring(p)], priority = 110 }
@@ -70,7 +71,7 @@ resource "azurerm_network_security_rule" "servers" {
 }
 
 resource "azurerm_network_security_rule" "clients" {
-  count = length(var.clients) > 0 ? 1 : 0
+  count = length(var.clients) > 0 && length(local.shared) > 0 ? 1 : 0
 
   name                         = "clients-of-kafka"
   resource_group_name          = azurerm_resource_group.network.name
@@ -81,8 +82,25 @@ resource "azurerm_network_security_rule" "clients" {
   protocol                     = "Tcp"
   source_port_range            = "*"
   source_address_prefixes      = var.clients
-  destination_port_range       = length(local.members.brokers.ports) == 1 ? local.members.brokers.ports[0] : null
-  destination_port_ranges      = length(local.members.brokers.ports) == 1 ? null : local.members.brokers.ports
+  destination_port_range       = length(local.shared) == 1 ? local.shared[0] : null
+  destination_port_ranges      = length(local.shared) == 1 ? null : local.shared
+  destination_address_prefixes = local.subnets
+}
+
+# Listeners with clients of their own. A priority follows from the port, so that none changes when another port comes.
+resource "azurerm_network_security_rule" "listeners" {
+  for_each = { for port, clients in var.port_clients : port => clients if length(clients) > 0 }
+
+  name                         = "clients-at-${each.key}"
+  resource_group_name          = azurerm_resource_group.network.name
+  network_security_group_name  = azurerm_network_security_group.kafka.name
+  priority                     = 201 + tonumber(each.key) % 3793
+  direction                    = "Inbound"
+  access                       = "Allow"
+  protocol                     = "Tcp"
+  source_port_range            = "*"
+  source_address_prefixes      = each.value
+  destination_port_range       = each.key
   destination_address_prefixes = local.subnets
 }
 

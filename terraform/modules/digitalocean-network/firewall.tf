@@ -4,6 +4,7 @@ locals {
   ipv6     = lookup(var.cloud, "ipv6", "false") == "true"
   anywhere = concat(["0.0.0.0/0"], local.ipv6 ? ["::/0"] : [])
   ports    = setunion(var.broker_ports, var.member_ports)
+  let_in   = { for p in var.broker_ports : tostring(p) => lookup(var.port_clients, tostring(p), var.clients) }
   # One range where it is Kafka's own two, as in the states of releases that knew no others.
   inward = local.ports == toset([9092, 9093]) ? ["9092-9093"] : [for p in local.ports : tostring(p)]
 }
@@ -28,11 +29,11 @@ resource "digitalocean_firewall" "kafka" {
   }
 
   dynamic "inbound_rule" {
-    for_each = [for p in var.broker_ports : tostring(p) if length(var.clients) > 0]
+    for_each = { for port, clients in local.let_in : port => clients if length(clients) > 0 }
     content {
       protocol         = "tcp"
-      port_range       = inbound_rule.value
-      source_addresses = var.clients
+      port_range       = inbound_rule.key
+      source_addresses = inbound_rule.value
     }
   }
 

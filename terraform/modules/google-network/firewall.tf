@@ -1,7 +1,8 @@
 # Membership is a network tag, never a list of VMs: a new VM changes nothing here. What no rule allows is refused; what
 # goes out is allowed. Agents call the server, and nobody calls an agent. No rule opens SSH.
 locals {
-  tag = "${var.name}-kafka"
+  tag    = "${var.name}-kafka"
+  shared = [for p in var.broker_ports : tostring(p) if !contains(keys(var.port_clients), tostring(p))]
 }
 
 resource "google_compute_firewall" "members" {
@@ -55,7 +56,7 @@ resource "google_compute_firewall" "servers" {
 }
 
 resource "google_compute_firewall" "clients" {
-  for_each = { for name, ports in { brokers = var.broker_ports } : name => ports if length(var.clients) > 0 }
+  for_each = { for name, ports in { brokers = local.shared } : name => ports if length(var.clients) > 0 && length(ports) > 0 }
 
   name          = "${var.name}-clients"
   description   = "${local.description}: clients of Kafka"
@@ -66,6 +67,23 @@ resource "google_compute_firewall" "clients" {
 
   allow {
     protocol = "tcp"
-    ports    = [for p in each.value : tostring(p)]
+    ports    = each.value
+  }
+}
+
+# Listeners with clients of their own.
+resource "google_compute_firewall" "listeners" {
+  for_each = { for port, clients in var.port_clients : port => clients if length(clients) > 0 }
+
+  name          = "${var.name}-clients-${each.key}"
+  description   = "${local.description}: clients of Kafka at ${each.key}"
+  network       = google_compute_network.network.id
+  direction     = "INGRESS"
+  source_ranges = each.value
+  target_tags   = [local.tag]
+
+  allow {
+    protocol = "tcp"
+    ports    = [each.key]
   }
 }

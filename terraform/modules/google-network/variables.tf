@@ -74,6 +74,20 @@ variable "broker_ports" {
   }
 }
 
+variable "port_clients" {
+  description = "Port of brokers -> networks clients come from that are let in there instead of `clients`, by CIDR. None unless a listener names its own."
+  type        = map(set(string))
+  default     = {}
+  validation {
+    condition     = alltrue([for port in keys(var.port_clients) : contains([for p in var.broker_ports : tostring(p)], port)])
+    error_message = "port_clients: each port is one of `broker_ports`."
+  }
+  validation {
+    condition     = alltrue([for c in flatten([for told in values(var.port_clients) : tolist(told)]) : can(cidrnetmask(c))])
+    error_message = "port_clients: each is an IPv4 network, as 10.8.0.0/16."
+  }
+}
+
 variable "member_ports" {
   description = "TCP ports only members reach, one another's: of controllers, and 2181, 2888 and 3888 where a cluster has a ZooKeeper ensemble. None of them is one of `broker_ports`."
   type        = set(number)

@@ -14,5 +14,8 @@ output "settings" {
     name => [for p in ports : p] if ports != { broker_ports = toset([9092]), member_ports = toset([9093]) }[name]
     }, {
     for name, told in { servers = sort(var.servers) } : name => told if length(told) > 0
+    }, {
+    for name, told in { port_clients = { for port, clients in var.port_clients : port => sort(clients) } } :
+    name => told if length(told) > 0
   })
 }

@@ -38,6 +38,19 @@ def test_the_server_reaches_brokers_and_of_an_ensemble_what_it_dials() -> None:
     assert accepted(text)[2:] == ["tcp dport { 2181, 9093, 9192 } ip saddr { 10.0.0.5/32, 10.0.0.6/32 } accept"]
 
 
+def test_a_port_of_its_own_clients_is_open_to_them_alone() -> None:
+    ports = FirewallPorts((9092, 9094, 9095, 9096), (9093,))
+    own = ((9094, ("10.9.0.0/16", "10.8.0.0/16")), (9095, ()))
+    text = rules(["10.20.0.0/20"], ["10.8.0.0/16"], ports, ["10.0.0.5/32"], own)
+    assert accepted(text)[2:] == [
+        "tcp dport { 9092, 9096 } ip saddr { 10.8.0.0/16 } accept",
+        "tcp dport 9094 ip saddr { 10.8.0.0/16, 10.9.0.0/16 } accept",
+        "tcp dport { 9092, 9094, 9095, 9096 } ip saddr { 10.0.0.5/32 } accept",
+    ]
+    every = tuple((port, ("10.9.0.0/16",)) for port in ports.brokers)
+    assert "10.8.0.0/16" not in rules(["10.20.0.0/20"], ["10.8.0.0/16"], ports, [], every)
+
+
 def test_without_a_server_the_rules_are_those_vms_were_born_with() -> None:
     """The text is frozen in boot data: another byte would be another VM."""
     assert rules(["10.20.0.0/20"], ["10.8.0.0/16"], FirewallPorts(), []) == rules(["10.20.0.0/20"], ["10.8.0.0/16"])

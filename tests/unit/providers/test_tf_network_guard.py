@@ -73,6 +73,15 @@ def test_a_change_of_clients_touches_their_rules(cloud: str) -> None:
     judged(cloud, ACCESS, change(*CLIENTS[cloud]))
 
 
+@pytest.mark.parametrize(
+    ("cloud", "rule"), [("azure", "azurerm_network_security_rule"), ("google", "google_compute_firewall")]
+)
+def test_a_listener_with_clients_of_its_own_has_a_rule_that_comes_and_goes(cloud: str, rule: str) -> None:
+    for action in ("create", "update", "delete"):
+        judged(cloud, ACCESS, change(f"{rule}.listeners", [action]))
+        judged(cloud, ACCESS, change(f"{rule}.clients", [action]))
+
+
 PORTS = {
     "aws": ("aws_vpc_security_group_ingress_rule.members", ["create"], None),
     "azure": ("azurerm_network_security_rule.members", ["update"], "destination_port_ranges"),
@@ -143,7 +152,7 @@ def test_a_zone_more_may_tell_members_of_it_and_nobody_else() -> None:
     rule = "azurerm_network_security_rule"
     judged("azure", GROW, change(f"{rule}.members", ["update"], "source_address_prefixes"))
     judged("azure", GROW, change(f"{rule}.clients", ["update"], "destination_address_prefixes"))
-    for elsewhere in ("peers", "servers"):
+    for elsewhere in ("peers", "servers", "listeners"):
         judged("azure", GROW, change(f"{rule}.{elsewhere}", ["update"], "destination_address_prefixes"))
     with pytest.raises(UnsafeChange, match="would change its source_address_prefixes"):
         judged("azure", GROW, change(f"{rule}.peers", ["update"], "source_address_prefixes"))

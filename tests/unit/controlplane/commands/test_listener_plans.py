@@ -3,7 +3,7 @@ meanwhile."""
 
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.previews.client_security import SECURITY_RESTARTS
-from controlplane.commands.previews.plan import OTHER_ADDRESSES, preview
+from controlplane.commands.previews.plan import FIREWALLS_ALONE, OTHER_ADDRESSES, preview
 from controlplane.fleet.networks.reconciler import _ports
 from events.spec.client_security import client_security
 from events.spec.model import KafkaClusterDocument
@@ -61,6 +61,27 @@ def test_what_says_the_same_in_other_words_restarts_nobody() -> None:
     found = preview(_living(), _said(PLAINTEXT, TLS, anonymous="full"), snapshot=None)
     assert found.rollout.phases == ()
     assert set(found.effects.values()) == {"changes nothing: the services have it"}
+
+
+def test_other_clients_of_a_listener_are_a_change_of_firewalls_alone() -> None:
+    office = TLS.model_copy(update={"clients": ("192.168.8.0/24",)})
+    for was, now in ((TLS, office), (office, TLS), (office, office.model_copy(update={"clients": ()}))):
+        found = preview(_living(_said(was, PLAINTEXT)), _said(now, PLAINTEXT), snapshot=None)
+        assert found.rollout.phases == ()
+        assert found.effects == {"spec.listeners[TLS].clients": FIREWALLS_ALONE}
+        assert [change.field_class for change in found.changes] == ["behavioural"]
+
+
+def test_where_nodes_speak_plaintext_they_are_that_too() -> None:
+    document = a_document()
+    listener = document.spec.listeners[0].model_copy(update={"clients": ("192.168.8.0/24",)})
+    other = document.model_copy(update={"spec": document.spec.model_copy(update={"listeners": (listener,)})})
+    digests = {n.node: n.digest for n in desired_nodes(document)}
+    assert digests == {n.node: n.digest for n in desired_nodes(other)}
+    born = listeners_in_digest(document)
+    there = [an_instance(n, digest=digests[n], born_listeners=born, born_with={}) for n in NODES]
+    found = preview(a_view(*there), other, snapshot=None)
+    assert (found.rollout.phases, set(found.effects.values())) == ((), {FIREWALLS_ALONE})
 
 
 def test_where_nodes_speak_plaintext_another_port_still_makes_new_vms() -> None:

@@ -6,7 +6,7 @@ follows from its first declaration: one more than the highest one before, in the
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from events.registry import fact
@@ -32,7 +32,8 @@ class AclBinding:
 @dataclass(frozen=True, slots=True)
 class UserDeclaration:
     """One user as it is to be. `acls` are all of its rights, sorted, one for each operation. `quotas` are by Kafka's
-    names (`producer_byte_rate`); what is not there is to have no value of its own."""
+    names (`producer_byte_rate`); what is not there is to have no value of its own, or that of its `tier`, if it has
+    one. `client_quotas`: the same by client id, "" of each that is not named."""
 
     name: str
     authentication: str
@@ -40,6 +41,8 @@ class UserDeclaration:
     quotas: Mapping[str, int]
     owner: str
     labels: Mapping[str, str]
+    client_quotas: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    tier: str = ""
 
 
 @fact("users.declared", schema=1)

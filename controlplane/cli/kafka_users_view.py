@@ -1,6 +1,6 @@
 """Users of clusters as people read them: a line each; one with its rights."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from rich.console import RenderableType
@@ -32,7 +32,7 @@ def user_table(users: Sequence[KafkaUserOut]) -> Table:
             user.authentication,
             user.password or "-",
             str(len(user.acls)),
-            ", ".join(sorted(user.quotas)) or "-",
+            ", ".join(sorted({*user.quotas, *(key for own in user.client_quotas.values() for key in own)})) or "-",
             user.owner or "-",
             user.source,
         ]
@@ -57,7 +57,9 @@ def user_lines(user: KafkaUserOut, *, now: datetime) -> Iterator[RenderableType]
     at = f" at {user.commit[:7]}" if user.commit else ""
     yield styled(f"source         {user.source}{where}{at}, since {since(user.declared_at, now)}")
     yield styled(f"owner          {user.owner or '-'}")
-    for line in _quota_lines(user.quotas):
+    if user.tier:
+        yield styled(f"tier           {user.tier}")
+    for line in _quota_lines(user):
         yield styled(line)
     if user.acls:
         yield listing(["RESOURCE", "NAME", "OPERATION", "FROM"], [_right(acl) for acl in user.acls])
@@ -65,8 +67,10 @@ def user_lines(user: KafkaUserOut, *, now: datetime) -> Iterator[RenderableType]
         yield styled("no rights", "dim")
 
 
-def _quota_lines(quotas: Mapping[str, int]) -> list[str]:
-    return [f"quota          {key} {value}" for key, value in sorted(quotas.items())]
+def _quota_lines(user: KafkaUserOut) -> Iterator[str]:
+    for client, quotas in (("", user.quotas), *sorted(user.client_quotas.items())):
+        of = "" if quotas is user.quotas else f" with {f'client {client}' if client else 'any other client'}"
+        yield from (f"quota          {key} {value}{of}" for key, value in sorted(quotas.items()))
 
 
 def _right(acl: UserAclOut) -> list[Text | str]:

@@ -14,6 +14,7 @@ from controlplane.cluster.folds import (
     anomalies as anomalyfold,
     certificates as certificatefold,
     chaos as chaosfold,
+    client_quotas as clientquotafold,
     confirmed_losses as lossfold,
     ensemble as ensemblefold,
     external as externalfold,
@@ -96,8 +97,8 @@ def _said_meanwhile(view: ClusterView, recorded: envelope.Recorded) -> ClusterVi
 
 def _declared(view: ClusterView, e: facts.ClusterDeclared, at: datetime) -> ClusterView:
     document = from_data(e.document)
-    view = securityfold.declared(view, document)
-    view = growthfold.declared(windowfold.over(settingfold.forgiven(view)), document)
+    view = userfold.tiers_declared(securityfold.declared(view, document), document)
+    view = growthfold.declared(windowfold.over(clientquotafold.forgiven(settingfold.forgiven(view))), document)
     ensemble, order = migrationfold.declared(view, document), specorderfold.declared(view, document, at)
     machines = newest((*view.declaration.machines, *given_by(document)))
     return replace(
@@ -120,6 +121,7 @@ def _paused(view: ClusterView, e: facts.ClusterPaused, at: datetime) -> ClusterV
 
 def _resumed(view: ClusterView, e: facts.ClusterResumed, at: datetime) -> ClusterView:
     view = userfold.forgiven(topicfold.forgiven(balancefold.forgiven(settingfold.forgiven(view))))
+    view = clientquotafold.forgiven(view)
     # When the last try failed stays known: what it made may still be missing in listings.
     forgiven = {k: replace(i, failures=0, refusals=0, retryable=True) for k, i in view.intents.items()}
     drain = view.moves.drain
@@ -173,6 +175,7 @@ _APPLY: Rules = {
     **orderfold.RULES,
     **growthfold.RULES,
     **quotafold.RULES,
+    **clientquotafold.RULES,
     **taggingfold.RULES,
     **healingfold.RULES,
     **anomalyfold.RULES,

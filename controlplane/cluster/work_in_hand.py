@@ -1,5 +1,6 @@
 """Whether a cluster has work: the question that decides how closely and how often it is looked at."""
 
+from controlplane.cluster.client_quotas import quotas_wait
 from controlplane.cluster.external_brokers import external_brokers
 from controlplane.cluster.folds.images import awaits_image
 from controlplane.cluster.lifecycle import Phase
@@ -28,7 +29,7 @@ def is_worked_on(view: ClusterView) -> bool:
         return True
     if view.settings.change is not None or view.settings.restarts or view.moves.rebalance is not None:
         return True
-    if view.topics.has_work or view.users.has_work or view.requests.disk_moves:
+    if view.topics.has_work or view.users.has_work or quotas_wait(view) or view.requests.disk_moves:
         return True
     if (
         view.requests.rolling_restart is not None

@@ -1,8 +1,8 @@
 """What is recorded of a user's document. Pure."""
 
 from events import user_facts as facts
-from events.spec.fields import fields_of
-from events.spec.user_model import KafkaUserDocument, UserQuotas
+from events.spec.quota_rules import values_of
+from events.spec.user_model import KafkaUserDocument
 from events.spec.user_rules import kafka_host
 
 
@@ -15,12 +15,17 @@ def user_declaration_of(document: KafkaUserDocument) -> facts.UserDeclaration:
         for acl in document.spec.authorization.acls
         for operation in acl.operations
     }
-    quotas = {name: getattr(document.spec.quotas, name) for name, _, _ in fields_of(UserQuotas)}
+    quotas = document.spec.quotas
+    clients = {client.client_id: values_of(client) for client in quotas.by_client_id}
+    if quotas.default_client_id is not None:
+        clients[""] = values_of(quotas.default_client_id)
     return facts.UserDeclaration(
         name=document.user,
         authentication=document.spec.authentication.type,
         acls=tuple(sorted(bindings)),
-        quotas={name: value for name, value in quotas.items() if value is not None},
+        quotas=values_of(quotas),
         owner=document.metadata.owner,
         labels=dict(document.metadata.labels),
+        client_quotas=clients,
+        tier=document.spec.tier or "",
     )

@@ -14,7 +14,8 @@ from planner.consumers.seen import GroupsSeen
 from planner.observed import KafkaSnapshot, SettingsSeen, TopicPartition
 from planner.rights.acls import Acl
 from planner.rights.seen import RightsSeen
-from planner.rights.step import RightsStep
+from planner.rights.step import QuotaChange, RightsStep
+from planner.rights.wanted import QuotaEntity
 from planner.rollout.live_step import LiveStep
 from planner.topics.step import TopicStep
 
@@ -75,6 +76,13 @@ class QuotaGateway(Protocol):
 
     def set_producer_quota(self, bytes_per_s: float | None) -> None:
         """Make it so, None takes it away. Brokers apply it within seconds; no other quota is touched."""
+
+    def client_quotas(self) -> Mapping[QuotaEntity, Mapping[str, float]]:
+        """All that are of no single user: of client ids, and the defaults of users and of client ids."""
+
+    def change_client_quotas(self, changes: Mapping[QuotaEntity, QuotaChange]) -> Mapping[QuotaEntity, str]:
+        """Make these changes; what is not named stays. Returns whose were refused, with Kafka's words; it can be
+        repeated. Brokers apply it within seconds."""
 
 
 class RightsGateway(Protocol):

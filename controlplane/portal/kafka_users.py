@@ -16,8 +16,8 @@ from controlplane.api.read_models.kafka_users import (
     UNDECLARED,
     changes_of_user,
     counts_of,
+    declared_quota_texts,
     names_in,
-    quota_texts,
     rights_text,
     undeclared_principals,
 )
@@ -70,7 +70,7 @@ def kafka_users(
         q=q,
         tones=STATE_TONES,
         rights_text=rights_text,
-        quota_texts=quota_texts,
+        quota_texts=declared_quota_texts,
     )
 
 
@@ -91,7 +91,7 @@ def kafka_user(request: Request, name: str, user: str, services: Services, right
         changes=changes[:MOST_CHANGES],
         happened=len(changes),
         tones=STATE_TONES,
-        quota_texts=quota_texts,
+        quota_texts=declared_quota_texts,
     )
 
 

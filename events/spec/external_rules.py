@@ -9,6 +9,7 @@ from events.spec.housekeeping import Balance
 from events.spec.model import KafkaClusterDocument, Pool
 from events.spec.positions import Positions
 from events.spec.problems import Path, Problem
+from events.spec.quotas import ClusterQuotas
 
 JOINABLE_LISTENER = "PLAINTEXT"
 """The one listener brokers of Kedge's have; others find them by that name."""
@@ -124,6 +125,7 @@ def _not_offered(sections: Mapping[str, Any], where: Positions) -> Iterator[Prob
     asked = {
         ("kafka", "metadataVersion"): getattr(sections.get("kafka"), "metadata_version", None) is not None,
         ("health", "heartbeats"): getattr(sections.get("health"), "heartbeats", False),
+        ("quotas",): sections.get("quotas") not in (None, ClusterQuotas()),
         ("balance", "continuous"): getattr(sections.get("balance"), "continuous", False),
         ("balance", "brokerSets"): bool(getattr(sections.get("balance"), "broker_sets", ())),
         ("balance", "placement", "correct"): _corrects(sections.get("balance")),

@@ -15,6 +15,7 @@ from events.spec.health import Health
 from events.spec.housekeeping import Balance, Healing
 from events.spec.machine_figures import MachineFigures
 from events.spec.presets import PresetName
+from events.spec.quotas import ClusterQuotas
 from events.spec.rollout import RolloutPolicy
 from events.spec.security import Authorization, Listener, Security
 
@@ -437,6 +438,9 @@ class ClusterSpec(Part):
     bootstrap: Bootstrap = classed(BEHAVIOURAL, "How clients find the cluster.", default_factory=Bootstrap)
     access: Access = classed(
         BEHAVIOURAL, "Who may reach the brokers from outside their network.", default_factory=Access
+    )
+    quotas: ClusterQuotas = classed(
+        DYNAMIC, "Quotas of everybody, of client ids, and by tier of users.", default_factory=ClusterQuotas
     )
     healing: Healing = classed(BEHAVIOURAL, "What is done about findings without asking.", default_factory=Healing)
     health: Health = classed(BEHAVIOURAL, "How brokers are looked at as clients see them.", default_factory=Health)

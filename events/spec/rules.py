@@ -21,6 +21,7 @@ from events.spec.pool_rules import pool_problems, pools_together_problems
 from events.spec.positions import NOWHERE, Positions
 from events.spec.preset_rules import preset_risks
 from events.spec.problems import Problem
+from events.spec.quota_rules import quota_problems
 from events.spec.rollout_rules import access_problems, rollout_problems, window_problems
 from events.spec.security_rules import security_problems
 from events.spec.spot_rules import spot_problems, spot_risks
@@ -78,6 +79,7 @@ def check_sections(sections: Mapping[str, Any], *, pools: Mapping[int, Pool], po
         found += lost_disk_problems(healing, pools, positions)
     if listeners is not None and bootstrap is not None:
         found += access_problems(listeners, bootstrap, positions)
+    found += quota_problems(sections.get("quotas"), positions)
     found += security_problems(sections, positions)
     found += authorization_problems(sections, positions)
     access = sections.get("access")

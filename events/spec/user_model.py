@@ -7,8 +7,10 @@ makes passwords, and signs keys that others made.
 from typing import Literal
 
 from events.spec.fields import FieldClass, Part, classed
+from events.spec.housekeeping import TierName
 from events.spec.model import API_VERSION
-from events.spec.scalars import CloudWord, DnsLabel, Flag, OneLine, UserName, Whole
+from events.spec.quotas import UserQuotas
+from events.spec.scalars import CloudWord, DnsLabel, Flag, OneLine, UserName
 
 USER_KIND = "KafkaUser"
 
@@ -102,32 +104,18 @@ class UserAuthorization(Part):
     )
 
 
-class UserQuotas(Part):
-    """How much of each broker the user may take. What is not given is as the cluster's defaults say."""
-
-    producer_byte_rate: Whole | None = classed(
-        DYNAMIC, "Bytes per second it may write to each broker.", default=None, ge=1
-    )
-    consumer_byte_rate: Whole | None = classed(
-        DYNAMIC, "Bytes per second it may read from each broker.", default=None, ge=1
-    )
-    request_percentage: Whole | None = classed(
-        DYNAMIC,
-        "Share of the time of a broker's request and network threads, in percent of one thread.",
-        default=None,
-        ge=1,
-    )
-    controller_mutation_rate: Whole | None = classed(
-        DYNAMIC, "Partitions per second it may have made or deleted.", default=None, ge=1
-    )
-
-
 class UserSpec(Part):
     """What the user should be."""
 
     cluster: DnsLabel = classed(IDENTITY, "Name of the cluster it is a user of.")
     authentication: UserAuthentication = classed(IDENTITY, "How it proves who it is.")
     authorization: UserAuthorization = classed(DYNAMIC, "What it may do.", default_factory=UserAuthorization)
+    tier: TierName | None = classed(
+        DYNAMIC,
+        "Quotas it does not give are those of this tier, in `spec.quotas.tiers` of its cluster. Without a word it has "
+        "none, and the cluster's defaults count.",
+        default=None,
+    )
     quotas: UserQuotas = classed(DYNAMIC, "How much it may take.", default_factory=UserQuotas)
 
 

@@ -8,6 +8,7 @@ from events.spec import problems as p
 from events.spec.model import KafkaClusterDocument
 from events.spec.positions import NOWHERE, Positions
 from events.spec.problems import Path, Problem, shorten
+from events.spec.quota_rules import user_quota_problems
 from events.spec.scalars import TOPIC_NAME
 from events.spec.topic_names import KAFKAS_OWN, KEDGES_PREFIX
 from events.spec.user_model import THE_CLUSTER, Acl, KafkaUserDocument
@@ -43,7 +44,7 @@ def check_user(document: KafkaUserDocument, *, positions: Positions = NOWHERE) -
     found = list(_name(document.user, positions))
     for index, acl in enumerate(document.spec.authorization.acls):
         found += _acl(acl, (*_ACLS, index), positions, administrator=document.spec.authorization.administrator)
-    return found
+    return [*found, *user_quota_problems(document.spec.quotas, positions)]
 
 
 def check_user_in(
@@ -58,6 +59,11 @@ def check_user_in(
         )
         fix = "Leave `authorization` out, or use a cluster with `security: {internal: tls}`."
         found.append(positions.problem(p.NO_AUTHORIZER, _ACLS, message, fix))
+    tier = document.spec.tier
+    if tier is not None and tier not in cluster.spec.quotas.tiers:
+        message = f"{cluster.metadata.name} has no quotas for tier `{tier}`: `{document.user}` gets none by it"
+        fix = f"Give `spec.quotas.tiers.{tier}` in the cluster's spec, or leave `tier` out."
+        found.append(positions.problem(p.TIER_WITHOUT_QUOTAS, ("spec", "tier"), message, fix))
     wanted = document.spec.authentication.type
     if wanted != "none" and all(one.authentication.type != wanted for one in cluster.spec.listeners):
         message = (

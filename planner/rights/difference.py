@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 from planner.rights.acls import is_protected
 from planner.rights.seen import RightsSeen
 from planner.rights.step import QuotaChange, RightsStep, UserStep
-from planner.rights.wanted import QuotaEntity, UserRights, user_entity
+from planner.rights.wanted import QuotaEntity, UserRights
 
 MOST_USERS = 200
 """Users changed in one go: hashing a password takes some milliseconds."""
@@ -26,7 +26,7 @@ def user_step(wanted: UserRights, seen: RightsSeen) -> UserStep:
         wanted.name,
         create=tuple(sorted(wanted.acls - has)) if seen.acls is not None else (),
         delete=tuple(sorted(has - wanted.acls)),
-        quotas=_quota_changes(wanted, seen),
+        quotas=quota_changes(wanted.entities, seen.quotas_of(wanted.name)),
         credential="set" if wanted.pending else "remove" if surplus else "",
         mechanisms=() if wanted.pending else surplus,
     )
@@ -40,6 +40,15 @@ def end_step(user: str, seen: RightsSeen) -> UserStep:
     quotas: dict[QuotaEntity, QuotaChange] = {e: dict.fromkeys(v) for e, v in seen.quotas_of(user).items()}
     delete = tuple(sorted(seen.acls_of(user)))
     return UserStep(user, (), delete, quotas, "remove" if mechanisms else "", mechanisms, ends=True)
+
+
+def quota_changes(
+    wanted: Mapping[QuotaEntity, Mapping[str, float]], has: Mapping[QuotaEntity, Mapping[str, float]]
+) -> dict[QuotaEntity, QuotaChange]:
+    """What makes them so: of each entity that is wanted or there all values, and no others."""
+    named = sorted({*wanted, *has}, key=str)
+    found = ((entity, _change(wanted.get(entity, {}), has.get(entity, {}))) for entity in named)
+    return {entity: change for entity, change in found if change}
 
 
 def lacks_password(wanted: UserRights, seen: RightsSeen) -> bool:
@@ -67,10 +76,6 @@ def undeclared_users(seen: RightsSeen, declared: Collection[str]) -> tuple[str, 
     return tuple(sorted(user for user in seen.users - frozenset(declared) if not is_protected(user)))
 
 
-def _quota_changes(wanted: UserRights, seen: RightsSeen) -> Mapping[QuotaEntity, QuotaChange]:
-    has, own = seen.quotas_of(wanted.name), user_entity(wanted.name)
-    changes: dict[QuotaEntity, QuotaChange] = {e: dict.fromkeys(values) for e, values in has.items() if e != own}
-    there = has.get(own, {})
-    change: dict[str, float | None] = {k: v for k, v in wanted.quotas.items() if there.get(k) != v}
-    change |= {k: None for k in there if k not in wanted.quotas}
-    return changes | ({own: change} if change else {})
+def _change(wanted: Mapping[str, float], there: Mapping[str, float]) -> QuotaChange:
+    change: dict[str, float | None] = {key: value for key, value in wanted.items() if there.get(key) != value}
+    return change | {key: None for key in there if key not in wanted}

@@ -15,9 +15,32 @@ QuotaEntity = tuple[tuple[str, str | None], ...]
 """Whom a quota is for: (type, name) pairs in order, as `(("client-id", "app"), ("user", "alice"))`; None: default."""
 
 
-def user_entity(user: str) -> QuotaEntity:
-    """A user, whatever its client calls itself."""
+def user_entity(user: str | None) -> QuotaEntity:
+    """A user, whatever its client calls itself. None: whoever has none of its own."""
     return (("user", user),)
+
+
+def client_entity(client_id: str | None, user: QuotaEntity = ()) -> QuotaEntity:
+    """A client id, whoever uses it, or of a user. None: whichever has none of its own."""
+    return (("client-id", client_id), *user)
+
+
+def entity_words(entity: QuotaEntity) -> str:
+    """As in `client id app of user alice`, `every user without its own`."""
+    parts = [
+        f"every {_TYPES.get(kind, kind)} without its own" if name is None else f"{_TYPES.get(kind, kind)} {name}"
+        for kind, name in entity
+    ]
+    return " of ".join(parts)
+
+
+def client_words(entity: QuotaEntity) -> str:
+    """Of a user's quota with one client id: which."""
+    client = dict(entity).get("client-id")
+    return "any other client" if client is None else f"client {client}"
+
+
+_TYPES: Final = MappingProxyType({"client-id": "client id"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,3 +56,12 @@ class UserRights:
     quotas: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
     mechanisms: frozenset[str] | None = frozenset()
     pending: bool = False
+    client_quotas: Mapping[str | None, Mapping[str, float]] = field(default_factory=lambda: MappingProxyType({}))
+    """By client id; None: of each that has none of its own."""
+
+    @property
+    def entities(self) -> Mapping[QuotaEntity, Mapping[str, float]]:
+        """All its quotas, by whom they are for."""
+        own = user_entity(self.name)
+        found = {client_entity(client, own): values for client, values in self.client_quotas.items()}
+        return found | ({own: self.quotas} if self.quotas else {})

@@ -21,10 +21,10 @@ from controlplane.kafka.gateway import KafkaGateway
 from controlplane.kafka.scram import scram_credential
 from planner.rights.acls import CLUSTER, OPERATIONS, Acl, AclRequest
 from planner.rights.authorize import authorize
-from planner.rights.difference import end_step, user_step
+from planner.rights.difference import end_step, quota_changes, user_step
 from planner.rights.seen import SCRAM_SHA_512, RightsSeen
-from planner.rights.step import RightsStep, UserStep
-from planner.rights.wanted import UserRights, user_entity
+from planner.rights.step import QuotaChange, RightsStep, UserStep
+from planner.rights.wanted import QuotaEntity, UserRights, client_entity, user_entity
 from tests.fakes.kafka import FakeKafka
 from tests.fakes.kafka_rights import NO_SECRETS
 from tests.kafka_processes import KafkaProcesses
@@ -246,7 +246,58 @@ def test_the_default_quota_of_users_is_nobodys(world: World) -> None:
     world.gateway.set_producer_quota(1e6)
     world.until(lambda: world.gateway.producer_quota() == 1e6, "the default quota")
     assert all(dict(entity)["user"] is not None for entity in world.gateway.user_rights().quotas)
+    assert world.gateway.client_quotas() == {user_entity(None): {"producer_byte_rate": 1e6}}
     world.gateway.set_producer_quota(None)
+    world.until(lambda: world.gateway.producer_quota() is None, "none")
+
+
+APP, ANY_CLIENT, ANYBODY = client_entity("app 1"), client_entity(None), user_entity(None)
+RATES = {
+    "producer_byte_rate": 5e6,
+    "consumer_byte_rate": 6e6,
+    "request_percentage": 55.0,
+    "controller_mutation_rate": 10.0,
+}
+
+
+def test_quotas_of_client_ids_and_of_everybody_are_set_changed_and_taken_away(
+    world: World,
+) -> None:
+    gateway = world.gateway
+    _made_so(world, UserRights("erin", frozenset(), {"request_percentage": 5}))
+    wanted = {APP: RATES, ANY_CLIENT: {"producer_byte_rate": 7e6}, ANYBODY: {"consumer_byte_rate": 8e6}}
+    wanted[client_entity("app 1", ANYBODY)] = {"producer_byte_rate": 9e6}
+    assert gateway.change_client_quotas(quota_changes(wanted, gateway.client_quotas())) == {}
+    world.until(lambda: gateway.client_quotas() == wanted, "what was asked for, and no user's")
+    assert gateway.user_rights().quotas_of("erin") == {user_entity("erin"): {"request_percentage": 5.0}}
+    assert gateway.producer_quota() is None, "of users in all, another value of theirs is set"
+
+    changed = {APP: {"producer_byte_rate": 1e6}, ANY_CLIENT: wanted[ANY_CLIENT]}
+    assert gateway.change_client_quotas(quota_changes(changed, gateway.client_quotas())) == {}
+    world.until(lambda: gateway.client_quotas() == changed, "less than before")
+
+    odd: dict[QuotaEntity, QuotaChange] = {APP: {"nonsense": 5.0}, ANYBODY: {"producer_byte_rate": 2e6}}
+    refused = gateway.change_client_quotas(odd)
+    assert set(refused) == {APP}
+    assert "nonsense" in refused[APP]
+    world.until(lambda: gateway.producer_quota() == 2e6, "the other one")
+    assert gateway.change_client_quotas(quota_changes({}, gateway.client_quotas())) == {}
+    world.until(lambda: not gateway.client_quotas(), "nothing")
+    assert gateway.change_client_quotas({APP: {"producer_byte_rate": None}}) == {}, "again is fine"
+
+
+def test_a_user_has_quotas_by_client_id_and_others_of_it_go(world: World) -> None:
+    clients = {"fast": {"producer_byte_rate": 9e6}, None: {"producer_byte_rate": 3e6, "controller_mutation_rate": 2.0}}
+    wanted = UserRights("frank", quotas={"producer_byte_rate": 1e6}, client_quotas=clients)
+    other = {client_entity("slow", user_entity("frank")): {"consumer_byte_rate": 1.0}}
+    strange = UserStep("frank", quotas=other)
+    assert world.gateway.change_user_rights(RightsStep({"frank": strange}), NO_SECRETS) == {}
+    world.until(lambda: "frank" in world.gateway.user_rights().users, "what somebody else set")
+    _made_so(world, wanted)
+    assert world.gateway.user_rights().quotas_of("frank") == wanted.entities
+    ends = end_step("frank", world.gateway.user_rights())
+    assert world.gateway.change_user_rights(RightsStep({"frank": ends}), NO_SECRETS) == {}
+    world.until(lambda: "frank" not in world.gateway.user_rights().users, "nothing of frank")
 
 
 CASES: Mapping[str, tuple[Acl, ...]] = {

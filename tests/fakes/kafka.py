@@ -89,7 +89,6 @@ class FakeKafka(FakeControllers, GroupCalls, LaggardCalls, RightsCalls):
         self.topics = FakeTopics(self._brokers, self._partitions, self.settings)
         self.consumers = FakeGroups(self._brokers, self._partitions)
         self.users = FakeRights()
-        self.default_producer_rate: float | None = None
         """The default quota of users' producers, bytes/s."""
         self.put_by_hand: dict[TopicPartition, tuple[int, ...]] = {}
         """Where somebody moved partitions to that are not to stay there: until they are elsewhere it is no rest."""
@@ -180,14 +179,6 @@ class FakeKafka(FakeControllers, GroupCalls, LaggardCalls, RightsCalls):
 
     def clear_throttles(self) -> int:
         return self.set_throttle(ThrottlePlan())
-
-    def producer_quota(self) -> float | None:
-        self._require_quorum("reading quotas")
-        return self.default_producer_rate
-
-    def set_producer_quota(self, bytes_per_s: float | None) -> None:
-        self._require_quorum("changing quotas")
-        self.default_producer_rate = bytes_per_s
 
     def set_cordons(self, cordoned: Collection[int], lifted: Collection[int]) -> None:
         self._require_quorum("changing configs")

@@ -79,6 +79,7 @@ class CrashingKafka:
             "remove_voter",
             "change_topics",
             "change_user_rights",
+            "change_client_quotas",
         }
     )
 

@@ -19,9 +19,11 @@ def declare_user(
     acls: Iterable[facts.AclBinding] = (),
     quotas: Mapping[str, int] = NONE,
     authentication: str = "scram-sha-512",
+    client_quotas: Mapping[str, Mapping[str, int]] = MappingProxyType({}),
+    tier: str = "",
 ) -> None:
     """As `kedge apply -f users.yaml`."""
-    user = facts.UserDeclaration(name, authentication, tuple(sorted(acls)), quotas, "payments", {})
+    user = facts.UserDeclaration(name, authentication, tuple(sorted(acls)), quotas, "payments", {}, client_quotas, tier)
     world.person(facts.UsersDeclared((user,), "api", "users.yaml", ""))
 
 

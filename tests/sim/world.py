@@ -474,7 +474,7 @@ class World:
             tuple((k, v.alive, [p.up for p in v.processes]) for k, v in self.machines.vms.items()),
             (self.machines.outage or self.kafka.outage, self.machines.refuse_listings),
             self.kafka.scene(),
-            (dict(self.kafka.on_disk.taken), self.kafka.default_producer_rate),
+            (dict(self.kafka.on_disk.taken), repr(self.kafka.users.quotas)),
             self.machines.certificates.ages(self.clock()) if self.machines.certificates is not None else (),
         )
         at_rest = self.is_converged() and not self.is_held() and not self.ticks_fail() and self._is_quiet()

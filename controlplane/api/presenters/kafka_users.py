@@ -41,6 +41,8 @@ def user_out(view: ClusterView, user: DeclaredUser) -> user_api.KafkaUserOut:
         certificate=None if certificate is None else user_api.UserCertificateOut.like(certificate),
         acls=[user_api.UserAclOut.like(acl) for acl in declared.acls],
         quotas=dict(declared.quotas),
+        client_quotas={client: dict(values) for client, values in declared.client_quotas.items()},
+        tier=declared.tier,
         owner=declared.owner,
         labels=dict(declared.labels),
         source=user.source,

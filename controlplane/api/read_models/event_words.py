@@ -52,6 +52,10 @@ WORDS: dict[str, Said] = {
     "producer_quota.lowered": lambda d: f"producers are to be slowed, disks are nearly full: {d['reason']}",
     "producer_quota.restore_requested": lambda d: f"producers are to be slowed no more: {d['reason']}",
     "producer_quota.restored": lambda d: "the default quota of producers is Kedge's no more",
+    "quotas.change_requested": lambda d: f"quotas of clients to be changed: {d['reason']}",
+    "quotas.changed": lambda d: (
+        f"Kafka refused quotas: {d['refused']}" if d.get("refused") else "quotas are as declared"
+    ),
     "growth.decided": lambda d: f"disks of pool {d['pool']} are to have {d['size_gib']} GiB each: {d['reason']}",
     "retire.requested": lambda d: f"{named(d['keys'])} to be deleted: {d['reason']}",
     "retire.completed": lambda d: "what was to be deleted is gone",

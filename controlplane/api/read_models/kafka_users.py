@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from controlplane.api.read_models.changes import EventChange, changes_of
-from controlplane.api.schemas.kafka_users import UserAclOut
+from controlplane.api.schemas.kafka_users import KafkaUserOut, UserAclOut
 from controlplane.cluster.view import ClusterView
 from events.envelope import Recorded
 from planner.quantities import human_bytes
 from planner.rights.acls import ANY, is_protected, principal_of, user_of
 from planner.rights.seen import RightsSeen
+from planner.rights.wanted import client_words, user_entity
 
 TROUBLE, COLLECT, UNDECLARED = "trouble", "collect", "undeclared"
 """Which users a list is of: those not as declared, those whose password can be collected, those without a document."""
@@ -59,6 +60,16 @@ def rights_text(acls: Iterable[UserAclOut]) -> str:
 def quota_texts(quotas: Mapping[str, float]) -> list[str]:
     """As in `producer_byte_rate 10.0 MiB/s`, by name."""
     return [f"{key} {_amount(key, value)}" for key, value in sorted(quotas.items())]
+
+
+def declared_quota_texts(user: KafkaUserOut) -> list[str]:
+    """All its document says, those by client id among them."""
+    found = [f"as tier {user.tier}"] if user.tier else []
+    found += quota_texts(user.quotas)
+    for client, quotas in sorted(user.client_quotas.items()):
+        with_one = f"client {client}" if client else "any other client"
+        found += [f"{text} with {with_one}" for text in quota_texts(quotas)]
+    return found
 
 
 def changes_of_user(events: Iterable[Recorded], name: str) -> list[EventChange]:
@@ -120,8 +131,8 @@ def _kafka_quotas(seen: RightsSeen, name: str | None) -> tuple[str, ...]:
         return ()
     found = []
     for entity, values in sorted(seen.quotas_of(name).items(), key=str):
-        client = dict(entity).get("client-id")
-        found += [f"{text}{f' with client {client}' if client else ''}" for text in quota_texts(values)]
+        client = "" if entity == user_entity(name) else f" with {client_words(entity)}"
+        found += [f"{text}{client}" for text in quota_texts(values)]
     return tuple(found)
 
 

@@ -45,6 +45,10 @@ class KafkaUserOut(Message):
     certificate: UserCertificateOut | None
     acls: list[UserAclOut]
     quotas: dict[str, int]
+    client_quotas: dict[str, dict[str, int]] = Field(
+        default_factory=dict, description='by client id; "": of each client id of it that has none of its own'
+    )
+    tier: str = Field(default="", description="whose quotas it has where it says none itself")
     owner: str
     labels: dict[str, str]
     source: str

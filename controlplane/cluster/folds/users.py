@@ -17,6 +17,7 @@ from controlplane.cluster.views.users import (
     UsersView,
 )
 from events import user_facts as facts
+from events.spec.model import KafkaClusterDocument
 
 
 def declared(view: ClusterView, e: facts.UsersDeclared, at: datetime) -> ClusterView:
@@ -48,6 +49,15 @@ def declared(view: ClusterView, e: facts.UsersDeclared, at: datetime) -> Cluster
             deleted=users.deleted - names,
         ),
     )
+
+
+def tiers_declared(view: ClusterView, document: KafkaClusterDocument) -> ClusterView:
+    """Users of a tier whose quotas another spec changes are to have those: `view` is before it."""
+    before = view.document.spec.quotas.tiers if view.document is not None else {}
+    after = document.spec.quotas.tiers
+    changed = {tier for tier in {*before, *after} if before.get(tier) != after.get(tier)}
+    waiting = {user.name for user in view.users.by_name.values() if user.declared.tier in changed}
+    return _with(view, replace(view.users, pending=view.users.pending | waiting)) if waiting else view
 
 
 def undeclared(view: ClusterView, e: facts.UsersUndeclared, at: datetime) -> ClusterView:
@@ -151,7 +161,7 @@ def forgiven(view: ClusterView) -> ClusterView:
 
 
 def _asks_the_same(one: facts.UserDeclaration, other: facts.UserDeclaration) -> bool:
-    return (one.authentication, one.acls, one.quotas) == (other.authentication, other.acls, other.quotas)
+    return replace(one, owner=other.owner, labels=other.labels) == other
 
 
 def _known(view: ClusterView, name: str) -> DeclaredUser:

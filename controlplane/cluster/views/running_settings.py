@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from types import MappingProxyType
 
+from controlplane.cluster.views.client_quotas import ClientQuotasView
 from controlplane.cluster.views.producer_quota import ProducerQuotaView
 from controlplane.cluster.views.security import SecurityView
 from events.jvm import AS_BEFORE, JvmChange
@@ -141,6 +142,8 @@ class SettingsView:
     change: SettingChangeView | None = None
     producer_quota: ProducerQuotaView | None = None
     """Kedge's, while a disk is nearly full and the spec has producers slowed for it."""
+    client_quotas: ClientQuotasView = field(default_factory=ClientQuotasView)
+    """Those that specs declare."""
     changes: int = 0
     """Changes of settings begun, ever."""
     refusal: SettingRefusal | None = None

@@ -21,7 +21,7 @@ def user_lines(
         wanted, known = user_declaration_of(document), view.users.by_name.get(document.user)
         if known is None:
             parts = [wanted.authentication, *(acl_words(acl) for acl in wanted.acls)]
-            parts += [f"{key} {value}" for key, value in sorted(wanted.quotas.items())]
+            parts += [f"{key} {value}" for key, value in sorted(_quotas(wanted).items())]
             lines.append(f"+ user {cluster.metadata.name}/{wanted.name}: {'; '.join(parts)}")
         elif changes := user_changes(known.declared, wanted):
             lines.append(f"~ user {cluster.metadata.name}/{wanted.name}: {'; '.join(changes)}")
@@ -48,19 +48,29 @@ def user_changes(before: UserDeclaration, after: UserDeclaration) -> list[str]:
     """What differs: `+ Read of topic pay-*`, `producer_byte_rate 100 -> 200`."""
     changes = [f"+ {acl_words(acl)}" for acl in _only(after.acls, before.acls)]
     changes += [f"- {acl_words(acl)}" for acl in _only(before.acls, after.acls)]
+    old_quotas, new_quotas = _quotas(before), _quotas(after)
     changes += [
-        f"{key} {before.quotas.get(key, 'none')} -> {after.quotas.get(key, 'none')}"
-        for key in sorted({*before.quotas, *after.quotas})
-        if before.quotas.get(key) != after.quotas.get(key)
+        f"{key} {old_quotas.get(key, 'none')} -> {new_quotas.get(key, 'none')}"
+        for key in sorted({*old_quotas, *new_quotas})
+        if old_quotas.get(key) != new_quotas.get(key)
     ]
     for words, old, new in (
         ("authentication", before.authentication, after.authentication),
+        ("tier", before.tier or "-", after.tier or "-"),
         ("owner", before.owner or "-", after.owner or "-"),
         ("labels", pairs(before.labels), pairs(after.labels)),
     ):
         if old != new:
             changes.append(f"{words} {old} -> {new}")
     return changes
+
+
+def _quotas(declared: UserDeclaration) -> dict[str, int]:
+    """All it says, as in `producer_byte_rate`, `producer_byte_rate with client app`."""
+    found = dict(declared.quotas)
+    for client, values in declared.client_quotas.items():
+        found |= {f"{key} with {f'client {client}' if client else 'any other client'}": v for key, v in values.items()}
+    return found
 
 
 def acl_words(acl: AclBinding) -> str:

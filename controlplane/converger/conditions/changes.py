@@ -214,7 +214,7 @@ def _topics(situation: Situation) -> facts.ConditionChanged | None:
 def _users(situation: Situation) -> facts.ConditionChanged | None:
     """As recorded; None of a cluster that never had any."""
     view = situation.view
-    known = view.users.by_name or USERS_DEGRADED in view.conditions
+    known = view.users.by_name or view.settings.client_quotas.refused or USERS_DEGRADED in view.conditions
     return users_degraded(view) if known else None
 
 

@@ -30,6 +30,7 @@ from controlplane.converger.steps.running.restarts import restart_in_hand_step
 from controlplane.converger.steps.topics.beside import with_topics
 from controlplane.converger.steps.users.beside import with_users
 from controlplane.converger.steps.users.kedge_rights import with_kedge_rights
+from controlplane.converger.steps.users.quotas import with_client_quotas
 from events import facts
 
 FIRST, IN_HAND, NEXT = rungs(Phase.FIRST), rungs(Phase.IN_HAND), rungs(Phase.NEXT)
@@ -39,7 +40,8 @@ def decide(situation: Situation) -> Decision:
     """The decision of one tick, condition changes included. Pure: no clock, no randomness, no I/O."""
     decision = with_volume_limits(situation, with_brake(situation, paced(situation, _ladder(situation))))
     decision = with_users(situation, with_topics(situation, with_producer_quota(situation, decision)))
-    decision = with_kedge_rights(situation, with_heartbeats(situation, decision))
+    decision = with_heartbeats(situation, with_client_quotas(situation, decision))
+    decision = with_kedge_rights(situation, decision)
     if decision.events:
         return decision
     changes = condition_changes(situation, decision)

@@ -9,7 +9,8 @@ from controlplane.converger.situation.passwords import PasswordToSet
 from controlplane.kafka.log_dir_requests import Wishes
 from controlplane.kafka.throttle import ThrottlePlan
 from planner.observed import TopicPartition
-from planner.rights.step import RightsStep
+from planner.rights.step import QuotaChange, RightsStep
+from planner.rights.wanted import QuotaEntity
 from planner.rollout.live_step import LiveStep
 from planner.topics.step import TopicStep
 
@@ -209,6 +210,14 @@ class PutKedgeRights:
     """Make Kedge's own ACLs as they are to be."""
 
 
+@dataclass(frozen=True, slots=True)
+class ChangeClientQuotas:
+    """Set these quotas, of no single user, and take away what is None."""
+
+    change: str
+    changes: Mapping[QuotaEntity, QuotaChange]
+
+
 Effect = (
     StartRun
     | TerminateInstance
@@ -237,4 +246,5 @@ Effect = (
     | ChangeTopics
     | ChangeUsers
     | PutKedgeRights
+    | ChangeClientQuotas
 )

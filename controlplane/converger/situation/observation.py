@@ -28,6 +28,7 @@ from planner.drain.plan import DrainPlan
 from planner.observed import KafkaSnapshot, SettingSeen
 from planner.rebalancing.plan import RebalancePlan
 from planner.rights.seen import RightsSeen
+from planner.rights.wanted import QuotaEntity
 from planner.rollout.live_step import NO_STEP, LiveStep, SettingDeviation
 from providers.base import CloudInstance, CloudVolume, Place
 from providers.errors import NotPermitted, ProviderError
@@ -137,6 +138,14 @@ class UsersObserved:
 
 
 @dataclass(frozen=True, slots=True)
+class ClientQuotasSeen:
+    """Quotas in Kafka that are of no single user. `refused`: what it said no to of the change in hand, in words."""
+
+    quotas: Mapping[QuotaEntity, Mapping[str, float]]
+    refused: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ProducerQuotaSeen:
     """The default quota of users' producers, bytes/s on each broker; None where none is set."""
 
@@ -226,6 +235,8 @@ class Observation:
     """Kedge's own ACLs, by the last look of a minute; None where it works without, or nobody could be asked."""
     users: UsersObserved | None = None
     """Asked for where some are in hand or waited for, and as often as the metadata is read at rest."""
+    client_quotas: ClientQuotasSeen | None = None
+    """Asked for where the spec declares some, or did, as users are."""
     producer_quota: ProducerQuotaSeen | None = None
     """Asked for where a disk may be nearly full, and while Kedge has lowered it."""
     placement: PlacementSeen | None = None

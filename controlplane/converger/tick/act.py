@@ -21,6 +21,7 @@ from controlplane.converger.questions.rolls.plan_ahead import with_arrivals
 from controlplane.converger.situation import effects
 from controlplane.converger.situation.ports import Ports
 from controlplane.converger.situation.situation import Situation
+from controlplane.converger.tick.client_quotas import change_client_quotas
 from controlplane.converger.tick.consoles import keep_console
 from controlplane.converger.tick.users import change_users
 from controlplane.kafka.errors import KafkaRefused
@@ -63,6 +64,8 @@ def carry_out(effect: effects.Effect, situation: Situation, ports: Ports) -> str
             return change_users(effect, view, ports)
         case effects.PutKedgeRights():
             return ports.kedge_rights.put_right(view) if ports.kedge_rights is not None else ""
+        case effects.ChangeClientQuotas():
+            return change_client_quotas(effect, view, ports)
         case _:
             return _ask_kafka(effect, view, ports)
 

@@ -18,6 +18,7 @@ from controlplane.converger.tick.read_plans import PlansReader
 from controlplane.converger.tick.sources.agents import AgentsReader
 from controlplane.converger.tick.sources.background import BackgroundReader
 from controlplane.converger.tick.sources.brokers import BrokersReader
+from controlplane.converger.tick.sources.client_quotas import ClientQuotasReader
 from controlplane.converger.tick.sources.clouds import clouds_of, inventory_of
 from controlplane.converger.tick.sources.jobs import jobs_of
 from controlplane.converger.tick.sources.kedge_rights import KedgeRightsReader
@@ -43,6 +44,7 @@ class Observer:
         self._topics = TopicsReader(ports)
         self._users = UsersReader(ports)
         self._kedge_rights = KedgeRightsReader(ports)
+        self._quotas = ClientQuotasReader(ports)
         self._background = BackgroundReader(ports)
         self._filters = FilterWatch(ports.packet_filter)
         self._certificates = CertificateWatch()
@@ -79,6 +81,7 @@ class Observer:
             topics=self._topics.read(view, kafka, missing) if kafka is not None and is_new else None,
             kedge_rights=rights,
             users=self._users.read(view, kafka, missing) if kafka is not None and is_new else None,
+            client_quotas=self._quotas.read(view, kafka, missing) if kafka is not None and is_new else None,
             producer_quota=producer_quota_of(view, kafka, ports, missing) if kafka is not None and is_new else None,
             placement=self._brokers.placement(view, kafka),
             traffic=self.traffic(view.uid) if has_work(view) else UNKNOWN,

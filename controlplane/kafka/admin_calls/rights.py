@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from kafka.protocol.admin import (
-    AlterClientQuotasRequest,
     AlterUserScramCredentialsRequest,
     CreateAclsRequest,
     DeleteAclsRequest,
@@ -19,6 +18,7 @@ from kafka.protocol.admin import (
 
 from controlplane.kafka.admin_calls.acl_codes import OPERATION, PATTERN, PERMISSION, RESOURCE
 from controlplane.kafka.admin_calls.calls import AdminCalls
+from controlplane.kafka.admin_calls.quotas import alteration, entity_of, quotas_in
 from controlplane.kafka.deadline import Deadline
 from controlplane.kafka.dialer import Connection
 from controlplane.kafka.errors import KafkaUnavailable, fault_of, require_ok
@@ -108,12 +108,7 @@ def _read_quotas(connection: Connection, deadline: Deadline) -> dict[QuotaEntity
     request = DescribeClientQuotasRequest(components=[component], strict=False)
     answer = connection.ask(request, what=what, deadline=deadline)
     require_ok(answer, what=what, where=connection.name)
-    found = {_entity(entry): {v.key: float(v.value) for v in entry.values} for entry in answer.entries or ()}
-    return {entity: values for entity, values in found.items() if dict(entity).get("user") is not None}
-
-
-def _entity(entry: Any) -> QuotaEntity:
-    return tuple(sorted((e.entity_type, e.entity_name) for e in entry.entity))
+    return {entity: values for entity, values in quotas_in(answer) if dict(entity).get("user") is not None}
 
 
 def _read_credentials(connection: Connection, deadline: Deadline) -> dict[str, dict[str, int]]:
@@ -175,18 +170,9 @@ def _owners(stage: RightsStage, users: Sequence[UserStep]) -> list[str]:
 def _alter_quotas(
     stage: RightsStage, users: Sequence[UserStep], _: Mapping[str, ScramCredential], ask: Ask, where: str
 ) -> dict[str, str]:
-    entry: Any = AlterClientQuotasRequest.EntryData
     owners = {entity: user.name for user in users for entity in user.quotas}
-    entries = [
-        entry(
-            entity=[entry.EntityData(entity_type=kind, entity_name=name) for kind, name in entity],
-            ops=[entry.OpData(key=k, value=v or 0.0, remove=v is None) for k, v in sorted(change.items())],
-        )
-        for user in users
-        for entity, change in user.quotas.items()
-    ]
-    answer = ask(AlterClientQuotasRequest(entries=entries, validate_only=False), stage)
-    return _refusals([(owners[_entity(e)], e) for e in answer.entries], stage, where)
+    answer = ask(alteration({entity: change for user in users for entity, change in user.quotas.items()}), stage)
+    return _refusals([(owners[entity_of(e)], e) for e in answer.entries], stage, where)
 
 
 def _set_credentials(

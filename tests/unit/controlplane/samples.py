@@ -146,6 +146,12 @@ SAMPLES: tuple[object, ...] = (
     facts.ProducerQuotaLowered(1_000_000.0, None, "pool brokers: broker 1000 (96% full)"),
     facts.ProducerQuotaRestoreRequested("no disk is nearly full any more, or it grows"),
     facts.ProducerQuotaRestored(None),
+    facts.QuotasChangeRequested(
+        "quotas-1",
+        (facts.EntityQuota((("client-id", "app"), ("user", None)), {"producer_byte_rate": 5}),),
+        "more",
+    ),
+    facts.QuotasChanged("", (facts.EntityQuota((("user", None),), {"request_percentage": 50}),)),
     facts.GrowthDecided("brokers", 100, 120, "broker 1000 (83% full); disk.grow.above is 80%, at most 500 GiB"),
     facts.TaggingRequested("intent-8", A1, {"team": "payments"}, ("env",), "cost tags team=payments; without env"),
     facts.TaggingCompleted("intent-8"),

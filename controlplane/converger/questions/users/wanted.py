@@ -1,8 +1,11 @@
 """Declared users as values of the planner, and back. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from controlplane.cluster.views.users import DeclaredUser
+from events.spec.housekeeping import TierName
+from events.spec.quota_rules import values_of
+from events.spec.quotas import Rates
 from events.user_facts import AclBinding
 from planner.rights.acls import Acl, principal_of
 from planner.rights.seen import SCRAM_SHA_512
@@ -12,16 +15,22 @@ BY_OTHERS = "none"
 """The authentication of users that others let in: their credentials are no business of Kedge's."""
 
 
-def rights_of(user: DeclaredUser, *, pending: bool) -> UserRights:
+Tiers = Mapping[TierName, Rates]
+"""Quotas of users by their tier, as the cluster's spec has them."""
+
+
+def rights_of(user: DeclaredUser, tiers: Tiers, *, pending: bool) -> UserRights:
     """What it is to have. `pending`: Kafka is to be given a password of it."""
     declared = user.declared
+    of_tier = next((values_of(rates) for tier, rates in tiers.items() if tier == declared.tier), {})
     mechanisms = frozenset({SCRAM_SHA_512}) if user.is_scram else frozenset[str]()
     return UserRights(
         user.name,
         frozenset(acl_of(user.name, binding) for binding in declared.acls),
-        declared.quotas,
+        {**of_tier, **declared.quotas},
         None if declared.authentication == BY_OTHERS else mechanisms,
         pending,
+        {client or None: values for client, values in declared.client_quotas.items()},
     )
 
 

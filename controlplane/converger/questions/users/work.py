@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.users import DeclaredUser, UsersView
-from controlplane.converger.questions.users.wanted import rights_of
+from controlplane.converger.questions.users.wanted import Tiers, rights_of
 from controlplane.converger.situation.passwords import PasswordToSet
 from events.user_facts import UserTrouble
 from planner.rights.acls import is_protected
@@ -41,7 +41,8 @@ class UserWork:
 
 def user_work(view: ClusterView, rights: RightsSeen, names: Collection[str]) -> UserWork:
     """A look at these users; its step is the next batch, or all that is left of the change in hand."""
-    return _Look(view.name, view.users, rights, names).work()
+    tiers = view.document.spec.quotas.tiers if view.document is not None else {}
+    return _Look(view.name, view.users, tiers, rights, names).work()
 
 
 def all_users_work(view: ClusterView, rights: RightsSeen) -> UserWork:
@@ -53,8 +54,10 @@ def all_users_work(view: ClusterView, rights: RightsSeen) -> UserWork:
 class _Look:
     """One look. Collects as it goes through the users: who is to go first, then by name."""
 
-    def __init__(self, cluster: str, users: UsersView, rights: RightsSeen, names: Collection[str]) -> None:
-        self._cluster, self._users, self._rights = cluster, users, rights
+    def __init__(
+        self, cluster: str, users: UsersView, tiers: Tiers, rights: RightsSeen, names: Collection[str]
+    ) -> None:
+        self._cluster, self._users, self._tiers, self._rights = cluster, users, tiers, rights
         known = [users.by_name[name] for name in names if name in users.by_name]
         self._asked = sorted(known, key=lambda user: (not user.tombstone, user.name))
         self._steps: list[UserStep] = []
@@ -107,7 +110,7 @@ class _Look:
 
     def _judge(self, user: DeclaredUser) -> None:
         number = self._password_to_set(user)
-        step = user_step(rights_of(user, pending=number is not None), self._rights)
+        step = user_step(rights_of(user, self._tiers, pending=number is not None), self._rights)
         if number is not None:
             self._passwords[user.name] = PasswordToSet(number, iterations_of(number, user.password.applied))
         if step:

@@ -22,7 +22,7 @@ from events.ids import derived_id
 from events.quantities import named
 from events.user_facts import UserTrouble
 from planner.rights.step import RightsStep, UserStep
-from planner.rights.wanted import user_entity
+from planner.rights.wanted import client_words, user_entity
 
 
 def with_users(situation: Situation, decision: Decision) -> Decision:
@@ -125,9 +125,7 @@ def _quotas(user: UserStep) -> dict[str, int | None]:
     """By Kafka's names; those of the user with one client, which no document asks for, say whose they are."""
     found: dict[str, int | None] = {}
     for entity, change in user.quotas.items():
-        client = (
-            "" if entity == user_entity(user.name) else f" with client {dict(entity).get('client-id') or 'default'}"
-        )
+        client = "" if entity == user_entity(user.name) else f" with {client_words(entity)}"
         found |= {f"{key}{client}": None if value is None else int(value) for key, value in sorted(change.items())}
     return found
 

@@ -13,6 +13,7 @@ from controlplane.cluster.views.rebalances import RebalanceView
 from controlplane.converger.situation.effects import (
     AddVoter,
     CancelMoves,
+    ChangeClientQuotas,
     ChangeTopics,
     ChangeUsers,
     ClearThrottles,
@@ -121,6 +122,7 @@ EFFECTS: list[tuple[Effect, list[str]]] = [
     (SetCordons((1000,), (1001,)), ["set_cordons"]),
     (SetLogDirsThrottle({1000: 5, 1001: None}), ["set_log_dirs_throttle"]),
     (SetProducerQuota(5_000_000.0), ["set_producer_quota"]),
+    (ChangeClientQuotas("c-1", {(("user", None),): {"producer_byte_rate": 5}}), ["change_client_quotas"]),
     (Unregister(1000), ["unregister_broker"]),
     (AddVoter(103, "dir", "10.0.0.3", 9093), ["add_voter"]),
     (RemoveVoter(100, "dir"), ["remove_voter"]),

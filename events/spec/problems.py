@@ -252,14 +252,13 @@ USER_TYPE = _kind(105, "user that proves itself another way", "Who it was could 
 PASSWORD_IN_SPEC = _kind(106, "secret in a document", "Documents are kept, shown, compared and committed.")
 NO_LISTENER_FOR_USER = _kind(107, "no listener asks for it", "The user has no door to come in by yet.", "warning")
 USER_ADDRESS = _kind(108, "host that is no address", "Kafka compares one address, or lets in from anywhere.")
+EARLIER_CERTIFICATES = _kind(
+    123, "name whose earlier certificates still count", "Whoever has one would be let in as somebody else."
+)
 
 # Quotas.
 QUOTA = _kind(130, "quota of nobody, or of nothing", "It would stand there and never count.")
 TIER_WITHOUT_QUOTAS = _kind(131, "tier without quotas", "Who relies on it is bounded by nothing.", "warning")
-
-EARLIER_CERTIFICATES = _kind(
-    123, "name whose earlier certificates still count", "Whoever has one would be let in as somebody else."
-)
 
 # CAs of the user's own.
 OWN_CA = _kind(124, "CA of your own not possible", "What nodes believe opens the cluster: it is never just anything.")

@@ -30,10 +30,10 @@ class RightsSeen:
         """The user's own, and those of the user with one client."""
         return self._quotas.get(user, {})
 
-    def once_for(self, beside: object, of: Callable[[], _T]) -> _T:
-        """What follows from this and from one other value, worked out once while both are the same objects."""
-        known: tuple[object, _T] | None = self.__dict__.get("_once_for")
-        if known is None or known[0] is not beside:
+    def once_for(self, beside: tuple[object, ...], of: Callable[[], _T]) -> _T:
+        """What follows from this and from those other values, worked out once while all are the same objects."""
+        known: tuple[tuple[object, ...], _T] | None = self.__dict__.get("_once_for")
+        if known is None or not all(one is other for one, other in zip(known[0], beside, strict=True)):
             known = self.__dict__["_once_for"] = beside, of()
         return known[1]
 

@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from controlplane.cluster.view import ClusterView
-from controlplane.cluster.views.users import DeclaredUser, UsersView
-from controlplane.converger.questions.users.wanted import Tiers, rights_of
+from controlplane.cluster.views.users import DeclaredUser
+from controlplane.converger.questions.users.wanted import rights_of
 from controlplane.converger.situation.passwords import PasswordToSet
 from events.user_facts import UserTrouble
 from planner.rights.acls import is_protected
@@ -41,23 +41,21 @@ class UserWork:
 
 def user_work(view: ClusterView, rights: RightsSeen, names: Collection[str]) -> UserWork:
     """A look at these users; its step is the next batch, or all that is left of the change in hand."""
-    tiers = view.document.spec.quotas.tiers if view.document is not None else {}
-    return _Look(view.name, view.users, tiers, rights, names).work()
+    return _Look(view, rights, names).work()
 
 
 def all_users_work(view: ClusterView, rights: RightsSeen) -> UserWork:
     """The same of all declared users, worked out once for a look: 10,000 users take a tenth of a second."""
-    users = view.users
-    return rights.once_for(users, lambda: _Look(view.name, users, rights, users.by_name).work())
+    return rights.once_for((view.users, view.document), lambda: _Look(view, rights, view.users.by_name).work())
 
 
 class _Look:
     """One look. Collects as it goes through the users: who is to go first, then by name."""
 
-    def __init__(
-        self, cluster: str, users: UsersView, tiers: Tiers, rights: RightsSeen, names: Collection[str]
-    ) -> None:
-        self._cluster, self._users, self._tiers, self._rights = cluster, users, tiers, rights
+    def __init__(self, view: ClusterView, rights: RightsSeen, names: Collection[str]) -> None:
+        self._cluster, self._users, self._rights = view.name, view.users, rights
+        self._tiers = view.document.spec.quotas.tiers if view.document is not None else {}
+        users = view.users
         known = [users.by_name[name] for name in names if name in users.by_name]
         self._asked = sorted(known, key=lambda user: (not user.tombstone, user.name))
         self._steps: list[UserStep] = []

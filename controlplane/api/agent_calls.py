@@ -60,7 +60,7 @@ class KnownCaller:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class DocumentQuestion:
     """Of an agent for another document than that of `etag`."""
 
     etag: str
@@ -141,7 +141,9 @@ class AgentCalls:
         is_same = known is not None and known.etag == question.etag
         return self._held(caller.vm, question, known if is_same else None, turns)
 
-    def _held(self, vm: Vm, question: Question, known: Offer | None, turns: agent_admission.AgentTurns) -> ASGIApp:
+    def _held(
+        self, vm: Vm, question: DocumentQuestion, known: Offer | None, turns: agent_admission.AgentTurns
+    ) -> ASGIApp:
         async def held(scope: Scope, receive: Receive, send: Send) -> None:
             sending = with_headers(send, {**ANSWER_HEADERS, HEADER: self._services.access.request_id()})
             turn = turns.not_taken()
@@ -238,7 +240,7 @@ def _is_of(report: Report, vm: Vm) -> bool:
     return is_own and WIRE_VERSION - 1 <= report.wire <= WIRE_VERSION
 
 
-def _question_in(query: bytes, vm: Vm) -> Question | None:
+def _question_in(query: bytes, vm: Vm) -> DocumentQuestion | None:
     """None for one that is not of that VM, or makes no sense."""
     asked = dict(parse_qsl(query.decode("latin-1"), keep_blank_values=True))
     if (asked.get("cluster"), asked.get("node"), asked.get("generation")) != (
@@ -251,7 +253,7 @@ def _question_in(query: bytes, vm: Vm) -> Question | None:
         wait_s = float(asked.get("wait_s", "0"))
     except ValueError:
         return None
-    return Question(asked.get("etag", ""), wait_s) if 0 <= wait_s < _MOST_WAIT_S else None
+    return DocumentQuestion(asked.get("etag", ""), wait_s) if 0 <= wait_s < _MOST_WAIT_S else None
 
 
 _JSON = b"application/json"

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from controlplane.cluster.view import ClusterView
 from events.spec.model import KafkaClusterDocument
 from events.spec.quota_rules import values_of
-from events.spec.quotas import ClientRates, Rates, UserQuotas
+from events.spec.quotas import ClientRates, QuotaRates, UserQuotas
 from planner.rights.wanted import QuotaEntity, client_entity, user_entity
 
 
@@ -36,8 +36,8 @@ def quotas_wait(view: ClusterView) -> bool:
 
 
 def _clients_of(
-    user: QuotaEntity, clients: tuple[ClientRates, ...], default: Rates | None
+    user: QuotaEntity, clients: tuple[ClientRates, ...], default: QuotaRates | None
 ) -> dict[QuotaEntity, Mapping[str, int]]:
-    told: list[tuple[str | None, Rates]] = [(one.client_id, one) for one in clients]
+    told: list[tuple[str | None, QuotaRates]] = [(one.client_id, one) for one in clients]
     told += [(None, default)] if default is not None else []
     return {client_entity(name, user): values_of(rates) for name, rates in told}

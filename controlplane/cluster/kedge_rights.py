@@ -42,7 +42,7 @@ class RightsLook:
 
 
 class KedgeRights(Protocol):
-    """Looks at Kedge's own ACLs, and makes them; `AclKeeper` is one."""
+    """Looks at Kedge's own ACLs, and makes them; `AclReconciler` is one."""
 
     def look(self, view: ClusterView) -> RightsLook:
         """Raises KafkaUnavailable."""
@@ -52,7 +52,7 @@ class KedgeRights(Protocol):
 
 
 @dataclass(slots=True)
-class AclKeeper:
+class AclReconciler:
     """Thread-safe. `kafka`: as Kedge's server; `as_node`: as a super user."""
 
     kafka: Callable[[ClusterView], RightsGateway]

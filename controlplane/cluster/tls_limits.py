@@ -34,7 +34,7 @@ def tls_limits(view: ClusterView) -> TlsLimits:
         if math.isfinite(rates.out):
             out[instance.service_id] = rates.out
         groups[made_of].append(instance.service_id)
-    told = tuple(_told(brokers, *made_of) for made_of, brokers in groups.items())
+    told = tuple(_limits_text(brokers, *made_of) for made_of, brokers in groups.items())
     return TlsLimits(into, out, told)
 
 
@@ -48,7 +48,7 @@ def pool_tls_bytes_per_s(document: KafkaClusterDocument, pool: Pool) -> float | 
     return tls_rates(fetchers=fetchers, processors=processors_at(pool.place.cloud, pool.machine, given)).into
 
 
-def _told(brokers: list[int], fetchers: int, processors: int | None) -> str:
+def _limits_text(brokers: list[int], fetchers: int, processors: int | None) -> str:
     rates = tls_rates(fetchers=fetchers, processors=processors)
     threads = f"{fetchers} fetcher{'s' if fetchers > 1 else ''}"
     return f"TLS between brokers: {brokers_named(sorted(brokers))} {_rate_words(rates)}, by {threads} {_by(processors)}"

@@ -6,16 +6,16 @@ from events.spec import problems as p
 from events.spec.fields import fields_of
 from events.spec.positions import Positions
 from events.spec.problems import Path, Problem, shorten
-from events.spec.quotas import ClientRates, ClusterQuotas, Rates, UserQuotas
+from events.spec.quotas import ClientRates, ClusterQuotas, QuotaRates, UserQuotas
 
 _QUOTAS: Path = ("spec", "quotas")
 _EVERY_ONE = "<default>"
 """How Kafka's tools write the default entity: as a name it would be taken for that (`ConfigEntityName.DEFAULT`)."""
 
 
-def values_of(rates: Rates) -> dict[str, int]:
+def values_of(rates: QuotaRates) -> dict[str, int]:
     """What is said of it, by Kafka's names (`QuotaConfig`)."""
-    told = {name: getattr(rates, name) for name, _, _ in fields_of(Rates)}
+    told = {name: getattr(rates, name) for name, _, _ in fields_of(QuotaRates)}
     return {name: value for name, value in told.items() if value is not None}
 
 
@@ -55,8 +55,8 @@ def _clients(clients: tuple[ClientRates, ...], here: Path, where: Positions) -> 
         yield from _silent(client, path, where)
 
 
-def _silent(rates: Rates, path: Path, where: Positions) -> Iterator[Problem]:
+def _silent(rates: QuotaRates, path: Path, where: Positions) -> Iterator[Problem]:
     more = isinstance(rates, UserQuotas) and (rates.by_client_id or rates.default_client_id)
     if not values_of(rates) and not more:
-        known = ", ".join(f"`{key}`" for _, key, _ in fields_of(Rates))
+        known = ", ".join(f"`{key}`" for _, key, _ in fields_of(QuotaRates))
         yield where.problem(p.QUOTA, path, "this quota says nothing", f"Give at least one of {known}, or take it out.")

@@ -15,7 +15,7 @@ DYNAMIC = FieldClass.DYNAMIC
 MOST_CLIENTS = 200
 
 
-class Rates(Part):
+class QuotaRates(Part):
     """How much of each broker one may take. What is not given is as the next wider quota says."""
 
     producer_byte_rate: Whole | None = classed(
@@ -35,7 +35,7 @@ class Rates(Part):
     )
 
 
-class ClientRates(Rates):
+class ClientRates(QuotaRates):
     """Those of one client id."""
 
     key_field: ClassVar[str | None] = "client_id"
@@ -43,10 +43,10 @@ class ClientRates(Rates):
     client_id: OneLine = classed(DYNAMIC, "The client's own name for itself, `client.id`. Nothing proves it.")
 
 
-class UserQuotas(Rates):
+class UserQuotas(QuotaRates):
     """How much of each broker the user may take. What is not given is as the cluster's defaults say."""
 
-    default_client_id: Rates | None = classed(
+    default_client_id: QuotaRates | None = classed(
         DYNAMIC, "What each client id of the user may take that is not in `byClientId`.", default=None
     )
     by_client_id: tuple[ClientRates, ...] = classed(
@@ -67,7 +67,7 @@ class ClusterQuotas(Part):
         "everybody is one user, `ANONYMOUS`.",
         default=None,
     )
-    default_client_id: Rates | None = classed(
+    default_client_id: QuotaRates | None = classed(
         DYNAMIC, "What each client id may take that is not in `clientIds`, where no quota of users fits.", default=None
     )
     client_ids: tuple[ClientRates, ...] = classed(
@@ -76,7 +76,7 @@ class ClusterQuotas(Part):
         default=(),
         max_length=MOST_CLIENTS,
     )
-    tiers: dict[TierName, Rates] = classed(
+    tiers: dict[TierName, QuotaRates] = classed(
         DYNAMIC,
         "By `tier` of a KafkaUser: what each of its users may take where its document says nothing itself.",
         default_factory=dict,

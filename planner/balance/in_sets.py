@@ -47,7 +47,7 @@ def rebalance_in_sets(state: ClusterState, terms: SetTerms) -> Answer:
     brings = terms.brings_home and not terms.onto
     home = _brought_home(state, homes, terms) if brings else state.partitions.replicas.copy()
     within = _at_home(state, home)
-    parts = [_Part(number, name, _balanced(within, homes, number, terms)) for number, name in enumerate(homes.names)]
+    parts = [_SetPart(number, name, _balanced(within, homes, number, terms)) for number, name in enumerate(homes.names)]
     parts = [part for part in parts if part.best is not None]
     lists = home.copy()
     for part in parts:
@@ -82,7 +82,7 @@ class _Homes:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Part:
+class _SetPart:
     number: int
     name: str
     answer: Answer | None
@@ -257,7 +257,7 @@ def _whys(state: ClusterState, homes: _Homes, left: Bools) -> Iterator[str]:
         yield f"{set_words(name)} {why} ({rows.size} partitions, of topic {topic} for one)"
 
 
-def _merged(parts: Sequence[_Part]) -> tuple[GoalReport, ...]:
+def _merged(parts: Sequence[_SetPart]) -> tuple[GoalReport, ...]:
     """Each goal over all sets: how many are out of it together, the widest range."""
     rows: dict[Goal, list[tuple[str, GoalReport]]] = {}
     for part in parts:
@@ -284,7 +284,7 @@ def _one(goal: Goal, found: Sequence[tuple[str, GoalReport]]) -> GoalReport:
     )
 
 
-def _bound(state: ClusterState, homes: _Homes, home: Int32s, parts: Sequence[_Part]) -> float:
+def _bound(state: ClusterState, homes: _Homes, home: Int32s, parts: Sequence[_SetPart]) -> float:
     """Each replica that comes home is copied; a set with none of those has the bound of its own plan."""
     came = home != state.partitions.replicas
     total = float((came.sum(axis=1) * state.partitions.size_bytes).sum())
@@ -292,11 +292,11 @@ def _bound(state: ClusterState, homes: _Homes, home: Int32s, parts: Sequence[_Pa
     return total + sum(part.balanced.bytes_bound for part in parts if part.number not in busy)
 
 
-def _assumptions(parts: Sequence[_Part]) -> tuple[str, ...]:
+def _assumptions(parts: Sequence[_SetPart]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(line for part in parts for line in part.balanced.schedule.assumptions))
 
 
-def _left(parts: Sequence[_Part], state: ClusterState, homes: _Homes) -> tuple[tuple[int, str], ...]:
+def _left(parts: Sequence[_SetPart], state: ClusterState, homes: _Homes) -> tuple[tuple[int, str], ...]:
     left = {
         int(rows[row]): why
         for part in parts

@@ -45,7 +45,7 @@ class KedgeRight:
         return Acl(principal, self.resource, self.name, "literal", self.operation)
 
     @property
-    def is_sight(self) -> bool:
+    def lets_see(self) -> bool:
         """Whether brokers leave out, without a word, what is not to be seen without it."""
         return self.operation == DESCRIBE and self.resource != "group"
 
@@ -150,7 +150,7 @@ def kedge_rights_seen(principals: Mapping[Member, str], acls: Iterable[Acl]) -> 
     own = {acl for acl in found if acl.principal in principals.values()}
     lacking, everybody = wanted - own, principal_of(ANY)
     denied = {a for a in found if a.is_deny and a.principal == everybody and any(_bars(a, w) for w in wanted)}
-    server = [(right, right.acl(principals["server"])) for right in KEDGE_RIGHTS["server"] if right.is_sight]
+    server = [(right, right.acl(principals["server"])) for right in KEDGE_RIGHTS["server"] if right.lets_see]
     barring = {*denied, *(acl for acl in own if acl.is_deny)}
     is_blind = any(acl in lacking or any(_bars(each, acl) for each in barring) for _, acl in server)
     return KedgeRightsSeen(_sorted(lacking), _sorted(own - wanted), _sorted(denied), is_blind)

@@ -14,7 +14,7 @@ from agent.certification import signing_request
 from controlplane.background.log_reader.lines import LogQuery
 from controlplane.background.log_reader.reading import read_page
 from controlplane.cluster.gateways import Gateways
-from controlplane.cluster.kedge_rights import AclKeeper
+from controlplane.cluster.kedge_rights import AclReconciler
 from controlplane.cluster.server_identities import ServerIdentities
 from controlplane.kafka.dialer import DirectDialer
 from controlplane.kafka.errors import AUTHORIZATION, KafkaFault, KafkaRefused
@@ -238,7 +238,7 @@ def _is_let(needs: Needs, acls: frozenset[Acl]) -> bool:
 
 def test_they_are_made_without_any_right_and_put_right_by_whoever_took_one(secured: Secured) -> None:
     gateways = secured.gateways()
-    keeper = AclKeeper(gateways.of, gateways.as_node)
+    keeper = AclReconciler(gateways.of, gateways.as_node)
     try:
         born = keeper.look(BORN).seen
         assert len(born.lacking) == sum(map(len, KEDGE_RIGHTS.values()))
@@ -354,7 +354,7 @@ def _prepared(secured: Secured, name: str, number: int) -> str:
 def _put_right(secured: Secured) -> frozenset[Acl]:
     """All of Kedge's own ACLs, as a node sees them."""
     gateways = secured.gateways()
-    keeper = AclKeeper(gateways.of, gateways.as_node)
+    keeper = AclReconciler(gateways.of, gateways.as_node)
 
     def is_right() -> bool:
         with suppress(KafkaFault):

@@ -7,7 +7,7 @@ import pytest
 from controlplane.cluster.work_in_hand import has_work
 from events import facts
 from events.spec.model import KafkaClusterDocument
-from events.spec.quotas import ClientRates, ClusterQuotas, Rates, UserQuotas
+from events.spec.quotas import ClientRates, ClusterQuotas, QuotaRates, UserQuotas
 from planner.rights.wanted import QuotaEntity, client_entity, user_entity
 from tests.builders import a_document
 from tests.sequences.recorded import assert_told_as_recorded
@@ -56,7 +56,7 @@ def quotas_live(world: World) -> None:
         world.tick()
     theirs = {**OTHERS, ANY_CLIENT: {"producer_byte_rate": 9.0}}
     assert world.kafka.users.quotas == {**theirs, **IN_KAFKA}
-    fewer = ClusterQuotas(default_client_id=Rates(producer_byte_rate=MIB))
+    fewer = ClusterQuotas(default_client_id=QuotaRates(producer_byte_rate=MIB))
     world.declare(saying(fewer))
     world.converge(ticks=20)
     assert world.kafka.users.quotas == {**OTHERS, ANY_CLIENT: {"producer_byte_rate": 1.0 * MIB}}
@@ -117,7 +117,7 @@ def quotas_changed_while_one_is_on_its_way(world: World) -> None:
 
 def quotas_of_a_user(world: World) -> None:
     """By client id, and of its tier where its document says nothing; another tier's figures reach it, too."""
-    tiers = {"critical": Rates(producer_byte_rate=8 * MIB, consumer_byte_rate=9 * MIB)}
+    tiers = {"critical": QuotaRates(producer_byte_rate=8 * MIB, consumer_byte_rate=9 * MIB)}
     _born(world, ClusterQuotas(tiers=tiers))
     own, fast = user_entity("alice"), client_entity("fast", user_entity("alice"))
     clients = {"fast": {"producer_byte_rate": 2 * MIB}, "": {"controller_mutation_rate": 3}}
@@ -128,7 +128,7 @@ def quotas_of_a_user(world: World) -> None:
         client_entity(None, own): {"controller_mutation_rate": 3.0},
     }
     assert world.kafka.users.quotas == {own: {"consumer_byte_rate": 5.0, "producer_byte_rate": 8.0 * MIB}, **rest}
-    world.declare(saying(ClusterQuotas(tiers={"critical": Rates(producer_byte_rate=4 * MIB)})))
+    world.declare(saying(ClusterQuotas(tiers={"critical": QuotaRates(producer_byte_rate=4 * MIB)})))
     world.converge(ticks=20)
     assert world.kafka.users.quotas == {own: {"consumer_byte_rate": 5.0, "producer_byte_rate": 4.0 * MIB}, **rest}
     declare_user(world, "alice")

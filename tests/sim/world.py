@@ -14,7 +14,7 @@ from math import ceil
 from typing import Any, cast
 
 from controlplane.cluster.external_brokers import external_brokers
-from controlplane.cluster.kedge_rights import AclKeeper
+from controlplane.cluster.kedge_rights import AclReconciler
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.work_in_hand import has_work
@@ -214,7 +214,7 @@ class World:
                 inventory=self.inventory,
                 runner=self.runner,
                 kafka=lambda _view: kafka,
-                kedge_rights=AclKeeper(lambda _view: kafka, lambda _view: nullcontext(kafka)),
+                kedge_rights=AclReconciler(lambda _view: kafka, lambda _view: nullcontext(kafka)),
                 boot_data=lambda uid, node, generation, intent: f"{node}.g{generation}",
                 installation_id=self.installation_id,
                 clock=self.clock,

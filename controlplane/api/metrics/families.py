@@ -75,6 +75,7 @@ def families(server: ServerSnapshot) -> Iterator[Metric]:
         by_status.add_metric([status], float(counted[status]))
     yield by_status
     yield from _of_clusters(server.clusters)
+    yield from _of_moves(server.clusters)
     yield from _of_services(server.clusters)
     yield from figure_families(server.clusters)
     yield from forecast_families(server.clusters)
@@ -110,10 +111,6 @@ def _of_clusters(clusters: Iterable[ClusterSnapshot]) -> Iterator[Metric]:
     )
     below = GaugeMetricFamily("kedge_cluster_under_min_isr_partitions", "With an ISR below min ISR.", labels=one)
     read_at = GaugeMetricFamily("kedge_cluster_metadata_timestamp_seconds", "When metadata was read.", labels=one)
-    drain = GaugeMetricFamily("kedge_cluster_drain_bytes", "Bytes of the drain in hand.", labels=["cluster", "state"])
-    share = GaugeMetricFamily(
-        "kedge_cluster_moves_share", "Share of the planned rate that the latency brake leaves moves.", labels=one
-    )
     dns = GaugeMetricFamily(
         "kedge_dns_name_problem", "1 for a name that could not be kept.", labels=["cluster", "name"]
     )
@@ -142,17 +139,29 @@ def _of_clusters(clusters: Iterable[ClusterSnapshot]) -> Iterator[Metric]:
             below.add_metric([name], float(len(snapshot.under_min_isr())))
             at_min.add_metric([name], float(len(snapshot.at_min_isr)))
             read_at.add_metric([name], snapshot.at.timestamp())
-        if view.moves.drain is not None:
-            drain.add_metric([name, "planned"], float(view.moves.drain.plan.bytes))
-            drain.add_metric([name, "done"], float(view.moves.drain.progress.done_bytes))
-        if batch_of(view):
-            share.add_metric([name], share_of(view))
         for dns_name, problem in sorted(cluster.names.items()):
             dns.add_metric([name, dns_name], float(bool(problem)))
         if cluster.source_sync:
             source.add_metric([name, cluster.source_sync], 1.0)
     yield from (said, took, progressed, generation, converged, status, condition, instances, lost)
-    yield from (partitions, lagging, at_min, below, read_at, drain, share, dns, source)
+    yield from (partitions, lagging, at_min, below, read_at, dns, source)
+
+
+def _of_moves(clusters: Iterable[ClusterSnapshot]) -> Iterator[Metric]:
+    drain = GaugeMetricFamily("kedge_cluster_drain_bytes", "Bytes of the drain in hand.", labels=["cluster", "state"])
+    share = GaugeMetricFamily(
+        "kedge_cluster_moves_share",
+        "Share of the planned rate that the latency brake leaves moves.",
+        labels=["cluster"],
+    )
+    for cluster in clusters:
+        view, name = cluster.view, cluster.view.name
+        if view.moves.drain is not None:
+            drain.add_metric([name, "planned"], float(view.moves.drain.plan.bytes))
+            drain.add_metric([name, "done"], float(view.moves.drain.progress.done_bytes))
+        if batch_of(view):
+            share.add_metric([name], share_of(view))
+    yield from (drain, share)
 
 
 def _of_services(clusters: Iterable[ClusterSnapshot]) -> Iterator[Metric]:

@@ -11,7 +11,7 @@ KEDGE_RIGHTS_MISSING = "KedgeRightsMissing"
 def kedge_rights_missing(situation: Situation) -> facts.ConditionChanged | None:
     """What others took away is put right before anybody hears of it; this is where that does not help. None where Kedge
     works without ACLs, and while brokers do not answer."""
-    view, look = situation.view, situation.seen.kedge_rights
+    view, look = situation.view, situation.seen.access.kedge_rights
     if look is None:
         return None
     seen, waits = look.seen, "; nothing is done in the cluster until then" if look.seen.is_blind else ""

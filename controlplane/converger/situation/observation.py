@@ -215,6 +215,18 @@ class BackgroundSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class AccessSeen:
+    """What brokers let Kedge itself, and whom no user names, do."""
+
+    kedge_rights: RightsLook | None = None
+    """Kedge's own ACLs, by the last look of a minute; None where it works without, or nobody could be asked."""
+    client_quotas: ClientQuotasSeen | None = None
+    """Asked for where the spec declares some, or did, as users are."""
+    producer_quota: ProducerQuotaSeen | None = None
+    """Asked for where a disk may be nearly full, and while Kedge has lowered it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Observation:
     """Everything one tick sees of one cluster. `missing` says, in words, why a part is absent."""
 
@@ -231,14 +243,9 @@ class Observation:
     """Asked for only where something is to be set, and at rest as often as the metadata is read."""
     topics: TopicsObserved | None = None
     """Asked for where some are in hand or waited for, and of all as often as the metadata is read at rest."""
-    kedge_rights: RightsLook | None = None
-    """Kedge's own ACLs, by the last look of a minute; None where it works without, or nobody could be asked."""
     users: UsersObserved | None = None
     """Asked for where some are in hand or waited for, and as often as the metadata is read at rest."""
-    client_quotas: ClientQuotasSeen | None = None
-    """Asked for where the spec declares some, or did, as users are."""
-    producer_quota: ProducerQuotaSeen | None = None
-    """Asked for where a disk may be nearly full, and while Kedge has lowered it."""
+    access: AccessSeen = AccessSeen()
     placement: PlacementSeen | None = None
     """What is not where it should be; None while something is in hand, unless replicas seem to be lost."""
     zookeeper: ZooKeeperSeen = ZooKeeperSeen()

@@ -12,7 +12,7 @@ from controlplane.cluster.view import ClusterView
 from controlplane.cluster.work_in_hand import has_work
 from controlplane.converger.conditions.certificates import CertificateWatch
 from controlplane.converger.conditions.packet_filters import FilterWatch
-from controlplane.converger.situation.observation import Observation
+from controlplane.converger.situation.observation import AccessSeen, Observation
 from controlplane.converger.situation.ports import Ports
 from controlplane.converger.tick.read_plans import PlansReader
 from controlplane.converger.tick.sources.agents import AgentsReader
@@ -79,10 +79,12 @@ class Observer:
             plans=self._plans.of(view),
             settings=settings_of(view, ports, missing) if is_new else None,
             topics=self._topics.read(view, kafka, missing) if kafka is not None and is_new else None,
-            kedge_rights=rights,
             users=self._users.read(view, kafka, missing) if kafka is not None and is_new else None,
-            client_quotas=self._quotas.read(view, kafka, missing) if kafka is not None and is_new else None,
-            producer_quota=producer_quota_of(view, kafka, ports, missing) if kafka is not None and is_new else None,
+            access=AccessSeen(
+                rights,
+                self._quotas.read(view, kafka, missing) if kafka is not None and is_new else None,
+                producer_quota_of(view, kafka, ports, missing) if kafka is not None and is_new else None,
+            ),
             placement=self._brokers.placement(view, kafka),
             traffic=self.traffic(view.uid) if has_work(view) else UNKNOWN,
             loads=self._brokers.loads(view, kafka, reports),

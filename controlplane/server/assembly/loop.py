@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from controlplane.cluster.kedge_rights import AclKeeper
+from controlplane.cluster.kedge_rights import AclReconciler
 from controlplane.cluster.observed.cloud_drift import Noted
 from controlplane.cluster.observed.networks import NetworkAwaited
 from controlplane.cluster.view import ClusterView
@@ -120,7 +120,7 @@ def _ports(
         inventory=hands.inventory,
         runner=hands.runner,
         kafka=gateways.of,
-        kedge_rights=AclKeeper(gateways.of, gateways.as_node),
+        kedge_rights=AclReconciler(gateways.of, gateways.as_node),
         boot_data=partial(boot_data, ground.home, ground.installation),
         installation_id=ground.installation.id,
         clock=utc_now,

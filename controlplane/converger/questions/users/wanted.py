@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from controlplane.cluster.views.users import DeclaredUser
 from events.spec.housekeeping import TierName
 from events.spec.quota_rules import values_of
-from events.spec.quotas import Rates
+from events.spec.quotas import QuotaRates
 from events.user_facts import AclBinding
 from planner.rights.acls import Acl, principal_of
 from planner.rights.seen import SCRAM_SHA_512
@@ -15,7 +15,7 @@ BY_OTHERS = "none"
 """The authentication of users that others let in: their credentials are no business of Kedge's."""
 
 
-Tiers = Mapping[TierName, Rates]
+Tiers = Mapping[TierName, QuotaRates]
 """Quotas of users by their tier, as the cluster's spec has them."""
 
 

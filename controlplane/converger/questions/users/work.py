@@ -41,15 +41,15 @@ class UserWork:
 
 def user_work(view: ClusterView, rights: RightsSeen, names: Collection[str]) -> UserWork:
     """A look at these users; its step is the next batch, or all that is left of the change in hand."""
-    return _Look(view, rights, names).work()
+    return _UserLook(view, rights, names).work()
 
 
 def all_users_work(view: ClusterView, rights: RightsSeen) -> UserWork:
     """The same of all declared users, worked out once for a look: 10,000 users take a tenth of a second."""
-    return rights.once_for((view.users, view.document), lambda: _Look(view, rights, view.users.by_name).work())
+    return rights.once_for((view.users, view.document), lambda: _UserLook(view, rights, view.users.by_name).work())
 
 
-class _Look:
+class _UserLook:
     """One look. Collects as it goes through the users: who is to go first, then by name."""
 
     def __init__(self, view: ClusterView, rights: RightsSeen, names: Collection[str]) -> None:

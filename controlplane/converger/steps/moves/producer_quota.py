@@ -25,7 +25,7 @@ def with_producer_quota(situation: Situation, decision: Decision) -> Decision:
     view = situation.view
     if decision.events or view.history.unreadable or view.requests.held or view.deleted:
         return decision
-    seen, quota = situation.seen.producer_quota, view.settings.producer_quota
+    seen, quota = situation.seen.access.producer_quota, view.settings.producer_quota
     if seen is None:
         return decision
     found = _lowered(situation, seen.bytes_per_s) if quota is None else _in_force(situation, quota, seen.bytes_per_s)

@@ -32,7 +32,7 @@ def with_kedge_rights(situation: Situation, decision: Decision) -> Decision:
 
 def kedge_rights_decision(situation: Situation) -> Decision | None:
     """What is to be recorded or made now. None where there is nothing, or it cannot be told."""
-    view, look = situation.view, situation.seen.kedge_rights
+    view, look = situation.view, situation.seen.access.kedge_rights
     if look is None or view.history.unreadable or view.requests.held or view.deleted or view.requests.tombstone:
         return None
     if look.seen.lacking or look.seen.surplus:

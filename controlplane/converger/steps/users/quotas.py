@@ -40,7 +40,7 @@ def with_client_quotas(situation: Situation, decision: Decision) -> Decision:
 
 def quotas_decision(situation: Situation) -> Decision | None:
     """What is to be recorded or changed now. None where there is nothing, or it cannot be told."""
-    view, seen = situation.view, situation.seen.client_quotas
+    view, seen = situation.view, situation.seen.access.client_quotas
     if view.history.unreadable or view.requests.held or view.deleted or view.requests.tombstone:
         return None
     if not view.roll.converged or seen is None:
@@ -57,7 +57,7 @@ def quotas_decision(situation: Situation) -> Decision | None:
     again = known.owned == declared
     reason = f"{'putting right what others changed of' if again else 'setting'} quotas of {_whose(changes)}"
     change = derived_id("quotas", view.uid, str(known.changes + 1))
-    return record(reason, facts.QuotasChangeRequested(change, _told(changes), reason))
+    return record(reason, facts.QuotasChangeRequested(change, _entity_quotas(changes), reason))
 
 
 def _in_hand(view: ClusterView, there: Mapping[QuotaEntity, Mapping[str, float]], refused: str) -> Decision | None:
@@ -98,10 +98,10 @@ def _not_slowed(view: ClusterView, changes: Mapping[QuotaEntity, QuotaChange]) -
 
 
 def _changed(change: str, quotas: Quotas, refused: str = "") -> facts.QuotasChanged:
-    return facts.QuotasChanged(change, _told(quotas), refused)
+    return facts.QuotasChanged(change, _entity_quotas(quotas), refused)
 
 
-def _told(quotas: Mapping[QuotaEntity, QuotaChange]) -> tuple[facts.EntityQuota, ...]:
+def _entity_quotas(quotas: Mapping[QuotaEntity, QuotaChange]) -> tuple[facts.EntityQuota, ...]:
     return tuple(
         facts.EntityQuota(entity, {key: None if v is None else int(v) for key, v in sorted(values.items())})
         for entity, values in sorted(quotas.items(), key=str)

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from controlplane.cluster.kedge_rights import AclKeeper, has_kedge_rights
+from controlplane.cluster.kedge_rights import AclReconciler, has_kedge_rights
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.security import at_rest
 from controlplane.kafka.errors import KafkaRefused, KafkaUnavailable
@@ -30,7 +30,7 @@ class Server:
         self.kafka.add_broker(1000, "az-1")
         self.kafka.users.acls = {ALICE}
         self.signed = True
-        self.keeper = AclKeeper(lambda _: self, self.as_node)  # type: ignore[arg-type,return-value]
+        self.keeper = AclReconciler(lambda _: self, self.as_node)  # type: ignore[arg-type,return-value]
 
     def acls_of(self, principals: tuple[str, ...]) -> tuple[Acl, ...] | None:
         acls = self.kafka.users.acls
@@ -78,7 +78,7 @@ def test_a_server_that_dies_between_requests_goes_on_by_the_next_look(requests: 
     server.kafka.users.requests_until_dead = requests
     assert "no broker answers" in server.keeper.put_right(VIEW)
     server.kafka.users.requests_until_dead = None
-    again = AclKeeper(server.keeper.kafka, server.as_node)
+    again = AclReconciler(server.keeper.kafka, server.as_node)
     again.put_right(VIEW)
     assert server.acls == WANTED | {ALICE}
 

@@ -66,7 +66,7 @@ def test_what_a_person_says_nothing_of_is_as_the_spec_has_it() -> None:
 @pytest.mark.parametrize(
     ("choice", "code", "words"),
     [
-        (BalanceChoice(goals=("dsk",)), "unknown-goal", "there is racks, replica-capacity"),
+        (BalanceChoice(goals=("dsk",)), "unknown-goal", "there is broker-sets, racks, replica-capacity"),
         (BalanceChoice(exclude_topics=("order",)), "no-topic", "orders has no topic 'order'"),
         (BalanceChoice(exclude_brokers=(9,)), "no-broker", "orders has no broker 9"),
         (BalanceChoice(exclude_brokers=(1000, 1001, 1002)), "no-brokers", "nobody to move any to"),

@@ -10,6 +10,7 @@ from controlplane.cluster.view import ClusterView
 from controlplane.converger.conditions.kedge_rights import kedge_rights_missing
 from controlplane.converger.situation.decision import act
 from controlplane.converger.situation.effects import PutKedgeRights
+from controlplane.converger.situation.observation import AccessSeen
 from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.users.kedge_rights import kedge_rights_decision, with_kedge_rights
 from controlplane.converger.tick.sources.kedge_rights import BLIND, KedgeRightsReader
@@ -30,7 +31,7 @@ DENIED = Acl("User:*", "topic", "pay", "literal", "Describe", "deny")
 
 def _situation(view: ClusterView, look: RightsLook | None) -> Situation:
     situation = a_situation(view)
-    return replace(situation, seen=replace(situation.seen, kedge_rights=look))
+    return replace(situation, seen=replace(situation.seen, access=AccessSeen(look)))
 
 
 @pytest.mark.parametrize("view", [BEFORE_UPGRADE, LEAST])

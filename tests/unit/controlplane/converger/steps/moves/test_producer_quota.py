@@ -12,7 +12,7 @@ from controlplane.cluster.views.producer_quota import ProducerQuotaView
 from controlplane.converger.conditions.disk_nearly_full import disk_nearly_full
 from controlplane.converger.situation.decision import Decision
 from controlplane.converger.situation.effects import SetProducerQuota
-from controlplane.converger.situation.observation import ProducerQuotaSeen
+from controlplane.converger.situation.observation import AccessSeen, ProducerQuotaSeen
 from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.moves.producer_quota import with_producer_quota
 from events import facts
@@ -35,7 +35,7 @@ def _at(percent: dict[int, float], quota: ProducerQuotaSeen | None = NONE, **vie
     dirs = {b: LogDirsSeen(1, 0, 100 * GIB, round((100 - share) * GIB)) for b, share in percent.items()}
     situation = a_situation(changed_view(a_view(), **known))
     kafka = replace(a_snapshot(), log_dirs=dirs, at=NOW)
-    return replace(situation, seen=replace(situation.seen, kafka=kafka, producer_quota=quota))
+    return replace(situation, seen=replace(situation.seen, kafka=kafka, access=AccessSeen(producer_quota=quota)))
 
 
 def _told(view: ClusterView) -> dict[str, Any]:

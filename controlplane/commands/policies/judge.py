@@ -12,6 +12,7 @@ from decimal import Decimal
 
 from controlplane.commands.policies.decision import PolicyDecision, Reason, Refusal
 from controlplane.commands.policies.model import Money, Policy, Selector
+from controlplane.commands.policies.rights import judge_rights
 from controlplane.commands.previews.costs import Bill, CostPart, monthly_bill
 from events.quantities import counted
 from events.spec.client_security import client_security
@@ -119,6 +120,9 @@ def judge_users(policies: Iterable[Policy], change: UsersChange) -> PolicyDecisi
                 reasons.append(Reason(policy.name, what))
             if policy.reserved.administrators and user.spec.authorization.administrator:
                 reasons.append(Reason(policy.name, f"the user {user.user} may give itself every right"))
+            of_rights = list(judge_rights(policy, user))
+            refusals += [one for one in of_rights if isinstance(one, Refusal)]
+            reasons += [one for one in of_rights if isinstance(one, Reason)]
     return PolicyDecision(tuple(refusals), tuple(reasons))
 
 

@@ -39,6 +39,10 @@ def _listed(value: Any) -> Any:
 Pattern = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_sound_pattern)]
 """A regular expression the whole name has to match."""
 Words = Annotated[tuple[str, ...], Field(max_length=200)]
+Prefix = Annotated[str, Field(min_length=1, max_length=249)]
+Prefixes = Annotated[tuple[Prefix, ...], Field(min_length=1, max_length=20)]
+TEAM, EVERY_TEAM = "{team}", "*"
+"""In a prefix the team; as a team each one that is not named."""
 Count = Annotated[int, Field(ge=0, le=1_000_000)]
 
 
@@ -82,6 +86,8 @@ class Limits(PolicyPart):
     cluster_names: Pattern | None = None
     topic_names: Pattern | None = None
     user_names: Pattern | None = None
+    resource_prefixes: dict[str, Prefixes] = {}
+    """Team -> how topics, groups and transactional ids begin that rights of its users may be about."""
     tiers: dict[TierName, TierLimits] = {}
     monthly_cost: Money | None = None
     max_rolling: Count | None = None
@@ -108,6 +114,7 @@ class Reserved(PolicyPart):
     chaos: bool = False
     rebalance: bool = False
     administrators: bool = False
+    wide_rights: bool = False
     monthly_cost: Money | None = None
     rolling: Count | None = None
 

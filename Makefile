@@ -140,8 +140,8 @@ demo-images:
 	@MAKEFLAGS= $(MAKE) -s $(DEMO_IMAGES) MODE=$(MODE)
 
 .PHONY: demo
-demo: demo-setup ## the main job, told as a story; MODE=zookeeper in that mode, REPORT=FILE writes it as JSON too, KEEP=1 stays open with the portal, SHORT=1 with less data
-	@$(BIN)/python -m controlplane.cli demo $(if $(MODE),--mode $(MODE)) $(if $(REPORT),--report $(REPORT)) $(if $(KEEP),--keep) $(if $(SHORT),--short)
+demo: demo-setup ## the main job, told as a story; MODE=zookeeper in that mode, REPORT=FILE writes it as JSON too, KEEP=1 stays open with the portal, SHORT=1 with less data, PLAINTEXT=1 without TLS and users
+	@$(BIN)/python -m controlplane.cli demo $(if $(MODE),--mode $(MODE)) $(if $(REPORT),--report $(REPORT)) $(if $(KEEP),--keep) $(if $(SHORT),--short) $(if $(PLAINTEXT),--plaintext)
 
 .PHONY: pictures
 pictures: $(VENV)/.locked ## the portal's pictures in docs/images, of a demo that runs beside (make demo KEEP=1); look at each

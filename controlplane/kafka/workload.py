@@ -34,10 +34,13 @@ class Workload:
         record_bytes: int = 1000,
         group: str = "kedge-workload",
         client: Mapping[str, str] = MappingProxyType({}),
+        reader: Mapping[str, str] | None = None,
     ) -> None:
         """`bootstrap` (`host:port` each) is asked whenever a client is made. The topic has to exist. `client`:
-        librdkafka's properties of TLS, none in plaintext."""
+        librdkafka's properties of TLS and of who writes, none in plaintext; `reader`: of who consumes and audits, where
+        that is somebody else."""
         self._bootstrap, self._client = bootstrap, client
+        self._reader = client if reader is None else reader
         self._topic, self._group = topic, group
         self._records_per_s, self._record_bytes = records_per_s, record_bytes
         self._records = AcknowledgedRecords()
@@ -101,7 +104,7 @@ class Workload:
     def audit(self, *, timeout_s: float = 180.0) -> Audit:
         """Read all topics that were written, from the beginning, and compare. Call it after `stop()`."""
         topics = sorted(self._topics)
-        return self._records.audit(read_names(self._servers(), topics, timeout_s=timeout_s, client=self._client))
+        return self._records.audit(read_names(self._servers(), topics, timeout_s=timeout_s, client=self._reader))
 
     def _produce(self) -> None:
         producer, number = self._producer(linger_ms=5), self._records.new_producer()
@@ -120,7 +123,7 @@ class Workload:
     def _consume(self) -> None:
         consumer = Consumer(
             {
-                **self._client,
+                **self._reader,
                 "bootstrap.servers": self._servers(),
                 "group.id": self._group,
                 "auto.offset.reset": "earliest",

@@ -1,15 +1,19 @@
-"""What the demo tells, chapter by chapter, for each mode of Kafka. Data: a chapter's act says what the story does."""
+"""What each kind of demo tells, chapter by chapter. Data: a chapter's act says what the story does."""
 
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Literal
 
 from controlplane.cli.demo.story import FILL_MIB, SECOND_FILL_MIB, DemoStory
-from events.spec.model import MetadataMode
+
+DemoKind = Literal["secured", "plaintext", "zookeeper"]
+"""What a demo is of. Clusters in ZooKeeper mode speak plaintext."""
 
 Act = Callable[[DemoStory], None]
 
+EXAMPLES = Path("examples")
 LOSS_GRACE_S = 5
 SHORT_FILL_MIB = 12
 """Of both topics of a short demo."""
@@ -76,6 +80,18 @@ def _filled(fill_mib: int) -> Act:
     return act
 
 
+def _signed_in(story: DemoStory) -> None:
+    story.declare_users(EXAMPLES / "secured-users.yaml")
+
+
+def _filled_and_guarded(fill_mib: int) -> Act:
+    def act(story: DemoStory) -> None:
+        _filled(fill_mib)(story)
+        story.show_refusals("orders")
+
+    return act
+
+
 def _server_killed(story: DemoStory) -> None:
     story.kill_vm_of("zookeeper")
 
@@ -103,6 +119,12 @@ def _traffic(fill_mib: int) -> Chapter:
     )
 
 
+def _secured_traffic(fill_mib: int) -> Chapter:
+    plain = _traffic(fill_mib)
+    lines = (*plain.lines, "Each client signs in as its own user, over TLS; who has no document is tried last.")
+    return replace(plain, lines=lines, act=_filled_and_guarded(fill_mib))
+
+
 def _growth(fill_mib: int) -> Chapter:
     return Chapter(
         "Three brokers become six",
@@ -111,7 +133,7 @@ def _growth(fill_mib: int) -> Chapter:
     )
 
 
-_TRAFFIC, _GROWTH = _traffic(FILL_MIB), _growth(SECOND_FILL_MIB)
+_TRAFFIC, _SECURED_TRAFFIC, _GROWTH = _traffic(FILL_MIB), _secured_traffic(FILL_MIB), _growth(SECOND_FILL_MIB)
 _SHRINKING = Chapter("Six become three", ("the newest leave: emptied in one plan, stopped, deleted.",), _sized(6, 3))
 _AUDIT = Chapter(
     "The audit",
@@ -119,40 +141,61 @@ _AUDIT = Chapter(
     _audited,
 )
 
-TALES: Mapping[MetadataMode, Tale] = {
-    "kraft": Tale(
-        Path("examples") / "orders.yaml",
+_VERSION_ROLL = Chapter(
+    "A changed spec rolls every VM",
+    (
+        "4.1.1 -> 4.2.0. Brokers, one rack at a time: a new VM joins, Spark plans the drain, replicas move under",
+        "throttle, clients get time to notice, the old broker stops and its VM goes. Controllers are handed over:",
+        "same id, same volume, same address. Then the feature levels are finalised.",
+    ),
+    _version("4.1.1", "4.2.0"),
+)
+
+
+def _founding(spec: str, *more: str) -> Chapter:
+    return Chapter(
+        "A spec becomes a cluster",
+        (
+            f"examples/{spec} asks for 3 brokers and 3 KRaft controllers on Kafka 4.1.1 in three zones. "
+            "Terraform makes six VMs",
+            "(process groups with an address and a disk each); the agent on each VM starts what its document says.",
+            *more,
+        ),
+        _founded,
+    )
+
+
+TALES: Mapping[DemoKind, Tale] = {
+    "secured": Tale(
+        EXAMPLES / "secured.yaml",
         (
             _SERVER,
-            Chapter(
-                "A spec becomes a cluster",
-                (
-                    "examples/orders.yaml asks for 3 brokers and 3 KRaft controllers on Kafka 4.1.1 in three zones. "
-                    "Terraform makes six VMs",
-                    "(process groups with an address and a disk each); the agent on each VM starts what its document "
-                    "says.",
-                ),
-                _founded,
+            _founding(
+                "secured.yaml",
+                "Nodes speak TLS to one another: each VM makes a key of its own, which the cluster's CA certifies.",
             ),
-            _TRAFFIC,
             Chapter(
-                "A changed spec rolls every VM",
+                "Users, and what each may do",
                 (
-                    "4.1.1 -> 4.2.0. Brokers, one rack at a time: a new VM joins, Spark plans the drain, replicas move "
-                    "under",
-                    "throttle, clients get time to notice, the old broker stops and its VM goes. Controllers are "
-                    "handed over:",
-                    "same id, same volume, same address. Then the feature levels are finalised.",
+                    "examples/secured-users.yaml declares who may sign in, and to what they have a right; all else is "
+                    "refused.",
+                    "Kedge makes each password, and gives it away once: in no file, event or log is one.",
                 ),
-                _version("4.1.1", "4.2.0"),
+                _signed_in,
             ),
+            _SECURED_TRAFFIC,
+            _VERSION_ROLL,
             _GROWTH,
             _SHRINKING,
             _AUDIT,
         ),
     ),
+    "plaintext": Tale(
+        EXAMPLES / "orders.yaml",
+        (_SERVER, _founding("orders.yaml"), _TRAFFIC, _VERSION_ROLL, _GROWTH, _SHRINKING, _AUDIT),
+    ),
     "zookeeper": Tale(
-        Path("examples") / "zookeeper.yaml",
+        EXAMPLES / "zookeeper.yaml",
         (
             _SERVER,
             Chapter(
@@ -160,7 +203,8 @@ TALES: Mapping[MetadataMode, Tale] = {
                 (
                     "examples/zookeeper.yaml asks for 3 brokers and 3 ZooKeeper servers on Kafka 3.8.1 in three zones. "
                     "Servers start first;",
-                    "Kedge writes the cluster id into them before a broker may start, which would make up its own.",
+                    "Kedge writes the cluster id into them before a broker may start, which would make up its own. All "
+                    "of it speaks plaintext.",
                 ),
                 _founded,
             ),
@@ -198,5 +242,6 @@ TALES: Mapping[MetadataMode, Tale] = {
 
 def shorter(tale: Tale) -> Tale:
     """The same with less data."""
-    less = {_TRAFFIC: _traffic(SHORT_FILL_MIB), _GROWTH: _growth(SHORT_FILL_MIB)}
+    made = {_TRAFFIC: _traffic, _SECURED_TRAFFIC: _secured_traffic, _GROWTH: _growth}
+    less = {chapter: make(SHORT_FILL_MIB) for chapter, make in made.items()}
     return replace(tale, chapters=tuple(less.get(chapter, chapter) for chapter in tale.chapters))

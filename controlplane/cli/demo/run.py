@@ -13,14 +13,13 @@ from rich.console import Console
 
 from controlplane.cli import terminal
 from controlplane.cli.demo import closing, report
-from controlplane.cli.demo.chapters import TALES, Tale, shorter
+from controlplane.cli.demo.chapters import TALES, DemoKind, Tale, shorter
 from controlplane.cli.demo.house import DemoFailed, House
 from controlplane.cli.demo.story import DemoStory, read_spec
 from controlplane.cli.errors import CliError
 from controlplane.kafka.errors import KafkaFault
 from controlplane.runtime.atomic_file import replacing
 from controlplane.runtime.styled_text import styled
-from events.spec.model import MetadataMode
 
 HOME = Path(".kedge") / "demo"
 INTERRUPTED = 130
@@ -30,19 +29,19 @@ _LOOK_S = 1.0
 def run_demo(
     report_to: Path | None,
     *,
-    mode: MetadataMode = "kraft",
+    kind: DemoKind = "secured",
     keep: bool = False,
     plain: bool = False,
     short: bool = False,
 ) -> int:
-    """Runs a mode's demo. Exit 0 when nothing was lost, nothing twice and min ISR held; 1 otherwise; 130 on Ctrl-C.
+    """Runs a demo. Exit 0 when nothing was lost, nothing twice and min ISR held; 1 otherwise; 130 on Ctrl-C.
 
     With `keep` the cluster goes on after the audit, and its portal, until Ctrl-C; `short`: with less data.
     """
     animated = terminal.can_animate(os.environ, is_terminal=sys.stdout.isatty()) and not plain
     colour = terminal.wants_colour(os.environ, no_color=plain, is_terminal=sys.stdout.isatty())
     console = terminal.console(sys.stdout, os.environ, colour=colour, is_terminal=sys.stdout.isatty())
-    tale = shorter(TALES[mode]) if short else TALES[mode]
+    tale = shorter(TALES[kind]) if short else TALES[kind]
     house = House((Path.cwd() / HOME).absolute(), _kafka_dir(), tale.settings)
     # SIGINT too: a demo started in the background of a script would otherwise inherit that it is ignored.
     signal.signal(signal.SIGINT, _as_interrupt)

@@ -10,7 +10,7 @@ from rich.rule import Rule
 
 from controlplane.api.presenters.plan_text import plan_lines
 from controlplane.api.schemas import chaos as chaos_api, clusters as api, commands as command_api, specs as spec_api
-from controlplane.cli.demo import certificates, report, spark_wait, traffic
+from controlplane.cli.demo import certificates, report, spark_wait, traffic, users
 from controlplane.cli.demo.house import DemoFailed, House
 from controlplane.cli.progress import RollProgress
 from controlplane.cli.waiter import Target, Waiter
@@ -95,6 +95,26 @@ class DemoStory:
     def roll(self) -> None:
         """Declares what is the demo's roll to another version, and waits for it."""
         self.rolled = self.apply().generation
+
+    def declare_users(self, file: Path) -> None:
+        """Shows the plan of the users in a file, declares them, waits until Kafka has them, and signs in as they."""
+        client, text = self._house.client, read_spec(file)
+        plans = client.plan(spec_api.SpecIn(text=text, file=str(file)))
+        if not plans.ok:
+            raise DemoFailed("; ".join(p.message for p in plans.problems))
+        for line in plans.users:
+            self._console.print(line)
+        client.apply(spec_api.ApplyIn(text=text, file=str(file), message="demo"))
+        began = time.monotonic()
+        declared = users.wait_for_users(client, self.name)
+        self.tell(f"{len(declared)} users are as declared after {time.monotonic() - began:.0f} s")
+        self.traffic.clients = users.clients_of(client, self.name, self._house.home / "orders-ca.pem")
+        self.tell("their passwords are taken, which works once: Kedge keeps none of them")
+
+    def show_refusals(self, topic: str) -> None:
+        """Who may not write to a topic is not let in."""
+        for who, answer in users.refusals(",".join(self.bootstrap()), self.traffic.clients, topic).items():
+            self.tell(f"{who} writes to `{topic}`: {answer}")
 
     def kill_vm_of(self, service: str) -> None:
         """Has the VM of the first node with this service killed; waits until its successor serves and all is well."""

@@ -7,16 +7,17 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from controlplane.cli.demo.clients import IN_PLAINTEXT
 from controlplane.cli.demo.house import DemoFailed
 from controlplane.kafka.admin import AdminGateway
 from controlplane.kafka.audit import Audit
-from controlplane.kafka.dialer import DirectDialer
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.kafka.min_isr import MinIsrObserver, MinIsrReport
 from controlplane.kafka.workload import Workload
 from events.quantities import MIB
 
 PARTITIONS = 12
+GROUP = "orders-readers"
 
 _GIVEN_UP_WITHIN_S = 5.0
 
@@ -29,6 +30,8 @@ class DemoTraffic:
     def __init__(self, bootstrap: Bootstrap, *, topic: str) -> None:
         self._bootstrap = bootstrap
         self._topic = topic
+        self.clients = IN_PLAINTEXT
+        """As whom it signs in, from the next client on."""
         self._workload: Workload | None = None
         self._observer: MinIsrObserver | None = None
         self._seen: MinIsrReport | None = None
@@ -41,7 +44,7 @@ class DemoTraffic:
 
     def create_topic(self, name: str) -> None:
         """RF 3, min ISR 2. Raises DemoFailed with Kafka's words."""
-        admin = AdminClient({"bootstrap.servers": ",".join(self._bootstrap()), "log_level": 0})
+        admin = AdminClient({**self.clients.writer, "bootstrap.servers": ",".join(self._bootstrap()), "log_level": 0})
         topic = NewTopic(name, num_partitions=PARTITIONS, replication_factor=3, config={"min.insync.replicas": "2"})
         try:
             admin.create_topics([topic])[name].result(timeout=30)
@@ -51,10 +54,13 @@ class DemoTraffic:
     def begin(self, fill_mib: int) -> int:
         """Creates and fills the first topic, then starts producer, consumer and observer. Returns records written."""
         self.create_topic(self._topic)
-        self._workload = Workload(self._bootstrap, self._topic)
+        clients = self.clients
+        self._workload = Workload(
+            self._bootstrap, self._topic, group=GROUP, client=clients.writer, reader=clients.reader
+        )
         written = self._workload.fill(self._topic, fill_mib * MIB)
         # A connection of its own: the observer must not wait for anybody else's call.
-        gateway = AdminGateway(DirectDialer(), "demo-observer", self._bootstrap)
+        gateway = AdminGateway(clients.dialer(), "demo-observer", self._bootstrap)
         self._observer = MinIsrObserver(gateway.partitions)
         self._observer.start()
         self._workload.start()

@@ -193,10 +193,14 @@ def demo(
     ] = False,
     plain: Annotated[bool, typer.Option("--plain", help="Plain lines even on a terminal.")] = False,
     short: Annotated[bool, typer.Option("--short", help="Use less data.")] = False,
+    plaintext: Annotated[
+        bool, typer.Option("--plaintext", help="Without TLS, users and rights, as `--mode zookeeper` always is.")
+    ] = False,
 ) -> None:
     """Run a complete cluster lifecycle on this machine.
 
-    A cluster is declared, filled, rolled to a new Kafka and scaled, and nothing is left running.
+    A cluster whose nodes speak TLS and whose clients sign in is declared, filled, rolled to a new Kafka and scaled, and
+    nothing is left running.
 
     \b
     Examples:
@@ -204,10 +208,14 @@ def demo(
       kedge demo --report demo.json --plain
       kedge demo --mode zookeeper
       kedge demo --short
+      kedge demo --plaintext
     """
-    from controlplane.cli.demo import run_demo
+    from controlplane.cli.demo import DemoKind, run_demo
 
-    raise typer.Exit(run_demo(report, mode=mode.value, keep=keep, plain=plain, short=short))
+    kind: DemoKind = "plaintext" if plaintext else "secured"
+    if mode is DemoMode.ZOOKEEPER:
+        kind = "zookeeper"
+    raise typer.Exit(run_demo(report, kind=kind, keep=keep, plain=plain, short=short))
 
 
 def version(

@@ -43,7 +43,7 @@ class RebalancePlanned:
     """A plan is at rest in the plan store. `goals`: name -> brokers (or partitions) out of it before and after.
 
     `imbalance_*`: how far the broker furthest from its even share is from it, in percent; `uneven`: of each goal that
-    could be judged, before and after.
+    could be judged, before and after. `assumptions`: what the plan rests on, in words, its write rates among them.
     """
 
     rebalance: str
@@ -56,6 +56,7 @@ class RebalancePlanned:
     imbalance_after: float
     goals: Mapping[str, Any]
     uneven: Mapping[str, Any] = field(default_factory=dict)
+    assumptions: tuple[str, ...] = ()
 
 
 @fact("rebalance.plan_failed", schema=1)

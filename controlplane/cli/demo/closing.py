@@ -1,13 +1,13 @@
 """The end of the demo: a table for people, and the same as JSON."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-from controlplane.cli.demo.report import Replaced, ReportedPlan, RollReport
+from controlplane.cli.demo.report import Replaced, ReportedPlan, ReportedRebalance, RollReport
 from controlplane.kafka.audit import Audit
 from controlplane.kafka.min_isr import MinIsrReport
 from controlplane.runtime.quantities import human_seconds
@@ -23,6 +23,7 @@ class DemoFigures:
     min_isr: MinIsrReport
     replaced: Sequence[Replaced]
     plans: Sequence[ReportedPlan]
+    rebalances: Sequence[ReportedRebalance]
     roll: RollReport
     wall_s: float
 
@@ -60,6 +61,7 @@ def as_json(figures: DemoFigures) -> dict[str, Any]:
             {"engine": p.engine, "moves": p.moves, "bytes": p.bytes, "certificate": dict(p.certificate)}
             for p in figures.plans
         ],
+        "rebalances": [asdict(one) for one in figures.rebalances],
         "roll_wall_s": round(figures.roll.wall_s, 1),
         "overhead_ratio": round(figures.roll.overhead_ratio, 3),
         "wall_s": round(figures.wall_s, 1),
@@ -96,6 +98,9 @@ def show(console: Console, figures: DemoFigures) -> None:
     console.print(styled(f"under min ISR: {figures.min_isr.under_min_isr_s:.1f} s ({samples})", good))
     engines = ", ".join(sorted({p.engine for p in figures.plans}))
     console.print(styled(f"drain plans: {len(figures.plans)}, computed by {engines}"))
+    for one in figures.rebalances:
+        known = one.rates or "log sizes alone, no write rate was known"
+        console.print(styled(f"rebalance: {one.moves} moves, computed by {one.engine} with {known}"))
     console.print(
         styled(
             f"the roll took {human_seconds(round(figures.roll.wall_s))}, {figures.roll.overhead_ratio:.0%} of it "

@@ -33,6 +33,16 @@ class ReportedPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class ReportedRebalance:
+    """One rebalance as its plan was recorded. `rates`: which write rates it knew, in words; "" for none."""
+
+    engine: str
+    moves: int
+    bytes: int
+    rates: str
+
+
+@dataclass(frozen=True, slots=True)
 class RollReport:
     """One piece of work, first event to last. `busy_s` is the union of all times something physical went on."""
 
@@ -57,6 +67,19 @@ def planned(events: Sequence[EventOut]) -> list[ReportedPlan]:
     return [
         ReportedPlan(e.data["engine"], e.data["moves"], e.data["bytes"], e.data["certificate"])
         for e in _of(events, "drain.planned")
+    ]
+
+
+def rebalanced(events: Sequence[EventOut]) -> list[ReportedRebalance]:
+    """Every rebalance plan, in order."""
+    return [
+        ReportedRebalance(
+            e.data["engine"],
+            e.data["moves"],
+            e.data["bytes"],
+            next((line for line in e.data.get("assumptions", ()) if line.startswith("write rates of ")), ""),
+        )
+        for e in _of(events, "rebalance.planned")
     ]
 
 

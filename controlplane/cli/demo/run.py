@@ -95,6 +95,7 @@ def _tell(story: DemoStory, tale: Tale) -> closing.DemoFigures:
         min_isr=min_isr,
         replaced=report.replaced(events),
         plans=report.planned(events),
+        rebalances=report.rebalanced(events),
         roll=report.roll(events, story.rolled),
         wall_s=time.monotonic() - began,
     )

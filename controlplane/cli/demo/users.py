@@ -16,6 +16,7 @@ Answer = Callable[[str, Properties, str], str]
 """What comes of a record, by brokers, who writes it and the topic."""
 _REFUSALS = {
     "_TRANSPORT": "hung up on, the port speaks TLS alone",
+    "_ALL_BROKERS_DOWN": "hung up on, the port speaks TLS alone",
     "_AUTHENTICATION": "not let in",
     "TOPIC_AUTHORIZATION_FAILED": "refused, no rule allows it",
 }

@@ -285,6 +285,7 @@ def planned_rebalance(
         "imbalance_after": plan.imbalance_after,
         "uneven_before": dict(plan.uneven_before),
         "uneven_after": dict(plan.uneven_after),
+        "assumptions": list(plan.copies.certificate.assumptions),
         "goals": {g.goal: [g.broken_before, g.broken_after] for g in plan.goals if g.broken_before or g.broken_after},
     }
 

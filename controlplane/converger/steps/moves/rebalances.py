@@ -154,10 +154,17 @@ def _plan(situation: Situation, rebalance: RebalanceView, kafka: observed.KafkaS
         imbalance_after=after,
         goals=dict(goals) if isinstance(goals, dict) else {},
         uneven={goal: list(figures) for goal, figures in uneven.items()},
+        assumptions=_assumptions(result),
     )
     change = f"imbalance {before:.0f} % -> {after:.0f} %"
     size = f"{planned.moves} moves, {quantities.human_bytes(planned.bytes)} in {planned.batches} batches"
     return record(f"{_name(rebalance)}: {size}, {change}, {engines.planned_by(planned.engine)}", planned)
+
+
+def _assumptions(result: Mapping[str, object]) -> tuple[str, ...]:
+    """None of a plan that an earlier release made."""
+    told = result.get("assumptions")
+    return tuple(str(line) for line in told) if isinstance(told, list) else ()
 
 
 def _ask_for_plan(situation: Situation, rebalance: RebalanceView, kafka: observed.KafkaSnapshot) -> Decision:

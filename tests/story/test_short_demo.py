@@ -40,6 +40,9 @@ def test_the_demo_loses_nothing_and_leaves_nothing_running(tmp_path: Path) -> No
     assert said["observer_samples"] > 0
     assert {plan["engine"] for plan in said["plans"]} == {"spark"}
     assert len(said["replaced"]) == 6
+    (rebalance,) = said["rebalances"]
+    assert rebalance["rates"].startswith("write rates of "), "planned with measured rates"
+    assert "rebalance: " in ran.stdout
     assert _headlines(ran.stdout) == _headlines((ROOT / "docs" / "demo.md").read_text())
     assert _left_of(tmp_path) == [], "the demo left something running"
 

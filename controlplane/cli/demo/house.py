@@ -121,7 +121,6 @@ class House:
             "KEDGE_PROCESS__PORT": "0",
             "KEDGE_PLANNER__REQUIRE_SPARK": "true",
             "KEDGE_PLANNER__SPARK_MASTER": "local[2]",
-            "KEDGE_TELEMETRY__PIPELINE": "false",  # its first windows close after the demo has ended
             "PYTHONUNBUFFERED": "1",
         }
         return {**kept, **own, **self._settings}

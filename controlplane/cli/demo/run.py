@@ -12,7 +12,7 @@ from types import FrameType
 from rich.console import Console
 
 from controlplane.cli import terminal
-from controlplane.cli.demo import closing, report
+from controlplane.cli.demo import closing, figures as figures_of_time, report
 from controlplane.cli.demo.chapters import TALES, DemoKind, Tale, shorter
 from controlplane.cli.demo.house import DemoFailed, House
 from controlplane.cli.demo.story import DemoStory, read_spec
@@ -42,7 +42,9 @@ def run_demo(
     colour = terminal.wants_colour(os.environ, no_color=plain, is_terminal=sys.stdout.isatty())
     console = terminal.console(sys.stdout, os.environ, colour=colour, is_terminal=sys.stdout.isatty())
     tale = shorter(TALES[kind]) if short else TALES[kind]
-    house = House((Path.cwd() / HOME).absolute(), _kafka_dir(), tale.settings)
+    drawn = keep and figures_of_time.can_draw(Path.cwd())
+    settings = {**(figures_of_time.ON if drawn else figures_of_time.OFF), **tale.settings}
+    house = House((Path.cwd() / HOME).absolute(), _kafka_dir(), settings)
     # SIGINT too: a demo started in the background of a script would otherwise inherit that it is ignored.
     signal.signal(signal.SIGINT, _as_interrupt)
     signal.signal(signal.SIGTERM, _as_interrupt)
@@ -68,16 +70,17 @@ def run_demo(
             _write(report_to, closing.as_json(figures))
             console.print(f"report: {report_to}")
         if keep:
-            _stay_open(console, house)
+            _stay_open(console, house, figures_of_time.chart_words(story.name, drawn=drawn))
         return 0 if figures.is_good else 1
     finally:
         left.close()
 
 
-def _stay_open(console: Console, house: House) -> None:
+def _stay_open(console: Console, house: House, chart: str) -> None:
     """The cluster and its portal go on until Ctrl-C."""
     console.print("the cluster goes on; Ctrl-C ends it, its VMs and its server")
     console.print(house.welcome())
+    console.print(chart)
     with suppress(KeyboardInterrupt):
         while house.is_up:
             time.sleep(_LOOK_S)

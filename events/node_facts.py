@@ -91,6 +91,17 @@ class DiskMovesRequested:
     bytes_per_s: int = 0
 
 
+@fact("disk_moves.throttled", schema=1)
+@dataclass(frozen=True, slots=True)
+class DiskMovesThrottled:
+    """All of them together are to go at `bytes_per_s` from now on: recorded before the broker is told, so that it is
+    known of a value in force that it is ours."""
+
+    broker: int
+    bytes_per_s: int
+    reason: str
+
+
 @fact("disk_moves.cancel_requested", schema=1)
 @dataclass(frozen=True, slots=True)
 class DiskMovesCancelRequested:

@@ -250,6 +250,12 @@ class KafkaSnapshot:
         return {topic: tuple(parts) for topic, parts in found.items()}
 
     @cached_property
+    def between_dirs(self) -> Mapping[int, frozenset[TopicPartition]]:
+        """By broker, the partitions whose replica there is on its way from one of its log directories to another."""
+        found = {b: frozenset(n for d in seen.dirs for n in d.arriving) for b, seen in self.log_dirs.items()}
+        return {b: names for b, names in found.items() if names}
+
+    @cached_property
     def at_min_isr(self) -> tuple[PartitionSeen, ...]:
         """Partitions with a replica missing, where writes are refused once another one is. Those that have no more
         replicas than their min ISR are always there and not counted. Worked out once: every tick at rest asks."""

@@ -1,6 +1,7 @@
 """The latency brake of the moves in hand, by what is recorded alone. Pure."""
 
 from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.healing import DiskMovesView
 from controlplane.cluster.views.latency_brake import LatencyBrakeView
 
 NONE = LatencyBrakeView()
@@ -12,7 +13,22 @@ def batch_of(view: ClusterView) -> str:
         return view.moves.drain.id
     if view.topics.replication is not None:
         return view.topics.replication.id
-    return view.moves.rebalance.id if view.moves.rebalance is not None else ""
+    if view.moves.rebalance is not None:
+        return view.moves.rebalance.id
+    moves = first_disk_moves(view)
+    return f"disks-{moves[0]}-{moves[1].requested_at:%Y%m%dT%H%M%S}" if moves is not None else ""
+
+
+def first_disk_moves(view: ClusterView) -> tuple[int, DiskMovesView] | None:
+    """The broker whose replicas move between its disks first, and what was asked; None where nobody asked."""
+    asked = view.requests.disk_moves.items()
+    return min(asked, key=lambda one: (one[1].requested_at, one[0])) if asked else None
+
+
+def is_of_disks(view: ClusterView) -> bool:
+    """Whether the moves in hand are those between the disks of a broker."""
+    moves = view.moves
+    return moves.drain is None and view.topics.replication is None and moves.rebalance is None
 
 
 def brake_of(view: ClusterView) -> LatencyBrakeView:

@@ -70,6 +70,9 @@ WORDS: dict[str, Said] = {
         f"broker {d['broker']}: {'empty ' + d['path'] if d['path'] else 'even out its disks'}: {d['reason']}"
     ),
     "disk_moves.cancel_requested": lambda d: f"no more moves between disks of broker {d['broker']}: {d['reason']}",
+    "disk_moves.throttled": lambda d: (
+        f"moves between disks of broker {d['broker']} go at {human_bytes(d['bytes_per_s'])}/s: {d['reason']}"
+    ),
     "disk_moves.ended": lambda d: f"moves between disks of broker {d['broker']}: {d['reason']}",
     "replication_factor.requested": lambda d: (
         f"topics {named(d['topics'])} to have {counted(d['factor'], 'replica')}: {d['reason']}"

@@ -84,6 +84,15 @@ def _disk_moves_asked(view: ClusterView, e: facts.DiskMovesRequested, at: dateti
     return replace(view, requests=replace(view.requests, disk_moves=frozen(asked)))
 
 
+def _disk_moves_throttled(view: ClusterView, e: facts.DiskMovesThrottled, at: datetime) -> ClusterView:
+    known = view.requests.disk_moves.get(e.broker)
+    if known is None:
+        raise ValueError(f"no move between disks was asked for on broker {e.broker}")
+    rates = (e.bytes_per_s, known.due_bytes_per_s)
+    asked = {**view.requests.disk_moves, e.broker: replace(known, throttled=rates)}
+    return replace(view, requests=replace(view.requests, disk_moves=frozen(asked)))
+
+
 def _disk_moves_cancelled(view: ClusterView, e: facts.DiskMovesCancelRequested, at: datetime) -> ClusterView:
     known = view.requests.disk_moves.get(e.broker)
     if known is None:
@@ -100,6 +109,7 @@ def _disk_moves_over(view: ClusterView, e: facts.DiskMovesEnded, at: datetime) -
 RULES: Rules = {
     facts.DiskMovesRequested: _disk_moves_asked,
     facts.DiskMovesCancelRequested: _disk_moves_cancelled,
+    facts.DiskMovesThrottled: _disk_moves_throttled,
     facts.DiskMovesEnded: _disk_moves_over,
     facts.OfflineFixRequested: _given_up,
     facts.OfflineFixEnded: _given_up_no_more,

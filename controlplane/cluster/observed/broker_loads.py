@@ -48,7 +48,7 @@ class LoadWatch:
         self, view: ClusterView, kafka: KafkaSnapshot, reports: Mapping[str, ReportSeen], now: datetime
     ) -> LoadsSeen:
         """Takes in a look, and what all of them say."""
-        rests, loads = not kafka.moving(), loads_of(view, kafka, reports, now)
+        rests, loads = not (kafka.moving() or kafka.between_dirs), loads_of(view, kafka, reports, now)
         recent = {b: _with(self._seen.recent.get(b, ()), load, now) for b, load in loads.items()}
         at_rest = loads if rests else self._seen.at_rest
         at_rest = {b: load for b, load in at_rest.items() if now - load.at <= RESTED}

@@ -52,3 +52,14 @@ class DiskMovesView:
     bytes_per_s: int = 0
     cancelled: str = ""
     """Who wants no more of it; "" while nobody does."""
+    throttled: tuple[int, ...] = ()
+    """The last two rates that were recorded, the newest first, bytes/s: one of them, or `bytes_per_s`, is in force."""
+
+    @property
+    def due_bytes_per_s(self) -> int:
+        """The rate that was decided on last; 0 where what the broker has stays in force."""
+        return self.throttled[0] if self.throttled else self.bytes_per_s
+
+    def is_ours(self, bytes_per_s: int | None) -> bool:
+        """Whether a rate in force is one of Kedge's."""
+        return bytes_per_s in (*self.throttled, self.bytes_per_s)

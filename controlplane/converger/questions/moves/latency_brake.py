@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from controlplane.cluster.hardware import volumes_of
-from controlplane.cluster.latency_brake import batch_of, brake_of, is_braking
+from controlplane.cluster.latency_brake import batch_of, brake_of, first_disk_moves, is_braking, is_of_disks
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.situation.situation import Situation
 from planner.drain.plan import DrainPlan
@@ -25,15 +25,24 @@ SILENT_LONG = timedelta(minutes=2)
 def judgement_of(situation: Situation, kafka: KafkaSnapshot) -> Judgement | None:
     """What the newest figures say of the moves in hand; None while none run, or the spec wants no brake."""
     view, brake = situation.view, brake_of(situation.view)
-    running = kafka.moving()
-    if not batch_of(view) or not running or not is_braking(view):
+    concerned = _concerned(view, kafka)
+    if not batch_of(view) or not concerned or not is_braking(view):
         return None
     loads = situation.seen.loads
-    there = {b for p in running for b in (p.leader, *p.replicas)} & kafka.live_brokers() & loads.recent.keys()
+    there = concerned & kafka.live_brokers() & loads.recent.keys()
     seen = Concerned({b: loads.recent[b] for b in there}, brake.before)
     state = BrakeState(brake.share, brake.changed_at, brake.is_soft)
     found = judged(state, seen, limits_of(view), situation.now)
     return found if there else replace(found, share=brake.share)
+
+
+def _concerned(view: ClusterView, kafka: KafkaSnapshot) -> set[int]:
+    """Whom what moves now is read from, written to and led by; none while nothing moves."""
+    if not is_of_disks(view):
+        return {b for p in kafka.moving() for b in (p.leader, *p.replicas)}
+    on_their_way = kafka.between_dirs.items()
+    leaders = {kafka.by_name[n].leader for _, names in on_their_way for n in names if n in kafka.by_name}
+    return {b for b, _ in on_their_way} | leaders
 
 
 def words_of(situation: Situation) -> str:
@@ -49,8 +58,11 @@ def words_of(situation: Situation) -> str:
 
 
 def plan_of(situation: Situation) -> DrainPlan | None:
-    """Of the moves in hand. None: there is none yet, or they are replicas of a topic, which need none."""
+    """Of the moves in hand. None: there is none yet, or they are replicas of a topic or of the
+    disks of a broker, which need none."""
     moves, plans = situation.view.moves, situation.seen.plans
+    if is_of_disks(situation.view):
+        return None
     if moves.drain is not None:
         return plans.drain
     if situation.view.topics.replication is not None or plans.rebalance is None:
@@ -73,6 +85,9 @@ def beginning(situation: Situation) -> tuple[float, str]:
 
 def planned_bytes_per_s(situation: Situation, kafka: KafkaSnapshot) -> int:
     """What the broker that is to take most of what moves now may take by the plan; 0 where no plan says so."""
+    moves = first_disk_moves(situation.view)
+    if is_of_disks(situation.view):
+        return moves[1].bytes_per_s if moves is not None else 0
     plan = plan_of(situation)
     targets = {b for p in kafka.moving() for b in p.adding}
     ports = [plan.into[b].promised_bytes_per_s for b in targets if b in plan.into] if plan is not None else []

@@ -8,7 +8,7 @@ brake.changed  pressed, or let go by one step
 from dataclasses import fields
 from datetime import timedelta
 
-from controlplane.cluster.latency_brake import batch_of, brake_of, is_braking
+from controlplane.cluster.latency_brake import batch_of, brake_of, is_braking, is_of_disks
 from controlplane.converger.questions.moves.latency_brake import beginning, judgement_of, plan_of, planned_bytes_per_s
 from controlplane.converger.situation.decision import Decision, record
 from controlplane.converger.situation.situation import Situation
@@ -33,7 +33,8 @@ def _armed(situation: Situation) -> Decision | None:
     """Once for each batch, with the figures of before its first move: of later ones nobody could tell what is usual.
     Right after other moves they would be what those made of them: then those of before these still count."""
     batch, last, loads = batch_of(situation.view), situation.view.moves.brake, situation.seen.loads
-    has_plan = situation.view.moves.drain is not None or situation.view.topics.replication is None
+    planless = is_of_disks(situation.view) or situation.view.topics.replication is not None
+    has_plan = situation.view.moves.drain is not None or not planless
     if last.batch == batch or (has_plan and plan_of(situation) is None):
         return None
     before = {b: load for b, load in loads.at_rest.items() if load.has_figures}

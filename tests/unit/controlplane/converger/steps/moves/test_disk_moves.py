@@ -1,20 +1,29 @@
 """Moves between the disks of a broker: what is refused, two at a time under a throttle, and how it ends."""
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from controlplane.cluster.commands import CancelDiskMoves, CommandRefused, MoveBetweenDisks
 from controlplane.cluster.folds.anomalies import RULES
+from controlplane.cluster.latency_brake import batch_of
+from controlplane.cluster.observed.broker_loads import LoadsSeen, LoadWatch
+from controlplane.cluster.observed.traffic import Traffic
 from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.latency_brake import LatencyBrakeView
 from controlplane.commands.deciders.decision import CommandDecision
 from controlplane.commands.deciders.disks import disk_moves_asked, disk_moves_cancelled
 from controlplane.commands.deciders.lookups import NOTHING, Lookups
 from controlplane.converger.situation.decision import Decision
 from controlplane.converger.situation.effects import PreferLogDirs, SetLogDirsThrottle
+from controlplane.converger.situation.situation import Situation
 from controlplane.converger.steps.moves.disks import AT_ONCE, disk_moves_step
-from events.node_facts import DiskMovesCancelRequested, DiskMovesEnded, DiskMovesRequested
+from controlplane.converger.steps.moves.latency_brake import with_brake
+from events.facts import BrakeArmed, BrakeChanged
+from events.node_facts import DiskMovesCancelRequested, DiskMovesEnded, DiskMovesRequested, DiskMovesThrottled
+from planner.latency_brake import BrokerLoad
 from planner.observed import FailedDirsSeen, KafkaSnapshot, LogDirSeen, LogDirsSeen, ThrottlesSeen, TopicPartition
 from tests.builders import NOW, a_partition, a_situation, a_view
 from tests.unit.controlplane.converger.steps.moves.test_placements import a_look
@@ -192,3 +201,96 @@ def test_nothing_is_ended_that_nobody_asked_for() -> None:
     assert disk_moves_cancelled(told(EMPTY), command).fact == DiskMovesCancelRequested(1000, "asked by anna: enough")
     ending = told(EMPTY, DiskMovesCancelRequested(1000, "x"))
     assert disk_moves_cancelled(ending, command).fact is None
+
+
+BUSY = BrokerLoad(at=NOW, produce_p99_ms=80.0, produce_mean_ms=30.0, disk_busy=0.99, disk_wait_ms=200.0)
+WELL = BrokerLoad(at=NOW, produce_p99_ms=10.0, produce_mean_ms=2.0, disk_busy=0.1, disk_wait_ms=1.0)
+
+
+def loads(load: BrokerLoad, **seen: Any) -> LoadsSeen:
+    looks = tuple(replace(load, at=NOW - timedelta(seconds=s)) for s in range(180, -1, -5))
+    return LoadsSeen(dict.fromkeys((1000, 1001, 1002), looks), since=NOW - timedelta(minutes=9), **seen)
+
+
+def braked(share: float, *happened: object) -> ClusterView:
+    view = told(EMPTY, *happened)
+    brake = LatencyBrakeView(batch_of(view), share, NOW - timedelta(hours=1), before={1000: WELL})
+    return replace(view, moves=replace(view.moves, brake=brake))
+
+
+def moving(view: ClusterView, rate: int, seen: LoadsSeen | None = None, **more: Any) -> Situation:
+    kafka = look(arriving=(1, 2), rates={1000: rate})
+    traffic = more.pop("traffic", Traffic({tp(n): 0.0 for n in range(4)}, at=NOW, over_s=30))
+    return a_situation(view, kafka=kafka, loads=seen or loads(WELL), traffic=traffic)
+
+
+def test_what_brokers_told_before_the_first_move_between_disks_is_recorded_once() -> None:
+    view = told(EMPTY)
+    quiet = a_situation(view, kafka=look(), loads=loads(WELL, at_rest={1000: WELL}))
+    (armed,) = with_brake(quiet, stepped(view, look())).events
+    assert isinstance(armed, BrakeArmed)
+    assert (armed.batch, armed.share) == (batch_of(view), 1.0)
+    assert armed.before["1000"]["disk_wait_ms"] == 1.0
+
+
+def test_the_brake_is_pressed_by_the_figures_of_the_broker_whose_disks_they_are() -> None:
+    situation = moving(braked(1.0), RATE, loads(BUSY))
+    decision = disk_moves_step(situation)
+    assert decision is not None
+    (pressed,) = with_brake(situation, decision).events
+    assert isinstance(pressed, BrakeChanged)
+    assert (pressed.share, pressed.broker, pressed.planned_bytes_per_s) == (0.5, 1000, RATE)
+
+
+def test_a_share_of_the_rate_is_recorded_and_then_set() -> None:
+    view = braked(0.5)
+    (slower,) = (disk_moves_step(moving(view, RATE)) or pytest.fail("nothing")).events
+    assert slower == DiskMovesThrottled(1000, RATE // 2, "50% of 47.7 MiB/s, which clients leave them")
+    noted = braked(0.5, slower)
+    decision = disk_moves_step(moving(noted, RATE))
+    assert decision is not None
+    assert decision.effects == (SetLogDirsThrottle({1000: RATE // 2}),)
+    waits = disk_moves_step(moving(noted, RATE // 2))
+    assert waits is not None
+    assert waits.wait is not None
+    assert "braked to 50% of the plan" in waits.sentence
+
+
+def test_the_rate_comes_back_with_the_share_and_goes_at_the_end_whichever_is_in_force() -> None:
+    slow = DiskMovesThrottled(1000, RATE // 2, "")
+    back = disk_moves_step(moving(told(EMPTY, slow), RATE // 2))
+    assert back is not None
+    assert back.events == (DiskMovesThrottled(1000, RATE, "100% of 47.7 MiB/s, which clients leave them"),)
+    for in_force in (RATE, RATE // 2):
+        over = stepped(told(EMPTY, slow), look((0, 1, 2, 3), (), rates={1000: in_force}))
+        assert over.effects == (SetLogDirsThrottle({1000: None}),)
+
+
+def test_a_rate_that_somebody_set_is_not_touched() -> None:
+    decision = disk_moves_step(moving(braked(0.5), 1234))
+    assert decision is not None
+    assert not decision.events
+    assert not decision.effects
+
+
+def test_moves_end_whatever_clients_feel() -> None:
+    floor = 128 * 1024
+    for written, least in ((0.0, floor), (1e6, floor + 3_000_000)):
+        traffic = Traffic({tp(n): written for n in range(4)}, at=NOW, over_s=30)
+        decision = disk_moves_step(moving(braked(0.001), RATE, traffic=traffic))
+        assert decision is not None
+        (slower,) = decision.events
+        assert isinstance(slower, DiskMovesThrottled)
+        assert slower.bytes_per_s == least
+    unknown = disk_moves_step(moving(braked(0.5), RATE, traffic=Traffic({}, at=NOW, over_s=30)))
+    assert unknown is not None
+    assert not unknown.events, "what is written is not known: the rate stays"
+
+
+def test_figures_of_before_are_those_of_when_nothing_moved_between_disks_either() -> None:
+    assert look(arriving=(1,)).between_dirs == {1000: frozenset({tp(1)})}
+    watch, view = LoadWatch(), a_view()
+    assert watch.see(view, look(), {}, NOW).at_rest.keys() == {b.service_id for b in view.brokers()}
+    moved = watch.see(view, look(arriving=(1,)), {}, NOW + timedelta(minutes=6))
+    assert not moved.at_rest
+    assert moved.moved_at == NOW + timedelta(minutes=6)

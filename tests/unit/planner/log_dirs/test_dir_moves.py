@@ -71,7 +71,9 @@ def test_emptying_moves_what_is_there_once_and_overfills_nothing(
     except NoRoom:
         room = sum(max(0, int(d.total_bytes * DISK_LIMIT) - in_use(d)) for d in dirs[1:])
         largest = max(sizes[n] for n in leaving.replicas)
-        assert sum(sizes[n] for n in leaving.replicas) > room - largest * (len(dirs) - 1), "it would have fitted easily"
+        bytes_there = sum(sizes[n] for n in leaving.replicas)
+        # Onto directories that are all too full not even empty logs are moved.
+        assert room == 0 or bytes_there > room - largest * (len(dirs) - 1), "it would have fitted easily"
         return
     assert {m.name for m in moves} == leaving.replicas
     assert sum(m.bytes for m in moves) == sum(sizes[n] for n in leaving.replicas), "the bound: no plan needs fewer"

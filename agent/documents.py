@@ -7,14 +7,20 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from agent.services.tls_steps import wrong_step
-from agent.wire import TLS_WIRE_VERSION, WIRE_VERSION, BootData, Document, ServiceDocument
-from agent.wire_tls import STEP_WIRE_VERSION
+from agent.wire import TLS_WIRE_VERSION, WIRE_VERSION, BootData, Document, ServiceDocument, TlsListener
+from agent.wire_tls import NAMES_WIRE_VERSION, STEP_WIRE_VERSION
+
+_KNOWN = (WIRE_VERSION, TLS_WIRE_VERSION, STEP_WIRE_VERSION, NAMES_WIRE_VERSION)
 
 _SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _RULES = re.compile(r"flush ruleset\ntable inet kedge \{\n[^\"'\\$`]*\}\n")
 """Its own table first, and nothing quoted: no other file is included."""
 _LISTENER = re.compile(r"[A-Z][A-Z0-9_]{0,31}")
-_SUPER_USER = re.compile(r"User:[A-Za-z0-9=._-]+")
+_SUPER_USER = re.compile(r"User: ?[A-Za-z0-9=._-]+")
+_MAPPING_RULES = re.compile(r"RULE:\^CN=\([a-z0-9|-]+\)\$/ CN=\$1/")
+_URL = re.compile(r"https?://[!#-+.-~-]+")
+_AUDIENCE = re.compile(r"[!#-+.-~-]+")
+_CLAIM = re.compile(r"[A-Za-z0-9_.:/-]+")
 _DIGEST = re.compile(r"super:[A-Za-z0-9+/]+={0,2}")
 
 
@@ -41,10 +47,11 @@ def judge_document(raw: bytes, *, boot: BootData, current: Document | None) -> A
         return DocumentRejected(
             "the server's document is not a JSON object with a `wire` version; the last one stays in force"
         )
-    if wire not in (WIRE_VERSION, TLS_WIRE_VERSION, STEP_WIRE_VERSION):
+    if wire not in _KNOWN:
+        *others, last = _KNOWN
         return DocumentRejected(
-            f"the server's document has wire version {wire!r}, this agent speaks {WIRE_VERSION},"
-            f" {TLS_WIRE_VERSION} and {STEP_WIRE_VERSION}; the last one stays in force, update the agent"
+            f"the server's document has wire version {wire!r}, this agent speaks {', '.join(map(str, others))} and"
+            f" {last}; the last one stays in force, update the agent"
         )
     try:
         document = Document.model_validate_json(raw)
@@ -115,6 +122,21 @@ def _unsafe_tls(service: ServiceDocument) -> str:
     heard = next((one.name for one in service.tls.listeners if one.security == "plaintext" and one.asks), "")
     if heard:
         return f"listener {heard} would ask for passwords or certificates in plaintext"
+    if wrong_tokens := next((w for one in service.tls.listeners if (w := _wrong_tokens(one))), ""):
+        return wrong_tokens
+    if service.tls.mapping_rules and not _MAPPING_RULES.fullmatch(service.tls.mapping_rules):
+        return "the rules that name nodes are none of ours"
     if not service.tls.super_users:
         return "no super user is named: its nodes would refuse one another"
     return wrong_step(service, service.tls)
+
+
+def _wrong_tokens(listener: TlsListener) -> str:
+    """Why tokens could not be judged at a listener, "" where it asks for none or all is well."""
+    if listener.authentication != "oauth":
+        return ""
+    asked = listener.tokens
+    if asked is None or not asked.audience or not asked.issuer:
+        return f"listener {listener.name} asks for tokens, and nobody says whose, or for whom"
+    sound = _URL.fullmatch(asked.issuer) and _URL.fullmatch(asked.jwks) and _CLAIM.fullmatch(asked.principal_claim)
+    return "" if sound and _AUDIENCE.fullmatch(asked.audience) else f"listener {listener.name}: no such provider"

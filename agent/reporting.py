@@ -9,7 +9,7 @@ from agent import __version__, boots, steps, surroundings, wire
 from agent.health.checkup import Checkup
 from agent.health.vitals import VitalsFinding
 from agent.status import ServiceWatch, Status
-from agent.wire_tls import STEP_WIRE_VERSION
+from agent.wire_tls import NAMES_WIRE_VERSION
 
 
 class Reporting:
@@ -53,7 +53,7 @@ class Reporting:
                 seq=self._sequence.next(),
                 at=self._a.clock.now(),
                 agent_version=__version__,
-                documents=STEP_WIRE_VERSION,
+                documents=NAMES_WIRE_VERSION,
                 epoch=epoch,
                 services=tuple(self._service_report(name, local) for name in sorted(spoken)),
                 attachments=tuple(sorted(local.attached.values())),
@@ -125,6 +125,7 @@ class Reporting:
             refuses=_refusal(watch, status),
             started=None if local.services[name].unreadable else watch.record.launch is not None,
             certificate=self._certificate(watch, status),
+            token_keys=self._a.token_keys() if name == "broker" and status.state == "running" else (),
         )
 
     def _certificate(self, watch: ServiceWatch, status: Status) -> wire.CertificateReport | None:

@@ -100,6 +100,8 @@ class AgentEnvironment:
     """What came of the heartbeats through brokers of the next rack."""
     preemption: Callable[[], wire.PreemptionReport | None] = lambda: None
     """What the cloud told this VM alone."""
+    token_keys: Callable[[], tuple[wire.TokenKeysReport, ...]] = tuple
+    """The keys by which listeners judge tokens."""
     packet_filter: Callable[[str, float], wire.PacketFilterReport | None] = lambda rules, now_s: None
     """Rules of the document ("": none) and monotonic seconds -> what is in force; see `agent.packet_filter`."""
     certificate: Callable[[wire.ServiceDocument], str] = lambda service: ""

@@ -11,12 +11,15 @@ from pydantic import Field, PlainSerializer, SecretStr
 
 from agent.wire_base import Wire as Wire
 from agent.wire_tls import (
+    NAMES_WIRE_VERSION as NAMES_WIRE_VERSION,
     STEP_WIRE_VERSION as STEP_WIRE_VERSION,
     TLS_WIRE_VERSION as TLS_WIRE_VERSION,
     CertificateReport as CertificateReport,
     NodeCertificateAnswer as NodeCertificateAnswer,
     ServiceTls as ServiceTls,
     TlsListener as TlsListener,
+    TokenIssuer as TokenIssuer,
+    TokenKeysReport as TokenKeysReport,
 )
 
 WIRE_VERSION = 1
@@ -344,6 +347,9 @@ class ServiceReport(Wire):
     certificate: CertificateReport | None = Field(
         default=None,
         description="absent: it speaks plaintext, has none yet, or an older agent. Came later than wire version 1",
+    )
+    token_keys: tuple[TokenKeysReport, ...] = Field(
+        default=(), description="of listeners that ask for tokens. Came later than wire version 1"
     )
 
 

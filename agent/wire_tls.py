@@ -15,8 +15,24 @@ STEP_WIRE_VERSION = 3
 """Of a document with a service between plaintext and TLS: an agent that left the step out would start it as if all had
 made all steps, and controllers that skip one end themselves. It knows no document of this version."""
 
+NAMES_WIRE_VERSION = 4
+"""Of a document whose nodes are known by other names than their certificates have, or with a listener that asks for
+tokens: an agent that left the names out would start Kafka with super users that are nobody. It knows no document of
+this version."""
+
 TlsStep = Literal["C1", "B1", "C2", "B2"]
 """How far controllers (C) and brokers (B) of a living cluster are on their way: `agent.services.tls_steps` has each."""
+
+
+class TokenIssuer(Wire):
+    """Whose tokens a listener takes."""
+
+    issuer: str = Field(description="claim `iss`, the very text")
+    audience: str = Field(description="has to be in the claim `aud`")
+    jwks: str = Field(description="where the agent fetches the keys that sign tokens (RFC 7517)")
+    principal_claim: str = "sub"
+    ca: str = Field(default="", description="PEM, by which the provider is believed; empty: as the VM's system says")
+    clock_skew_s: int = Field(default=30, ge=0)
 
 
 class TlsListener(Wire):
@@ -25,14 +41,17 @@ class TlsListener(Wire):
     name: str
     port: int
     security: Literal["plaintext", "tls"]
-    authentication: Literal["none", "tls", "scram-sha-512"] = Field(
+    authentication: Literal["none", "tls", "scram-sha-512", "oauth"] = Field(
         default="none",
         description="`scram-sha-512` came later than wire version 2: an older agent cannot read the document, and what"
-        " it has started stays",
+        " it has started stays. `oauth` only in documents of version 4",
     )
     reauthenticate_s: int | None = Field(
-        default=None, ge=1, description="of SCRAM: how long a connection lasts before the password is asked for again"
+        default=None,
+        ge=1,
+        description="of SCRAM and tokens: how long a connection lasts before it is asked again who it is",
     )
+    tokens: TokenIssuer | None = Field(default=None, description="of `oauth`: which tokens count")
 
     @property
     def asks(self) -> bool:
@@ -49,6 +68,25 @@ class ServiceTls(Wire):
         default=None, description="between plaintext and TLS; absent: TLS alone. Only in documents of version 3"
     )
     plain_port: int = Field(default=0, description="of a controller at a step: where it listens in plaintext, too")
+    mapping_rules: str = Field(
+        default="",
+        description="`ssl.principal.mapping.rules` of the listeners nodes come by, which give `super_users`; empty:"
+        " they are the subjects of certificates. Only in documents of version 4",
+    )
+
+    @property
+    def token_listeners(self) -> tuple[tuple[TlsListener, TokenIssuer], ...]:
+        """Those that ask for tokens, and whose."""
+        return tuple((one, one.tokens) for one in self.listeners if one.tokens is not None)
+
+
+class TokenKeysReport(Wire):
+    """The keys by which a broker's listener judges tokens, as its agent last fetched them."""
+
+    listener: str
+    keys: int = Field(description="those it has; 0: it takes no token")
+    fetched: datetime | None = Field(default=None, description="when the provider last told them; absent: not yet")
+    problem: str = Field(default="", description="why the last try failed; empty: it did not")
 
 
 class NodeCertificateAnswer(Wire):

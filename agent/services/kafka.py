@@ -17,6 +17,7 @@ from agent.services.launch import service_environment
 from agent.services.metadata_log import forget_leader_of_empty_log
 from agent.services.properties import ignored_settings, server_properties
 from agent.services.storage import format_storage, run_storage_tool, storage_facts
+from agent.services.token_properties import NO_KEYS, allowed_urls, key_file
 from agent.settings import AgentSettings
 from agent.steps import StorageFacts
 from agent.wire import LogDirReport, OldClientReport, ServiceDocument, ServiceName
@@ -51,9 +52,19 @@ class KafkaService(JavaService):
             forget_leader_of_empty_log(log_dirs[0])
         self._render_surroundings(service)
         write_durably(self._directory / "server.properties", self._properties(service, log_dirs))
-        marks = self._marks.arguments(service.start_id)
+        tls_dir = self._layout.tls_dir(self._name)
+        self._keep_key_files(service, tls_dir)
+        marks = (*self._marks.arguments(service.start_id), *allowed_urls(service.tls, tls_dir))
         command = self._installation.kafka_command(service, directory=self._directory, marks=marks)
         self._launch(command, service.start_id, data=log_dirs)
+
+    def _keep_key_files(self, service: ServiceDocument, folder: Path) -> None:
+        """Kafka exits without one: while the provider has told no keys yet it starts with none, and takes no token."""
+        for listener, _ in service.tls.token_listeners if service.tls is not None else ():
+            file = key_file(folder, listener)
+            if not file.exists():
+                owner = (self._user.uid, self._user.gid) if self._user is not None else None
+                write_durably(file, NO_KEYS, mode=0o600, owner=owner)
 
     def _properties(self, service: ServiceDocument, log_dirs: tuple[Path, ...]) -> bytes:
         return server_properties(service, log_dirs=log_dirs, tls_dir=self._layout.tls_dir(self._name)).encode()

@@ -9,6 +9,7 @@ cluster's CA. Clients have the listeners of the spec.
 from collections.abc import Mapping
 from pathlib import Path
 
+from agent.services.token_properties import token_properties
 from agent.wire import ServiceDocument, ServiceTls, TlsListener
 
 CONTROLPLANE, REPLICATION = "CONTROLPLANE", "REPLICATION"
@@ -29,7 +30,7 @@ _USERS = r"RULE:^CN=([a-z0-9._-]+)$/$1/"
 def tls_properties(service: ServiceDocument, tls: ServiceTls, folder: Path) -> dict[str, str]:
     """The keys, over those of a plaintext node. `folder` has the three files above."""
     owned = {
-        **(_to_zookeeper(folder) if service.is_zookeeper_mode else _to_quorum(service, folder)),
+        **(_to_zookeeper(folder) if service.is_zookeeper_mode else _to_quorum(service, folder, tls)),
         "allow.everyone.if.no.acl.found": "false",
         "super.users": ";".join(tls.super_users),  # right before the first start: no admin call could mend it
     }
@@ -49,7 +50,7 @@ def tls_properties(service: ServiceDocument, tls: ServiceTls, folder: Path) -> d
         owned |= _of_clients(one, folder)
     return {
         **owned,
-        **_keys(REPLICATION, folder, clients="required", believes=CLUSTER_CA),
+        **_of_nodes(REPLICATION, folder, tls),
         "listeners": endpoints,
         "advertised.listeners": endpoints,
         "listener.security.protocol.map": ",".join(f"{name}:{protocol}" for name, protocol in mapped.items()),
@@ -57,11 +58,11 @@ def tls_properties(service: ServiceDocument, tls: ServiceTls, folder: Path) -> d
     }
 
 
-def _to_quorum(service: ServiceDocument, folder: Path) -> Mapping[str, str]:
+def _to_quorum(service: ServiceDocument, folder: Path, tls: ServiceTls) -> Mapping[str, str]:
     return {
         "controller.listener.names": CONTROLPLANE,
         "controller.quorum.bootstrap.servers": ",".join(f"{v.address}:{v.port}" for v in service.voters),
-        **_keys(CONTROLPLANE, folder, clients="required", believes=CLUSTER_CA),
+        **_of_nodes(CONTROLPLANE, folder, tls),
         "authorizer.class.name": _AUTHORIZER,
     }
 
@@ -84,7 +85,14 @@ def _to_zookeeper(folder: Path) -> Mapping[str, str]:
 def _protocol(listener: TlsListener) -> str:
     if listener.security == "plaintext":
         return "PLAINTEXT"
-    return "SASL_SSL" if listener.authentication == "scram-sha-512" else "SSL"
+    return "SASL_SSL" if listener.authentication in ("scram-sha-512", "oauth") else "SSL"
+
+
+def _of_nodes(listener: str, folder: Path, tls: ServiceTls) -> Mapping[str, str]:
+    """A node is its certificate's subject, or what the rules make of it."""
+    keys = _keys(listener, folder, clients="required", believes=CLUSTER_CA)
+    rules = {f"listener.name.{listener.lower()}.ssl.principal.mapping.rules": tls.mapping_rules}
+    return {**keys, **rules} if tls.mapping_rules else keys
 
 
 def _of_clients(listener: TlsListener, folder: Path) -> Mapping[str, str]:
@@ -95,6 +103,8 @@ def _of_clients(listener: TlsListener, folder: Path) -> Mapping[str, str]:
         return _keys(listener.name, folder, clients="none")
     if listener.authentication == "scram-sha-512":
         return {**_keys(listener.name, folder, clients="none"), **_scram(listener)}
+    if listener.tokens is not None:
+        return {**_keys(listener.name, folder, clients="none"), **token_properties(listener, listener.tokens, folder)}
     rule = {f"listener.name.{listener.name.lower()}.ssl.principal.mapping.rules": _USERS}
     return {**_keys(listener.name, folder, clients="required", believes=CLIENTS_CA), **rule}
 

@@ -87,6 +87,7 @@ CONDITIONS: Mapping[str, ConditionRow] = MappingProxyType(
         "StrangersMoves": _WARNING,
         "Synced": ConditionRow(Severity.WARNING, good_when_true=True),
         "TickFailing": _CRITICAL,
+        "TokenKeysStale": ConditionRow(Severity.WARNING, {"NoKeys": Severity.CRITICAL}),
         "TopicsDegraded": ConditionRow(Severity.WARNING, told_by=Kind.TOPIC_ANOMALY),
         "Twins": _INFO,
         "UsersDegraded": _WARNING,

@@ -6,16 +6,17 @@ look what is missing, and needs none of its rights to make them.
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from controlplane.cluster.external_brokers import declared_external
+from controlplane.cluster.node_names import names_of_kedge
 from controlplane.cluster.view import ClusterView
 from controlplane.kafka.errors import AUTHORIZATION, KafkaFault, KafkaRefused
 from controlplane.kafka.gateway import RightsGateway
-from controlplane.storage.certificates.principals import principals_of
+from controlplane.storage.certificates.principals import KedgePrincipals, principals_of
 from events.ids import ClusterUid
 from planner.rights.acls import ANY, Acl, principal_of, user_of
 from planner.rights.kedge import KedgeRightsSeen, kedge_acls, kedge_rights_seen
@@ -31,6 +32,37 @@ def has_kedge_rights(view: ClusterView) -> bool:
     if not view.nodes_speak_tls or view.in_zookeeper_mode or declared_external(view) is not None:
         return False
     return view.security.has_authorizer
+
+
+def kedge_principals(view: ClusterView) -> tuple[str, ...]:
+    """All that Kedge has, or had, rights by."""
+    own = principals_of(view.uid)
+    _, marked = names_of_kedge(view)
+    return (*own.kedge.values(), *(own.marked_kedge.values() if marked else ()))
+
+
+def kedge_acls_of(view: ClusterView) -> frozenset[Acl]:
+    """Those it is to have."""
+    return frozenset().union(*map(kedge_acls, _wanted(view)))
+
+
+def _wanted(view: ClusterView) -> list[KedgePrincipals]:
+    own, (subjects, marked) = principals_of(view.uid), names_of_kedge(view)
+    return [*([own.kedge] if subjects else ()), *([own.marked_kedge] if marked else ())]
+
+
+def _seen(view: ClusterView, acls: Iterable[Acl]) -> KedgeRightsSeen:
+    """Once no broker knows Kedge by the subjects of its certificates, rights of those are for whoever is called so."""
+    found, wanted = frozenset(acls), _wanted(view)
+    each = [kedge_rights_seen(own, found) for own in wanted]
+    own = {principal for principals in wanted for principal in principals.values()}
+    left = {acl for acl in found if acl.principal in kedge_principals(view) and acl.principal not in own}
+    return KedgeRightsSeen(
+        tuple(sorted(acl for one in each for acl in one.lacking)),
+        tuple(sorted({*left, *(acl for one in each for acl in one.surplus)})),
+        tuple(sorted({acl for one in each for acl in one.denied})),
+        any(one.is_blind for one in each),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +94,8 @@ class AclReconciler:
 
     def look(self, view: ClusterView) -> RightsLook:
         """See KedgeRights."""
-        own = principals_of(view.uid).kedge
         try:
-            acls = self.kafka(view).acls_of((*own.values(), principal_of(ANY)))
+            acls = self.kafka(view).acls_of((*kedge_principals(view), principal_of(ANY)))
         except KafkaRefused as refused:
             if refused.error not in AUTHORIZATION:
                 raise
@@ -72,8 +103,8 @@ class AclReconciler:
         with self._lock:
             problem = self._problems.get(view.uid, "")
         if acls is None:
-            return RightsLook(kedge_rights_seen(own, kedge_acls(own)), NO_AUTHORIZER)
-        seen = kedge_rights_seen(own, acls)
+            return RightsLook(_seen(view, kedge_acls_of(view)), NO_AUTHORIZER)
+        seen = _seen(view, acls)
         if not seen:
             self._remember(view, "")
         return RightsLook(seen, problem if seen else "")
@@ -88,13 +119,13 @@ class AclReconciler:
         return f"Kedge's own ACLs cannot be made: {why}" if why else ""
 
     def _made(self, view: ClusterView) -> str:
-        own = principals_of(view.uid).kedge
+        own = kedge_principals(view)
         with self.as_node(view) as kafka:
-            acls = kafka.acls_of((*own.values(), principal_of(ANY)))
+            acls = kafka.acls_of((*own, principal_of(ANY)))
             if acls is None:
                 return NO_AUTHORIZER
-            seen = kedge_rights_seen(own, acls)
-            step = RightsStep({user: one for user in map(_user, own.values()) if (one := _step(user, seen))})
+            seen = _seen(view, acls)
+            step = RightsStep({user: one for user in map(_user, own) if (one := _step(user, seen))})
             if not step:
                 return ""
             refused = kafka.change_user_rights(step, {})

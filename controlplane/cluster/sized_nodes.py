@@ -6,7 +6,9 @@ too: no release rolls or restarts a fleet by its defaults.
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
+from controlplane.cluster.node_names import security_to_have
 from controlplane.cluster.places import place_of
 from controlplane.cluster.view import ClusterView
 from controlplane.runtime.once import once
@@ -26,7 +28,16 @@ def wanted_nodes(view: ClusterView) -> tuple[DesiredNode, ...]:
     spec = view.working_spec()
     if spec is None:
         return ()
-    return sized_nodes(spec, view.declaration.machines) if is_sized_by_machine(view) else desired_nodes(spec)
+    nodes = sized_nodes(spec, view.declaration.machines) if is_sized_by_machine(view) else desired_nodes(spec)
+    return tuple(_with_security(view, spec, node) for node in nodes)
+
+
+def _with_security(view: ClusterView, spec: KafkaClusterDocument, node: DesiredNode) -> DesiredNode:
+    """As far as it may be taken on now: all of it but where nodes have to be called otherwise first."""
+    now = security_to_have(view, spec, node.service)
+    if now == node.listeners.security:
+        return node
+    return replace(node, listeners=replace(node.listeners, security=now))
 
 
 def sized_nodes(spec: KafkaClusterDocument, given: Iterable[GivenMachine] = ()) -> tuple[DesiredNode, ...]:

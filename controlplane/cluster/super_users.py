@@ -1,9 +1,10 @@
 """Who may do everything in a cluster, as its nodes were told with their last start."""
 
+from controlplane.cluster.node_names import security_to_have
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.storage.certificates.principals import principals_of
-from events.spec.client_security import ClientSecurity, client_security
+from events.spec.client_security import ClientSecurity
 
 
 def client_security_of(view: ClusterView, instance: InstanceView) -> ClientSecurity | None:
@@ -11,7 +12,7 @@ def client_security_of(view: ClusterView, instance: InstanceView) -> ClientSecur
     declared since is another start."""
     if view.document is None:
         return None
-    return instance.start.security or client_security(view.document, instance.planned.service)
+    return instance.start.security or security_to_have(view, view.document, instance.planned.service)
 
 
 def super_users_of(view: ClusterView, instance: InstanceView, security: ClientSecurity) -> tuple[str, ...]:
@@ -19,7 +20,8 @@ def super_users_of(view: ClusterView, instance: InstanceView, security: ClientSe
     start after it got rights of its own."""
     users = tuple(f"User:{name}" for name in security.super_users)
     anonymous = ("User:ANONYMOUS",) if security.anonymous else ()
-    return (*principals_of(view.uid).super_users(least_rights=instance.start.least_rights), *users, *anonymous)
+    nodes = principals_of(view.uid).super_users(least_rights=instance.start.least_rights, names=security.names)
+    return (*nodes, *users, *anonymous)
 
 
 def super_users_anywhere(view: ClusterView) -> frozenset[str]:

@@ -2,9 +2,14 @@
 everything. Beside what nodes are to one another, which no spec changes."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from events.spec.model import KafkaClusterDocument
 from events.spec.security import Listener
+
+NodeNames = Literal["subject", "both", "marked"]
+"""By what a process knows nodes and Kedge's server: by the subject of their certificate, by that and by the name that
+no token can have, or by that one alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +21,12 @@ class ClientSecurity:
     """Names of users."""
     anonymous: bool = False
     """Who is not asked may do everything."""
+    names: NodeNames = "subject"
+
+    @property
+    def takes_tokens(self) -> bool:
+        """Whether a listener asks for tokens."""
+        return any(one.authentication.type == "oauth" for one in self.listeners)
 
     def gives_more_than(self, before: "ClientSecurity") -> bool:
         """Whether anybody may do more with it."""
@@ -29,9 +40,18 @@ class ClientSecurity:
         found += [f"listener {name} removed" for name in old if name not in new]
         found += [f"{name} a super user" for name in self.super_users if name not in before.super_users]
         found += [f"{name} no super user" for name in before.super_users if name not in self.super_users]
+        if self.names != before.names:
+            found.append(_NAMES[self.names])
         if self.anonymous is not before.anonymous:
             found.append("ANONYMOUS a super user" if self.anonymous else "ANONYMOUS no super user")
         return "; ".join(found)
+
+
+_NAMES = {
+    "subject": "nodes known by the subject of their certificate",
+    "both": "nodes known by names that no token can have, too",
+    "marked": "nodes known by names that no token can have",
+}
 
 
 def client_security(document: KafkaClusterDocument, service: str) -> ClientSecurity | None:

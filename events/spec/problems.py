@@ -271,3 +271,10 @@ BROKER_SET_SMALL = _kind(152, "broker set with fewer brokers than replicas", "Ea
 BROKER_SET_ZONES = _kind(
     153, "broker set in fewer zones than replicas", "Two replicas in one zone are lost together.", "warning"
 )
+
+# Tokens of a provider.
+OAUTH = _kind(118, "tokens could not be judged", "What is not asked of a token, any token of the provider has.")
+OAUTH_ADDRESS = _kind(119, "provider at no safe address", "Who can answer as the provider says who everybody is.")
+OAUTH_CA = _kind(120, "CA of a provider that is none", "Its keys would never come: every token would be refused.")
+OAUTH_NAMES = _kind(121, "names that a token could take", "A principal is a text: who is called so is it.")
+OAUTH_SAME_NAME = _kind(122, "a token may be called so, too", "The provider decides who gets that name.", "warning")

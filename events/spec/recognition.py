@@ -37,6 +37,9 @@ _MAGIC = (
     (b"\xff\xfe", "UTF-16 text, as PowerShell's `>` writes it", "Save the file as UTF-8."),
     (b"\xfe\xff", "UTF-16 text", "Save the file as UTF-8."),
 )
+_CERTIFICATES = re.compile(
+    r"\s*(-----BEGIN CERTIFICATE-----\s[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----\s*)+", re.ASCII
+)
 _QUOTES = {"\u201c": "\u201d", "\u201e": "\u201c", "\u2018": "\u2019", "\u201a": "\u2018", "\u00ab": "\u00bb"}
 """Typographic quotes by those that end them."""
 
@@ -101,6 +104,12 @@ def why_not_printable(text: str) -> tuple[str, str]:
     if _is_pasted(character):
         return f"the text holds {named(character)}", _fix_of(character)
     return "the text holds a line break or another invisible character", "Write it on one line, without escapes."
+
+
+def folded_certificates(text: str) -> str:
+    """Certificates in PEM on one line, with blanks for line breaks; any other text as it is. They are the one value
+    that people have in lines."""
+    return " ".join(text.split()) if _CERTIFICATES.fullmatch(text) else text
 
 
 def typographic_quotes(text: str) -> str | None:

@@ -17,6 +17,7 @@ from events.spec.jvm_rules import jvm_problems
 from events.spec.kafka_rules import kafka_problems, pool_config_problems, replication_problems
 from events.spec.model import ClusterSpec, KafkaClusterDocument, MetadataMode, Pool
 from events.spec.network_rules import client_problems, domain_problems, network_problems
+from events.spec.oauth_rules import oauth_problems
 from events.spec.pool_rules import pool_problems, pools_together_problems
 from events.spec.positions import NOWHERE, Positions
 from events.spec.preset_rules import preset_risks
@@ -82,6 +83,7 @@ def check_sections(sections: Mapping[str, Any], *, pools: Mapping[int, Pool], po
     found += quota_problems(sections.get("quotas"), positions)
     found += security_problems(sections, positions)
     found += authorization_problems(sections, positions)
+    found += oauth_problems(sections, positions)
     access = sections.get("access")
     if access is not None and listeners is not None:
         found += client_problems(access, listeners, positions)

@@ -36,6 +36,13 @@ LOGGER_NAME = r"^[A-Za-z_][A-Za-z0-9_.$-]{0,199}$"
 PROPERTY_KEY = r"^[^\x00-\x20\x7f=:#!\\]{1,255}$"
 ARCHIVE_URL = r"^(https://[A-Za-z0-9.:\[\]_-]{1,255}/[!-\"$->A-~]{1,1700}|file:///[!-\"$->@-~]{1,1700})$"
 SHA256 = r"^[0-9a-f]{64}$"
+WEB_URL = r"^https?://[A-Za-z0-9.:\[\]_-]{1,255}(/[!$&(-+.-;=@-Z_a-z~%-]{0,1000})?$"
+CLAIM_NAME = r"^[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,127}$"
+AUDIENCE = r"^[!#-+.-\[\]-~-]{1,255}$"
+CA_CERTIFICATES = (
+    r"^-----BEGIN CERTIFICATE-----( [A-Za-z0-9+/=]{1,76})+ -----END CERTIFICATE-----"
+    r"( -----BEGIN CERTIFICATE-----( [A-Za-z0-9+/=]{1,76})+ -----END CERTIFICATE-----){0,15}$"
+)
 
 FORM_IN_WORDS = {
     DNS_LABEL: "a DNS label: a to z, 0 to 9 and dashes inside, at most 63 characters",
@@ -58,6 +65,10 @@ FORM_IN_WORDS = {
     ARCHIVE_URL: "an address that begins with https:// and has a path, without a user, a query or a fragment; on the "
     "local cloud file:/// and a path",
     SHA256: "a SHA-256: 64 hex digits in lower case",
+    WEB_URL: "an address that begins with https://, without a user, a query or a fragment",
+    CLAIM_NAME: "the name of a claim, as in sub or preferred_username",
+    AUDIENCE: "an audience: printable ASCII without blanks, commas and quotes, at most 255 characters",
+    CA_CERTIFICATES: "certificates in PEM, at most 16, and nothing else: no key",
     LOGGER_NAME: "the name of a logger, as in kafka.server.ReplicaManager, or root",
     PROPERTY_KEY: "a property name: no blanks, no control characters, none of = : # ! \\",
 }
@@ -161,6 +172,14 @@ KafkaUuid = Annotated[str, *_text(KAFKA_UUID)]
 LoggerName = Annotated[str, *_text(LOGGER_NAME)]
 PropertyKey = Annotated[str, *_text(PROPERTY_KEY)]
 ArchiveUrl = Annotated[str, *_text(ARCHIVE_URL)]
+WebUrl = Annotated[str, *_text(WEB_URL)]
+ClaimName = Annotated[str, *_text(CLAIM_NAME)]
+Audience = Annotated[str, *_text(AUDIENCE, also=("number",))]
+"""Kafka splits its list of audiences at commas."""
+CaCertificates = Annotated[
+    str, StringConstraints(pattern=CA_CERTIFICATES), WithJsonSchema({"type": "string", "pattern": "^-----BEGIN CERT"})
+]
+"""On one line, as the loader folds the lines of certificates."""
 Sha256 = Annotated[str, *_text(SHA256, also=("number",))]
 PropertyText = Annotated[
     str,

@@ -7,10 +7,12 @@ from events.spec.fields import FieldClass, Part, classed
 
 InternalSecurity = Literal["plaintext", "tls"]
 ListenerSecurity = Literal["plaintext", "tls"]
-AuthenticationType = Literal["none", "tls", "scram-sha-512"]
+AuthenticationType = Literal["none", "tls", "scram-sha-512", "oauth"]
 Anonymous = Literal["full", "refuse"]
 
 DEFAULT_REAUTHENTICATION_S = 3600
+DEFAULT_CLOCK_SKEW_S = 30
+DEFAULT_CLAIM = "sub"
 
 
 class OwnAuthority(Part):
@@ -52,17 +54,53 @@ class Authentication(Part):
     type: AuthenticationType = classed(
         FieldClass.RESTART,
         "`none`: whoever reaches the listener is served. `tls`: by a certificate of the cluster's clients CA, whose "
-        "common name is the user. `scram-sha-512`: by name and password. OAUTHBEARER is not offered: a token may call "
-        "itself like a node.",
+        "common name is the user. `scram-sha-512`: by name and password. `oauth`: by a token (JWT) that an OpenID "
+        "provider has signed, which says who they are (OAUTHBEARER).",
         default="none",
     )
     reauthenticate: scalars.Seconds = classed(
         FieldClass.RESTART,
         "With `scram-sha-512`: how long a connection goes on before the password is asked for again, so how long one "
-        "with a changed password, or of a user that is gone, lasts at most. Seconds, or as in `1h`.",
+        "with a changed password, or of a user that is gone, lasts at most. With `oauth` the same of tokens, and none "
+        "lasts longer than its token. Seconds, or as in `1h`.",
         default=DEFAULT_REAUTHENTICATION_S,
         ge=30,
         le=86400,
+    )
+    issuer: scalars.WebUrl | None = classed(
+        FieldClass.RESTART,
+        "With `oauth`: who has to have issued a token, the very text of its claim `iss`.",
+        default=None,
+    )
+    jwks: scalars.WebUrl | None = classed(
+        FieldClass.RESTART,
+        "With `oauth`: where the provider tells the keys it signs with (`jwks_uri` of its discovery). The agents fetch "
+        "them each minute; brokers go on with the last ones while it is away.",
+        default=None,
+    )
+    audience: scalars.Audience | None = classed(
+        FieldClass.RESTART,
+        "With `oauth`: whom a token has to be for, in its claim `aud`. Without it a token that was made for any other "
+        "service of the provider would open this one.",
+        default=None,
+    )
+    principal_claim: scalars.ClaimName = classed(
+        FieldClass.RESTART,
+        "With `oauth`: the claim that names the user, as in `azp` or `client_id`; it has to be one that nobody chooses "
+        "for themselves.",
+        default=DEFAULT_CLAIM,
+    )
+    ca: scalars.CaCertificates | None = classed(
+        FieldClass.RESTART,
+        "With `oauth`: certificates (PEM) by which the provider is recognised. Without it by the CAs of the system.",
+        default=None,
+    )
+    clock_skew: scalars.Seconds = classed(
+        FieldClass.RESTART,
+        "With `oauth`: by how much the clocks of provider and brokers may differ. A token counts for so long after its "
+        "end.",
+        default=DEFAULT_CLOCK_SKEW_S,
+        le=300,
     )
 
 

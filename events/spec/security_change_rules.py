@@ -37,6 +37,11 @@ def security_change_problems(
         fix = "Write `plaintext`, apply the version, and `tls` once its generation is reached; or the other way round."
         yield where.problem(p.SECURITY_WAY, _INTERNAL, message, fix)
     yield from _kept(old, new, where)
+    for index, one in enumerate(new.spec.listeners):
+        if one.authentication.type == "oauth":
+            message = f"listener `{one.name}` is to ask for tokens, and nodes have no names yet that no token can have"
+            fix = "Go to TLS without it, and add it once the last step is over."
+            yield where.problem(p.SECURITY_WAY, (*_LISTENERS, index, "authentication", "type"), message, fix)
 
 
 def _kept(old: KafkaClusterDocument, new: KafkaClusterDocument, where: Positions) -> Iterator[Problem]:

@@ -126,7 +126,9 @@ def _of_listener(index: int, listener: Listener, is_tls: bool, where: Positions)
         message = f"listener `{listener.name}` is to ask clients who they are, and is plaintext: anybody could listen"
         fix = "Write `security: tls`, or `authentication: {type: none}`."
         yield where.problem(p.SECURITY, (*path, "authentication", "type"), message, fix)
-    if asked != "scram-sha-512" and listener.authentication.reauthenticate != DEFAULT_REAUTHENTICATION_S:
-        message = f"`{asked}` knows no reauthentication: Kafka asks for passwords again, and for nothing else"
+    if asked not in ("scram-sha-512", "oauth") and listener.authentication.reauthenticate != DEFAULT_REAUTHENTICATION_S:
+        message = (
+            f"`{asked}` knows no reauthentication: Kafka asks for passwords and tokens again, and for nothing else"
+        )
         fix = "Leave `reauthenticate` out; who loses a certificate loses their rules (ACLs), at the next request."
         yield where.problem(p.SECURITY, (*path, "authentication", "reauthenticate"), message, fix)

@@ -16,7 +16,7 @@ USER_KIND = "KafkaUser"
 
 DYNAMIC, BEHAVIOURAL, IDENTITY = FieldClass.DYNAMIC, FieldClass.BEHAVIOURAL, FieldClass.IDENTITY
 
-UserAuthenticationType = Literal["scram-sha-512", "tls", "none"]
+UserAuthenticationType = Literal["scram-sha-512", "tls", "oauth", "none"]
 EarlierCertificates = Literal["refuse", "accept"]
 ResourceType = Literal["topic", "group", "transactional-id", "cluster", "delegation-token"]
 PatternType = Literal["literal", "prefix"]
@@ -55,7 +55,8 @@ class UserAuthentication(Part):
     type: UserAuthenticationType = classed(
         IDENTITY,
         "`scram-sha-512`: by a password that Kedge makes, and gives out once. `tls`: by a certificate of the cluster's "
-        "clients CA. `none`: Kedge makes no credential, only rights and quotas, for principals that others let in.",
+        "clients CA. `oauth`: by a token that names it, of the provider a listener believes. `none`: Kedge makes no "
+        "credential, only rights and quotas, for principals that others let in.",
     )
     earlier_certificates: EarlierCertificates = classed(
         BEHAVIOURAL,

@@ -71,7 +71,7 @@ def check_user_in(
         )
         fix = f"Add a listener with `authentication: {{type: {wanted}}}`."
         found.append(positions.problem(p.NO_LISTENER_FOR_USER, _TYPE, message, fix))
-    return found
+    return [*found, *_named_by_tokens(document, cluster, positions)]
 
 
 def check_user_change(
@@ -119,6 +119,20 @@ def _home(document: KafkaUserDocument, cluster: KafkaClusterDocument, where: Pos
     elif cluster.spec.kafka.mode == "zookeeper" and cluster.spec.security.internal == "plaintext":
         message = f"nodes of {name} speak plaintext: who reaches its ZooKeeper owns every user and every right"
         yield where.problem(p.USER_HOME, path, message, "Migrate the cluster to `kraft` first.")
+
+
+def _named_by_tokens(document: KafkaUserDocument, cluster: KafkaClusterDocument, where: Positions) -> Iterator[Problem]:
+    """Who proves itself another way, in a cluster where a provider may give the same name to somebody."""
+    asking = next((one for one in cluster.spec.listeners if one.authentication.type == "oauth"), None)
+    if asking is None or document.spec.authentication.type in ("oauth", "none"):
+        return
+    message = f"a token of {asking.authentication.issuer} that says it is `{document.user}` is `{document.user}`, too"
+    if document.spec.authorization.administrator:
+        fix = "Write `type: oauth` for who may give itself every right, or leave `administrator` out."
+        yield where.problem(p.OAUTH_NAMES, _TYPE, message, fix)
+    else:
+        fix = "Have the provider give that name to nobody else, or choose one it never gives."
+        yield where.problem(p.OAUTH_SAME_NAME, _TYPE, message, fix)
 
 
 def _acl(acl: Acl, path: Path, where: Positions, *, administrator: bool) -> Iterator[Problem]:

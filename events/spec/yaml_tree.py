@@ -178,7 +178,7 @@ class _Reader:
 
     def _text(self, node: ScalarNode) -> str:
         """The characters of a scalar. A line break in a value could smuggle in a second Kafka property."""
-        text: str = node.value
+        text: str = recognition.folded_certificates(node.value)
         if not text.isprintable():
             message, fix = recognition.why_not_printable(text)
             self._refuse(p.NOT_TEXT, node, message, fix)

@@ -79,7 +79,7 @@ def user_of(principal: str) -> str | None:
 
 def is_protected(user: str) -> bool:
     """Whether this is nobody's to declare: everybody, who did not sign in, and Kedge's and the nodes' own names, which
-    hold a `=` (`CN=kedge-node-…`)."""
+    hold a `=` (`CN=kedge-node-…`), whether or not they begin with a blank."""
     return user in ("", ANY, "ANONYMOUS") or "=" in user or ";" in user or user.startswith("kedge-")
 
 

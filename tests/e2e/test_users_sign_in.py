@@ -1,14 +1,18 @@
-"""Declared users on real brokers: one gets a password of Kedge's and one a certificate, each may do what its document
-says and nothing else, until the password is another one and the user is gone."""
+"""Declared users on real brokers: one gets a password of Kedge's, one a certificate, and one comes with tokens of an
+OpenID provider. Each may do what its document says and nothing else, until the password is another one and the user is
+gone. No token is a node or Kedge, whatever it says of itself."""
 
+import time
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import (
+    AclBinding,
     AclBindingFilter,
     AclOperation,
     AclPermissionType,
@@ -29,6 +33,7 @@ from events.ids import ClusterUid
 from planner.rights.kedge import KEDGE_RIGHTS, kedge_acls
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.living_cluster import LivingCluster
+from tests.token_provider import TokenProvider, signing_key
 from tests.waiting import until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(900)]
@@ -41,6 +46,7 @@ SCRAM = {
     "authentication": {"type": "scram-sha-512", "reauthenticate": "30s"},
 }
 MTLS = {"name": "MTLS", "port": 9097, "security": "tls", "authentication": {"type": "tls"}}
+TOKENS_PORT = 9098
 SPEC = ClusterSpec(
     name="signed",
     tls=True,
@@ -70,14 +76,31 @@ spec:
     acls:
       - {resource: {type: topic, name: payments}, operations: [Read, Describe]}
       - {resource: {type: group, name: reports-, patternType: prefix}, operations: [Read]}
+---
+apiVersion: kedge/v1alpha1
+kind: KafkaUser
+metadata: {name: robot}
+spec:
+  cluster: signed
+  authentication: {type: oauth}
+  authorization:
+    acls: [{resource: {type: topic, name: payments}, operations: [Write, Describe]}]
 """
 
-Client = dict[str, str | int | float | bool]
+Client = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LivingCluster]:
-    living = LivingCluster(tmp_path_factory.mktemp("signed") / "home", spec=SPEC)
+def provider() -> Iterator[TokenProvider]:
+    provider = TokenProvider({"robot": "a secret of the tests"})
+    with provider.running():
+        yield provider
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory, provider: TokenProvider) -> Iterator[LivingCluster]:
+    spec = replace(SPEC, listeners=(*SPEC.listeners, provider.listener("TOKENS", TOKENS_PORT)))
+    living = LivingCluster(tmp_path_factory.mktemp("signed") / "home", spec=spec)
     try:
         living.open(within_s=300)
         yield living
@@ -101,6 +124,12 @@ def _client(cluster: LivingCluster, port: object) -> Client:
 def _writer(cluster: LivingCluster, password: str) -> Client:
     signed = {"sasl.mechanism": "SCRAM-SHA-512", "sasl.username": "writer", "sasl.password": password}
     return {**_client(cluster, SCRAM["port"]), "security.protocol": "sasl_ssl", **signed}
+
+
+def _bearer(cluster: LivingCluster, token: str) -> Client:
+    """Whoever shows this token."""
+    signed = {"sasl.mechanism": "OAUTHBEARER", "oauth_cb": lambda _: (token, time.time() + 300)}
+    return {**_client(cluster, TOKENS_PORT), "security.protocol": "sasl_ssl", **signed}
 
 
 def _outcome(client: Client, topic: str) -> str:
@@ -154,8 +183,8 @@ def test_users_of_a_file_come_to_be_as_declared(cluster: LivingCluster) -> None:
     open_to_all = AdminClient(_client(cluster, TLS["port"]))
     open_to_all.create_topics([NewTopic(TOPIC, 3, 3)])[TOPIC].result(30)
     answer = cluster.client.apply(spec_api.ApplyIn(text=USERS, file="users.yaml"))
-    assert [one.sentence for one in answer.users] == ["2 users of signed declared: writer, reader"]
-    for name in ("writer", "reader"):
+    assert [one.sentence for one in answer.users] == ["3 users of signed declared: writer, reader, robot"]
+    for name in ("writer", "reader", "robot"):
         cluster.until(lambda n=name: _state(cluster, n).state == "InSync" or None, f"{name} as declared", timeout_s=180)  # type: ignore[misc]
     assert _state(cluster, "writer").password == "collectable"
 
@@ -187,6 +216,46 @@ def test_a_certificate_lets_its_user_read_and_no_more(cluster: LivingCluster) ->
     assert found == b"x"
     consumer.close()
     assert _outcome(client, TOPIC) == "TOPIC_AUTHORIZATION_FAILED"
+
+
+def test_a_token_lets_its_user_do_what_it_may(cluster: LivingCluster, provider: TokenProvider) -> None:
+    client = _bearer(cluster, provider.token("robot"))
+    assert _outcome(client, TOPIC) == "OK"
+    assert _outcome(client, "ledger-of-others") == "TOPIC_AUTHORIZATION_FAILED"
+
+
+def test_what_its_provider_has_not_signed_for_these_brokers_opens_nothing(
+    cluster: LivingCluster, provider: TokenProvider
+) -> None:
+    told = {
+        "another audience": provider.signed("robot", aud="another"),
+        "another issuer": provider.signed("robot", iss="https://login.example"),
+        "over": provider.signed("robot", ends_in_s=-120),
+        "unsigned": provider.unsigned("robot"),
+        "signed by another key": provider.signed("robot", key=signing_key(provider.key.kid or "")),
+        "signed by its public key": provider.signed_by_its_public_key("robot"),
+    }
+    outcomes = {why: _outcome(_bearer(cluster, token), TOPIC) for why, token in told.items()}
+    assert outcomes == dict.fromkeys(told, "_AUTHENTICATION")
+
+
+def test_no_token_is_a_node_or_kedge(cluster: LivingCluster, provider: TokenProvider) -> None:
+    names = principals_of(ClusterUid(cluster.detail().uid))
+    for name in (names.node, names.server):
+        for said in (name, f"CN={name}", f" CN={name}", f"\tCN={name}", f"\u00a0CN={name}", f"User: CN={name}"):
+            assert _gives_itself_rights(_bearer(cluster, provider.signed(said))) == "CLUSTER_AUTHORIZATION_FAILED", said
+
+
+def _gives_itself_rights(client: Client) -> str:
+    literal, allow = ResourcePatternType.LITERAL, AclPermissionType.ALLOW
+    rule = AclBinding(ResourceType.TOPIC, TOPIC, literal, "User:robot", "*", AclOperation.ALL, allow)
+    admin = AdminClient(client)
+    admin.poll(0.1)  # by it the token is asked for
+    try:
+        admin.create_acls([rule])[rule].result(30)
+    except KafkaException as error:
+        return str(error.args[0].name())
+    return "OK"
 
 
 def test_a_rotated_password_replaces_the_first_one(cluster: LivingCluster, given: dict[str, str]) -> None:

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from agent import wire
 from agent.wire import Document, PacketFilterReport, Report, ServiceDocument
-from agent.wire_tls import STEP_WIRE_VERSION
+from agent.wire_tls import NAMES_WIRE_VERSION
 from controlplane.cluster.observed.agent_reports import keep_report
 from controlplane.converger.questions.quorum.protocol import PROTOCOL
 from controlplane.storage.latest_values import LatestStore
@@ -49,7 +49,7 @@ class Services:
         self.volumes: dict[str, CloudVolume] = {}
         self.attached = Attached()
         self.report_type: type[Report] = Report
-        self.documents_known = STEP_WIRE_VERSION
+        self.documents_known = NAMES_WIRE_VERSION
         """Highest version of documents that agents tell they take."""
         self.filters: dict[str, PacketFilterReport] = {}
         """What agents tell of the packet filter of their VM, by its key."""

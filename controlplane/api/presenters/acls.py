@@ -4,14 +4,12 @@ import hashlib
 from collections.abc import Iterable
 
 from controlplane.api.schemas import acls as acl_api
-from controlplane.cluster.kedge_rights import has_kedge_rights
+from controlplane.cluster.kedge_rights import has_kedge_rights, kedge_acls_of, kedge_principals
 from controlplane.cluster.super_users import super_users_anywhere
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.questions.users.wanted import acl_of
-from controlplane.storage.certificates.principals import principals_of
 from planner.rights.acls import ANY, Acl, AclRequest, user_of
 from planner.rights.authorize import AclAnswer, AclRule, authorize, covers
-from planner.rights.kedge import kedge_acls
 from planner.rights.seen import RightsSeen
 
 NO_AUTHORIZER = "no authorizer"
@@ -59,14 +57,14 @@ def _sentence(request: AclRequest, allowed: bool, rule: str) -> str:
 
 def _rows(view: ClusterView, acls: Iterable[Acl]) -> Iterable[acl_api.AclOut]:
     declared: dict[str, frozenset[Acl]] = {}
-    kedge = principals_of(view.uid).kedge
-    own = kedge_acls(kedge) if has_kedge_rights(view) else frozenset()
+    kedge = kedge_principals(view)
+    own = kedge_acls_of(view) if has_kedge_rights(view) else frozenset()
     for acl in acls:
         name = user_of(acl.principal) or ""
         user = view.users.by_name.get(name)
         if user is not None and name not in declared:
             declared[name] = frozenset(acl_of(name, binding) for binding in user.declared.acls)
-        if own and acl.principal in kedge.values():
+        if own and acl.principal in kedge:
             word = "kedge" if acl in own else "differs"
         elif user is None:
             word = "nobody"

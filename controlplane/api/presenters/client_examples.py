@@ -9,12 +9,23 @@ from events.spec.security import Listener
 
 KINDS = ("java", "librdkafka", "python", "kcat")
 
-_PROTOCOLS = {("plaintext", "none"): "PLAINTEXT", ("tls", "scram-sha-512"): "SASL_SSL"}
+_PROTOCOLS = {
+    ("plaintext", "none"): "PLAINTEXT",
+    ("tls", "scram-sha-512"): "SASL_SSL",
+    ("tls", "oauth"): "SASL_SSL",
+}
 _FILL_IN = {
     "none": "",
     "scram-sha-512": "USER: a user of the cluster. Its password goes into a file of mode 0600.",
+    "oauth": "CLIENT_ID and TOKEN_ENDPOINT, as the provider has them, and SCOPE, or no such line. The client's secret "
+    "goes into a file of mode 0600. A provider with a CA of its own: PROVIDER_CA.",
     "tls": "USER.pem, mode 0600: the user's key (PKCS#8), and its certificate by the clients CA of the cluster.",
 }
+_SECRETS = {
+    "scram-sha-512": ("sasl.password", "PASSWORD", "/PATH/USER.password"),
+    "oauth": ("sasl.oauthbearer.client.secret", "SECRET", "/PATH/CLIENT_ID.secret"),
+}
+"""librdkafka's property, what stands for it, and the file a program reads it from."""
 
 
 def protocol_of(listener: Listener) -> str:
@@ -58,7 +69,25 @@ def _java(cluster: str, listener: Listener, servers: str) -> list[str]:
             "sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required \\",
             '  username="USER" password="${file:/PATH/USER.properties:password}";',
         ]
+    if listener.authentication.type == "oauth":
+        lines += _java_tokens()
     return lines
+
+
+def _java_tokens() -> list[str]:
+    """KIP-768. The settings of KIP-1139 (`sasl.oauthbearer.client.credentials.*`) are for clients of 4.1 on alone."""
+    return [
+        "# start it with -Dorg.apache.kafka.sasl.oauthbearer.allowed.urls=TOKEN_ENDPOINT; jose4j has to be beside it",
+        "sasl.mechanism=OAUTHBEARER",
+        "sasl.oauthbearer.token.endpoint.url=TOKEN_ENDPOINT",
+        "sasl.login.callback.handler.class=org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler",
+        "# /PATH/CLIENT_ID.properties has the line secret=...",
+        "config.providers=file",
+        "config.providers.file.class=org.apache.kafka.common.config.provider.FileConfigProvider",
+        "sasl.jaas.config=org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required \\",
+        '  clientId="CLIENT_ID" clientSecret="${file:/PATH/CLIENT_ID.properties:secret}" scope="SCOPE" \\',
+        '  ssl.truststore.type="PEM" ssl.truststore.location="PROVIDER_CA";',
+    ]
 
 
 def _settings(cluster: str, listener: Listener, servers: str) -> dict[str, str]:
@@ -70,28 +99,39 @@ def _settings(cluster: str, listener: Listener, servers: str) -> dict[str, str]:
         settings |= {"ssl.certificate.location": "USER.pem", "ssl.key.location": "USER.pem"}
     if listener.authentication.type == "scram-sha-512":
         settings |= {"sasl.mechanism": "SCRAM-SHA-512", "sasl.username": "USER"}
+    if listener.authentication.type == "oauth":
+        settings |= {
+            "sasl.mechanism": "OAUTHBEARER",
+            "sasl.oauthbearer.method": "oidc",
+            "sasl.oauthbearer.token.endpoint.url": "TOKEN_ENDPOINT",
+            "sasl.oauthbearer.client.id": "CLIENT_ID",
+            "sasl.oauthbearer.scope": "SCOPE",
+            "https.ca.location": "PROVIDER_CA",
+        }
     return settings
 
 
 def _librdkafka(cluster: str, listener: Listener, servers: str) -> list[str]:
     lines = [f"{name}={value}" for name, value in _settings(cluster, listener, servers).items()]
-    password = ["sasl.password=PASSWORD"] if listener.authentication.type == "scram-sha-512" else []
-    kept = ["# keep this very file at mode 0600, as it has the password"] if password else []
-    return [*_head(cluster, listener), *kept, *lines, *password]
+    secret = _SECRETS.get(listener.authentication.type)
+    if secret is None:
+        return [*_head(cluster, listener), *lines]
+    kept = "# keep this very file at mode 0600, as it has the password"
+    return [*_head(cluster, listener), kept, *lines, f"{secret[0]}={secret[1]}"]
 
 
 def _python(cluster: str, listener: Listener, servers: str) -> list[str]:
-    signs_in = listener.authentication.type == "scram-sha-512"
+    secret = _SECRETS.get(listener.authentication.type)
     lines = [f'        "{name}": "{value}",' for name, value in _settings(cluster, listener, servers).items()]
-    if signs_in:
-        lines.append('        "sasl.password": Path("/PATH/USER.password").read_text().strip(),')
-    imports = ["from pathlib import Path", ""] if signs_in else []
+    if secret is not None:
+        lines.append(f'        "{secret[0]}": Path("{secret[2]}").read_text().strip(),')
+    imports = ["from pathlib import Path", ""] if secret is not None else []
     made = ["producer = Producer(", "    {", *lines, "    }", ")"]
     return [*_head(cluster, listener), *imports, "from confluent_kafka import Producer", "", *made]
 
 
 def _kcat(cluster: str, listener: Listener, servers: str) -> list[str]:
-    if listener.authentication.type == "scram-sha-512":
+    if listener.authentication.type in _SECRETS:
         file = f"{cluster}-kcat.conf"
         made = f"# {file}: kedge endpoints {cluster} --listener {listener.name} --config librdkafka"
         return [*_head(cluster, listener), made, f"kcat -F {file} -L"]

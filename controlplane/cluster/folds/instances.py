@@ -13,11 +13,11 @@ from controlplane.cluster.folds import (
 )
 from controlplane.cluster.folds.steps import Rules, change, close_intent, counted_anew, frozen, move, open_intent
 from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.node_names import security_to_have
 from controlplane.cluster.places import planned_place
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import DepartureView, InstanceView, StartView
 from events import facts
-from events.spec.client_security import client_security
 from events.spec.settings import spec_config
 from planner.rollout.desired import listeners_in_digest
 from providers.errors import NotPermitted
@@ -72,7 +72,7 @@ def _born(view: ClusterView, planned: facts.PlannedInstance, *, size: facts.Plan
     born = StartView(born_with=config, config=config, size=size, least_rights=view.settings.least_rights)
     if document is None:
         return born
-    security = client_security(document, planned.service)
+    security = security_to_have(view, document, planned.service)
     return replace(born, security=security, born_listeners=listeners_in_digest(document))
 
 

@@ -4,12 +4,13 @@ from dataclasses import replace
 from datetime import datetime
 
 from controlplane.cluster.folds.steps import Rules, frozen
+from controlplane.cluster.node_names import security_to_have
 from controlplane.cluster.tls_steps import tls_step_of
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView, StartView
 from controlplane.cluster.views.security import SecurityView, at_rest
 from events import facts
-from events.spec.client_security import ClientSecurity, client_security
+from events.spec.client_security import ClientSecurity
 from events.spec.model import KafkaClusterDocument
 from planner.rollout.security_steps import PLAIN, between, config_at
 
@@ -42,7 +43,7 @@ def _of_clients(view: ClusterView, instance: InstanceView, step: str) -> ClientS
     if step == PLAIN or document is None:
         return None
     if document.spec.security.internal == "tls":
-        return client_security(document, service)
+        return security_to_have(view, document, service)
     listeners = tuple(one.as_started for one in document.spec.listeners) if service == "broker" else ()
     return instance.start.security or ClientSecurity(listeners, (), True)
 

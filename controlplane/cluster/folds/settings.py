@@ -8,6 +8,7 @@ from types import MappingProxyType
 from controlplane.cluster.cohosted_zookeeper import named_service
 from controlplane.cluster.folds import nodes as nodefold
 from controlplane.cluster.folds.steps import Rules
+from controlplane.cluster.node_names import security_to_have
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.members import with_service_start
@@ -20,7 +21,7 @@ from controlplane.cluster.views.running_settings import (
     SettingStage,
 )
 from events import facts
-from events.spec.client_security import ClientSecurity, client_security
+from events.spec.client_security import ClientSecurity
 from events.spec.settings import pool_config
 
 
@@ -192,7 +193,7 @@ def applied_security(view: ClusterView, instance: InstanceView, new: str) -> Cli
     """What a service is started with from now on for clients: of the spec in force where anything of it is `new`."""
     if not new or view.document is None:
         return instance.start.security
-    return client_security(view.document, instance.planned.service)
+    return security_to_have(view, view.document, instance.planned.service)
 
 
 def _had(instance: InstanceView) -> Before:

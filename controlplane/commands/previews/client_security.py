@@ -30,7 +30,9 @@ def security_warnings(old: KafkaClusterDocument | None, new: KafkaClusterDocumen
     """What clients notice of the step from one spec to the other."""
     before = client_security(old, "broker") if old is not None else None
     after = client_security(new, "broker")
-    return list(_noticed(before, after)) if before is not None and after is not None else []
+    if before is None or after is None:
+        return []
+    return [*_noticed(before, after), *_named_anew(before, after)]
 
 
 def _noticed(before: ClientSecurity, after: ClientSecurity) -> Iterator[str]:
@@ -49,3 +51,11 @@ def _noticed(before: ClientSecurity, after: ClientSecurity) -> Iterator[str]:
         yield f"clients of listener {unasked} may do nothing from then on but what rules for User:ANONYMOUS let them"
     if after.anonymous and not before.anonymous:
         yield "whoever is not asked may do everything from then on"
+
+
+def _named_anew(before: ClientSecurity, after: ClientSecurity) -> Iterator[str]:
+    if after.takes_tokens and not before.takes_tokens:
+        yield (
+            "before a listener asks for tokens nodes get names that no token can have, once in a cluster's life: for "
+            "it controllers and brokers are started anew twice each, in place"
+        )

@@ -40,6 +40,7 @@ from controlplane.converger.conditions.planned_in_process import planned_in_proc
 from controlplane.converger.conditions.single_copies import SINGLE_COPIES, single_copies
 from controlplane.converger.conditions.stages import STAGE_WAITS, stage_condition
 from controlplane.converger.conditions.stuck_moves import elections_fail, foreign_moves_condition, reassignment_hung
+from controlplane.converger.conditions.token_keys import token_keys_stale
 from controlplane.converger.conditions.topics import TOPICS_DEGRADED, topics_degraded
 from controlplane.converger.conditions.users import USERS_DEGRADED, users_degraded
 from controlplane.converger.conditions.windows import WAITS, window_condition
@@ -253,6 +254,7 @@ _CONDITIONS: tuple[Callable[[Situation], facts.ConditionChanged | None], ...] = 
     certificate_ending,
     certificate_not_served,
     ca_replacement,
+    token_keys_stale,
     disk_nearly_full,
     _users,
     kedge_rights_missing,

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from agent.wire import (
+    NAMES_WIRE_VERSION,
     STEP_WIRE_VERSION,
     TLS_WIRE_VERSION,
     WIRE_VERSION,
@@ -16,6 +17,7 @@ from agent.wire import (
     ServiceName,
     ServiceTls,
     TlsListener,
+    TokenIssuer,
     Voter,
 )
 from controlplane.cluster.folds.growth import size_of
@@ -30,8 +32,10 @@ from controlplane.cluster.views.members import member_of
 from controlplane.converger.questions.quorum.quorum_ports import CONTROLLER_PORT, controller_port, member_port
 from controlplane.converger.questions.services.heartbeats import heartbeats_for
 from controlplane.converger.questions.services.service_reports import start_id
+from controlplane.storage.certificates.principals import principals_of
 from events import facts
-from events.spec.security import Listener
+from events.spec.oauth_rules import pem_lines
+from events.spec.security import Authentication, Listener
 from planner.rollout.security_steps import OVER, PLAIN
 
 REPORT_WITHIN_S = 120.0
@@ -142,6 +146,8 @@ def _service(view: ClusterView, instance: InstanceView, founding: facts.QuorumFo
 def _wire(services: Sequence[ServiceDocument], *, secured: bool) -> int:
     """The lowest that says all of it: an agent of before knows no later one, and starts nothing."""
     spoken = [one.tls for one in services if one.tls is not None]
+    if any(tls.mapping_rules or tls.token_listeners for tls in spoken):
+        return NAMES_WIRE_VERSION
     if any(tls.step is not None for tls in spoken):
         return STEP_WIRE_VERSION
     return TLS_WIRE_VERSION if spoken or secured else WIRE_VERSION
@@ -171,6 +177,7 @@ def _tls(view: ClusterView, instance: InstanceView, step: str) -> ServiceTls | N
     tls = ServiceTls(
         super_users=super_users_of(view, instance, security),
         listeners=tuple(map(_listener, security.listeners)),
+        mapping_rules=principals_of(view.uid).mapping_rules if security.names != "subject" else "",
     )
     return tls if step == OVER else _at_step(tls, instance.planned.service, step)
 
@@ -183,13 +190,28 @@ def _at_step(tls: ServiceTls, service: str, step: str) -> ServiceTls:
 
 
 def _listener(one: Listener) -> TlsListener:
-    scram = one.authentication.type == "scram-sha-512"
+    asked_again = one.authentication.type in ("scram-sha-512", "oauth")
     return TlsListener(
         name=one.name,
         port=one.port,
         security=one.security,
         authentication=one.authentication.type,
-        reauthenticate_s=one.authentication.reauthenticate if scram else None,
+        reauthenticate_s=one.authentication.reauthenticate if asked_again else None,
+        tokens=_tokens(one.authentication),
+    )
+
+
+def _tokens(asked: Authentication) -> TokenIssuer | None:
+    """None where no token is asked for; one is always to say whose it is, and for whom (`oauth_rules`)."""
+    if asked.type != "oauth":
+        return None
+    return TokenIssuer(
+        issuer=asked.issuer or "",
+        audience=asked.audience or "",
+        jwks=asked.jwks or "",
+        principal_claim=asked.principal_claim,
+        ca=pem_lines(asked.ca) if asked.ca else "",
+        clock_skew_s=asked.clock_skew,
     )
 
 

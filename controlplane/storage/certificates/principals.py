@@ -6,12 +6,18 @@ secret: who may read a broker's settings reads them.
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
 from events.ids import ClusterUid
+from events.spec.client_security import NodeNames
+
+MARK = " "
+"""What a name begins with that no token can have: of what a token says Kafka takes the blanks off both ends."""
+
+KedgePrincipals = Mapping[Literal["server", "portal", "metrics"], str]
 
 Member = Literal["node", "server", "portal", "metrics"]
 """Who shows a certificate of the cluster CA: a node; Kedge's server; a portal apart; the metric pipeline."""
@@ -34,21 +40,35 @@ class ClusterPrincipals:
         """As Kafka has it."""
         return f"User:CN={self.common_name(member)}"
 
-    def super_users(self, *, least_rights: bool) -> tuple[str, ...]:
+    def super_users(self, *, least_rights: bool, names: NodeNames = "subject") -> tuple[str, ...]:
         """As `super.users` has them, from the first start on: controllers with other nodes refuse each other's votes.
         Kedge's server is one of them where it has no rights of its own yet (`LeastRightsBegun`)."""
-        return (self.principal("node"), *(() if least_rights else (self.principal("server"),)))
+        members: tuple[Member, ...] = ("node",) if least_rights else ("node", "server")
+        subjects, marked = (tuple(name(one) for one in members) for name in (self.principal, self.marked))
+        return {"subject": subjects, "both": (*subjects, *marked), "marked": marked}[names]
+
+    def marked(self, member: Member) -> str:
+        """What `mapping_rules` make of a principal."""
+        return f"User:{MARK}CN={self.common_name(member)}"
 
     @property
-    def kedge(self) -> Mapping[Literal["server", "portal", "metrics"], str]:
+    def mapping_rules(self) -> str:
+        """`ssl.principal.mapping.rules` of the listeners nodes come by, which make other names of subjects. Without
+        DEFAULT at its end: what else the cluster CA might have signed gets nowhere."""
+        return f"RULE:^CN=({'|'.join((self.node, self.server, self.portal, self.metrics))})$/{MARK}CN=$1/"
+
+    @property
+    def kedge(self) -> KedgePrincipals:
         """The principals of Kedge, who have their rights by ACLs (`planner.rights.kedge`)."""
-        return MappingProxyType(
-            {
-                "server": self.principal("server"),
-                "portal": self.principal("portal"),
-                "metrics": self.principal("metrics"),
-            }
-        )
+        return self._of_kedge(self.principal)
+
+    @property
+    def marked_kedge(self) -> KedgePrincipals:
+        """The same, by the names no token can have."""
+        return self._of_kedge(self.marked)
+
+    def _of_kedge(self, name: Callable[[Member], str]) -> KedgePrincipals:
+        return MappingProxyType({"server": name("server"), "portal": name("portal"), "metrics": name("metrics")})
 
 
 def principals_of(uid: ClusterUid) -> ClusterPrincipals:

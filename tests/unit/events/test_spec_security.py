@@ -50,7 +50,7 @@ def messages(document: KafkaClusterDocument) -> list[str]:
         ),
         (
             "[{security: tls, authentication: {type: tls, reauthenticate: 60s}}]",
-            "`tls` knows no reauthentication: Kafka asks for passwords again, and for nothing else",
+            "`tls` knows no reauthentication: Kafka asks for passwords and tokens again, and for nothing else",
         ),
     ],
 )

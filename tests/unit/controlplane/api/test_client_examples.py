@@ -17,12 +17,12 @@ def _listener(asked: AuthenticationType = "none") -> Listener:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("asked", ["none", "tls", "scram-sha-512"])
+@pytest.mark.parametrize("asked", ["none", "tls", "scram-sha-512", "oauth"])
 def test_each_has_its_addresses_the_ca_and_what_is_to_be_filled_in(kind: str, asked: AuthenticationType) -> None:
     text = client_examples("orders", _listener(asked), ADDRESSES)[kind]
     assert "kedge endpoints orders --ca > orders-ca.pem" in text
-    assert ("to fill in: USER" in text) is (asked != "none")
-    refers_to_a_file = kind == "kcat" and asked == "scram-sha-512"
+    assert ("to fill in: " in text) is (asked != "none")
+    refers_to_a_file = kind == "kcat" and asked in ("scram-sha-512", "oauth")
     assert ",".join(ADDRESSES) in text or refers_to_a_file
     assert ("-F orders-kcat.conf" in text) is refers_to_a_file, "an argument is read by everybody"
 
@@ -34,6 +34,15 @@ def test_java_reads_the_password_from_a_file_of_its_own() -> None:
     assert "ssl.keystore.location=USER.pem" in client_examples("orders", _listener("tls"), ADDRESSES)["java"]
 
 
+def test_tokens_are_fetched_by_the_client_and_its_secret_is_in_a_file() -> None:
+    found = client_examples("orders", _listener("oauth"), ADDRESSES)
+    assert "sasl.mechanism=OAUTHBEARER" in found["java"].splitlines()
+    assert 'clientSecret="${file:/PATH/CLIENT_ID.properties:secret}"' in found["java"]
+    assert "sasl.oauthbearer.client.secret=SECRET" in found["librdkafka"].splitlines()
+    assert 'Path("/PATH/CLIENT_ID.secret").read_text()' in found["python"]
+    assert all(text.count("TOKEN_ENDPOINT") >= 1 for text in found.values())
+
+
 def test_plaintext_needs_nothing() -> None:
     found = client_examples("orders", Listener(), ADDRESSES)
     assert found["kcat"].splitlines()[-1] == f"kcat -b {','.join(ADDRESSES)} -X security.protocol=plaintext -L"
@@ -41,7 +50,7 @@ def test_plaintext_needs_nothing() -> None:
 
 
 def test_python_is_python() -> None:
-    for asked in ("none", "tls", "scram-sha-512"):
+    for asked in ("none", "tls", "scram-sha-512", "oauth"):
         compile(client_examples("orders", _listener(asked), ADDRESSES)["python"], "example", "exec")  # type: ignore[arg-type]  # a literal
 
 

@@ -74,7 +74,7 @@ def server_properties(service: ServiceDocument, *, log_dirs: tuple[Path, ...], t
 
 def ignored_settings(service: ServiceDocument) -> tuple[str, ...]:
     """Keys of the document's settings that Kedge owns: they are not rendered, and reported."""
-    owned = {*_owned(service, (), Path("tls")), *_OWNED_NEVER_RENDERED}
+    owned = {*_owned(service, (), Path("/tls")), *_OWNED_NEVER_RENDERED}
     return tuple(sorted(owned & service.settings.keys()))
 
 

@@ -41,7 +41,7 @@ def token_properties(listener: TlsListener, asked: TokenIssuer, folder: Path) ->
 
 def key_file(folder: Path, listener: TlsListener) -> Path:
     """The keys that sign tokens of a listener (JWKS)."""
-    return folder / f"token-keys-{listener.name.lower()}.json"
+    return folder / f"jwks-{listener.name.lower()}.json"
 
 
 def allowed_urls(tls: ServiceTls | None, folder: Path) -> tuple[str, ...]:

@@ -130,11 +130,11 @@ def _restarted(cluster: LivingCluster, after: int) -> list[str]:
     return [e.data["key"].partition("-")[0] for e in cluster.events(after) if e.type == "restart.requested"]
 
 
-def _changed(cluster: LivingCluster, **spec: object) -> list[str]:
+def _changed(cluster: LivingCluster, *, within_s: float = 400, **spec: object) -> list[str]:
     """Declares it, waits until it is so, and says whose services were started anew; no VM is another one."""
     before, vms = cluster.head(), {i.key for i in cluster.detail().instances}
     cluster.declare(replace(cluster.spec, **spec))  # type: ignore[arg-type]  # by name
-    cluster.converged(within_s=400)
+    cluster.converged(within_s=within_s)
     assert {i.key for i in cluster.detail().instances} == vms
     return _restarted(cluster, before)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent.documents import Accepted, DocumentRejected, judge_document
-from agent.services.properties import server_properties
+from agent.services.properties import ignored_settings, server_properties
 from agent.services.token_properties import allowed_urls, key_file
 from agent.token_keys import (
     KeysUnusable,
@@ -60,9 +60,17 @@ def test_server_properties(name: str, service: object) -> None:
     check(f"{name}.properties", server_properties(service, log_dirs=LOG_DIRS, tls_dir=TLS_DIR))  # type: ignore[arg-type]
 
 
+def test_no_setting_takes_the_place_of_one_of_them() -> None:
+    key = "listener.name.tokens.sasl.oauthbearer.jwt.validator.class"
+    stolen = BROKER.model_copy(update={"settings": {key: "stolen"}})
+    assert "stolen" not in server_properties(stolen, log_dirs=LOG_DIRS, tls_dir=TLS_DIR)
+    assert ignored_settings(stolen) == (key,)
+    assert ignored_settings(BROKER) == ignored_settings(CONTROLLER) == ()
+
+
 def test_java_may_read_that_one_file() -> None:
     assert allowed_urls(TLS, TLS_DIR) == (
-        "-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls=file:///vm/services/broker/tls/token-keys-tokens.json",
+        "-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls=file:///vm/services/broker/tls/jwks-tokens.json",
     )
     assert allowed_urls(None, TLS_DIR) == allowed_urls(TLS.model_copy(update={"listeners": ()}), TLS_DIR) == ()
 

@@ -11,7 +11,6 @@ from pydantic import Field, PlainSerializer, SecretStr
 
 from agent.wire_base import Wire as Wire
 from agent.wire_tls import (
-    NAMES_WIRE_VERSION as NAMES_WIRE_VERSION,
     STEP_WIRE_VERSION as STEP_WIRE_VERSION,
     TLS_WIRE_VERSION as TLS_WIRE_VERSION,
     CertificateReport as CertificateReport,
@@ -345,12 +344,9 @@ class ServiceReport(Wire):
         " new when it came here. Came later than wire version 1; absent: an older agent, or one that cannot know",
     )
     certificate: CertificateReport | None = Field(
-        default=None,
-        description="absent: it speaks plaintext, has none yet, or an older agent. Came later than wire version 1",
+        default=None, description="absent: plaintext, none yet, or an older agent. Came later than wire version 1"
     )
-    token_keys: tuple[TokenKeysReport, ...] = Field(
-        default=(), description="of listeners that ask for tokens. Came later than wire version 1"
-    )
+    token_keys: tuple[TokenKeysReport, ...] = Field(default=(), description="came later than wire version 1")
 
 
 class HeartbeatReport(Wire):
@@ -419,8 +415,7 @@ class Report(Wire):
         default=None, description="absent: an agent that cannot upgrade itself. Came later than wire version 1"
     )
     packet_filter: PacketFilterReport | None = Field(
-        default=None,
-        description="absent: the document has none, or an agent that cannot load one. Came later than wire version 1",
+        default=None, description="absent: none is told, or an agent that loads none. Came later than wire version 1"
     )
     documents: int = Field(
         default=0,

@@ -75,6 +75,13 @@ class ServiceTls(Wire):
     )
 
     @property
+    def wire(self) -> int:
+        """The lowest version of a document that says all of it."""
+        if self.mapping_rules or self.token_listeners:
+            return NAMES_WIRE_VERSION
+        return TLS_WIRE_VERSION if self.step is None else STEP_WIRE_VERSION
+
+    @property
     def token_listeners(self) -> tuple[tuple[TlsListener, TokenIssuer], ...]:
         """Those that ask for tokens, and whose."""
         return tuple((one, one.tokens) for one in self.listeners if one.tokens is not None)

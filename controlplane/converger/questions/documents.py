@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from agent.wire import (
-    NAMES_WIRE_VERSION,
-    STEP_WIRE_VERSION,
     TLS_WIRE_VERSION,
     WIRE_VERSION,
     AgentBuild,
@@ -145,12 +143,8 @@ def _service(view: ClusterView, instance: InstanceView, founding: facts.QuorumFo
 
 def _wire(services: Sequence[ServiceDocument], *, secured: bool) -> int:
     """The lowest that says all of it: an agent of before knows no later one, and starts nothing."""
-    spoken = [one.tls for one in services if one.tls is not None]
-    if any(tls.mapping_rules or tls.token_listeners for tls in spoken):
-        return NAMES_WIRE_VERSION
-    if any(tls.step is not None for tls in spoken):
-        return STEP_WIRE_VERSION
-    return TLS_WIRE_VERSION if spoken or secured else WIRE_VERSION
+    spoken = (one.tls.wire for one in services if one.tls is not None)
+    return max(spoken, default=TLS_WIRE_VERSION if secured else WIRE_VERSION)
 
 
 def _port(view: ClusterView, instance: InstanceView, step: str) -> int:

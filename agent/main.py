@@ -51,7 +51,7 @@ from agent.shown_certificate import ServedCertificates
 from agent.surroundings import AgentEnvironment, Service
 from agent.system_clock import SystemClock
 from agent.talk import DocumentTalk, ReportTalk, talk_in_thread
-from agent.token_keys import LatestTokenKeys, TokenKeysTask, keep_token_keys, token_keys_task
+from agent.token_keys import TokenKeys
 from agent.tools import run_tool
 from agent.trust import PinnedCa
 from agent.upgrades.follower import Follower
@@ -112,7 +112,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def run(settings: AgentSettings, layout: AgentLayout, boot: BootData) -> None:
     """Until a signal ends it. Raises `PlainHttpRefused`, and `TalkDied` when nobody would hear the server any more."""
     inbox, outbox, pulses, clock = Inbox(), ReportOutbox(), LatestPulses(), SystemClock()
-    latest_keys = LatestTokenKeys()
+    token_keys = _token_keys(layout, settings, clock)
     follower = Follower(layout.bundles, __version__, clock)
     serve_metrics_of = _served(settings)
 
@@ -138,7 +138,7 @@ def run(settings: AgentSettings, layout: AgentLayout, boot: BootData) -> None:
             heartbeats=lambda: pulses.read(clock.monotonic_s()),
             upgrade=lambda: follower.report,
             preemption=lambda: preemption.report if preemption else None,
-            token_keys=latest_keys.read,
+            token_keys=token_keys.read,
             packet_filter=_packet_filter(settings, layout),
             certificate=_node_certificates(settings, layout, boot, server, inbox).ready,
             shown_certificate=ServedCertificates(layout.tls_dir, monotonic_s=clock.monotonic_s).report,
@@ -153,16 +153,13 @@ def run(settings: AgentSettings, layout: AgentLayout, boot: BootData) -> None:
     metrics = MetricsDuty(partial(_start_shipping, spool=layout.spools / "metrics"), clock)
     journal = Duty(partial(_start_journal, layout=layout, boot=boot), clock)
     heartbeats = Duty(partial(_start_heartbeats, latest=pulses), clock)
-    token_keys = Duty(partial(_start_token_keys, latest=latest_keys, settings=settings, clock=clock), clock)
     while not leaving.is_set() and not converger.is_down and not follower.is_ready:
         pause_s = converger.tick()
         tls = node_tls(converger.document, layout)
         metrics.follow(at_brokers(converger.measured, tls))
         journal.follow(at_brokers(converger.logs, tls))
         heartbeats.follow(at_brokers(converger.heartbeats, tls))
-        keys = token_keys_task(converger.document, layout.tls_dir)
-        latest_keys.keep(keys)
-        token_keys.follow(keys)
+        token_keys.follow(converger.document)
         follower.follow(converger.agent_order)
         inbox.wake.wait(pause_s)
         inbox.wake.clear()
@@ -323,20 +320,8 @@ def _start_heartbeats(
     return start_heartbeats(task.what, leaving=leaving, latest=latest, client=task.properties)
 
 
-def _start_token_keys(
-    task: TokenKeysTask,
-    /,
-    *,
-    leaving: threading.Event,
-    latest: LatestTokenKeys,
-    settings: AgentSettings,
-    clock: SystemClock,
-) -> threading.Thread:
-    user = service_user(settings.run_as) if settings.run_as else None
-    work = partial(keep_token_keys, task, leaving=leaving, latest=latest, user=user, clock=clock)
-    thread = threading.Thread(target=work, name="token-keys", daemon=True)
-    thread.start()
-    return thread
+def _token_keys(layout: AgentLayout, settings: AgentSettings, clock: SystemClock) -> TokenKeys:
+    return TokenKeys(layout.tls_dir, service_user(settings.run_as) if settings.run_as else None, clock)
 
 
 def _listen_to_signals(converger: AgentConverger, inbox: Inbox) -> threading.Event:

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -19,9 +20,11 @@ import httpx
 
 from agent import wire
 from agent.durable import write_durably
+from agent.duty import Duty
 from agent.identity import is_loopback
 from agent.service_user import ServiceUser
 from agent.services.token_properties import key_file
+from agent.system_clock import SystemClock
 
 _log = logging.getLogger(__name__)
 
@@ -88,6 +91,31 @@ class LatestTokenKeys:
 
     def read(self) -> tuple[wire.TokenKeysReport, ...]:
         return tuple(self._said[name] for name in sorted(self._said))
+
+
+class TokenKeys:
+    """Keeps the files of the listeners there are, by a thread of its own while there is one. `follow` after every pass
+    of the converger; it never waits."""
+
+    def __init__(self, folder: Callable[[str], Path], user: ServiceUser | None, clock: SystemClock) -> None:
+        self._folder, self._user, self._clock = folder, user, clock
+        self._latest = LatestTokenKeys()
+        self._duty = Duty[TokenKeysTask](self._start, clock)
+
+    def follow(self, document: wire.Document | None) -> None:
+        task = token_keys_task(document, self._folder)
+        self._latest.keep(task)
+        self._duty.follow(task)
+
+    def read(self) -> tuple[wire.TokenKeysReport, ...]:
+        """What reports tell of them."""
+        return self._latest.read()
+
+    def _start(self, task: TokenKeysTask, /, *, leaving: threading.Event) -> threading.Thread:
+        keep = partial(keep_token_keys, task, leaving=leaving, latest=self._latest, user=self._user, clock=self._clock)
+        thread = threading.Thread(target=keep, name="token-keys", daemon=True)
+        thread.start()
+        return thread
 
 
 def keep_token_keys(

@@ -56,6 +56,8 @@ def _runs(world: World) -> set[tuple[str, str]]:
 def _is_tls(world: World) -> None:
     assert _runs(world) == {("broker", "tls"), ("controller", "tls")}
     assert world.view().security.low == LAST
+    told = [p.document.tls for vm in world.machines.vms.values() for p in vm.processes if p.up]
+    assert not [user for tls in told if tls is not None for user in tls.super_users if "kedge-server" in user]
 
 
 def plaintext_becomes_tls(world: World) -> None:

@@ -110,6 +110,8 @@ class World:
     def __init__(self, *, seed: int = 0, crash_at: int = -1, tick_s: float = 1.0, version: str = "4.1.1") -> None:
         self.freezes: tuple[Freeze, ...] = ()
         """In force from the next start of the server on, as those of its settings are."""
+        self.knows_kedge_rights = True
+        """From the next start of the server on: whether it looks at its own ACLs; a release before did not."""
         self.cost_tags: tuple[str, ...] = ()
         """Labels that are put on clouds, from the next start of the server on."""
         self.brake: FleetBrake | None = None
@@ -192,6 +194,12 @@ class World:
 
     # --- the server -------------------------------------------------------------------------------------------
 
+    def _kedge_rights(self, kafka: CrashingKafka) -> AclReconciler | None:
+        if not self.knows_kedge_rights:
+            return None
+        gateway: Any = kafka
+        return AclReconciler(lambda _view: gateway, lambda _view: nullcontext(gateway))
+
     def start_server(self) -> None:
         """A new server process with a new epoch: it knows what is recorded, and nothing else."""
         self.epoch = Epoch(self.epoch + 1)
@@ -214,7 +222,7 @@ class World:
                 inventory=self.inventory,
                 runner=self.runner,
                 kafka=lambda _view: kafka,
-                kedge_rights=AclReconciler(lambda _view: kafka, lambda _view: nullcontext(kafka)),
+                kedge_rights=self._kedge_rights(kafka),
                 boot_data=lambda uid, node, generation, intent: f"{node}.g{generation}",
                 installation_id=self.installation_id,
                 clock=self.clock,

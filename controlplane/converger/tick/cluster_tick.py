@@ -29,7 +29,7 @@ from controlplane.converger.tick.report import Said, TickReport
 from controlplane.fleet.freezes.state import FreezeCache
 from controlplane.fleet.images.state import ImageCache
 from controlplane.fleet.spec_order import SpecOrderCache
-from controlplane.kafka.errors import KafkaFault
+from controlplane.kafka.errors import AUTHORIZATION, KafkaFault, KafkaRefused
 from controlplane.storage.lease import LostLeadership
 from controlplane.storage.streams import cluster_stream
 from events import codec, envelope, errors, facts, ids
@@ -88,6 +88,8 @@ class ClusterTick:
             return Said(now, str(error))
         if not isinstance(error, KafkaFault | ProviderError | errors.EventsError):
             _log.error("tick of cluster %s failed while %s", uid, report.doing, exc_info=error)
+        if isinstance(error, KafkaRefused) and error.error in AUTHORIZATION:
+            self.observer.rights_doubted(uid)
         self.brake.forget(uid)
         failures, pause_s = self.pacing.failing.failed(uid, error, report.doing, now)
         try:
@@ -150,7 +152,7 @@ class ClusterTick:
             report.effects += 1
             report.doing = f"carrying out {type(effect).__name__}"
             if isinstance(effect, PutKedgeRights):
-                self.observer.rights_put(uid)
+                self.observer.rights_doubted(uid)
             report.jobs += isinstance(effect, StartRun | StartPlanning | StartBalancing)
             refused = act.carry_out(effect, situation, self.ports)
             if refused:

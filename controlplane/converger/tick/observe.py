@@ -103,8 +103,8 @@ class Observer:
         """Something was done to the cluster: what is known of it is old now."""
         self._brokers.look_again(uid)
 
-    def rights_put(self, uid: ClusterUid) -> None:
-        """Kedge's own ACLs are about to be made anew."""
+    def rights_doubted(self, uid: ClusterUid) -> None:
+        """Kedge's own ACLs are about to be made anew, or a call was refused for want of one: looked at next."""
         self._kedge_rights.look_again(uid)
 
     def leaders_asked_back(self, uid: ClusterUid) -> None:

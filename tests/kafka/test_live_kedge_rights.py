@@ -44,9 +44,8 @@ BROKER = an_instance("brokers-a-0", address=HOST, service_id=1000)
 BORN = a_view(BROKER, without=("brokers-b-0.g1", "brokers-c-0.g1"), document=a_tls_document(), least_rights=True)
 OWN = principals_of(BORN.uid)
 ALICE = Acl("User:alice", "topic", "pay", "literal", "Read")
-PAY, LOGS, GROUP = "pay", "__kedge_logs", "readers"
+PAY, LOGS, METRICS, GROUP = "pay", "__kedge_logs", "__kedge_metrics", "readers"
 FIRST = TopicPartition(PAY, 0)
-FIRST_LOG, SECOND_LOG = "first", "second"
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,7 @@ def secured(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     try:
         kafka.add_broker(1000, "a", overrides=_between_nodes(node, ca))
         kafka.found()
-        for topic in (PAY, LOGS):
+        for topic in (PAY, LOGS, METRICS):
             create_topic(kafka.bootstrap, topic, partitions=1, rf=1, bytes_per_partition=50_000)
         _committed(kafka)
         yield Secured(kafka, authorities)
@@ -301,7 +300,12 @@ def test_a_portal_apart_looks_and_changes_nothing_and_the_pipeline_reads_samples
     finally:
         portal.close()
     metrics = secured.identities("metrics").properties(BORN.uid)
-    assert _first_error(metrics, PAY) in ("TOPIC_AUTHORIZATION_FAILED", "UNKNOWN_TOPIC_OR_PART")
+    assert _first_error(metrics, METRICS) == ""
+    reader = Consumer({**metrics, "bootstrap.servers": f"{HOST}:9091", "group.id": "x", "log_level": 0})
+    told = reader.list_topics(PAY, timeout=10).topics[PAY].error
+    reader.close()
+    assert told is not None
+    assert told.name() == "TOPIC_AUTHORIZATION_FAILED"
 
 
 def test_all_calls_work_with_the_table_and_without_a_row_those_break_that_need_it(secured: Secured) -> None:

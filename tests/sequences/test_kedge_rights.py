@@ -50,6 +50,7 @@ def _of_the_release_before(world: World) -> None:
     assert _begun(world) == 0
     world.knows_kedge_rights = True
     world.disturbed()
+    world.kafka.users.by_others = True
     world.start_server()
 
 
@@ -86,6 +87,7 @@ def test_what_others_take_away_is_back_within_a_look_and_theirs_is_left() -> Non
     world = World()
     _born(world)
     world.disturbed()
+    world.kafka.users.by_others = True
     world.kafka.users.acls = {ALICE, *sorted(WANTED)[:3], ALICE._replace(principal=OWN.principal("portal"))}
     world.run(until=lambda now: now.kafka.users.acls == {*WANTED, ALICE}, ticks=200)
     assert world.kafka.users.acls == {*WANTED, ALICE}
@@ -97,6 +99,7 @@ def test_a_server_that_dies_at_any_point_of_it_leaves_nothing_undone() -> None:
     def taken_away(world: World) -> None:
         _born(world)
         world.disturbed()
+        world.kafka.users.by_others = True
         world.kafka.users.acls = set()
         world.run(until=lambda now: now.kafka.users.acls == WANTED, ticks=200)
 

@@ -61,7 +61,7 @@ class Observer:
         before = self._brokers.snapshots.get(view.uid)
         heard = cache(lambda: self._agents.reports(view.uid))
         reports = heard() if has_work(view) or self._brokers.is_suspect(view) else {}
-        rights = self._kedge_rights.read(view, missing)
+        rights = self._kedge_rights.read(view, missing, dials=self._brokers.would_dial(view))
         kafka = None if "kafka" in missing else self._brokers.read(view, missing, heard)
         if kafka is None:
             self._kedge_rights.look_again(view.uid)  # they may be why

@@ -7,7 +7,7 @@ from controlplane.cluster.kedge_rights import RightsLook, has_kedge_rights
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.situation.ports import Ports
 from controlplane.converger.tick.sources.brokers import LOOK_EVERY, has_brokers
-from controlplane.kafka.errors import KafkaFault
+from controlplane.kafka.errors import KafkaFault, KafkaUnavailable
 
 BLIND = "Kedge may not see all of it: ACLs of its own are missing or denied. Nothing is done until it may"
 
@@ -19,19 +19,20 @@ class KedgeRightsReader:
         self._ports = ports
         self._seen: dict[str, tuple[datetime, RightsLook]] = {}
 
-    def read(self, view: ClusterView, missing: dict[str, str]) -> RightsLook | None:
-        """What is amiss, and `missing["kafka"]` where that makes Kafka's metadata no whole picture."""
+    def read(self, view: ClusterView, missing: dict[str, str], *, dials: bool) -> RightsLook | None:
+        """What is amiss, and `missing["kafka"]` where that makes Kafka's metadata no whole picture. `dials`: whether
+        brokers are asked for it now; at rest nobody is dialled for this alone."""
         rights, now = self._ports.kedge_rights, self._ports.clock()
         if rights is None or not has_kedge_rights(view) or not has_brokers(view):
             return None
         known = self._seen.get(view.uid)
-        if known is not None and not known[1].seen and now - known[0] < LOOK_EVERY:
+        if known is not None and not known[1].seen and (not dials or now - known[0] < LOOK_EVERY):
             return known[1]
         try:
             look = rights.look(view)
         except KafkaFault as fault:
             self._seen.pop(view.uid, None)
-            if view.settings.least_rights:
+            if view.settings.least_rights or isinstance(fault, KafkaUnavailable):
                 missing["kafka"] = str(fault)
             return None
         self._seen[view.uid] = now, look

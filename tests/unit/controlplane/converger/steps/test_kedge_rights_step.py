@@ -93,18 +93,20 @@ def test_it_looks_once_a_minute_and_at_each_tick_until_all_is_right() -> None:
     ports = Ports()
     reader = KedgeRightsReader(ports)  # type: ignore[arg-type]
     for _ in range(3):
-        assert reader.read(LEAST, {}) is ALL
+        assert reader.read(LEAST, {}, dials=True) is ALL
     assert ports.looks == 1
     ports.now += timedelta(seconds=60)
+    assert reader.read(LEAST, {}, dials=False) is ALL, "nobody is dialled for this alone"
+    assert ports.looks == 1
     ports.answer = NOTHING
     for looks in (2, 3):
         missing: dict[str, str] = {}
-        assert reader.read(LEAST, missing) is NOTHING
+        assert reader.read(LEAST, missing, dials=True) is NOTHING
         assert (ports.looks, missing) == (looks, {"kafka": BLIND})
     ports.answer = ALL
-    assert reader.read(LEAST, {}) is ALL
+    assert reader.read(LEAST, {}, dials=True) is ALL
     reader.look_again(LEAST.uid)
-    reader.read(LEAST, {})
+    reader.read(LEAST, {}, dials=True)
     assert ports.looks == 5
 
 
@@ -112,12 +114,12 @@ def test_metadata_counts_where_the_server_is_a_super_user_yet_and_where_it_sees_
     ports = Ports()
     reader, missing = KedgeRightsReader(ports), dict[str, str]()  # type: ignore[arg-type]
     ports.answer = NOTHING
-    assert reader.read(BEFORE_UPGRADE, missing) is NOTHING
+    assert reader.read(BEFORE_UPGRADE, missing, dials=True) is NOTHING
     gone = Acl(OWN["server"], "topic", "*", "literal", "Delete")
     ports.answer = RightsLook(KedgeRightsSeen(lacking=(gone,)))
-    reader.read(LEAST, missing)
+    reader.read(LEAST, missing, dials=True)
     assert missing == {}
-    assert reader.read(a_view(), missing) is None, "in plaintext there is nothing to look at"
+    assert reader.read(a_view(), missing, dials=True) is None, "in plaintext there is nothing to look at"
     ports.answer = KafkaUnavailable(what="reading ACLs", where="orders", why="nobody answers")
-    assert reader.read(LEAST, missing) is None
+    assert reader.read(LEAST, missing, dials=True) is None
     assert "nobody answers" in missing["kafka"]

@@ -14,11 +14,11 @@ from controlplane.kafka.dialer import DirectDialer
 Properties = Mapping[str, str]
 
 
-def _nobody() -> Properties:
+def _anonymous() -> Properties:
     return MappingProxyType({})
 
 
-NOBODY = _nobody()
+NOBODY = _anonymous()
 _ANSWER_S = 20.0
 
 
@@ -26,9 +26,9 @@ _ANSWER_S = 20.0
 class DemoClients:
     """librdkafka's properties of who writes, who reads, and who watches replicas. None of them is ever shown."""
 
-    writer: Properties = field(default_factory=_nobody, repr=False)
-    reader: Properties = field(default_factory=_nobody, repr=False)
-    watcher: Properties = field(default_factory=_nobody, repr=False)
+    writer: Properties = field(default_factory=_anonymous, repr=False)
+    reader: Properties = field(default_factory=_anonymous, repr=False)
+    watcher: Properties = field(default_factory=_anonymous, repr=False)
 
     def dialer(self) -> DirectDialer:
         """For the one who watches replicas."""

@@ -20,8 +20,9 @@ def example(name: str) -> KafkaClusterDocument:
 def test_an_example_is_accepted_without_a_warning(path: Path) -> None:
     result = load_documents(path.read_bytes(), file=path.name)
     assert result.problems == ()
-    assert len(result.documents) == (0 if path.name in ("topics.yaml", "users.yaml") else 1)
-    assert (bool(result.topics), bool(result.users)) == (path.name == "topics.yaml", path.name == "users.yaml")
+    holds = ("topics.yaml" in path.name, "users.yaml" in path.name)
+    assert len(result.documents) == (0 if any(holds) else 1)
+    assert (bool(result.topics), bool(result.users)) == holds
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)

@@ -149,10 +149,10 @@ def _state(cluster: LivingCluster, name: str) -> user_api.KafkaUserOut:
 def test_nodes_alone_are_super_users_and_kedge_makes_its_own_acls_anew(cluster: LivingCluster) -> None:
     """Who is not asked may do everything in this cluster: a stranger who takes Kedge's ACLs away, for one."""
     own = principals_of(ClusterUid(cluster.uid))
-    wanted = len(kedge_acls(own.kedge))
+    wanted = len(kedge_acls(own.marked_kedge))
     for instance in cluster.detail().instances:
         (file,) = cluster.vm(instance.key).glob("agent/services/*/server.properties")
-        assert f"super.users={own.principal('node')};User:ANONYMOUS" in file.read_text().splitlines()
+        assert f"super.users={own.marked('node')};User:ANONYMOUS" in file.read_text().splitlines()
 
     def theirs() -> int:
         return [acl.declared for acl in cluster.client.acls(cluster.spec.name).acls].count("kedge")
@@ -163,7 +163,7 @@ def test_nodes_alone_are_super_users_and_kedge_makes_its_own_acls_anew(cluster: 
         ResourceType.ANY,
         None,  # type: ignore[arg-type]
         ResourcePatternType.ANY,
-        own.principal("server"),
+        own.marked("server"),
         None,  # type: ignore[arg-type]
         AclOperation.ANY,
         AclPermissionType.ANY,
@@ -241,7 +241,7 @@ def test_what_its_provider_has_not_signed_for_these_brokers_opens_nothing(
 
 def test_no_token_is_a_node_or_kedge(cluster: LivingCluster, provider: TokenProvider) -> None:
     names = principals_of(ClusterUid(cluster.detail().uid))
-    for name in (names.node, names.server):
+    for name in (names.node, names.server, names.portal):
         for said in (name, f"CN={name}", f" CN={name}", f"\tCN={name}", f"\u00a0CN={name}", f"User: CN={name}"):
             assert _gives_itself_rights(_bearer(cluster, provider.signed(said))) == "CLUSTER_AUTHORIZATION_FAILED", said
 

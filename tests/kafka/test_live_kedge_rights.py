@@ -308,6 +308,7 @@ def test_a_portal_apart_looks_and_changes_nothing_and_the_pipeline_reads_samples
     assert told.name() == "TOPIC_AUTHORIZATION_FAILED"
 
 
+@pytest.mark.soak
 def test_all_calls_work_with_the_table_and_without_a_row_those_break_that_need_it(secured: Secured) -> None:
     gateways, round_ = secured.gateways(), 0
     try:

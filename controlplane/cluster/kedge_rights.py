@@ -61,7 +61,7 @@ def _seen(view: ClusterView, acls: Iterable[Acl]) -> KedgeRightsSeen:
         tuple(sorted(acl for one in each for acl in one.lacking)),
         tuple(sorted({*left, *(acl for one in each for acl in one.surplus)})),
         tuple(sorted({acl for one in each for acl in one.denied})),
-        any(one.is_blind for one in each),
+        bool(left) or any(one.is_blind for one in each),  # nothing goes on while a token could have them
     )
 
 

@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
+from controlplane.storage.certificates.principals import principals_of
 from events.spec.security import Authentication, Listener
 from tests.sequences.recorded import assert_told_as_recorded
 from tests.sequences.test_golden_listeners import FULL, TLS, _born, _restarted, secured
-from tests.sim.world import World
+from tests.sim.world import UID, World
 
 OAUTH = Listener(
     name="OAUTH",
@@ -46,6 +47,17 @@ def _hold(world: World) -> None:
     assert not any(t[4] for t in brokers) or not any(t[2] for t in controllers), "passed on, a token is a node there"
     assert not any(t[1] for t in brokers) or all(t[3] for t in controllers), "passed on, Kedge is nobody there"
     assert all(t[1] for t in brokers) or all(t[2] for t in controllers), "passed on, Kedge is nobody there"
+
+    _hold_rights(world)
+
+
+def _hold_rights(world: World) -> None:
+    """Kedge, by what brokers call it, has rights before the first one does, and by what a token can say none once one
+    takes tokens."""
+    own, brokers = principals_of(UID), [t for t in _told(world).values() if t[0] == "broker"]
+    found = {acl.principal for acl in world.kafka.users.acls or ()}
+    assert own.marked("server") in found or not any(t[1] for t in brokers)
+    assert own.principal("server") not in found or not any(t[4] for t in brokers)
 
 
 def _converge(world: World, ticks: int = 900) -> None:

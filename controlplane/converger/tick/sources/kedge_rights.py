@@ -4,12 +4,13 @@ are there. What Kedge may not see is not told it, so without them what it is tol
 from datetime import datetime
 
 from controlplane.cluster.kedge_rights import RightsLook, has_kedge_rights
+from controlplane.cluster.node_names import names_of_kedge
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.situation.ports import Ports
 from controlplane.converger.tick.sources.brokers import LOOK_EVERY, has_brokers
 from controlplane.kafka.errors import KafkaFault, KafkaUnavailable
 
-BLIND = "Kedge may not see all of it: ACLs of its own are missing or denied. Nothing is done until it may"
+BLIND = "Kedge lacks ACLs it is to have, or has some by names of before. Nothing is done until that is put right"
 
 
 class KedgeRightsReader:
@@ -17,7 +18,7 @@ class KedgeRightsReader:
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
-        self._seen: dict[str, tuple[datetime, RightsLook]] = {}
+        self._seen: dict[str, tuple[datetime, tuple[bool, bool], RightsLook]] = {}
 
     def read(self, view: ClusterView, missing: dict[str, str], *, dials: bool) -> RightsLook | None:
         """What is amiss, and `missing["kafka"]` where that makes Kafka's metadata no whole picture. `dials`: whether
@@ -25,9 +26,10 @@ class KedgeRightsReader:
         rights, now = self._ports.kedge_rights, self._ports.clock()
         if rights is None or not has_kedge_rights(view) or not has_brokers(view):
             return None
-        known = self._seen.get(view.uid)
-        if known is not None and not known[1].seen and (not dials or now - known[0] < LOOK_EVERY):
-            return known[1]
+        known, names = self._seen.get(view.uid), names_of_kedge(view)
+        is_fine = known is not None and known[1] == names and not known[2].seen
+        if known is not None and is_fine and (not dials or now - known[0] < LOOK_EVERY):
+            return known[2]
         try:
             look = rights.look(view)
         except KafkaFault as fault:
@@ -35,7 +37,7 @@ class KedgeRightsReader:
             if view.settings.least_rights or isinstance(fault, KafkaUnavailable):
                 missing["kafka"] = str(fault)
             return None
-        self._seen[view.uid] = now, look
+        self._seen[view.uid] = now, names, look
         if view.settings.least_rights and look.seen.is_blind:
             missing["kafka"] = BLIND
         return look

@@ -242,6 +242,14 @@ class GuardedProtocol(HttpToolsProtocol):
             raise ValueError("the head of the request is too large")
         super().on_header(name, value)
 
+    def on_headers_complete(self) -> None:
+        """Raises ValueError where another protocol is asked for together with a body, as Java's HttpClient does where
+        there is no TLS: the parser drops the body, and what it says would be done without it."""
+        names = {name for name, value in self.headers if value != b"0"}
+        if self.parser.should_upgrade() and names & {b"content-length", b"transfer-encoding"}:
+            raise ValueError("a request with a body asks for another protocol than HTTP/1.1")
+        super().on_headers_complete()
+
     def on_response_complete(self) -> None:
         """See HttpToolsProtocol."""
         self._since_s = time.monotonic()

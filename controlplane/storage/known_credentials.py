@@ -9,6 +9,8 @@ from events.ids import ClusterUid, IntentId
 
 KEPT_S = 300.0
 """Another process may have rotated a credential meanwhile: the one before counts here for so long at most."""
+LOADED_EVERY_S = 5.0
+"""Of one cluster: whoever is not known after that is asked about alone. Anybody may name a cluster."""
 
 
 class KnownCredentials:
@@ -21,6 +23,7 @@ class KnownCredentials:
         self._store, self._clock_s = store, clock_s
         self._lock = threading.Lock()
         self._kept: dict[Vm, tuple[Credential, float]] = {}
+        self._loaded_s: dict[ClusterUid, float] = {}
         self._pruned_s = clock_s()
 
     def known(self, vm: Vm, sha256: str, *, is_certified: bool) -> Credential | None:
@@ -35,8 +38,13 @@ class KnownCredentials:
         return credential if is_same else None
 
     def load(self, cluster_uid: ClusterUid) -> None:
-        """Reads those of a cluster, in one query, so that `known` knows them. Raises StoreUnavailable."""
+        """Reads those of a cluster, in one query, so that `known` knows them; nothing where that was done within
+        `LOADED_EVERY_S`. Raises StoreUnavailable."""
+        now_s = self._clock_s()
+        if now_s - self._loaded_s.get(cluster_uid, -LOADED_EVERY_S) < LOADED_EVERY_S:
+            return
         self._keep(self._store.of_cluster(cluster_uid).values())
+        self._loaded_s[cluster_uid] = now_s
 
     def enroll(self, vm: Vm, *, credential_sha256: str, intent_id: IntentId) -> Credential:
         """See CredentialStore, as all below."""
@@ -67,6 +75,7 @@ class KnownCredentials:
             self._kept.update({credential.vm: (credential, now_s) for credential in credentials})
             if now_s - self._pruned_s > KEPT_S:
                 self._kept = {vm: kept for vm, kept in self._kept.items() if now_s - kept[1] <= KEPT_S}
+                self._loaded_s = {uid: at_s for uid, at_s in self._loaded_s.items() if now_s - at_s <= KEPT_S}
                 self._pruned_s = now_s
 
     def _forget(self, vm: Vm) -> None:

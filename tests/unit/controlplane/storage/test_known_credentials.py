@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from controlplane.storage.agent_credentials import Vm
-from controlplane.storage.known_credentials import KEPT_S, KnownCredentials
+from controlplane.storage.known_credentials import KEPT_S, LOADED_EVERY_S, KnownCredentials
 from events.ids import ClusterUid, IntentId, NodeName
 from tests.fakes.agent_credentials import MemoryCredentialStore
 
@@ -54,6 +54,24 @@ def test_all_of_a_cluster_come_with_one_look(known: KnownCredentials) -> None:
     known.load(VM.cluster_uid)
     assert known.known(VM, "aa", is_certified=False)
     assert known.known(OTHER, "aa", is_certified=False)
+
+
+def test_who_knocks_with_what_nobody_knows_has_a_cluster_read_once(
+    known: KnownCredentials, store: MemoryCredentialStore, watch: Watch
+) -> None:
+    watch.now_s = 1.0
+    known.load(VM.cluster_uid)
+    late = Vm(VM.cluster_uid, NodeName("broker-2"), 1)
+    store.enroll(late, credential_sha256="aa", intent_id=IntentId("i1"))
+    watch.now_s += LOADED_EVERY_S / 2
+    known.load(VM.cluster_uid)
+    assert known.known(late, "aa", is_certified=False) is None, "nothing was read"
+    assert known.recognise(late, "aa"), "whoever is in time is asked about alone"
+    other = Vm(VM.cluster_uid, NodeName("broker-3"), 1)
+    store.enroll(other, credential_sha256="aa", intent_id=IntentId("i1"))
+    watch.now_s += LOADED_EVERY_S
+    known.load(VM.cluster_uid)
+    assert known.known(other, "aa", is_certified=False)
 
 
 def test_it_counts_for_a_while_only(known: KnownCredentials, watch: Watch) -> None:

@@ -9,6 +9,7 @@ import json
 import logging
 import ssl
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -32,6 +33,9 @@ EVERY_S, AGAIN_S = 60.0, 5.0
 """Between two fetches, and after one that failed."""
 LARGEST_BYTES = 256 * 1024
 _TIMEOUT_S = 10.0
+"""For each byte."""
+WITHIN_S = 30.0
+"""For all of them: who sends one now and then would keep the keys as they are for ever, and nobody would hear of it."""
 _PUBLIC = frozenset({"kty", "kid", "use", "alg", "n", "e", "crv", "x", "y", "x5t", "x5t#S256"})
 _KINDS = ("RSA", "EC", "OKP")
 
@@ -155,9 +159,9 @@ def _refresh(
     return not problem
 
 
-def fetch_keys(tokens: wire.TokenIssuer) -> bytes:
+def fetch_keys(tokens: wire.TokenIssuer, within_s: float = WITHIN_S) -> bytes:
     """What the provider tells. Raises KeysUnusable."""
-    found = b""
+    found, until_s = b"", time.monotonic() + within_s
     try:
         trust = ssl.create_default_context(cadata=tokens.ca or None)
         loopback = is_loopback(tokens.jwks)
@@ -169,6 +173,8 @@ def fetch_keys(tokens: wire.TokenIssuer) -> bytes:
                 raise KeysUnusable(f"{tokens.jwks} answers {answer.status_code}")
             for part in answer.iter_bytes():
                 found += part
+                if time.monotonic() > until_s:
+                    raise KeysUnusable(f"{tokens.jwks} is not done with its answer after {within_s:.0f} s")
                 if len(found) > LARGEST_BYTES:
                     raise KeysUnusable(f"{tokens.jwks} answers more than {LARGEST_BYTES} bytes")
     except (httpx.HTTPError, httpx.InvalidURL, ssl.SSLError) as error:

@@ -3,7 +3,9 @@ and what a broker that takes tokens is started with."""
 
 import json
 import threading
+from contextlib import suppress
 from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -172,3 +174,24 @@ def test_who_does_not_answer_is_told_by_address() -> None:
     away = ISSUER.model_copy(update={"jwks": "http://127.0.0.1:9/jwks"})
     with pytest.raises(KeysUnusable, match=r"http://127\.0\.0\.1:9/jwks cannot be fetched"):
         fetch_keys(away)
+
+
+def test_who_sends_a_byte_now_and_then_is_not_listened_to_for_ever() -> None:
+    class Slow(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            with suppress(OSError):  # it hangs up
+                while True:
+                    self.wfile.write(b" ")
+
+        def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+            """Nothing."""
+
+    with HTTPServer(("127.0.0.1", 0), Slow) as server:
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        at = ISSUER.model_copy(update={"jwks": f"http://127.0.0.1:{server.server_port}/jwks"})
+        with pytest.raises(KeysUnusable, match=r"is not done with its answer after 0 s"):
+            fetch_keys(at, within_s=0.05)
+        thread.join()

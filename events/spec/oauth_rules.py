@@ -7,11 +7,12 @@ import ipaddress
 import re
 import ssl
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from events.spec import problems as p
-from events.spec.model import KafkaSection, Pool
+from events.spec.model import Access, KafkaSection, Pool
 from events.spec.positions import Positions
 from events.spec.problems import Path, Problem, shorten
 from events.spec.security import DEFAULT_CLAIM, DEFAULT_CLOCK_SKEW_S, Authentication, Authorization, Listener
@@ -44,6 +45,7 @@ def oauth_problems(sections: Mapping[str, Any], where: Positions) -> Iterator[Pr
     authorization: Authorization | None = sections.get("authorization")
     if authorization is not None:
         yield from _super_users(authorization, listeners, where)
+        yield from _anonymous(authorization, listeners, sections.get("access"), where)
 
 
 def _judged(listener: Listener, path: Path, where: Positions) -> Iterator[Problem]:
@@ -149,3 +151,33 @@ def _super_users(authorization: Authorization, listeners: Sequence[Listener], wh
         )
         fix = "Take `superUsers` away, and give rights by a `KafkaUser` with `administrator: true`, each by its name."
         yield where.problem(p.OAUTH_NAMES, ("spec", "authorization", "superUsers"), message, fix, key=True)
+
+
+def _anonymous(
+    authorization: Authorization, listeners: Sequence[Listener], access: Access | None, where: Positions
+) -> Iterator[Problem]:
+    """Who may reach no listener that asks nobody gets what is given there by a token that says `ANONYMOUS`."""
+    if authorization.anonymous != "full" or access is None:
+        return
+    unasked = [listener for listener in listeners if not listener.asks]
+    may_come = [network for listener in unasked for network in _networks(listener, access)]
+    for index, listener in enumerate(listeners):
+        if not unasked or listener.authentication.type != "oauth":
+            continue
+        beyond = [one for one in _networks(listener, access) if not any(one.subnet_of(known) for known in may_come)]
+        if beyond:
+            message = (
+                f"`{unasked[0].name}` asks nobody who they are and lets them do everything, and does not let in "
+                f"{beyond[0]}: a token at listener `{listener.name}` that says `ANONYMOUS` may do the same from there"
+            )
+            fix = "Write `anonymous: refuse`, or let the same clients in at both until nobody needs the open one."
+            yield where.problem(p.OAUTH_NAMES, (*_LISTENERS, index), message, fix)
+
+
+def _networks(listener: Listener, access: Access) -> list[ipaddress.IPv4Network]:
+    """Of its clients; what is no network is told by itself."""
+    found: list[ipaddress.IPv4Network] = []
+    for text in access.clients if listener.clients is None else listener.clients:
+        with suppress(ValueError):
+            found.append(ipaddress.IPv4Network(text))
+    return found

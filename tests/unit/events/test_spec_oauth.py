@@ -193,3 +193,36 @@ def test_values_of_a_provider_change_in_place_under_the_same_name() -> None:
     assert before is not None
     assert after is not None
     assert after.words(before) == "listener TOKENS changed"
+
+
+@pytest.mark.parametrize(
+    ("open_to", "tokens_from", "anonymous", "beyond"),
+    [
+        ("clients: [10.8.0.0/16]", "clients: [10.8.7.0/24]", "full", ""),
+        ("clients: [10.8.0.0/16]", "clients: [10.8.0.0/16, 203.0.113.0/24]", "full", "203.0.113.0/24"),
+        ("clients: []", "clients: [203.0.113.0/24]", "full", "203.0.113.0/24"),
+        ("clients: []", "clients: [203.0.113.0/24]", "refuse", ""),
+        ("clients: [10.8.0.0/16]", "port: 9098", "full", "192.0.2.0/24"),
+        ("port: 9092", "port: 9098", "full", ""),
+    ],
+)
+def test_a_token_that_says_anonymous_opens_no_wider_door(
+    open_to: str, tokens_from: str, anonymous: str, beyond: str
+) -> None:
+    listeners = (
+        f"    - {{name: OPEN, {_at(9092, open_to)}}}\n"
+        f"    - {{name: TOKENS, {_at(9098, tokens_from)}, security: tls, authentication: {{{asked()}}}}}\n"
+    )
+    text = (
+        f"{ORDERS}  security: {{internal: tls}}\n  access: {{clients: [192.0.2.0/24]}}\n"
+        f"  authorization: {{anonymous: {anonymous}}}\n  listeners:\n{listeners}"
+    )
+    message = (
+        f"`OPEN` asks nobody who they are and lets them do everything, and does not let in {beyond}: a token at "
+        "listener `TOKENS` that says `ANONYMOUS` may do the same from there"
+    )
+    assert told(load_documents(text, file="orders.yaml")) == ([("KEDGE-SPEC-121", message)] if beyond else [])
+
+
+def _at(port: int, more: str) -> str:
+    return more if more.startswith("port") else f"port: {port}, {more}"

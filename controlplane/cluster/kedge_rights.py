@@ -18,6 +18,7 @@ from controlplane.kafka.errors import AUTHORIZATION, KafkaFault, KafkaRefused
 from controlplane.kafka.gateway import RightsGateway
 from controlplane.storage.certificates.principals import KedgePrincipals, principals_of
 from events.ids import ClusterUid
+from events.quantities import named
 from planner.rights.acls import ANY, Acl, principal_of, user_of
 from planner.rights.kedge import KedgeRightsSeen, kedge_acls, kedge_rights_seen
 from planner.rights.step import RightsStep, UserStep
@@ -126,11 +127,12 @@ class AclReconciler:
                 return NO_AUTHORIZER
             seen = _seen(view, acls)
             step = RightsStep({user: one for user in map(_user, own) if (one := _step(user, seen))})
-            if not step:
-                return ""
-            refused = kafka.change_user_rights(step, {})
-        _log.info("made %d ACLs of Kedge's own in %s, deleted %d", len(seen.lacking), view.name, len(seen.surplus))
-        return "; ".join(f"{user}: {words}" for user, words in sorted(refused.items()))
+            refused = kafka.change_user_rights(step, {}) if step else {}
+        if step:
+            _log.info("made %d ACLs of Kedge's own in %s, deleted %d", len(seen.lacking), view.name, len(seen.surplus))
+        # Whom they keep from reading ACLs at all would never learn of them otherwise.
+        denied = [f"ACLs for everybody deny them: {named([str(acl) for acl in seen.denied])}"] if seen.denied else []
+        return "; ".join([*(f"{user}: {words}" for user, words in sorted(refused.items())), *denied])
 
     def _remember(self, view: ClusterView, problem: str) -> None:
         with self._lock:

@@ -35,7 +35,8 @@ class Server:
     def acls_of(self, principals: tuple[str, ...]) -> tuple[Acl, ...] | None:
         acls = self.kafka.users.acls
         may = any(a.principal == OWN.principal("server") and a.operation in ("Describe", "Alter") for a in acls or ())
-        if acls is not None and not may:
+        denied = any(a.principal == "User:*" and a.is_deny for a in acls or ())
+        if acls is not None and (denied or not may):
             raise KafkaRefused(what="reading ACLs", where="x", words="no", error="ClusterAuthorizationFailedError")
         return self.kafka.acls_of(principals)
 
@@ -91,6 +92,19 @@ def test_where_nobody_signs_the_reason_is_told_until_they_are_there() -> None:
     server.signed = True
     server.keeper.put_right(VIEW)
     assert server.keeper.look(VIEW).problem == ""
+
+
+def test_whoever_denies_kedge_even_a_look_at_acls_is_named_all_the_same() -> None:
+    server = Server()
+    server.keeper.put_right(VIEW)
+    denying = Acl("User:*", "cluster", "kafka-cluster", "literal", "Describe", permission="deny")
+    server.kafka.users.acls = {*WANTED, denying}
+    assert server.keeper.look(VIEW).seen.is_blind
+    assert str(denying) in server.keeper.put_right(VIEW)
+    assert str(denying) in server.keeper.look(VIEW).problem
+    server.kafka.users.acls = {*WANTED}
+    assert not server.keeper.look(VIEW).seen
+    assert server.keeper.put_right(VIEW) == server.keeper.look(VIEW).problem == ""
 
 
 def test_brokers_without_an_authorizer_take_none_and_say_so() -> None:

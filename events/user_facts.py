@@ -43,6 +43,8 @@ class UserDeclaration:
     labels: Mapping[str, str]
     client_quotas: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     tier: str = ""
+    deliver_to: str = ""
+    """Sink its password is written to, "" where a person collects it."""
 
 
 @fact("users.declared", schema=1)
@@ -135,6 +137,24 @@ class UserPasswordCollected:
 
     name: str
     number: int
+
+
+@fact("user.password_delivered", schema=1)
+@dataclass(frozen=True, slots=True)
+class UserPasswordDelivered:
+    """This password was written to a sink of the settings. Kedge has none of it any more."""
+
+    name: str
+    number: int
+    sink: str
+
+
+@fact("users.undelivered", schema=1)
+@dataclass(frozen=True, slots=True)
+class UsersUndelivered:
+    """Passwords that Kafka has, and their sink did not take. They are kept, and it is tried again."""
+
+    troubles: tuple[UserTrouble, ...]
 
 
 @fact("user.certificate_issued", schema=1)

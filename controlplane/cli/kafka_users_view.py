@@ -16,6 +16,7 @@ from controlplane.runtime.styled_text import styled
 _PASSWORDS = {
     "pending": "on its way to Kafka",
     "collectable": "in Kafka, and can be collected once: kedge users password {cluster} {name} --out FILE",
+    "delivered": "in sink {sink} since {at}; for another one: kedge users rotate {cluster} {name}",
     "collected": "collected; for another one: kedge users rotate {cluster} {name}",
     "foreign": "from before Kedge knew of the user; for another one: kedge users rotate {cluster} {name}",
 }
@@ -50,7 +51,9 @@ def user_lines(user: KafkaUserOut, *, now: datetime) -> Iterator[RenderableType]
     yield styled(f"principal      {user.principal}")
     yield styled(f"authentication {user.authentication}")
     if user.password:
-        yield styled(f"password       {_PASSWORDS[user.password].format(cluster=user.cluster, name=user.name)}")
+        yield styled(f"password       {_password(user)}")
+    if user.deliver_to:
+        yield styled(f"delivered to   sink {user.deliver_to}")
     if user.certificate is not None:
         yield styled(f"certificate    {user.certificate.serial}, until {moment(user.certificate.until)}")
     where = f": {user.path}" if user.path else ""
@@ -65,6 +68,12 @@ def user_lines(user: KafkaUserOut, *, now: datetime) -> Iterator[RenderableType]
         yield listing(["RESOURCE", "NAME", "OPERATION", "FROM"], [_right(acl) for acl in user.acls])
     else:
         yield styled("no rights", "dim")
+
+
+def _password(user: KafkaUserOut) -> str:
+    went = user.delivered
+    sink, at = (went.sink, moment(went.at)) if went is not None else ("", "")
+    return _PASSWORDS[user.password].format(cluster=user.cluster, name=user.name, sink=sink, at=at)
 
 
 def _quota_lines(user: KafkaUserOut) -> Iterator[str]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from controlplane.cluster.commands import Command, ReasonedCommand
+from events.user_facts import UserTrouble
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +38,22 @@ class NotePasswordCollected(Command):
 
     user: str
     number: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotePasswordDelivered(Command):
+    """This password of a user was written to a sink."""
+
+    user: str
+    number: int
+    sink: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotePasswordsUndelivered(Command):
+    """Why passwords of users did not get to their sinks."""
+
+    troubles: tuple[UserTrouble, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

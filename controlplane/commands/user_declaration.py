@@ -28,4 +28,5 @@ def user_declaration_of(document: KafkaUserDocument) -> facts.UserDeclaration:
         labels=dict(document.metadata.labels),
         client_quotas=clients,
         tier=document.spec.tier or "",
+        deliver_to=document.spec.authentication.deliver_to or "",
     )

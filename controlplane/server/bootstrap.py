@@ -66,6 +66,7 @@ def build(
             audit=rooms.audit,
             pipeline=rooms.pipeline,
             authority_copy=rooms.authority_copy,
+            passwords=rooms.passwords,
             teller=teller,
         ),
     )
@@ -92,6 +93,7 @@ def _service(ground: Ground, loop: Loop, asking: CommandParts, rooms: Rooms, wat
             "audit": rooms.audit.poller,
             "metrics": rooms.pipeline.poller,
             "copies": rooms.authority_copy,
+            "passwords": rooms.passwords,
         },
         pipeline=rooms.pipeline.supervisor.status,
         plans=loop.hands.planning.totals,

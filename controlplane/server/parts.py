@@ -41,6 +41,7 @@ class BackgroundParts:
     audit: AuditRoom
     pipeline: PipelineRoom
     authority_copy: Poller
+    passwords: Poller
     teller: Poller
     """Tells portals that are other processes how the loop does."""
 
@@ -52,12 +53,14 @@ class BackgroundParts:
         for room in (*rooms, self.pipeline):
             room.poller.start()
         self.authority_copy.start()
+        self.passwords.start()
         self.teller.start()
 
     def close(self) -> None:
         """Game days first: they are driven through the others."""
         self.games.close()
         self.teller.stop()
+        self.passwords.stop()
         self.authority_copy.stop()
         self.sources.stop()
         self.names.stop()

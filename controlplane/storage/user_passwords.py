@@ -38,6 +38,10 @@ class PendingPasswords(Protocol):
     def take(self, uid: ClusterUid, number: int) -> SecretStr | None:
         """The password, for the last time. None where it is not kept. Raises PasswordNotAtHand, StoreUnavailable."""
 
+    def read(self, uid: ClusterUid, number: int) -> SecretStr | None:
+        """The password, which stays kept. None where it is not; none is made. Raises PasswordNotAtHand,
+        StoreUnavailable."""
+
     def look(self, uid: ClusterUid, number: int) -> bool:
         """Whether it is kept and opens. Raises PasswordNotAtHand where it does not open; StoreUnavailable."""
 
@@ -74,6 +78,10 @@ class SqlPendingPasswords:
         with writing(self.engine) as transaction:
             is_ours = transaction.execute(gone).rowcount == 1
         return found if is_ours else None
+
+    def read(self, uid: ClusterUid, number: int) -> SecretStr | None:
+        """See PendingPasswords."""
+        return self._read(uid, [number]).get(number)
 
     def look(self, uid: ClusterUid, number: int) -> bool:
         """See PendingPasswords."""

@@ -255,6 +255,8 @@ USER_ADDRESS = _kind(108, "host that is no address", "Kafka compares one address
 EARLIER_CERTIFICATES = _kind(
     123, "name whose earlier certificates still count", "Whoever has one would be let in as somebody else."
 )
+DELIVERY = _kind(132, "delivery of no password", "It would stand there, and nothing would ever be written.")
+NO_SINK = _kind(133, "sink that the server does not have", "The password would wait, and whoever needs it, too.")
 
 # Quotas.
 QUOTA = _kind(130, "quota of nobody, or of nothing", "It would stand there and never count.")

@@ -58,6 +58,12 @@ class UserAuthentication(Part):
         "clients CA. `oauth`: by a token that names it, of the provider a listener believes. `none`: Kedge makes no "
         "credential, only rights and quotas, for principals that others let in.",
     )
+    deliver_to: DnsLabel | None = classed(
+        BEHAVIOURAL,
+        "Sink of the server's settings (`[kafka.password_sinks]`) that its password is written to once Kafka has it, "
+        "and each later one. Without a word a person collects it.",
+        default=None,
+    )
     earlier_certificates: EarlierCertificates = classed(
         BEHAVIOURAL,
         "What of a deleted user of this name had certificates that have not ended: Kafka asks no revocation list, and "

@@ -44,6 +44,11 @@ def check_user(document: KafkaUserDocument, *, positions: Positions = NOWHERE) -
     found = list(_name(document.user, positions))
     for index, acl in enumerate(document.spec.authorization.acls):
         found += _acl(acl, (*_ACLS, index), positions, administrator=document.spec.authorization.administrator)
+    asked = document.spec.authentication
+    if asked.deliver_to is not None and asked.type != "scram-sha-512":
+        message = f"`{document.user}` proves itself by `{asked.type}`: there is no password to deliver"
+        path = ("spec", "authentication", "deliverTo")
+        found.append(positions.problem(p.DELIVERY, path, message, "Leave `deliverTo` out.", key=True))
     return [*found, *user_quota_problems(document.spec.quotas, positions)]
 
 

@@ -42,6 +42,14 @@ def test_it_is_given_away_once(passwords: PendingPasswords) -> None:
     assert passwords.take(ONE, 1) is None
 
 
+def test_it_is_read_as_often_as_wanted_and_never_made_by_that(passwords: PendingPasswords) -> None:
+    assert passwords.read(ONE, 1) is None
+    made = passwords.of(ONE, {"alice": 1})["alice"]
+    assert passwords.read(ONE, 1) == passwords.read(ONE, 1) == made
+    assert passwords.read(OTHER, 1) is None
+    assert passwords.look(ONE, 1)
+
+
 def test_a_number_is_of_its_cluster(passwords: PendingPasswords) -> None:
     passwords.of(ONE, {"alice": 1})
     assert passwords.take(OTHER, 1) is None

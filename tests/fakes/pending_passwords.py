@@ -23,6 +23,9 @@ class MemoryPendingPasswords:
     def take(self, uid: ClusterUid, number: int) -> SecretStr | None:
         return self.kept.pop((uid, number), None)
 
+    def read(self, uid: ClusterUid, number: int) -> SecretStr | None:
+        return self.kept.get((uid, number))
+
     def look(self, uid: ClusterUid, number: int) -> bool:
         return (uid, number) in self.kept
 

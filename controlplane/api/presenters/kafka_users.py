@@ -7,7 +7,7 @@ from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.users import DeclaredUser
 
 DECLARED, CHANGING, IN_SYNC, DEGRADED, DELETING = "Declared", "Changing", "InSync", "Degraded", "Deleting"
-PasswordWord = Literal["", "pending", "collectable", "collected", "foreign"]
+PasswordWord = Literal["", "pending", "collectable", "collected", "delivered", "foreign"]
 
 
 class UserState(NamedTuple):
@@ -28,7 +28,7 @@ def users_out(view: ClusterView, *, part: str = "", after: str = "", most: int |
 
 def user_out(view: ClusterView, user: DeclaredUser) -> user_api.KafkaUserOut:
     state, reason, message = state_of(view, user)
-    declared, certificate = user.declared, user.certificate
+    declared, certificate, delivery = user.declared, user.certificate, user.password.delivery
     return user_api.KafkaUserOut(
         cluster=view.name,
         name=user.name,
@@ -38,6 +38,8 @@ def user_out(view: ClusterView, user: DeclaredUser) -> user_api.KafkaUserOut:
         message=message,
         authentication=declared.authentication,
         password=password_word(user),
+        deliver_to=declared.deliver_to,
+        delivered=None if delivery is None else user_api.PasswordDeliveryOut.like(delivery),
         certificate=None if certificate is None else user_api.UserCertificateOut.like(certificate),
         acls=[user_api.UserAclOut.like(acl) for acl in declared.acls],
         quotas=dict(declared.quotas),
@@ -56,7 +58,7 @@ def user_out(view: ClusterView, user: DeclaredUser) -> user_api.KafkaUserOut:
 def state_of(view: ClusterView, user: DeclaredUser) -> UserState:
     """What is to be said of it: its end before its trouble, trouble before work."""
     users, name = view.users, user.name
-    trouble = users.troubles.get(name)
+    trouble = users.troubles.get(name) or user.undelivered
     if user.tombstone:
         return UserState(DELETING, trouble.reason if trouble else "", trouble.message if trouble else user.tombstone)
     if trouble is not None:
@@ -77,4 +79,7 @@ def password_word(user: DeclaredUser) -> PasswordWord:
         return "pending"
     if user.password.is_foreign:
         return "foreign"
-    return "collectable" if user.password.is_collectable else "collected"
+    if user.password.is_collectable:
+        return "collectable"
+    gone = user.password.delivery
+    return "delivered" if gone is not None and gone.number == user.password.applied else "collected"

@@ -90,6 +90,8 @@ WORDS: dict[str, Said] = {
     "users.troubled": lambda d: "; ".join(_trouble(one) for one in d["troubles"][:3]),
     "user.password_requested": lambda d: f"user {d['name']} to get another password: {d['reason']}",
     "user.password_collected": lambda d: f"the password of user {d['name']} is collected",
+    "user.password_delivered": lambda d: f"the password of user {d['name']} is in sink {d['sink']}",
+    "users.undelivered": lambda d: "; ".join(_trouble(one) for one in d["troubles"][:3]),
     "user.certificate_issued": lambda d: f"a certificate of user {d['name']} is signed, until {d['until'][:10]}",
     "user.deletion_requested": lambda d: f"user {d['name']} to be deleted: {d['reason']}",
     "user.released": lambda d: f"user {d['name']} stays in Kafka, and is let go of: {d['reason']}",

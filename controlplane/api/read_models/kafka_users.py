@@ -104,7 +104,7 @@ def _declared(view: ClusterView) -> Iterable[str]:
 
 
 def _in_trouble(view: ClusterView) -> list[str]:
-    return [name for name in view.users.troubles if name in view.users.by_name]
+    return [name for name in view.users.all_troubles if name in view.users.by_name]
 
 
 def _to_collect(view: ClusterView) -> list[str]:

@@ -26,12 +26,20 @@ class UserCertificateOut(Message):
     until: datetime
 
 
+class PasswordDeliveryOut(Message):
+    """A password that was written to a sink of the settings, and when."""
+
+    sink: str
+    number: int
+    at: datetime
+
+
 class KafkaUserOut(Message):
     """A declared user. `state` is Declared (not yet seen to be so in Kafka), Changing, InSync, Degraded or Deleting;
     `reason` and `message` say why, "" where there is nothing to say.
 
-    `password`: `pending` on its way to Kafka, `collectable` there and taken by nobody, `collected` taken, `foreign`
-    from before Kedge knew of the user, "" for a user without one.
+    `password`: `pending` on its way to Kafka, `collectable` there and taken by nobody, `collected` taken, `delivered`
+    written to a sink, `foreign` from before Kedge knew of the user, "" for a user without one.
     """
 
     cluster: str
@@ -41,7 +49,9 @@ class KafkaUserOut(Message):
     reason: str
     message: str
     authentication: str
-    password: Literal["", "pending", "collectable", "collected", "foreign"]
+    password: Literal["", "pending", "collectable", "collected", "delivered", "foreign"]
+    deliver_to: str = Field(default="", description="sink its password is written to")
+    delivered: PasswordDeliveryOut | None = Field(default=None, description="the last one that went to a sink")
     certificate: UserCertificateOut | None
     acls: list[UserAclOut]
     quotas: dict[str, int]

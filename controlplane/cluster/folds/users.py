@@ -11,6 +11,7 @@ from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.users import (
     SCRAM,
     DeclaredUser,
+    DeliveryView,
     PasswordView,
     UserCertificateView,
     UserChangeView,
@@ -29,7 +30,7 @@ def declared(view: ClusterView, e: facts.UsersDeclared, at: datetime) -> Cluster
         before = by_name.get(one.name)
         if before is not None and before.tombstone:
             raise ValueError(f"the user {one.name} is being deleted")
-        password = before.password if before is not None else PasswordView()
+        password = replace(before.password, undelivered=None) if before is not None else PasswordView()
         if one.authentication == SCRAM and not password.wanted:
             passwords += 1
             password = PasswordView(wanted=passwords)
@@ -128,6 +129,21 @@ def password_collected(view: ClusterView, e: facts.UserPasswordCollected, at: da
     return _with(view, _having(view.users, replace(user, password=replace(user.password, collected=e.number))))
 
 
+def password_delivered(view: ClusterView, e: facts.UserPasswordDelivered, at: datetime) -> ClusterView:
+    """As collected."""
+    user, delivery = _known(view, e.name), DeliveryView(e.sink, e.number, at)
+    password = replace(user.password, collected=e.number, delivery=delivery, undelivered=None)
+    return _with(view, _having(view.users, replace(user, password=password)))
+
+
+def undelivered(view: ClusterView, e: facts.UsersUndelivered, at: datetime) -> ClusterView:
+    """Kept with the password, beside what is wrong with the user in Kafka."""
+    users = {t.name: _known(view, t.name) for t in e.troubles}
+    told = {t.name: replace(users[t.name].password, undelivered=t) for t in e.troubles}
+    by_name = {**view.users.by_name, **{name: replace(users[name], password=told[name]) for name in told}}
+    return _with(view, replace(view.users, by_name=by_name))
+
+
 def certificate_issued(view: ClusterView, e: facts.UserCertificateIssued, at: datetime) -> ClusterView:
     """The last one is shown. The end of all is remembered for as long as one counts, whatever becomes of the user."""
     certificate, users = UserCertificateView(e.serial, e.since, e.until), view.users
@@ -161,7 +177,8 @@ def forgiven(view: ClusterView) -> ClusterView:
 
 
 def _asks_the_same(one: facts.UserDeclaration, other: facts.UserDeclaration) -> bool:
-    return replace(one, owner=other.owner, labels=other.labels) == other
+    """Of Kafka; the rest is not its concern."""
+    return replace(one, owner=other.owner, labels=other.labels, deliver_to=other.deliver_to) == other
 
 
 def _known(view: ClusterView, name: str) -> DeclaredUser:
@@ -185,6 +202,8 @@ RULES: Rules = {
     facts.UsersTroubled: troubled,
     facts.UserPasswordRequested: password_requested,
     facts.UserPasswordCollected: password_collected,
+    facts.UserPasswordDelivered: password_delivered,
+    facts.UsersUndelivered: undelivered,
     facts.UserCertificateIssued: certificate_issued,
     facts.UserDeletionRequested: deletion_requested,
     facts.UserReleased: released,

@@ -21,6 +21,15 @@ class UserCertificateView:
 
 
 @dataclass(frozen=True, slots=True)
+class DeliveryView:
+    """A password that was written to a sink, and when that was recorded."""
+
+    sink: str
+    number: int
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class PasswordView:
     """Of a user's passwords the numbers, which no other password of the cluster ever has; 0 for none."""
 
@@ -29,9 +38,13 @@ class PasswordView:
     applied: int = 0
     """The one Kafka has."""
     collected: int = 0
-    """The last one a person has taken away."""
+    """The last one that was given away: to a person, or to a sink."""
     is_foreign: bool = False
     """Kafka has one that was there before Kedge knew of the user."""
+    delivery: DeliveryView | None = None
+    """The last one that went to a sink."""
+    undelivered: UserTrouble | None = None
+    """Why its sink did not take the one that Kafka has."""
 
     @property
     def is_collectable(self) -> bool:
@@ -72,6 +85,17 @@ class DeclaredUser:
     def needs_password(self) -> bool:
         """Whether Kafka is to be given one that it does not have yet."""
         return self.is_scram and not self.tombstone and self.password.wanted > self.password.applied
+
+    @property
+    def waits_for_sink(self) -> bool:
+        """Whether Kafka has a password that is to be written to its sink."""
+        wanted = self.is_scram and not self.tombstone and bool(self.declared.deliver_to)
+        return wanted and self.password.is_collectable
+
+    @property
+    def undelivered(self) -> UserTrouble | None:
+        """Why its sink did not take its password; None where nothing is known, and where none waits."""
+        return self.password.undelivered if self.waits_for_sink else None
 
     @property
     def is_git(self) -> bool:
@@ -116,6 +140,12 @@ class UsersView:
     @property
     def has_work(self) -> bool:
         return bool(self.pending or self.change)
+
+    @property
+    def all_troubles(self) -> Mapping[str, UserTrouble]:
+        """What is not as declared in Kafka, and passwords that no sink took, by user: of two the first."""
+        undelivered = {name: why for name, user in self.by_name.items() if (why := user.undelivered) is not None}
+        return {**undelivered, **self.troubles}
 
     @property
     def passwords_on_their_way(self) -> frozenset[int]:

@@ -39,7 +39,8 @@ class SpecJudge:
 
     `gate` asks the policies. `clients_must_avoid`: the pool networks of Kedge get their addresses from, None where it
     makes none. `cost_tags`: labels that are put on clouds. `own_authorities`: CAs of the user's own, None in a process
-    that may not read their keys, and leaves them to the one that may.
+    that may not read their keys, and leaves them to the one that may. `password_sinks`: by
+    name, None where the settings are not known.
     """
 
     gate: PolicyGate = field(default_factory=PolicyGate)
@@ -49,6 +50,7 @@ class SpecJudge:
     clients_must_avoid: IPv4Network | None = None
     now: Clock = utc_now
     own_authorities: OwnAuthorities | None = None
+    password_sinks: Collection[str] | None = None
 
     def cluster(
         self,
@@ -109,7 +111,8 @@ class SpecJudge:
         self, view: ClusterView, cluster: KafkaClusterDocument | None, users: Sequence[UserDeclared]
     ) -> Judgement:
         """Users on their way into force, as `topics`."""
-        found = user_problems(view, cluster, [(one.document, one.positions) for one in users], self.now())
+        placed = [(one.document, one.positions) for one in users]
+        found = user_problems(view, cluster, placed, self.now(), self.password_sinks)
         documents = [one.document for one in users]
         if cluster is None:
             return Judgement(tuple(found))

@@ -1,6 +1,6 @@
 """May these users come into force in that cluster? Asked by `plan` and by `apply`, so both give one answer."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 
 from controlplane.cluster.believed_authorities import authority_digits, believed_somewhere
@@ -19,8 +19,10 @@ def user_problems(
     cluster: KafkaClusterDocument | None,
     users: Sequence[tuple[KafkaUserDocument, Positions]],
     now: datetime,
+    sinks: Collection[str] | None = None,
 ) -> list[Problem]:
-    """What refuses these users in that cluster, warnings too. `cluster` is the document in force, or about to be."""
+    """What refuses these users in that cluster, warnings too. `cluster` is the document in force, or about to be.
+    `sinks`: those the settings have for passwords, None where nobody knows them."""
     if cluster is None:
         return [_homeless(document, where) for document, where in users]
     found: list[Problem] = []
@@ -30,6 +32,7 @@ def user_problems(
         if before is not None:
             found += check_user_change(document, type_before=before.declared.authentication, positions=where)
         found += _earlier_certificates(view, document, where, now)
+        found += _sink(document, where, sinks)
     return found
 
 
@@ -63,6 +66,16 @@ def _earlier_certificates(
         "whoever has one may come in, write `earlierCertificates: accept` beside `type`."
     )
     yield where.problem(p.EARLIER_CERTIFICATES, ("metadata", "name"), message, fix)
+
+
+def _sink(document: KafkaUserDocument, where: Positions, sinks: Collection[str] | None) -> Iterator[Problem]:
+    wanted = document.spec.authentication.deliver_to
+    if wanted is None or sinks is None or wanted in sinks:
+        return
+    message = f"this server's settings have no sink `{wanted}` for the password of `{document.user}`"
+    known = f"Write one of: {', '.join(sorted(sinks))}; or" if sinks else "Leave it out, or"
+    fix = f"{known} add `{wanted}` to [kafka.password_sinks] and start the server anew."
+    yield where.problem(p.NO_SINK, ("spec", "authentication", "deliverTo"), message, fix)
 
 
 def _homeless(document: KafkaUserDocument, where: Positions) -> Problem:

@@ -15,6 +15,7 @@ from controlplane.commands.deciders.kept import (
 from controlplane.commands.deciders.lookups import NOTHING, Lookups, refuse_errors, refuse_unagreed
 from controlplane.commands.previews.users import refuse_moved_users
 from controlplane.commands.user_declaration import user_declaration_of
+from controlplane.runtime.quantities import moment
 from events import user_facts as facts
 from events.quantities import counted, named
 
@@ -101,6 +102,28 @@ def password_collected(
     return CommandDecision(facts.UserPasswordCollected(user.name, command.number), f"the password of {user.name}")
 
 
+def password_delivered(
+    view: ClusterView, command: user_commands.NotePasswordDelivered, _: Lookups = NOTHING
+) -> CommandDecision:
+    """As it is collected. Raises CommandRefused."""
+    user = collectable(view, command.user)
+    if command.number != user.password.applied:
+        message = f"{user.name} has got another password meanwhile"
+        raise commands.CommandRefused("password-replaced", message, "That one is delivered next.")
+    fact = facts.UserPasswordDelivered(user.name, command.number, command.sink)
+    return CommandDecision(fact, f"the password of {user.name} is in sink {command.sink}")
+
+
+def passwords_undelivered(
+    view: ClusterView, command: user_commands.NotePasswordsUndelivered, _: Lookups = NOTHING
+) -> CommandDecision:
+    """Of users whose password waits still, what is new of each."""
+    known = view.users.by_name
+    still = [t for t in command.troubles if t.name in known and known[t.name].waits_for_sink]
+    news = tuple(t for t in still if known[t.name].undelivered != t)
+    return CommandDecision(facts.UsersUndelivered(news) if news else None, f"{counted(len(news), 'password')} waits")
+
+
 def certificate_noted(
     view: ClusterView, command: user_commands.NoteUserCertificate, _: Lookups = NOTHING
 ) -> CommandDecision:
@@ -124,6 +147,10 @@ def collectable(view: ClusterView, name: str) -> DeclaredUser:
     if password.is_foreign:
         message = f"{name} had a password before Kedge knew of it, and Kafka tells none"
         raise commands.CommandRefused("password-unknown", message, rotate)
+    gone = password.delivery
+    if gone is not None and gone.number == password.applied:
+        message = f"the password of {name} is in sink `{gone.sink}` since {moment(gone.at)}; Kedge keeps none of it"
+        raise commands.CommandRefused("password-delivered", message, rotate)
     message = f"the password of {name} was collected before; Kedge keeps none of it"
     raise commands.CommandRefused("password-collected", message, rotate)
 

@@ -20,7 +20,8 @@ def user_lines(
     for document in documents:
         wanted, known = user_declaration_of(document), view.users.by_name.get(document.user)
         if known is None:
-            parts = [wanted.authentication, *(acl_words(acl) for acl in wanted.acls)]
+            parts = [wanted.authentication, *([f"password to {wanted.deliver_to}"] if wanted.deliver_to else [])]
+            parts += [*(acl_words(acl) for acl in wanted.acls)]
             parts += [f"{key} {value}" for key, value in sorted(_quotas(wanted).items())]
             lines.append(f"+ user {cluster.metadata.name}/{wanted.name}: {'; '.join(parts)}")
         elif changes := user_changes(known.declared, wanted):
@@ -57,6 +58,7 @@ def user_changes(before: UserDeclaration, after: UserDeclaration) -> list[str]:
     for words, old, new in (
         ("authentication", before.authentication, after.authentication),
         ("tier", before.tier or "-", after.tier or "-"),
+        ("password to", before.deliver_to or "-", after.deliver_to or "-"),
         ("owner", before.owner or "-", after.owner or "-"),
         ("labels", pairs(before.labels), pairs(after.labels)),
     ):

@@ -11,10 +11,11 @@ USERS_DEGRADED = "UsersDegraded"
 
 def users_degraded(view: ClusterView) -> facts.ConditionChanged:
     """From what is recorded of each user, and of the quotas of the spec."""
-    troubles: dict[str, Trouble] = {**view.users.troubles}
+    users = view.users.all_troubles
+    troubles: dict[str, Trouble] = {**users}
     if refused := view.settings.client_quotas.refused:
         troubles[_QUOTAS] = UserTrouble(_QUOTAS, "Refused", refused)
-    then = f"kedge users list {view.name}" if view.users.troubles else f"kedge describe {view.name}"
+    then = f"kedge users list {view.name}" if users else f"kedge describe {view.name}"
     return facts.ConditionChanged(USERS_DEGRADED, *degraded(troubles, then))
 
 

@@ -15,6 +15,7 @@ from controlplane.server.assembly import agent_upgrades, commands, consumer_grou
 from controlplane.server.assembly.anomalies import AnomalyRoom, anomalies_of
 from controlplane.server.assembly.loop import Loop
 from controlplane.server.assembly.metric_pipeline import PipelineRoom, pipeline_of
+from controlplane.server.assembly.password_sinks import password_delivery_of
 from controlplane.server.assembly.topics import TopicRoom, topics_of
 from controlplane.storage.certificates.authority_copy import AuthorityCopy
 from controlplane.storage.certificates.principals import Member
@@ -38,6 +39,8 @@ class Rooms:
     pipeline: PipelineRoom
     authority_copy: Poller
     """Keeps the CAs of clusters in the home, too."""
+    passwords: Poller
+    """Writes passwords of users to sinks."""
 
 
 def rooms_of(ground: core.Ground, loop: Loop, asking: commands.CommandParts) -> Rooms:
@@ -77,6 +80,14 @@ def rooms_of(ground: core.Ground, loop: Loop, asking: commands.CommandParts) -> 
         ),
         pipeline=pipeline_of(settings, fleet=fleet, leadership=candidate, identities=_identities(ground, "metrics")),
         authority_copy=_authority_copy(ground),
+        passwords=password_delivery_of(
+            settings,
+            fleet=fleet,
+            passwords=ground.user_passwords,
+            commands=asking.commands,
+            leadership=candidate,
+            clock=utc_now,
+        ),
     )
 
 

@@ -62,6 +62,7 @@ def judge_of(
         image_for=lambda view: folded.images.offer(view, utc_now()).chosen,
         clients_must_avoid=base.settings.networks.pool,
         own_authorities=own_authorities,
+        password_sinks=base.settings.kafka.password_sinks.keys(),
     )
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from pydantic import Field, ValidationInfo, field_validator
 
 from controlplane.background.consumer_groups.watch import WatchGroups
+from controlplane.background.password_sinks.file_sink import directory_of
 from controlplane.server.sections.section import AbsolutePath, Section, absolute
 from events.spec.scalars import DNS_LABEL
 
@@ -28,9 +29,23 @@ class KafkaSection(Section):
         default={}, description="certificate authorities of your own: the name specs use, and the directory"
     )
 
-    @field_validator("client_properties", "own_cas")
+    password_sinks: dict[str, str] = Field(
+        default={}, description="where passwords of users are written to: the name specs use, and `file:/DIRECTORY`"
+    )
+
+    @field_validator("password_sinks")
     @classmethod
-    def _names_that_specs_can_use(cls, files: dict[str, Path], info: ValidationInfo) -> dict[str, Path]:
+    def _sinks_that_there_are(cls, sinks: dict[str, str]) -> dict[str, str]:
+        for name, text in sinks.items():
+            try:
+                directory_of(text)
+            except ValueError as error:
+                raise ValueError(f"kafka.password_sinks.{name}: {error}") from None
+        return sinks
+
+    @field_validator("client_properties", "own_cas", "password_sinks")
+    @classmethod
+    def _names_that_specs_can_use(cls, files: dict[str, object], info: ValidationInfo) -> dict[str, object]:
         for name in files:
             if not re.fullmatch(DNS_LABEL, name):
                 raise ValueError(f"kafka.{info.field_name} has {name!r}: a spec names it by a to z, 0 to 9 and dashes")

@@ -28,6 +28,8 @@ USER_SAMPLES: tuple[object, ...] = (
     facts.UsersTroubled((facts.UserTrouble("alice", "Refused", "Kafka refused its rights"),)),
     facts.UserPasswordRequested("alice", 2, "asked by anna: it leaked"),
     facts.UserPasswordCollected("alice", 1),
+    facts.UserPasswordDelivered("alice", 1, "apps"),
+    facts.UsersUndelivered((facts.UserTrouble("alice", "SinkUnusable", "sink `apps`: /var/lib/x is not there"),)),
     facts.UserCertificateIssued("alice", "1f", BEFORE, NOW),
     facts.UserDeletionRequested("alice", "asked by anna: gone"),
     facts.UserReleased("alice", "asked by anna: theirs"),

@@ -195,3 +195,10 @@ def test_a_slip_in_a_user_is_told_with_the_keys_of_users() -> None:
     found = load_documents(user_text("alice", quota="{producerByteRate: 1}"), file="users.yaml")
     assert [(p.line, p.code) for p in found.problems] == [(7, "KEDGE-SPEC-020")]
     assert "Did you mean `quotas`?" in found.problems[0].fix
+
+
+@pytest.mark.parametrize(
+    ("type_", "codes"), [("tls", ["KEDGE-SPEC-132"]), ("none", ["KEDGE-SPEC-132"]), ("scram-sha-512", [])]
+)
+def test_spec_132_who_has_no_password_has_none_delivered(type_: str, codes: list[str]) -> None:
+    assert _codes(_user(authentication={"type": type_, "deliverTo": "apps"})) == codes

@@ -1,5 +1,6 @@
 """What may be asked for users, and what is refused of it."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -102,6 +103,45 @@ def test_rights_are_refused_where_nobody_would_ask_for_them() -> None:
     with pytest.raises(commands.SpecRefused) as refused:
         users.users_declared(a_view(), _command(user_text("alice", acls=READ_PAY)), Lookups())
     assert [problem.code for problem in refused.value.problems if problem.is_error] == ["KEDGE-SPEC-104"]
+
+
+def delivered_to(name: str, sink: str, type_: str = "scram-sha-512") -> str:
+    return user_text(name).replace("{type: scram-sha-512}", f"{{type: {type_}, deliverTo: {sink}}}")
+
+
+def test_spec_133_a_sink_that_the_settings_lack_is_refused_with_its_line(view: ClusterView) -> None:
+    known = Lookups(judge=SpecJudge(password_sinks=("apps",)))
+    with pytest.raises(commands.SpecRefused) as refused:
+        users.users_declared(view, _command(delivered_to("alice", "other")), known)
+    (problem,) = [one for one in refused.value.problems if one.is_error]
+    assert (problem.code, problem.path, problem.line) == ("KEDGE-SPEC-133", "spec.authentication.deliverTo", 6)
+    assert "Write one of: apps; or add `other` to [kafka.password_sinks]" in problem.fix
+    assert users.users_declared(view, _command(delivered_to("alice", "apps")), known).fact is not None
+    assert users.users_declared(view, _command(delivered_to("alice", "other")), Lookups()).fact is not None
+
+
+def test_a_plan_says_where_a_password_goes_and_kafka_is_not_asked_again(view: ClusterView) -> None:
+    document = view.document
+    assert document is not None
+    wanted = [one.document for one in declared_users(delivered_to("alice", "apps"))]
+    assert user_lines(view, document, wanted) == ("+ user orders/alice: scram-sha-512; password to apps",)
+    there = _after(_declare(view, user_text("alice")), facts.UsersChanged("", {"alice": 1}, (), ("alice",), (), ()))
+    assert user_lines(there, document, wanted) == ("~ user orders/alice: password to - -> apps",)
+    after = _declare(there, delivered_to("alice", "apps"))
+    assert not after.users.pending
+    assert after.users.by_name["alice"].waits_for_sink
+
+
+def test_what_is_in_a_sink_is_collected_by_nobody(view: ClusterView) -> None:
+    there = _declare(view, delivered_to("alice", "apps"))
+    there = _after(there, facts.UsersChanged("", {"alice": 1}, (), ("alice",), (), ()))
+    note = user_commands.NotePasswordDelivered(**WHO, user="alice", number=1, sink="apps")
+    assert _refusal(there, users.password_delivered, replace(note, number=2)) == "password-replaced"
+    fact = users.password_delivered(there, note).fact
+    assert fact == facts.UserPasswordDelivered("alice", 1, "apps")
+    with pytest.raises(commands.CommandRefused, match="in sink `apps` since") as refused:
+        users.collectable(_after(there, fact), "alice")
+    assert refused.value.code == "password-delivered"
 
 
 def test_a_user_comes_from_one_source(view: ClusterView) -> None:

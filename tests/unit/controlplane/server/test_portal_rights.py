@@ -33,6 +33,8 @@ NOT_A_PORTALS = {
     "NextAuthorityMade": "an agent asks: it needs the keys of CAs",
     "CertificateIssued": "an agent asks: it needs the keys of CAs",
     "UserCertificateIssued": "it needs the keys of CAs",
+    "UserPasswordDelivered": "it needs the key that passwords are sealed under",
+    "UsersUndelivered": "it needs the key that passwords are sealed under",
     "UserPasswordCollected": "it needs the key that passwords are sealed under",
 }
 

@@ -303,3 +303,14 @@ def test_the_address_for_agents_is_remembered(tmp_path: Path) -> None:
     assert home.agent_ca() is None
     home.keep_agent_url("https://10.0.0.5:8443", ca_sha256="ab" * 32)
     assert (home.agent_url(), home.agent_ca()) == ("https://10.0.0.5:8443", "ab" * 32)
+
+
+def test_sinks_of_passwords_are_directories_by_names_that_specs_can_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KEDGE_KAFKA__PASSWORD_SINKS", '{"apps": "file:/var/lib/kedge-passwords"}')
+    assert load_settings(home=tmp_path).kafka.password_sinks == {"apps": "file:/var/lib/kedge-passwords"}
+    for wrong, why in (('{"Apps": "file:/x"}', "a spec names it by"), ('{"apps": "s3://x"}', "password_sinks.apps")):
+        monkeypatch.setenv("KEDGE_KAFKA__PASSWORD_SINKS", wrong)
+        with pytest.raises(ServerSettingsRefused, match=why):
+            load_settings(home=tmp_path)

@@ -1,0 +1,1 @@
+"""Passwords of users, written to where the settings say."""

@@ -2,7 +2,7 @@
 
 Whoever asks is known from a moment ago, and nothing has to be read or written first. Whatever else comes, as a
 credential that is not known here, a report that makes no sense or an instance that is over, is left to the routes,
-which say why: here nothing is refused. So each answer is the one the routes give (tests/contract/test_agent_calls.py).
+which say why: here nothing is refused. So each answer is the one that the routes give.
 """
 
 import hashlib

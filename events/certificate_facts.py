@@ -51,6 +51,20 @@ class CertificateRestartRequested:
     replacement: str = ""
 
 
+@fact("certificates.revoked", schema=1)
+@dataclass(frozen=True, slots=True)
+class CertificatesRevoked:
+    """Somebody else may have this VM: from here on its agent is not recognised, and nothing is signed for it.
+
+    `replaces`: its node gets the next VM, as after `node.replace_requested`; not where it is on its way in or out, or
+    gone. `reason` names who asked, and why.
+    """
+
+    key: str
+    reason: str
+    replaces: bool = True
+
+
 @fact("ca.replace_requested", schema=1)
 @dataclass(frozen=True, slots=True)
 class AuthorityReplaceRequested:

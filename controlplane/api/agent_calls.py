@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agent.wire import WIRE_VERSION, Report, ReportAnswer
 from controlplane.api import agent_admission, auth, peers, problems
-from controlplane.api.agent_instances import is_over
+from controlplane.api.agent_instances import is_over, is_revoked
 from controlplane.api.document_offers import DocumentOffers, answer_question
 from controlplane.api.documents import Offer
 from controlplane.api.feed import Feed
@@ -179,6 +179,8 @@ class AgentCalls:
         view = self._services.fleet.clusters.view(vm.cluster_uid)
         instance = view.instances.get(key) if view is not None else None
         if credential is None or view is None or instance is None or is_over(view, instance):
+            return None
+        if is_revoked(view, key):
             return None
         return KnownCaller(vm, credential, view, instance)
 

@@ -12,6 +12,7 @@ from pydantic import SecretBytes
 from agent.wire import CERTIFICATE_NEEDED, CERTIFICATE_OVER
 from controlplane.api.access.rights import Rights
 from controlplane.api.access.tokens import INSTALLATION
+from controlplane.api.agent_instances import is_revoked
 from controlplane.api.peers import certificate_of
 from controlplane.api.problems import ApiError
 from controlplane.api.services import Services
@@ -92,6 +93,8 @@ def agent_at_renewal(
     shown = bearer_of(authorization)
     if vm is None or not shown:
         raise _unknown_agent()
+    if is_revoked(services.fleet.clusters.view(vm.cluster_uid), f"{vm.node}.g{vm.generation}"):
+        raise _unknown_agent()  # before anything of what it shows could come into force
     certificate = certificate_of(request.scope)
     refuse_other_certificate(certificate, vm)
     digest = hashlib.sha256(shown.encode()).hexdigest()

@@ -10,7 +10,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from controlplane.api import agent_admission, agent_refusals, documents
-from controlplane.api.agent_instances import is_let_go, is_over
+from controlplane.api.agent_instances import is_let_go, is_over, is_revoked
 from controlplane.api.feed import MAX_WAIT_S, Feed
 from controlplane.api.services import PortalServices
 from controlplane.background.metric_pipeline.topic import metrics_to
@@ -63,6 +63,8 @@ class DocumentOffers:
         instance = view.instances.get(_key(vm)) if view is not None else None
         if view is None or instance is None or view.requests.held or is_let_go(view):
             # Not 410: an agent that hears "over" stops its brokers. What we do not know may well be alive.
+            raise agent_refusals.no_document()
+        if is_revoked(view, instance.key):  # of one that had asked before, and was held
             raise agent_refusals.no_document()
         if is_over(view, instance):
             raise agent_refusals.gone(vm)

@@ -32,7 +32,7 @@ from events.store import EventStore
 SOONEST = timedelta(seconds=5)
 """Between two certificates of one VM: each is an event for ever, whoever has got onto the VM and asks."""
 _TRIES = 4
-_AUTHORITIES_MADE = "authorities.made"
+_AUTHORITIES_MADE, _REVOKED = "authorities.made", "certificates.revoked"
 
 
 class NotYet(Exception):
@@ -120,6 +120,8 @@ class NodeCertificates:
                 meanwhile = self.store.read_stream(stream, version)
                 if any(one.type.startswith("ca.") for one in meanwhile):
                     raise NotYet(f"a CA of {view.name} is replaced, and its next phase begins") from None
+                if any(one.type == _REVOKED and one.data["key"] == fact.key for one in meanwhile):
+                    raise NotYet(f"what was given to {fact.key} is revoked") from None
                 if any(one.type == _AUTHORITIES_MADE for one in meanwhile):
                     made = None
                 version += len(meanwhile)

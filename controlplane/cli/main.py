@@ -81,6 +81,7 @@ VERBS = (
     nodes.replace,
     certificates.certificates,
     certificates.replace_ca,
+    certificates.revoke_certificates,
     nodes.evacuate,
     nodes.readmit,
     nodes.fix_offline,

@@ -111,6 +111,16 @@ class ReplaceAuthority(ReasonedCommand):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RevokeCertificates(ReasonedCommand):
+    """Somebody else may have the VM of this node: nobody recognises it any more, and it is replaced. `node` may be the
+    key of one VM of it; `confirm` must be the cluster's name. With `replace_ca` the cluster CA is replaced, too."""
+
+    node: str
+    confirm: str
+    replace_ca: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReplaceNode(ReasonedCommand):
     """Give one node its next VM, though the spec did not change. Exactly one of `broker` and `node` is named.
 

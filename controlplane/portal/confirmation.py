@@ -63,6 +63,7 @@ class Asking:
     retain: str = ""
     choices: tuple[tuple[str, str], ...] = ()
     keeps_reason: bool = True
+    needs_reason: bool = False
     is_grave: bool = False
 
     @property
@@ -117,6 +118,8 @@ def _wrong(asking: Asking, form: YesForm) -> dict[str, str]:
     if asking.typed and form.confirm.strip() != asking.typed:
         what = "Nothing was typed" if not form.confirm.strip() else f"“{form.confirm.strip()[:80]}” is not its name"
         found["confirm"] = f"{what}: type {asking.typed}. Nothing was recorded."
+    if asking.needs_reason and not form.reason.strip():
+        found["reason"] = "A reason is needed. Nothing was recorded."
     if len(form.reason) > MOST_REASON:
         found["reason"] = f"It has {len(form.reason)} characters; {MOST_REASON} are kept. Nothing was recorded."
     return found

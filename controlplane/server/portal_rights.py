@@ -19,7 +19,7 @@ ASKED_BY_PEOPLE = (
     *(facts.RecycleAborted, facts.SourceChanged, facts.SourceAccepted, facts.WindowWaived, facts.HealingSwitched),
     facts.LossesConfirmed,
     *(facts.RollingRestartRequested, facts.NodeReplaceRequested, facts.EvacuationRequested, facts.EvacuationEnded),
-    *(facts.AuthorityReplaceRequested, facts.AuthorityPhaseRequested),
+    *(facts.AuthorityReplaceRequested, facts.AuthorityPhaseRequested, facts.CertificatesRevoked),
     *(facts.BrokersDemoteRequested, facts.BrokersUndemoteRequested, facts.OfflineFixRequested),
     *(facts.DiskMovesRequested, facts.DiskMovesCancelRequested),
     *(facts.RebalanceRequested, facts.RebalanceCancelRequested, facts.MovesCancelRequested, facts.MovesAdopted),

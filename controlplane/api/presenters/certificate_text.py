@@ -17,6 +17,8 @@ def replacement_text(one: api.AuthorityReplacementOut) -> str:
 
 def served_text(node: api.NodeCertificateOut) -> str:
     """What its listeners show, in a few words."""
+    if node.revoked_at is not None:
+        return f"revoked {day(node.revoked_at)}"
     if not node.started_with:
         return "unknown"
     if not node.served:

@@ -78,6 +78,7 @@ def _node(view: ClusterView, key: str, report: ServiceReport | None) -> api.Node
         key=key,
         service=instance.planned.service,
         service_id=instance.service_id,
+        revoked_at=view.vms.revoked.get(key),
         serial=issued.serial,
         since=issued.since,
         until=issued.until,

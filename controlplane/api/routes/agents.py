@@ -20,7 +20,7 @@ from agent.wire import (
 )
 from controlplane.api import agent_refusals, auth, peers
 from controlplane.api.agent_calls import report_answer
-from controlplane.api.agent_instances import is_over
+from controlplane.api.agent_instances import is_over, is_revoked
 from controlplane.api.document_offers import answer_question
 from controlplane.api.node_certificates import NotYet
 from controlplane.api.problems import ApiError
@@ -71,6 +71,8 @@ def enrol(body: EnrolRequest, request: Request, services: Services) -> EnrolAnsw
         or instance.intent != body.intent_id
     ):
         raise _enrolment_refused("the token is not the one of this instance")
+    if is_revoked(view, instance.key):
+        raise _enrolment_refused("what was given to this VM is revoked")
     _refuse_no_digest(body.credential_sha256)
     known = services.access.credentials.get(vm)
     if known is None and services.clock() - instance.requested_at > TOKEN_LIFE:
@@ -129,9 +131,10 @@ def certify(body: CertificateRequest, shown: auth.AgentAtRenewal, services: Serv
     _refuse_other(vm, body.cluster_uid, body.node, body.generation)
     if services.access.authority is None:
         raise _no_ca()
+    services.fleet.clusters.catch_up()  # what was revoked a moment ago counts
     view = services.fleet.clusters.view(vm.cluster_uid)
     instance = view.instances.get(_key(vm)) if view is not None else None
-    if view is None or instance is None:
+    if view is None or instance is None or is_revoked(view, instance.key):
         raise agent_refusals.no_document()
     if is_over(view, instance):
         raise agent_refusals.gone(vm)
@@ -153,11 +156,13 @@ def certify_node(body: CertificateRequest, vm: auth.Agent, services: Services) -
     epoch = services.operations.leadership.held_epoch()
     if epoch is None:
         raise agent_refusals.not_leading()
-    services.fleet.clusters.catch_up()  # what was signed a moment ago counts
+    services.fleet.clusters.catch_up()  # what was signed, or revoked, a moment ago counts
     view = services.fleet.clusters.view(vm.cluster_uid)
     instance = view.instances.get(_key(vm)) if view is not None else None
     signs = services.access.node_certificates
     if view is None or instance is None or signs is None or tls_step_of(view, instance) == PLAIN:
+        raise agent_refusals.no_document()
+    if is_revoked(view, instance.key):
         raise agent_refusals.no_document()
     if is_over(view, instance):
         raise agent_refusals.gone(vm)

@@ -9,10 +9,11 @@ from controlplane.api.previewed_commands import carry_out_or_say
 from controlplane.api.request_identity import Heading
 from controlplane.api.schemas import certificates as api, commands as command_api, messages as message_api
 from controlplane.api.services import PortalServices, Services
-from controlplane.cluster.commands import ReplaceAuthority
+from controlplane.cluster.commands import ReplaceAuthority, RevokeCertificates
 from controlplane.cluster.observed.agent_reports import AGENT_REPORT, reports_by_key
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.deciders.authorities import authority_replacement_asked
+from controlplane.commands.deciders.revocations import revocation_asked
 from events.certificate_facts import ReplacedAuthority
 
 router = APIRouter(prefix=message_api.API_PREFIX, tags=["certificates"])
@@ -32,6 +33,16 @@ def replace_ca(
     kind: ReplacedAuthority = "clients" if body.clients else "cluster"
     command = ReplaceAuthority(**head, reason=body.reason, kind=kind, step=body.step)
     return carry_out_or_say(services, rights, command, authority_replacement_asked, dry_run=body.dry_run)
+
+
+@router.post("/clusters/{name}/revoke-certificates")
+def revoke(
+    name: str, body: api.RevokeCertificatesIn, services: Services, rights: Caller, head: Heading
+) -> command_api.CommandOut:
+    """Recognise the VM of a node no more, and replace it; with `dry_run` only say what would come of it."""
+    typed = name if body.dry_run else body.confirm
+    command = RevokeCertificates(**head, reason=body.reason, node=body.node, confirm=typed, replace_ca=body.replace_ca)
+    return carry_out_or_say(services, rights, command, revocation_asked, dry_run=body.dry_run)
 
 
 def certificates_of(services: PortalServices, view: ClusterView) -> api.CertificatesOut:

@@ -49,6 +49,7 @@ class NodeCertificateOut(Message):
     key: str
     service: str
     service_id: int
+    revoked_at: datetime | None = Field(description="since when nothing is signed for its VM and its agent not heard")
     serial: str = Field(description="hex, of the last one that was signed")
     since: datetime
     until: datetime
@@ -66,6 +67,17 @@ class CertificatesOut(Message):
     authorities: list[AuthorityOut]
     replacement: AuthorityReplacementOut | None
     nodes: list[NodeCertificateOut]
+
+
+class RevokeCertificatesIn(Message):
+    """Somebody else may have the VM of this node: revoke what it was given, and replace it. `confirm` must be the
+    cluster's name, typed out; with `dry_run` nothing is recorded, and none is needed."""
+
+    node: str = Field(min_length=1, max_length=200, description="a node, or the key of one VM of it")
+    reason: str = Field(min_length=1, description="recorded, and shown to others")
+    confirm: str = ""
+    replace_ca: bool = Field(default=False, description="begin the replacement of the cluster CA at once")
+    dry_run: bool = False
 
 
 class ReplaceAuthorityIn(Message):

@@ -17,6 +17,10 @@ class NodeCalls(ApiCalls):
         """What nodes show each other, and the CAs."""
         return self.get_of(name, "certificates", certificate_api.CertificatesOut)
 
+    def revoke_certificates(self, name: str, order: certificate_api.RevokeCertificatesIn) -> command_api.CommandOut:
+        """Nobody recognises that VM any more, and it is replaced."""
+        return self.post_of(name, "revoke-certificates", order, command_api.CommandOut)
+
     def replace_ca(self, name: str, order: certificate_api.ReplaceAuthorityIn) -> command_api.CommandOut:
         """Has a CA replaced, goes on with it, or back."""
         return self.post_of(name, "replace-ca", order, command_api.CommandOut)

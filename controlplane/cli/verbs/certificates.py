@@ -14,6 +14,7 @@ from controlplane.cli.errors import CliError
 from controlplane.cli.options import Cluster, Output, Reason, Yes
 from controlplane.cli.output import Format, document, show_answer, show_or_write
 from controlplane.cli.previewed_order import preview_first
+from controlplane.cli.prompts import typed_name
 from controlplane.cli.session import session_of
 from controlplane.cli.tables import listing
 
@@ -75,6 +76,51 @@ def replace_ca(
 
     show_answer(session, preview_first(session, cluster, send, yes=yes), output)
     session.tell(f"to follow it: kedge certificates {cluster}")
+
+
+def revoke_certificates(
+    context: typer.Context,
+    cluster: Cluster,
+    node: Annotated[str, typer.Argument(metavar="NODE", help="The node, or the key of one VM of it.")],
+    reason: Annotated[
+        str, typer.Option("--reason", metavar="TEXT", help="Reason, recorded and shown to others.", show_default=False)
+    ],
+    confirm: Annotated[
+        str,
+        typer.Option("--confirm", metavar="NAME", show_default=False, help="The cluster's name, to skip the question."),
+    ] = "",
+    replace_ca: Annotated[
+        bool, typer.Option("--replace-ca", help="Begin the replacement of the cluster CA at once, too.")
+    ] = False,
+    output: Output = Format.TEXT,
+) -> None:
+    """Revoke what one node was given: somebody else may have its VM.
+
+    From then on its agent is not recognised, nothing is signed for it, and the node gets a new VM. Kafka asks no
+    revocation list: the certificate it has opens the cluster until the cluster CA is replaced.
+
+    What would be done is shown first; then the cluster's name is to be typed.
+
+    \b
+    Examples:
+      kedge revoke-certificates orders brokers-a-0 --reason "its VM was stolen"
+      kedge revoke-certificates orders brokers-a-0 --reason "stolen" --confirm orders --replace-ca
+    """
+    session = session_of(context)
+    order = api.RevokeCertificatesIn(node=node, reason=reason, replace_ca=replace_ca, dry_run=True)
+    planned = session.client.revoke_certificates(cluster, order)
+    if not planned.changed:
+        show_answer(session, planned, output)
+        return
+    session.tell(planned.sentence, "bold")
+    by_hand = f"kedge revoke-certificates {cluster} {node} --reason TEXT --confirm {cluster}"
+    question = f"Type the name of the cluster to revoke what {node} was given ({cluster})"
+    typed = confirm or typed_name(session, question, unattended=by_hand)
+    if typed != cluster:
+        raise CliError("not confirmed, nothing was changed", why=f"`{typed}` is not `{cluster}`", next_step=by_hand)
+    sent = order.model_copy(update={"confirm": typed, "dry_run": False})
+    show_answer(session, session.client.revoke_certificates(cluster, sent), output)
+    session.tell(f"to follow it: kedge wait {cluster} --for=converged, and kedge certificates {cluster}")
 
 
 def lines_of(found: api.CertificatesOut) -> Iterator[RenderableType]:

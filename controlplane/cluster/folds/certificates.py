@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import datetime
 
+from controlplane.cluster.folds import nodes as nodefold
 from controlplane.cluster.folds.steps import Rules, frozen
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.certificates import AuthorityPhase, AuthorityReplacementView, CertificateView
@@ -22,6 +23,15 @@ def _issued(view: ClusterView, e: facts.CertificateIssued, at: datetime) -> Clus
     kept = {key: one for key, one in view.vms.certificates.items() if key in there}
     issued = {**kept, e.key: CertificateView(e.serial, e.since, e.until)}
     return replace(view, vms=replace(view.vms, certificates=frozen(issued)))
+
+
+def _revoked(view: ClusterView, e: facts.CertificatesRevoked, at: datetime) -> ClusterView:
+    """Asked again it is the first time that counts. It is started anew no more: its agent would not hear that."""
+    if e.key not in view.instances:
+        raise ValueError(f"instance {e.key} is not known")
+    revoked = frozen({e.key: at, **view.vms.revoked})
+    view = nodefold.started_anew(replace(view, vms=replace(view.vms, revoked=revoked)), e.key)
+    return nodefold.replace_requested(view, facts.NodeReplaceRequested(e.key, e.reason), at) if e.replaces else view
 
 
 def _restart_requested(view: ClusterView, e: facts.CertificateRestartRequested, at: datetime) -> ClusterView:
@@ -98,6 +108,7 @@ _AFTER = {
 RULES: Rules = {
     facts.AuthoritiesMade: _made,
     facts.CertificateIssued: _issued,
+    facts.CertificatesRevoked: _revoked,
     facts.CertificateRestartRequested: _restart_requested,
     facts.AuthorityReplaceRequested: _replace_requested,
     facts.NextAuthorityMade: _next_made,

@@ -56,6 +56,9 @@ class VmsView:
     """Whom nodes believe, of a cluster whose nodes speak TLS."""
     certificates: Mapping[str, CertificateView] = field(default_factory=lambda: MappingProxyType({}))
     """By instance key, of clusters whose nodes speak TLS."""
+    revoked: Mapping[str, datetime] = field(default_factory=lambda: MappingProxyType({}))
+    """By instance key, of VMs that somebody else may have: since when their agents are not recognised any more, and
+    nothing is signed for them."""
     certificates_renewed_at: datetime | None = None
     """When services were last to be started anew since their certificates were old."""
     authority_change: AuthorityReplacementView | None = None

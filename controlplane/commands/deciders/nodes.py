@@ -83,9 +83,8 @@ def replacement_asked(view: ClusterView, command: ReplaceNode, known: Lookups) -
         refuse_disks(view, instance, command)
     asked = asked_by(command, command.reason)
     fact = facts.NodeReplaceRequested(instance.key, asked, command.new_disk, command.disks)
-    return CommandDecision(
-        fact, f"{instance.key} will be replaced by a new VM, {_how(view, instance, command)}{_once_resumed(view)}"
-    )
+    how = how_it_is_replaced(view, instance, command)
+    return CommandDecision(fact, f"{instance.key} will be replaced by a new VM, {how}{_once_resumed(view)}")
 
 
 def evacuation_asked(view: ClusterView, command: EvacuateBrokers, known: Lookups) -> CommandDecision:
@@ -220,7 +219,8 @@ def _others_are_whole(view: ClusterView, instance: InstanceView, kafka: KafkaSna
     return Gate(False, f"controller {late[0].id} does not keep up with the quorum") if late else whole
 
 
-def _how(view: ClusterView, instance: InstanceView, command: ReplaceNode) -> str:
+def how_it_is_replaced(view: ClusterView, instance: InstanceView, command: ReplaceNode) -> str:
+    """What its next VM takes over, in words."""
     if command.disks:
         return f"which takes over its id and its disks but {', '.join(command.disks)}; what was there is copied anew"
     if not instance.is_broker and command.new_disk:

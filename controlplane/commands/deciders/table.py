@@ -24,6 +24,7 @@ from controlplane.commands.deciders.nodes import evacuation_asked, readmission_a
 from controlplane.commands.deciders.offline import offline_fix_asked
 from controlplane.commands.deciders.pauses import cluster_paused, cluster_resumed, roll_aborted
 from controlplane.commands.deciders.rebalances import rebalance_asked, rebalance_cancelled
+from controlplane.commands.deciders.revocations import revocation_asked
 from controlplane.commands.deciders.stuck_moves import moves_adopted, moves_taken_back
 from controlplane.commands.deciders.topics import topic_adopted, topic_deleted, topics_declared, topics_gone
 from controlplane.commands.deciders.users import (
@@ -88,6 +89,7 @@ DECIDERS = _once_each(
         _row(asked.ConfirmLoss, loss_confirmed),
         _row(asked.RestartServices, restart_asked),
         _row(asked.ReplaceNode, replacement_asked),
+        _row(asked.RevokeCertificates, revocation_asked),
         _row(asked.ReplaceAuthority, authority_replacement_asked),
         _row(asked.EvacuateBrokers, evacuation_asked),
         _row(asked.ReadmitBrokers, readmission_asked),

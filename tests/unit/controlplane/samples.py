@@ -92,6 +92,7 @@ SAMPLES: tuple[object, ...] = (
     facts.AuthoritiesMade("-----BEGIN CERTIFICATE-----", "-----BEGIN CERTIFICATE-----"),
     facts.CertificateIssued(A1, "1f", datetime(2026, 1, 1, tzinfo=UTC), datetime(2027, 1, 1, tzinfo=UTC)),
     facts.CertificateRestartRequested("certificates-1", (A1,), "certificates end from 2026-09-01 on", True, ""),
+    facts.CertificatesRevoked(A1, "asked by anna: its VM was stolen"),
     facts.AuthorityReplaceRequested("ca-1", "cluster", "asked by anna: its key may have leaked"),
     facts.NextAuthorityMade("ca-1", "-----BEGIN CERTIFICATE-----"),
     facts.AuthorityPhaseRequested("ca-1", "reissue", "asked by anna: clients have both"),

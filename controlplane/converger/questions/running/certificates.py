@@ -42,7 +42,7 @@ class OldCertificates:
 def old_certificates(situation: Situation) -> OldCertificates | None:
     """None while nobody is due. Who is nearly due goes along: one round for all, not one for each day of births."""
     view, now = situation.view, situation.now
-    joined = {i.key for i in view.alive() if i.phase is Phase.JOINED}
+    joined = {i.key for i in view.alive() if i.phase is Phase.JOINED} - view.vms.revoked.keys()
     held = {key: one for key, one in shown_certificates(situation).items() if key in joined}
     if not any(now >= one.due_at for one in held.values()):
         return None
@@ -75,7 +75,7 @@ class AtPhase(StrEnum):
     YES = "yes"
     NO = "no"
     UNKNOWN = "unknown"
-    """Its agent has not said it of this very start, or its listener was not seen to show it."""
+    """Its agent has not said it of this very start, is not heard any more, or its listener was not seen to show it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ def is_concerned(view: ClusterView, instance: InstanceView) -> bool:
 def at_phase(situation: Situation, instance: InstanceView) -> AtPhase:
     """By the last word of its agent of the start that was asked for last."""
     report = situation.seen.background.certificates.get(instance.key)
-    if report is None or report.certificate is None:
+    if report is None or report.certificate is None or instance.key in situation.view.vms.revoked:
         return AtPhase.UNKNOWN
     if report.state != "running" or report.start_id != start_id(instance):
         return AtPhase.UNKNOWN

@@ -164,8 +164,15 @@ def _fencing(situation: Situation) -> Decision | None:
         refilled = [i for i in fencing if i.departure.drained and kafka.hosted_by(i.service_id)]
         if refilled:
             return _take_back(refilled, kafka, "it was not heard to have stopped, and has")
-    states = [f"{i.key} ({r.state if (r := service_report(situation, i)) else 'silent'})" for i in fencing]
+    states = [f"{i.key} ({_last_word(situation, i)})" for i in fencing]
     return wait(WaitReason.FENCING, f"waiting for proof that {', '.join(states)} stopped", patience_s=90)
+
+
+def _last_word(situation: Situation, instance: InstanceView) -> str:
+    if instance.key in situation.view.vms.revoked:
+        return "revoked, nobody hears its agent: power its VM off in the cloud, whose word is proof"
+    report = service_report(situation, instance)
+    return report.state if report else "silent"
 
 
 def _leave(situation: Situation) -> Decision | None:

@@ -69,6 +69,10 @@ API_ROUTES: dict[tuple[str, str], tuple[Verb | str, Body]] = {
     ("POST", f"{_CLUSTER}/roll-now"): (Verb.STEER, _WHY),
     ("POST", f"{_CLUSTER}/restart"): (Verb.STEER, {"brokers": [1000], "reason": "x"}),
     ("POST", f"{_CLUSTER}/replace-ca"): (Verb.DELETE, {"reason": "x"}),
+    ("POST", f"{_CLUSTER}/revoke-certificates"): (
+        Verb.DELETE,
+        {"node": "brokers-a-0", "reason": "x", "confirm": "orders"},
+    ),
     ("POST", f"{_CLUSTER}/replace"): (Verb.STEER, {"node": "brokers-a-0", "reason": "x"}),
     ("POST", f"{_CLUSTER}/readmit"): (Verb.STEER, {"brokers": [1000], "reason": "x"}),
     ("POST", f"{_CLUSTER}/replication-factor"): (Verb.STEER, {"topics": ["clicks"], "factor": 3, "reason": "x"}),

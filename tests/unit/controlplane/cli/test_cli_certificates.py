@@ -24,6 +24,7 @@ def node(*listeners: api.ServedOut, started_with: str = "1f") -> api.NodeCertifi
         key="brokers-a-0.g1",
         service="broker",
         service_id=1000,
+        revoked_at=None,
         serial="1f",
         since=SINCE,
         until=UNTIL,
@@ -110,3 +111,25 @@ def test_without_a_yes_nothing_is_recorded(world: World) -> None:
     world.terminal("replace-ca", "orders", typed="n\n")
     assert [one["dry_run"] for one in world.server.bodies("POST", "/clusters/orders/replace-ca")] == [True]
     assert world.run("replace-ca", "orders", "--back", "--continue").exit_code == exits.USAGE
+
+
+def test_a_revoked_vm_says_since_when_instead_of_what_it_shows() -> None:
+    assert served_text(node(served("1f")).model_copy(update={"revoked_at": SINCE})) == "revoked 2026-01-01"
+
+
+def test_a_revocation_shows_its_plan_and_is_sent_with_the_name_typed_out(world: World) -> None:
+    done = command_api.CommandOut(cluster="orders", changed=True, sentence="its agent is not recognised")
+    world.server.on("POST", "/clusters/orders/revoke-certificates", done)
+    words = ("revoke-certificates", "orders", "brokers-a-0", "--reason", "stolen")
+    wrong = world.run(*words, "--confirm", "payments")
+    assert wrong.exit_code == exits.FAILED
+    assert "its agent is not recognised" in wrong.stderr
+    assert "`payments` is not `orders`" in wrong.stderr
+    assert world.run(*words, "--confirm", "orders", "--replace-ca").exit_code == exits.OK
+    sent = world.server.bodies("POST", "/clusters/orders/revoke-certificates")
+    assert [(one["dry_run"], one["confirm"]) for one in sent] == [(True, ""), (True, ""), (False, "orders")]
+    assert sent[-1]["replace_ca"] is True
+
+
+def test_a_revocation_needs_a_reason(world: World) -> None:
+    assert world.run("revoke-certificates", "orders", "brokers-a-0", "--confirm", "orders").exit_code == exits.USAGE

@@ -36,6 +36,7 @@ EVERY_VERB += [
     "replace",
     "certificates",
     "replace-ca",
+    "revoke-certificates",
     "evacuate",
     "readmit",
     "fix-offline",

@@ -30,6 +30,8 @@ PAGE_ROUTES: dict[tuple[str, str], Verb | str] = {
     ("POST", "/clusters/{name}/delete"): Verb.DELETE,
     ("GET", "/clusters/{name}/losses"): Verb.DELETE,
     ("POST", "/clusters/{name}/losses"): Verb.DELETE,
+    ("GET", "/clusters/{name}/certificates/{key}/revoke"): Verb.DELETE,
+    ("POST", "/clusters/{name}/certificates/{key}/revoke"): Verb.DELETE,
     ("GET", "/clusters/{name}/chaos"): Verb.READ,
     ("GET", "/clusters/{name}/chaos/ask"): Verb.DELETE,
     ("POST", "/clusters/{name}/chaos/ask"): Verb.DELETE,

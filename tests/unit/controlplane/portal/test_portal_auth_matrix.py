@@ -92,6 +92,7 @@ ROUTES = {
     ("GET", "/v1/clusters/{name}/acls"): PERSON,
     ("GET", "/v1/clusters/{name}/certificates"): PERSON,
     ("POST", "/v1/clusters/{name}/replace-ca"): PERSON,
+    ("POST", "/v1/clusters/{name}/revoke-certificates"): PERSON,
     ("GET", "/v1/clusters/{name}/acls/explain"): PERSON,
     ("GET", "/v1/clusters/{name}/topics/{topic}/settings"): PERSON,
     ("GET", "/v1/clusters/{name}/brokers/{broker}/settings"): PERSON,

@@ -153,6 +153,8 @@ FORMS: dict[tuple[str, str], dict[str, str]] = {
 """What a form has to hold so that it is carried out for whoever may."""
 
 AS_THINGS_ARE = {
+    ("GET", "/clusters/{name}/certificates/{key}/revoke"),
+    ("POST", "/clusters/{name}/certificates/{key}/revoke"),
     ("GET", "/clusters/{name}/chaos/ask"),
     ("POST", "/clusters/{name}/chaos/ask"),
     ("GET", "/clusters/{name}/chaos/game"),

@@ -186,7 +186,8 @@ def test_every_command_of_people_has_its_verb() -> None:
     healing = {commands.HealingCommand, commands.DemoteBroker, commands.PromoteBroker}
     played = {commands.GameCommand, commands.ScoreFault}
     shared = {Command, commands.ReasonedCommand, commands.GroupCommand, commands.DeclareInCluster}
-    ours = {*shared, ReportSync, ReportTopicsGone, user_commands.ReportUsersGone} | healing | played
+    noted = {user_commands.NotePasswordDelivered, user_commands.NotePasswordsUndelivered}
+    ours = {*shared, ReportSync, ReportTopicsGone, user_commands.ReportUsersGone} | healing | played | noted
     assert kinds - set(VERB_OF) == ours, "what looks after clusters asks for these, and is not a person"
 
 

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from controlplane.cluster.lifecycle import Phase
 from controlplane.converger.questions.running.certificates import MOST_ROUNDS
 from events import facts
 from events.certificate_facts import AuthorityPhaseName
@@ -215,6 +216,43 @@ def newcomer_is_born_at_the_phase(world: World) -> None:
     assert world.view().vms.authority_change is None
 
 
+def revoked_node_is_replaced(world: World) -> None:
+    """What it had is on its next VM, and nothing was taken from it. Its own VM stays until the cloud says that it is
+    off; then the cluster CA is replaced."""
+    held = _born(world)
+    stolen = "brokers-b-0.g1"
+    world.person(facts.CertificatesRevoked(stolen, "asked by anna: stolen"))
+    world.machines.vms[stolen].deaf = True
+    world.run(until=lambda w: w.view().instances[stolen].phase is Phase.FENCING, ticks=900)
+    _watch(world, 30)
+    assert world.view().instances[stolen].phase is Phase.FENCING
+    assert stolen in world.machines.vms
+    assert "power its VM off in the cloud" in world.sentence()
+    world.machines.power_cut(stolen)
+    world.converge(ticks=900)
+    assert stolen not in {i.key for i in world.view().alive()}
+    _ask(world)
+    world.converge(ticks=400)
+    assert _reached(world) == ["trust-both"]
+    assert stolen not in {key for one in _asked(world) for key in one["keys"]}  # type: ignore[attr-defined]
+    assert not held.over(world.clock())
+
+
+def revoked_and_its_ca_replaced_at_once(world: World) -> None:
+    """Both in one append: the phase waits for the VM nobody hears, which is asked to start anew by nothing."""
+    _born(world)
+    stolen = "brokers-b-0.g1"
+    world.person(facts.CertificatesRevoked(stolen, "asked by anna: stolen"))
+    _ask(world)
+    world.machines.vms[stolen].deaf = True
+    world.run(until=lambda w: w.view().instances[stolen].phase is Phase.FENCING, ticks=900)
+    assert not _reached(world)
+    world.machines.power_cut(stolen)
+    world.converge(ticks=900)
+    assert _reached(world) == ["trust-both"]
+    assert stolen not in {key for one in _asked(world) for key in one["keys"]}  # type: ignore[attr-defined]
+
+
 def phase_waits_for_a_word_of_each_agent(world: World) -> None:
     """Of one that says nothing of certificates nobody knows what it believes: the phase is not reached."""
     held = _born(world)
@@ -249,6 +287,8 @@ STORIES: tuple[Callable[[World], None], ...] = (
     cluster_ca_replacement_goes_back,
     clients_ca_is_replaced,
     newcomer_is_born_at_the_phase,
+    revoked_node_is_replaced,
+    revoked_and_its_ca_replaced_at_once,
     phase_waits_for_a_word_of_each_agent,
     phase_is_a_persons_after_some_rounds,
 )

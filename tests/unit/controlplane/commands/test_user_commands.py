@@ -109,17 +109,6 @@ def delivered_to(name: str, sink: str, type_: str = "scram-sha-512") -> str:
     return user_text(name).replace("{type: scram-sha-512}", f"{{type: {type_}, deliverTo: {sink}}}")
 
 
-def test_spec_133_a_sink_that_the_settings_lack_is_refused_with_its_line(view: ClusterView) -> None:
-    known = Lookups(judge=SpecJudge(password_sinks=("apps",)))
-    with pytest.raises(commands.SpecRefused) as refused:
-        users.users_declared(view, _command(delivered_to("alice", "other")), known)
-    (problem,) = [one for one in refused.value.problems if one.is_error]
-    assert (problem.code, problem.path, problem.line) == ("KEDGE-SPEC-133", "spec.authentication.deliverTo", 6)
-    assert "Write one of: apps; or add `other` to [kafka.password_sinks]" in problem.fix
-    assert users.users_declared(view, _command(delivered_to("alice", "apps")), known).fact is not None
-    assert users.users_declared(view, _command(delivered_to("alice", "other")), Lookups()).fact is not None
-
-
 def test_a_plan_says_where_a_password_goes_and_kafka_is_not_asked_again(view: ClusterView) -> None:
     document = view.document
     assert document is not None

@@ -35,6 +35,7 @@ TELLS_NOTHING = {
     "/clusters/{name}/chaos/game",
     "/clusters/{name}/chaos/game/end",
     "/clusters/{name}/delete",
+    "/clusters/{name}/certificates/{key}/revoke",
     "/clusters/{name}/losses",
     "/clusters/{name}/take-over",
     "/clusters/{name}/topics/{topic}/adopt",

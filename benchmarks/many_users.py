@@ -2,12 +2,12 @@
 
 import tempfile
 import time
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import quantiles
 from typing import Any
 
+import httpx
 import psutil
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -139,6 +139,5 @@ def _ticks_s(cluster: LivingCluster) -> list[float]:
 
 
 def _get(url: str, token: str) -> str:
-    asked = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"})
-    with urllib.request.urlopen(asked, timeout=60) as answer:
-        return str(answer.read().decode())
+    answer = httpx.get(url, headers={"Authorization": f"Bearer {token}"}, timeout=60, trust_env=False)
+    return answer.raise_for_status().text

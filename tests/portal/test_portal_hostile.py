@@ -19,7 +19,10 @@ NO_PAGE = {
     "/audit/{entry}/change": "leads to another page",
 }
 """What is no page of its own, beside sheets."""
-ELSEWHERE = {"/clusters/{name}/chaos/game/end": "test_portal_games.py"}
+ELSEWHERE = {
+    "/clusters/{name}/chaos/game/end": ("test_portal_games.py", 'looked_at(window, "game-end-asked")'),
+    "/clusters/{name}/certificates/{key}/revoke": ("test_portal_revocations.py", "window.go(REVOKE)"),
+}
 """Pages that are there only while something goes on: which test has that, and has axe look."""
 LOOKED_AT = sorted(
     path
@@ -57,9 +60,10 @@ def test_words_of_others_are_text_on_every_page_run_nothing_fit_and_bar_nobody(v
     assert told > len(pages) / 2, "this looks at pages that say nothing"
 
 
-@pytest.mark.parametrize(("path", "file"), ELSEWHERE.items())
-def test_a_page_that_is_looked_at_elsewhere_is_one_and_is(path: str, file: str) -> None:
+@pytest.mark.parametrize(("path", "place"), ELSEWHERE.items())
+def test_a_page_that_is_looked_at_elsewhere_is_one_and_is(path: str, place: tuple[str, str]) -> None:
+    file, look = place
     text = (Path(__file__).parent / file).read_text()
     assert ("GET", path) in PAGE_ROUTES
-    assert 'looked_at(window, "game-end-asked")' in text
+    assert look in text
     assert "barriers()" in text

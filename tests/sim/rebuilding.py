@@ -12,6 +12,7 @@ from controlplane.storage.streams import cluster_stream
 from events.envelope import Origin
 from events.ids import Epoch, kafka_uuid
 from events.spec.model import KafkaClusterDocument
+from planner.observed import KafkaSnapshot
 from providers.base import InstanceState, Place
 from tests.fakes.event_store import MemoryEventStore
 from tests.fakes.jobs import MemoryJobStore
@@ -55,8 +56,11 @@ class LosableWorld(World):
             highest[node] = max(highest.get(node, 0), int(generation))
         return Memory(tuple(self.machines.created), frozenset(self.machines.broker_ids), highest)
 
-    def found(self, *, without_documents: Collection[str] = (), forgets: bool = False) -> FoundCluster:
-        """What the cloud, the disks and Kafka tell now. `forgets`: a cloud that knows nothing of the terminated."""
+    def found(
+        self, *, without_documents: Collection[str] = (), forgets: bool = False, by_names: bool = False
+    ) -> FoundCluster:
+        """What the cloud, the disks and Kafka tell now. `forgets`: a cloud that knows nothing of the terminated.
+        `by_names`: Kafka's brokers say names of hosts, which no VM has as its address."""
         vms = tuple(self._found(vm, key not in without_documents) for key, vm in sorted(self.machines.vms.items()))
         return FoundCluster(
             UID,
@@ -66,8 +70,17 @@ class LosableWorld(World):
             volumes=dict(self.machines.volumes),
             node_addresses=dict(self.machines.addresses),
             spent=None if forgets else self.memory().highest_generation,
-            kafka=self.kafka.snapshot(),
+            kafka=self.kafka.snapshot() if by_names else self._with_addresses(self.kafka.snapshot()),
         )
+
+    def _with_addresses(self, seen: KafkaSnapshot) -> KafkaSnapshot:
+        """Brokers where they registered: at the address of the VM that ran each last."""
+        told = {key: document.services[0] for key, document in self.kept.items() if document.services}
+        vms = sorted(self.machines.vms.values(), key=lambda vm: vm.process is not None)
+        hosts = {
+            service.node_id: vm.address for vm in vms if (service := told.get(vm.key)) and service.name == "broker"
+        }
+        return replace(seen, brokers={i: replace(b, host=hosts.get(i, b.host)) for i, b in seen.brokers.items()})
 
     def lose_store(self, spec: KafkaClusterDocument, **found: Any) -> RebuiltCluster:
         """Everything recorded is gone, the server with it; a rebuild from what is left is written into a new store."""

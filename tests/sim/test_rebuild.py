@@ -43,9 +43,9 @@ def still(world: LosableWorld, *, ticks: int = 10) -> None:
     assert asked == []
 
 
-def lost_and_resumed(world: LosableWorld, spec: KafkaClusterDocument) -> None:
+def lost_and_resumed(world: LosableWorld, spec: KafkaClusterDocument, **found: Any) -> None:
     """The store is lost: the rebuild is not refused, all stands still while it is held, and resumed it converges."""
-    rebuilt = world.lose_store(spec)
+    rebuilt = world.lose_store(spec, **found)
     assert not rebuilt.refused, rebuilt.findings
     still(world, ticks=6)
     resume(world)
@@ -145,12 +145,13 @@ def _drains(world: World) -> bool:
     return bool(world.kafka.snapshot().moving())
 
 
+LINGERS = "the-old-broker-lingers"
 MOMENTS: dict[str, Callable[[World], bool]] = {
     "a-surge-is-asked-for": lambda w: _phase(w, "requested", "broker"),
     "a-new-broker-boots": lambda w: _phase(w, "launched", "broker"),
     "a-drain-is-asked-for": lambda w: _phase(w, "draining", "broker"),
     "moves-run": _drains,
-    "the-old-broker-lingers": lambda w: _phase(w, "lingering", "broker"),
+    LINGERS: lambda w: _phase(w, "lingering", "broker"),
     "the-old-broker-is-fenced": lambda w: _phase(w, "fencing", "broker"),
     "the-old-broker-has-stopped": lambda w: _phase(w, "fenced", "broker"),
     "the-old-broker-is-retired": lambda w: _phase(w, "retiring", "broker"),
@@ -215,6 +216,53 @@ def test_a_disk_that_is_on_its_way_keeps_its_id(later: int) -> None:
     assert {v for v in world.machines.volumes if v.startswith("brokers-")} == {
         f"brokers-{rack}-0.data.v1" for rack in "abc"
     }
+
+
+CAUGHT_BLIND = [
+    ("drain", "the-old-broker-is-fenced", 0),
+    ("drain", "a-new-controller-boots", 7),
+    ("drain", "the-old-controller-has-let-go", 0),
+    ("reattach", "a-new-broker-boots", 7),
+    ("reattach", "the-old-broker-is-fenced", 3),
+]
+"""Moments at which what documents say is missed most: without them these never converged."""
+
+
+def _blind_moments() -> list[object]:
+    every = [(s, m, n) for s in ("drain", "reattach") for m in MOMENTS for n in (0, 3, 7)]
+    told = [m for m in every if m[0] == "drain" or m[1] not in ("a-drain-is-asked-for", "moves-run", LINGERS)]
+    return [pytest.param(*m, marks=() if m in CAUGHT_BLIND else pytest.mark.soak) for m in told]
+
+
+@pytest.mark.parametrize(("strategy", "moment", "later"), _blind_moments())
+def test_no_document_can_be_read_mid_roll_when(strategy: str, moment: str, later: int) -> None:
+    """As on all clouds, which show nobody a VM's disk: tags, disks and Kafka's own word have to do."""
+    spec: dict[str, Any] = {"strategy": strategy, "max_unavailable": 1} if strategy == "reattach" else {}
+    world = LosableWorld()
+    world.declare(a_document(**spec))
+    world.converge(ticks=200)
+    world.kafka.create_topic("orders", partitions=12, rf=3, min_isr=2, bytes_per_partition=50_000_000)
+    new = a_document(**spec, version="4.2.0")
+    world.declare(new)
+    world.run(until=MOMENTS[moment], ticks=600)
+    for _ in range(later):
+        world.tick()
+    ids = world.memory().broker_ids
+    lost_and_resumed(world, new, without_documents=set(world.machines.vms))
+    used_once(world, ids)
+
+
+@pytest.mark.parametrize("moment", ["a-new-broker-boots", "moves-run", "the-old-broker-is-retired"])
+def test_brokers_that_nothing_tells_the_vms_of_are_not_guessed_when(moment: str) -> None:
+    """With new ids they were taken for brokers that do not join, and all stopped while they served."""
+    world = a_world()
+    world.declare(NEW)
+    world.run(until=MOMENTS[moment], ticks=600)
+    rebuilt = world.lose_store(NEW, without_documents=set(world.machines.vms), by_names=True)
+    (told,) = [f for f in rebuilt.findings if f.weight is Weight.REFUSES]
+    assert "nothing tells which id brokers-a-0.g1, brokers-" in told.message
+    assert "Kafka has brokers " in told.message
+    assert rebuilt.facts == ()
 
 
 @pytest.mark.parametrize("later", [2, 4])

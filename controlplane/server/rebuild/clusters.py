@@ -16,6 +16,7 @@ from controlplane.kafka.features import METADATA, metadata_level_of, next_featur
 from controlplane.server.rebuild.evidence import DeclaredSpec, FoundCluster, FoundVm, RebuildFinding, Weight
 from controlplane.server.rebuild.instances import (
     PlacedInstance,
+    homeless_brokers,
     is_controller,
     place,
     service_ids,
@@ -107,7 +108,10 @@ def _facts(found: FoundCluster, spec: DeclaredSpec) -> tuple[tuple[object, ...],
         raise TooLittleKnown(f"nothing tells which of two addresses {two} has: it was moving to another place", _ONE)
     nameless = [vm.key for vm in found.vms if vm.key not in ids.by_key]
     if nameless:
-        raise TooLittleKnown(f"nothing tells which id {', '.join(nameless)} runs under", _LOOK_AGAIN)
+        message = f"nothing tells which id {', '.join(nameless)} runs under"
+        if homeless := homeless_brokers(found):
+            message += f", and Kafka has brokers {', '.join(map(str, homeless))}, whose hosts are the address of no VM"
+        raise TooLittleKnown(message, _LOOK_AGAIN)
     placed = {
         vm.key: place(
             found,

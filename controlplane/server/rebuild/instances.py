@@ -52,6 +52,7 @@ def successors_of(found: FoundCluster, *, reattach: bool) -> frozenset[str]:
         if vm.service is None
         and (
             _taken_over(found, vm)
+            or _elder_let_go(found, vm)
             or (reattach and not vm.seen.volumes and _elders(found, vm) and not _free_volumes(found, vm))
         )
     )
@@ -74,26 +75,41 @@ def spent_nodes(found: FoundCluster, desired: Mapping[str, DesiredNode]) -> tupl
 
 
 def service_ids(found: FoundCluster, desired: Mapping[str, DesiredNode], successors: Collection[str] = ()) -> Ids:
-    """Ids from documents, from the quorum and from brokers' addresses; a broker nobody ever started gets a new one."""
+    """Ids from documents, from the quorum and from brokers' addresses; a broker nobody ever started gets a new one.
+
+    Whether it was started nobody knows while Kafka does not answer, or has a broker that is on no VM: then it gets
+    none. With a new id it would be taken for one that does not join, and stopped while it serves.
+    """
     by_key = {vm.key: vm.service.node_id for vm in found.vms if vm.service}
     voters = {v.address: v.id for vm in found.vms if vm.service for v in vm.service.voters}
     hosts = {b.host: b.id for b in found.kafka.brokers.values()} if found.kafka else {}
     controllers = {vm.seen.node for vm in found.vms if is_controller(found, vm, desired)}
     fresh = count(_next_broker_id(found, controllers))
+    may_be_new = found.kafka is not None and not homeless_brokers(found)
     for vm in sorted(found.vms, key=lambda v: (v.seen.generation, v.seen.node)):
         if vm.key in by_key:
             continue
+        registered = hosts.get(vm.seen.address or "", -1)
         if vm.seen.node in controllers:
             known = _controller_id(found, vm, voters, by_key)
+        elif registered >= 0:
+            known = registered
         elif vm.key in successors:
             elders = _taken_over(found, vm) or _elders(found, vm)
             known = max(by_key.get(elder.key, -1) for elder in elders)
         else:
-            known = hosts.get(vm.seen.address or "", -1)
-            known = next(fresh) if known < 0 else known
+            known = next(fresh) if may_be_new else -1
         if known >= 0:
             by_key[vm.key] = known
     return Ids(by_key, next(fresh))
+
+
+def homeless_brokers(found: FoundCluster) -> tuple[int, ...]:
+    """Brokers that Kafka has registered, and of which neither an agent's document nor an address tells the VM."""
+    told = {vm.service.node_id for vm in found.vms if vm.service and vm.service.name == "broker"}
+    addresses = {vm.seen.address for vm in found.vms if vm.service is None}
+    brokers = found.kafka.brokers.values() if found.kafka is not None else ()
+    return tuple(sorted(b.id for b in brokers if b.id not in told and b.host not in addresses))
 
 
 def place(
@@ -241,6 +257,17 @@ def _taken_over(found: FoundCluster, vm: FoundVm) -> list[FoundVm]:
     return [v for v in _elders(found, vm) if v.service and own & {d.volume for d in v.service.log_dirs}]
 
 
+def _elder_let_go(found: FoundCluster, vm: FoundVm) -> bool:
+    """Whether the VM before it is a broker by Kafka's word and has no disk any more, while there is one for this VM: no
+    other VM is made without one of its own before the one before has let its disk go."""
+    elders = _elders(found, vm)
+    if found.kafka is None or not elders or not (vm.seen.volumes or _free_volumes(found, vm)):
+        return False
+    elder = max(elders, key=lambda v: v.seen.generation)
+    hosts = {b.host for b in found.kafka.brokers.values()}
+    return elder.service is None and not elder.seen.volumes and elder.seen.address in hosts
+
+
 def _free_volumes(found: FoundCluster, vm: FoundVm) -> list[str]:
     """Volumes of the node that no other VM of it has or was told of."""
     others = [v for v in found.vms if v.seen.node == vm.seen.node and v.key != vm.key]
@@ -252,11 +279,11 @@ def _free_volumes(found: FoundCluster, vm: FoundVm) -> list[str]:
 def _volumes(
     found: FoundCluster, vm: FoundVm, desired: DesiredNode | None, *, takes_over: bool
 ) -> tuple[facts.PlannedVolume, ...]:
-    """As its document has them, else those on it, else one that is free; `takes_over`: else the newest of its node."""
+    """As its document has them, else those on it, else one that is free; `takes_over`: the newest of its node."""
     if vm.service is not None:
         told = {d.volume: d.directory_id for d in vm.service.log_dirs}
     else:
-        newest = _newest(_free_volumes(found, vm)) or (_newest(_keys_of_node(found, vm)) if takes_over else [])
+        newest = _newest(_keys_of_node(found, vm) if takes_over else _free_volumes(found, vm))
         # A VM that was caught half made: its own disks were still to come, and never another one's.
         directories = directory_names(desired.disks.count if desired else 1)
         to_come = [f"{vm.seen.node}.{directory}.v{vm.seen.generation}" for directory in directories]

@@ -25,10 +25,12 @@ def status_of(
 
     What is in doubt is put earlier in its life rather than later: the converger then waits for proof once more.
     """
-    bound = _is_bound(found, vm, planned)
     older = [s for s in siblings if s.generation < planned.generation]
     newer = [s for s in siblings if s.generation > planned.generation]
     service = vm.service
+    if service is None and _is_let_go(found, vm, planned, newer):
+        return InstanceStatus(Phase.RELEASED, bound=False, drained=False)
+    bound = _is_bound(found, vm, planned)
     if service is None:
         return InstanceStatus(Phase.LAUNCHED, bound, drained=False)
     if service.state == "running":
@@ -43,6 +45,14 @@ def status_of(
         return InstanceStatus(Phase.FENCED, bound, drained=False)
     hands_over = planned.service == "controller" or any(s.service_id == planned.service_id for s in newer)
     return InstanceStatus(Phase.FENCING, bound, drained=not hands_over)
+
+
+def _is_let_go(
+    found: FoundCluster, vm: FoundVm, planned: facts.PlannedInstance, newer: Sequence[facts.PlannedInstance]
+) -> bool:
+    """Whether a disk of it is on its way to a later VM of its node, or there: that begins once it is proved stopped."""
+    on_the_way = {None, *(s.key for s in newer)} if newer else set()
+    return any(v.key in found.volumes and _holder(found, vm, v.key) in on_the_way for v in planned.volumes)
 
 
 def _has_moved(found: FoundCluster, vm: FoundVm, successor: facts.PlannedInstance) -> bool:

@@ -287,6 +287,8 @@ class OperationsServices:
     """Whether the clouds are ready, as this server reaches them."""
     database: Callable[[], Sequence[Finding]] = lambda: ()
     """Whether its role in the database may do what it should, and no more."""
+    files: Callable[[], Sequence[Finding]] = lambda: ()
+    """Whether files of this machine that settings name can be used: CAs of the user's own."""
     database_trouble: Callable[[], DatabaseTrouble | None] = lambda: None
     """Why the last write of this process was not kept; None where it was."""
     query_limit_s: float = 10.0

@@ -77,6 +77,9 @@ CONDITIONS: Mapping[str, ConditionRow] = MappingProxyType(
         "MovesBraked": _NOTE,
         "NetworkDrift": _WARNING,
         "Orphans": _WARNING,
+        "OwnCaFiles": ConditionRow(
+            Severity.WARNING, {"Over": Severity.CRITICAL, "Renewed": Severity.INFO, "NotInUse": Severity.INFO}
+        ),
         "PacketFilterBehind": _WARNING,
         "Paused": _INFO,
         "PlannedInProcess": _NOTE,

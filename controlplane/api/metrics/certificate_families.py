@@ -19,7 +19,9 @@ def certificate_families(clusters: Iterable[ClusterSnapshot]) -> Iterator[Metric
         labels=["cluster", "node", "seen"],
     )
     authorities = GaugeMetricFamily(
-        "kedge_ca_end_timestamp_seconds", "When a CA of the cluster ends.", labels=["cluster", "kind"]
+        "kedge_ca_end_timestamp_seconds",
+        "When a CA of the cluster ends, or the first above it.",
+        labels=["cluster", "kind"],
     )
     for cluster in clusters:
         view = cluster.view
@@ -34,8 +36,9 @@ def certificate_families(clusters: Iterable[ClusterSnapshot]) -> Iterator[Metric
             end, how = _end(seen) if seen is not None else (issued.until, "signed")
             ends.add_metric([view.name, instance.key, how], end.timestamp())
         for kind in ("cluster", "clients") if view.vms.authorities is not None else ():
-            certificate = x509.load_pem_x509_certificate(getattr(view.vms.authorities, kind).encode())
-            authorities.add_metric([view.name, kind], certificate.not_valid_after_utc.timestamp())
+            chain = x509.load_pem_x509_certificates(getattr(view.vms.authorities, kind).encode())
+            ends_at = min(one.not_valid_after_utc for one in chain)
+            authorities.add_metric([view.name, kind], ends_at.timestamp())
     yield from (ends, authorities)
 
 

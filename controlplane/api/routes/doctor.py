@@ -42,6 +42,7 @@ def examine(services: Services, rights: Caller, cloud: Cloud = "") -> api.Doctor
             for one in (
                 *load_findings(services.operations.load.figures(services.operations.database_trouble())),
                 *pipeline_findings(services.operations.pipeline(), now=services.clock()),
+                *services.operations.files(),
             )
         ],
     )

@@ -49,7 +49,7 @@ def doctor(
     """
     session = session_of(context)
     asks_server = home is None and names_server(session.around.environ)
-    found = _by_server(session, cloud) if asks_server else _from_here(home, cloud)
+    found = _by_server(session, cloud) if asks_server else _from_here(session, home, cloud)
     if output is not Format.TEXT:
         listed = [{"what": f.what, "well": f.well, "told": f.told, "whatNext": f.what_next} for f in found]
         write_document(session, output, document("Examination", {"cloud": cloud, "findings": listed}))
@@ -62,14 +62,19 @@ def doctor(
         raise CliError(f"{cloud} is not ready", why=wrong[0].told, next_step=wrong[0].what_next)
 
 
-def _from_here(home: Path | None, cloud: str) -> "list[Finding]":
+def _from_here(session: Session, home: Path | None, cloud: str) -> "list[Finding]":
     from controlplane.server.clouds import Clouds, settings_file_of
+    from controlplane.server.own_authority_findings import own_authority_findings
     from controlplane.server.terraform_runs import mirrored
+    from controlplane.storage.certificates.own_authorities import OwnAuthorities
     from controlplane.storage.home import Home
+    from events.clock import utc_now
     from providers.doctor import examine
     from providers.reach import Reach
 
     settings = settings_of(home=home, database_url=None)
+    for one in own_authority_findings(OwnAuthorities(settings.kafka.own_cas), now=utc_now()):
+        _warn(session, one)
     installation = Home(settings.home).installation_id() or "none-yet"
     file = settings_file_of(settings, cloud)
     clouds = Clouds(settings, installation)
@@ -83,8 +88,7 @@ def _by_server(session: Session, cloud: str) -> "list[Finding]":
     until = session.around.monotonic() + _LONGEST_S
     answer = session.client.doctor(cloud)
     for one in (*answer.database, *answer.server):
-        if one.well is False:
-            session.tell(f"warning: {one.what}: {one.told}  -> {one.what_next}", "yellow")
+        _warn(session, Finding(one.what, one.well, one.told, one.what_next))
     (examination,) = answer.items
     while examination.asking:
         if session.around.monotonic() >= until:
@@ -95,6 +99,12 @@ def _by_server(session: Session, cloud: str) -> "list[Finding]":
     if examination.ended_at is not None:
         session.tell(f"asked by the server at {examination.ended_at:%Y-%m-%d %H:%M:%S} UTC", "dim")
     return [Finding(f.what, f.well, f.told, f.what_next) for f in examination.findings]
+
+
+def _warn(session: Session, one: "Finding") -> None:
+    """Of what is no check of the cloud; what has no end in sight, or is unknown, with it where it says what next."""
+    if one.well is False or (one.well is None and one.what_next):
+        session.tell(f"warning: {one.what}: {one.told}  -> {one.what_next}", "yellow")
 
 
 def _line(word: str, finding: "Finding") -> str:

@@ -34,6 +34,7 @@ from controlplane.converger.conditions.listing_refused import LISTING_REFUSED, l
 from controlplane.converger.conditions.live_settings import ADOPTED, settings_adopted
 from controlplane.converger.conditions.maintenance import maintenance_condition
 from controlplane.converger.conditions.moves_braked import moves_braked
+from controlplane.converger.conditions.own_authorities import OWN_CA_FILES, own_ca_files
 from controlplane.converger.conditions.packet_filters import FILTER_BEHIND, filters_condition
 from controlplane.converger.conditions.placement import MISPLACED, misplaced_condition
 from controlplane.converger.conditions.planned_in_process import planned_in_process
@@ -66,6 +67,7 @@ _BY_NAME = (
     CLOUD_DRIFT_FOUND,
     NETWORK_DRIFT,
     FILTER_BEHIND,
+    OWN_CA_FILES,
     EXTERNAL_EMPTY,
     MISPLACED,
     ORPHANS,
@@ -254,6 +256,7 @@ _CONDITIONS: tuple[Callable[[Situation], facts.ConditionChanged | None], ...] = 
     certificate_ending,
     certificate_not_served,
     ca_replacement,
+    own_ca_files,
     token_keys_stale,
     disk_nearly_full,
     _users,

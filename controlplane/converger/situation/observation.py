@@ -24,6 +24,8 @@ from controlplane.cluster.views.running_settings import SettingStage
 from controlplane.converger.situation.placement import PlacementSeen
 from controlplane.kafka.zookeeper.locks import LockStatus
 from controlplane.kafka.zookeeper.registry import RegistrySeen
+from controlplane.storage.certificates.own_authority_look import OwnAuthoritySeen
+from events.certificate_facts import ReplacedAuthority
 from planner.drain.plan import DrainPlan
 from planner.observed import KafkaSnapshot, SettingSeen
 from planner.rebalancing.plan import RebalancePlan
@@ -209,6 +211,8 @@ class BackgroundSeen:
     """The audits of the cluster's places, from memory: empty where none was made yet."""
     certificates: Mapping[str, ServiceReport] = field(default_factory=dict)
     """What services last said of their certificates, by instance key; at rest some minutes old."""
+    own_authorities: Mapping[ReplacedAuthority, OwnAuthoritySeen] = field(default_factory=dict)
+    """The files of CAs that are the user's own, by kind, at the last look of a minute; empty where none is."""
     filters_behind: Mapping[str, str] | None = None
     """VMs, by key, whose packet filter has been another than their network's for a while, and why; None where no VM of
     the cluster filters packets itself."""

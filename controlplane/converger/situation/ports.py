@@ -16,6 +16,7 @@ from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.kafka.gateway import KafkaGateway
 from controlplane.kafka.zookeeper.locks import LockStatus
 from controlplane.kafka.zookeeper.registry import RegistrySeen
+from controlplane.storage.certificates.own_authority_look import OwnAuthoritySeen
 from controlplane.storage.job_store import JobStore
 from controlplane.storage.latest_values import LatestStore
 from controlplane.storage.plan_store import PlanStore
@@ -150,5 +151,7 @@ class Ports:
     zookeeper: ZooKeeperPorts = ZooKeeperPorts()
     clouds: CloudTraits = CloudTraits()
     passwords: UserPasswords = NO_PASSWORDS
+    own_authorities: Callable[[str, str, bool], OwnAuthoritySeen] = lambda name, signer, is_own: OwnAuthoritySeen(name)
+    """The files of a CA of the user's own: its name in specs, what signs now (PEM), and whether that is the user's."""
     kedge_rights: KedgeRights | None = None
     """Kedge's own ACLs; None where nobody looks at them."""

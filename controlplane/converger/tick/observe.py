@@ -11,6 +11,7 @@ from controlplane.cluster.observed.traffic import UNKNOWN, Traffic
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.work_in_hand import has_work
 from controlplane.converger.conditions.certificates import CertificateWatch
+from controlplane.converger.conditions.own_authorities import OwnAuthorityWatch
 from controlplane.converger.conditions.packet_filters import FilterWatch
 from controlplane.converger.situation.observation import AccessSeen, Observation
 from controlplane.converger.situation.ports import Ports
@@ -48,6 +49,7 @@ class Observer:
         self._background = BackgroundReader(ports)
         self._filters = FilterWatch(ports.packet_filter)
         self._certificates = CertificateWatch()
+        self._own_authorities = OwnAuthorityWatch(ports.own_authorities)
         self._plans = PlansReader(ports.plans)
 
     def observe(self, view: ClusterView) -> Observation:
@@ -93,6 +95,7 @@ class Observer:
             background=replace(
                 self._background.read(view),
                 certificates=self._certificates.look(view, ports.clock(), heard),
+                own_authorities=self._own_authorities.look(view, ports.clock()),
                 filters_behind=self._filters.look(view, ports.clock(), heard),
             ),
             health=self._brokers.health_of(view, kafka, reports),

@@ -44,6 +44,7 @@ from controlplane.server.assembly.loop import Folded, Loop
 from controlplane.server.cloud_readiness import examiner_of
 from controlplane.server.clouds import console_page_in, packet_filter_in, places_in
 from controlplane.server.database_roles import examined
+from controlplane.server.own_authority_findings import own_authority_findings
 from controlplane.server.sections.process import LOOP
 from controlplane.server.status import planner_state, progress_of, release
 from controlplane.server.telemetry_in_force import telemetry_in_force
@@ -217,6 +218,7 @@ def _operations(ground: Ground, loop: Loop, rooms: Rooms, service: LoopService) 
         states=ground.storage.served if settings.terraform.state == HTTP else None,
         examinations=examiner_of(settings, loop.clouds, loop.converger.views),
         database=lambda: (*examined(ground.engine), *found_by(rooms.audit.watch)),
+        files=lambda: tuple(own_authority_findings(ground.cluster_authorities.own, now=utc_now())),
         database_trouble=lambda: trouble_with(ground.engine) or trouble_with(ground.hasty),
         query_limit_s=settings.database.query_limit_s,
         loop=service,

@@ -25,6 +25,7 @@ from controlplane.server.assembly.networks import Clouds, network_reconciler_of
 from controlplane.server.boot_data import boot_data
 from controlplane.server.clouds import packet_filter_in
 from controlplane.server.settings import Settings
+from controlplane.storage.certificates.own_authority_look import look_at
 from events.clock import utc_now
 from providers.handover import handover_of
 from providers.lateness import unlisted_s
@@ -121,6 +122,9 @@ def _ports(
         runner=hands.runner,
         kafka=gateways.of,
         kedge_rights=AclReconciler(gateways.of, gateways.as_node),
+        own_authorities=lambda name, signer, is_own: look_at(
+            ground.cluster_authorities.own, name, signer, is_own=is_own
+        ),
         boot_data=partial(boot_data, ground.home, ground.installation),
         installation_id=ground.installation.id,
         clock=utc_now,

@@ -11,6 +11,7 @@ from controlplane.cluster.views.certificates import CertificateView
 from controlplane.storage.certificates.cluster_authority import founded
 from events import facts
 from tests.builders import NOW, a_report, a_view
+from tests.own_ca import Pki
 
 A, B, C = "brokers-a-0.g1", "brokers-b-0.g1", "brokers-c-0.g1"
 SIGNED, IN_FILE, SHOWN = (NOW + timedelta(days=days) for days in (365, 200, 100))
@@ -42,6 +43,13 @@ def test_each_node_tells_the_first_end_that_is_known_and_how() -> None:
     }
     for kind, authority in (("cluster", cas.cluster), ("clients", cas.clients)):
         assert found["kedge_ca_end_timestamp_seconds", "orders", kind] == authority.until.timestamp()
+
+
+def test_a_ca_below_a_root_that_ends_before_it_ends_with_that_root() -> None:
+    short = Pki.root(days=100).below(days=3650)
+    made = facts.AuthoritiesMade(short.pem, founded(a_view().uid, now=NOW).clients.pem, "corporate")
+    found = _samples(a_view(authorities=made))
+    assert found["kedge_ca_end_timestamp_seconds", "orders", "cluster"] == short.authority.until.timestamp()
 
 
 def test_a_cluster_in_plaintext_has_no_samples() -> None:

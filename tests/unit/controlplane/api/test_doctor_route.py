@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
@@ -10,10 +12,13 @@ from controlplane.api.server_load import ServerLoad
 from controlplane.portal.app import create_app
 from controlplane.runtime.descriptors import budget_of
 from controlplane.server.cloud_readiness import Examiner
+from controlplane.server.own_authority_findings import own_authority_findings
+from controlplane.storage.certificates.own_authorities import OwnAuthorities
 from events.engine import DatabaseTrouble
 from events.errors import StoreUnavailable
 from providers.finding import Finding
 from tests.fakes.asking import Asker
+from tests.own_ca import BEGUN, Pki
 from tests.unit.controlplane.api.portal_house import PORT, START, TOKEN, House
 
 FINDINGS = (
@@ -93,6 +98,26 @@ def test_a_portal_without_clouds_behind_it_has_nothing_to_tell() -> None:
     told = House().client.get("/v1/doctor").json()
     assert (told["items"], told["database"]) == ([], [])
     assert [(f["what"], f["well"]) for f in told["server"]] == [("server: room for agents", True)]
+
+
+def test_a_ca_of_the_users_own_is_a_finding_with_what_to_do(tmp_path: Path) -> None:
+    house, now = House(), BEGUN + timedelta(days=30)
+    Pki.root(days=100).put(tmp_path / "ending")
+    Pki.root().put(tmp_path / "fine")
+    folders = {name: tmp_path / name for name in ("away", "ending", "fine")}
+    own = OwnAuthorities(folders, lambda: now)
+    operations = replace(house.services.operations, files=lambda: tuple(own_authority_findings(own, now=now)))
+    app = create_app(replace(house.services, operations=operations))
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    told = Asker(app, base_url=f"http://127.0.0.1:{PORT}", headers=headers).get("/v1/doctor").json()["server"][1:]
+    assert [(f["what"], f["well"]) for f in told] == [
+        ("CA of your own: away", False),
+        ("CA of your own: ending", None),
+        ("CA of your own: fine", True),
+    ]
+    assert "cannot be read: No such file" in told[0]["told"]
+    assert "it ends on 2026-04-11" in told[1]["told"]
+    assert "kedge replace-ca CLUSTER" in told[1]["what_next"]
 
 
 def test_a_server_that_is_nearly_full_or_cannot_write_is_a_finding() -> None:

@@ -371,6 +371,20 @@ def test_an_intermediate_of_the_same_root_is_believed_already(house: House) -> N
     assert _asked(house, vm)["cluster_ca"] == root_of(second.pem)
 
 
+def test_one_that_was_certified_anew_with_its_key_is_taken_over_by_the_phases(house: House) -> None:
+    root = Pki.root()
+    before = house.authorities.own["corporate"] = (middle := root.below(days=400)).authority
+    vm = own_vm(house)
+    _asked(house, vm)
+    renewed = house.authorities.own["corporate"] = root.below(key=middle.key, days=3000).authority
+    house.record(facts.AuthorityReplaceRequested("ca-1", "cluster", "asked by anna"))
+    assert _asked(house, vm)["certificate"].endswith(before.pem.removesuffix(root_of(before.pem)))
+    _phases(house, "reissue")
+    assert _asked(house, vm)["certificate"].endswith(renewed.pem.removesuffix(root_of(renewed.pem)))
+    _phases(house, "new-alone")
+    assert _asked(house, vm)["cluster_ca"] == root_of(renewed.pem)
+
+
 def test_a_replacement_by_the_very_ca_that_is_there_waits_for_another_file(house: House) -> None:
     house.authorities.own["corporate"] = Pki.root().authority
     vm = own_vm(house)

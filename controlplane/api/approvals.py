@@ -28,6 +28,7 @@ from controlplane.fleet.proposals.fold import ProposalState, ProposalView
 from controlplane.fleet.proposals.stream import ProposalFold, ProposalNotFound
 from events import proposal_facts as facts
 from events.clock import Clock
+from events.spec.birth import settled
 from events.spec.document import load_documents
 
 _log = logging.getLogger(__name__)
@@ -288,7 +289,8 @@ class ProposalService:
         loaded = load_documents(made.text, file=made.file)
         documents = loaded.documents if not (loaded.topics or loaded.users) else ()
         current = self.services.cluster.commands.current
-        return bool(documents) and all(current(d.metadata.name).document == d for d in documents)
+        views = [(current(d.metadata.name).document, d) for d in documents]
+        return bool(views) and all(now == settled(wanted, now) for now, wanted in views)
 
     def _done(self, number: str, outcome: str) -> ProposalView:
         done = self.fold.decide(number, facts.ProposalExecuted(number, outcome), actor=self._actor)

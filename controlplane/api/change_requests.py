@@ -13,6 +13,7 @@ from controlplane.cluster.commands import CommandRefused
 from controlplane.cluster.spec_source import source_name
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.topic_declaration import declaration_of
+from events.spec.birth import settled
 from events.spec.document import LoadResult, load_documents
 from events.spec.model import KafkaClusterDocument
 from events.spec.topic_model import KafkaTopicDocument
@@ -106,7 +107,9 @@ def file_with(
     except NotInFile as error:
         raise CommandRefused("no-document", f"{path}: {error}", "Edit the file by hand.") from error
     loaded = load_documents(text, file=path)
-    if not all(one in (*loaded.documents, *loaded.topics) for one in wanted):
+    clusters = {one.metadata.name: one for one in wanted if isinstance(one, KafkaClusterDocument)}
+    there = [settled(one, clusters.get(one.metadata.name)) for one in loaded.documents]
+    if not all(one in (*there, *loaded.topics) for one in wanted):
         raise CommandRefused("no-document", f"{path} does not take the spec of {name}", "Edit the file by hand.")
     return text
 
@@ -124,6 +127,6 @@ def _says_what_is_in_force(file: DeclaredFile, loaded: LoadResult) -> bool:
     if not loaded.ok or cluster is None:
         return False
     if not file.topic:
-        return [d for d in loaded.documents if d.metadata.name == name] == [cluster]
+        return [settled(d, cluster) for d in loaded.documents if d.metadata.name == name] == [cluster]
     found = [t for t in loaded.topics if (t.spec.cluster, t.topic) == (name, file.topic)]
     return [declaration_of(t, cluster) for t in found] == [file.view.topics.by_name[file.topic].declared]

@@ -25,6 +25,7 @@ from controlplane.cluster.view import ClusterView
 from controlplane.storage.streams import cluster_stream
 from events.envelope import Recorded
 from events.spec import change, conversion, model, topic_model
+from events.spec.birth import settled
 from events.spec.document import LoadResult, load_documents
 
 APPLY, REQUEST, FILE = "apply", "pull-request", "file"
@@ -115,7 +116,7 @@ def rollback_of(services: PortalServices, rights: Rights, name: str, generation:
         return replace(found, judged=judge(services, text, file=f"{name} of generation {generation}"))
 
     def says_it(loaded: LoadResult) -> bool:
-        return loaded.documents == (document,)
+        return tuple(settled(one, document) for one in loaded.documents) == (document,)
 
     origin = _origin_before(events, declared)
     return through_git(services, found, Spec(text, says_it), path=view.declaration.source.origin.path, origin=origin)

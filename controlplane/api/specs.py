@@ -31,6 +31,7 @@ from controlplane.commands.previews.users import user_lines, users_digest
 from controlplane.runtime.call_errors import CallFault
 from events.ids import derived_id
 from events.quantities import counted
+from events.spec.birth import settled_file
 from events.spec.document import LoadResult, load_documents
 from events.spec.model import KafkaClusterDocument
 from events.spec.positions import Positions
@@ -140,9 +141,10 @@ def judge(services: PortalServices, text: str, *, file: str) -> Judged:
     A name of a cluster they may not read is judged as one that is free; `declare` refuses it. Raises StoreUnavailable.
     """
     loaded, ask = load_documents(text, file=file), services.cluster.judge
+    views = {d.metadata.name: services.cluster.commands.visible(d.metadata.name) for d in loaded.documents if loaded.ok}
+    loaded = settled_file(loaded, {name: view.document for name, view in views.items()}) if loaded.ok else loaded
     problems = list(loaded.problems)
     reserved: list[str] = []
-    views = {d.metadata.name: services.cluster.commands.visible(d.metadata.name) for d in loaded.documents if loaded.ok}
     documents = tuple(
         _planned(services, views[document.metadata.name], document, loaded.positions[index], _warnings(loaded, index))
         for index, document in enumerate(loaded.documents if loaded.ok else ())

@@ -38,6 +38,9 @@ PRESETS: Mapping[str, Tree] = MappingProxyType(
 _NOT_OF_OTHERS = ("health.heartbeats", "balance.continuous", "balance.placement.correct", "kafka")
 """What is not offered, or not Kedge's to say, while others run a part of the cluster."""
 
+INTERNAL = ("security", "internal")
+"""What `production` says of new clusters alone (`events.spec.birth`)."""
+
 _NONE: Any = object()
 
 
@@ -66,6 +69,15 @@ def meant(spec: Tree) -> Iterator[tuple[tuple[str, ...], Any]]:
             yield path, value
 
 
+def is_tls_meant(spec: Tree) -> bool:
+    """Whether a new cluster with this spec is to speak TLS between its nodes unless it says otherwise: `production`
+    where that is offered. Not in mode `zookeeper`, from where no cluster that speaks TLS comes to KRaft."""
+    if spec.get("preset") != "production" or spec.get("external") is not None:
+        return False
+    version = _at(spec, ("kafka", "version"))
+    return _at(spec, ("kafka", "mode")) in (_NONE, "kraft") and not str(version).startswith("3.")
+
+
 def as_said(told: dict[str, Any], full: Tree) -> dict[str, Any]:
     """The shortest spec that reads as `full` again: what its preset stands for is left out, and what that does not mean
     is said, a default too. `told` is the spec without its defaults."""
@@ -75,6 +87,8 @@ def as_said(told: dict[str, Any], full: Tree) -> dict[str, Any]:
             told = _without(told, path)
         elif is_now is not _NONE:
             told = _put(told, path, is_now)
+    if is_tls_meant(full) and _at(full, INTERNAL) == "plaintext":
+        told = _put(told, INTERNAL, "plaintext")  # unsaid it would be another thing for a new cluster
     return told
 
 
@@ -88,6 +102,10 @@ def words(spec: Tree) -> Iterator[str]:
     yield f"{spec['preset']} stands for {', '.join(sets) or 'nothing here'}"
     if own:
         yield f"the spec says itself {', '.join(own)}"
+    if is_tls_meant(spec):
+        is_tls = _at(spec, INTERNAL) == "tls"
+        why = "as a new cluster of production is" if is_tls else "as the spec says, or the living cluster has it"
+        yield f"its nodes speak {'TLS' if is_tls else 'plaintext'} among themselves (security.internal), {why}"
 
 
 def _pools(spec: Tree) -> Iterator[Tree]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from controlplane.background.git_sync import problems as g
 from controlplane.background.git_sync.repository import LINK, TreeEntry
 from controlplane.cluster.commands import TopicDeclared, UserDeclared
+from events.spec.birth import settled_with_problems
 from events.spec.document import LoadResult, load_documents
 from events.spec.model import KafkaClusterDocument
 from events.spec.positions import Positions
@@ -118,6 +119,17 @@ def settle(files: Iterable[SourceFile], in_force: Mapping[str, str]) -> tuple[So
             if in_force.get(name) == path or name not in first:
                 first[name] = path
     return tuple(_without_taken(file, first) for file in by_path.values())
+
+
+def with_settled(file: SourceFile, in_force: Mapping[str, KafkaClusterDocument | None]) -> SourceFile:
+    """The file with what its presets say of new clusters. `in_force`: documents of living clusters by name."""
+    found: list[Problem] = []
+    documents: list[DeclaredDocument] = []
+    for one in file.documents:
+        became, problems = settled_with_problems(one.document, in_force.get(one.name), one.positions)
+        documents.append(replace(one, document=became))
+        found += [problem for problem in problems if problem not in file.problems]
+    return replace(file, documents=tuple(documents), problems=(*file.problems, *found))
 
 
 def judge_rights(

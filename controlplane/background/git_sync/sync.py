@@ -15,7 +15,14 @@ from controlplane.background.git_sync.faults import SourceFault, Stopped
 from controlplane.background.git_sync.fold import SourceFold, read_source_fold, record
 from controlplane.background.git_sync.kept import Commit, kept_problem, no_file_has, orders_of, without_taken
 from controlplane.background.git_sync.kinds import KINDS, KeptKind
-from controlplane.background.git_sync.reading import CommitReader, DeclaredDocument, SourceFile, judge_rights, settle
+from controlplane.background.git_sync.reading import (
+    CommitReader,
+    DeclaredDocument,
+    SourceFile,
+    judge_rights,
+    settle,
+    with_settled,
+)
 from controlplane.background.git_sync.repository import Repository, Tip
 from controlplane.background.git_sync.second_person import (
     change_of_clusters,
@@ -175,7 +182,7 @@ class SourceSync:
                 may_change="change" in verbs,
                 in_force=in_force,
             )
-            for file in settle(files, paths)
+            for file in (with_settled(one, in_force) for one in settle(files, paths))
         ]
 
     # --- bringing into force ------------------------------------------------------------------------------------

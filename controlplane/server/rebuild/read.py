@@ -16,6 +16,7 @@ from controlplane.storage.certificates.authority_copy import CopiedAuthorities
 from controlplane.storage.certificates.cluster_authorities import AuthorityLost
 from events import facts
 from events.ids import ClusterUid, IntentId
+from events.spec.birth import settled_as
 from planner.observed import KafkaSnapshot
 from providers.base import CloudProvider, InstanceState, Listing, Place
 from providers.traces import AgentTrace, ReadsAgents, RemembersTheGone, SeesForeignVms
@@ -64,10 +65,11 @@ def read_evidence(
         if isinstance(provider, SeesForeignVms):
             foreign_vms.update(provider.foreign_vms(place))
     uids = sorted({i.cluster_uid for listing in listings.values() for i in listing.instances})
-    ports = {s.name: _brokers_port(s) for s in specs}
-    sealed = {s.name for s in specs if s.document.spec.security.internal == "tls"}
     read = (_found(ClusterUid(uid), listings, traces, None if forgetful else spent[uid]) for uid in uids)
     found = [_with_authorities(c, authorities) for c in read]
+    specs = [as_it_lives(spec, found) for spec in specs]
+    ports = {s.name: _brokers_port(s) for s in specs}
+    sealed = {s.name for s in specs if s.document.spec.security.internal == "tls"}
     clusters = tuple(
         replace(c, kafka_missing="its brokers speak TLS, and no CA of theirs is known")
         if c.authorities is None and (c.name in sealed or _speaks_tls(c))
@@ -118,6 +120,13 @@ def _boot(trace: AgentTrace | None) -> BootData | None:
         return BootData.model_validate_json(trace.boot_data) if trace and trace.boot_data else None
     except ValidationError:
         return None
+
+
+def as_it_lives(spec: DeclaredSpec, found: Sequence[FoundCluster]) -> DeclaredSpec:
+    """Where the file leaves to its preset what nodes speak, it is what they do: such a cluster has CAs, or tells."""
+    living = [one for one in found if one.name == spec.name]
+    speaks_tls = any(_speaks_tls(one) or one.authorities is not None for one in living)
+    return replace(spec, document=settled_as(spec.document, "tls" if speaks_tls else "plaintext"))
 
 
 def _brokers_port(spec: DeclaredSpec) -> int:

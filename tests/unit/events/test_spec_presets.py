@@ -101,7 +101,7 @@ def test_a_stored_document_says_all_itself_and_is_read_without_its_preset() -> N
 
 def test_a_plan_tells_what_the_word_stands_for_and_what_the_spec_says_itself() -> None:
     document = _load("production", "  health: {heartbeats: false}\n", deletion="retain").documents[0]
-    sets, own = words(to_data(document)["spec"])
+    sets, own, _ = words(to_data(document)["spec"])
     assert sets.startswith("production stands for kafka.image.follow=security")
     assert "balance.placement.correct=true" in sets
     assert own == "the spec says itself health.heartbeats=false"

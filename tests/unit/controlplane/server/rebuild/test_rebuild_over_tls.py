@@ -10,11 +10,14 @@ from controlplane.cluster.views.security import at_rest
 from controlplane.converger.questions.documents import document_after_release, document_for
 from controlplane.server.rebuild.clusters import RebuiltCluster, rebuild_cluster
 from controlplane.server.rebuild.evidence import FoundCluster, Weight
+from controlplane.server.rebuild.read import as_it_lives
 from controlplane.storage.certificates.cluster_authority import founded
 from events import facts
+from events.spec.document import load_documents
 from events.spec.model import KafkaClusterDocument
 from tests.builders import NOW, a_document, a_tls_document
 from tests.unit.controlplane.server.rebuild.rebuild_evidence import UID, a_spec_file, found, what_ran
+from tests.unit.events.spec_texts import ORDERS
 
 MADE = founded(UID, now=NOW)
 BELIEVED = facts.AuthoritiesMade(MADE.cluster.pem, MADE.clients.pem)
@@ -88,3 +91,20 @@ def test_one_between_plaintext_and_tls_is_refused_as_its_next_step_is_in_the_his
     on_its_way = replace(ran, settings=replace(ran.settings, security=at_rest(position)))
     (message,) = refusals(rebuilt(found(on_its_way, authorities=BELIEVED), document))
     assert "on its way between plaintext and TLS" in message
+
+
+@pytest.mark.parametrize(
+    ("cluster", "internal"),
+    [
+        pytest.param(found(what_ran()), "plaintext", id="its agents tell of plaintext"),
+        pytest.param(found(what_ran_over_tls()), "tls", id="its agents tell of TLS"),
+        pytest.param(found(what_ran(), vms=(), authorities=BELIEVED), "tls", id="it has CAs"),
+    ],
+)
+def test_what_a_file_leaves_to_its_preset_is_what_the_nodes_speak(cluster: FoundCluster, internal: str) -> None:
+    """A rebuild is no birth."""
+    unsaid = load_documents(ORDERS.replace("spec:\n", "spec:\n  preset: production\n", 1), file="").documents[0]
+    settled = as_it_lives(a_spec_file(unsaid), [cluster])
+    assert settled.document.spec.security.internal == internal
+    explicit = a_spec_file(a_document())
+    assert as_it_lives(explicit, [cluster]) == explicit

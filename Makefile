@@ -152,8 +152,8 @@ test: test-setup ## all tests, with their time budget at the end
 	@$(BIN)/python -m tests.stages
 
 .PHONY: soak
-soak: test-setup ## the long ones: every crash point, hundreds of seeds; killed, it goes on where it stopped; writes docs/soak.md; LANES=paired: those that need no brokers, beside other work; STREAMS=2: two of the others at a time
-	@$(BIN)/python -m tests.soak $(LANES) $(if $(STREAMS),--streams $(STREAMS))
+soak: test-setup ## the long ones, and of sweeps over seeds and crash points the commit's turn (SWEEPS=all: all); killed, it goes on where it stopped; writes docs/soak.md; LANES=processor: those that need no brokers, beside other work; STREAMS=2: two of those with brokers at a time
+	@SWEEPS=$(SWEEPS) $(BIN)/python -m tests.soak $(LANES) $(if $(STREAMS),--streams $(STREAMS))
 
 .PHONY: mutants
 mutants: $(VENV)/.locked $(KERNELS) $(MUTATION) ## small faults in code that could lose data: do its tests notice? TARGET=NAME for one

@@ -42,7 +42,7 @@ class Behind:
                     start_new_session=True,
                     text=True,
                 )
-            _give_way(process.pid)
+            give_way(process.pid)
             code = process.wait()
             words.seek(0)
             print(f"\n== what {self._stage} said\n{words.read()}", flush=True)
@@ -60,7 +60,7 @@ class Behind:
                 os.killpg(self._now.pid, signal.SIGTERM)
 
 
-def _give_way(process: int) -> None:
+def give_way(process: int) -> None:
     """Where the kernel shares processors by sessions (`sched_autogroup_enabled`), the whole session gives way."""
     with suppress(OSError):  # No such sharing here, or the process is over: `nice` is all there is, and enough.
         Path(f"/proc/{process}/autogroup").write_text("19")

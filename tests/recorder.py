@@ -18,40 +18,51 @@ from tests.sim.sweep import Cut, cut_to
 RECORD, SELECTION = "KEDGE_RECORD", "KEDGE_SELECTION"
 WORDS = 600
 """Characters that are kept of why a test failed: a sweep names each case in a line."""
+CPU, PARTS = "kedge-cpu-s", "kedge-parts"
+"""What reports carry: processor seconds of the test with its fixtures, and the parts of its sweep that it had."""
 CRASHED = "???"
 """What pytest-xdist calls the phase in which a worker went down."""
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Node id -> parts of its sweep (`0,3/7`), "" for all of it. Of a file in `rest_of` also what `listed` has not."""
+    """Node id -> parts of its sweep (`0,3/7`), "" for all of it. Of a file in `rest_of` also what `listed` has not.
+
+    `sweeps`: the parts that every sweep has whose test names none, `""` for all of it.
+    """
 
     tests: Mapping[str, str]
     rest_of: frozenset[str] = frozenset()
     listed: frozenset[str] = frozenset()
+    sweeps: str = ""
 
     def has(self, test: str) -> bool:
         return test in self.tests or (test not in self.listed and test.partition("::")[0] in self.rest_of)
 
     def write(self, file: Path) -> None:
-        rest = {"rest_of": sorted(self.rest_of), "listed": sorted(self.listed)}
+        rest = {"rest_of": sorted(self.rest_of), "listed": sorted(self.listed), "sweeps": self.sweeps}
         file.write_text(json.dumps({"tests": dict(self.tests), **rest}))
 
     @classmethod
     def read(cls, file: Path) -> "Selection":
         kept = json.loads(file.read_text())
-        return cls(kept["tests"], frozenset(kept["rest_of"]), frozenset(kept["listed"]))
+        return cls(kept["tests"], frozenset(kept["rest_of"]), frozenset(kept["listed"]), kept["sweeps"])
 
 
 @dataclass(frozen=True)
 class Result:
-    """What came of a test. `outcome`: passed, failed or skipped; `why` in one line. Seconds with its fixtures."""
+    """What came of a test. `outcome`: passed, failed or skipped; `why` in one line. Seconds with its fixtures.
+
+    `parts` of its sweep that it had, "" for all. `cpu_s`: of its process and those that it waited for, 0 if unknown; a
+    broker's are not among them.
+    """
 
     test: str
     outcome: str
     took_s: float
     why: str = ""
     parts: str = ""
+    cpu_s: float = 0.0
 
 
 def results(file: Path) -> tuple[str, list[Result]]:
@@ -75,8 +86,10 @@ def pytest_configure(config: pytest.Config) -> None:
     if chosen is not None:
         config.pluginmanager.register(_Selector(chosen), "kedge-selector")
     record = os.environ.get(RECORD)
+    if record:
+        config.pluginmanager.register(_Clock(), "kedge-clock")
     if record and not hasattr(config, "workerinput"):
-        config.pluginmanager.register(_Recorder(config, Path(record), chosen), "kedge-recorder")
+        config.pluginmanager.register(_Recorder(config, Path(record)), "kedge-recorder")
 
 
 class _Selector:
@@ -91,21 +104,49 @@ class _Selector:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
-        parts = self._selection.tests.get(item.nodeid, "")
+        own = self._selection.tests.get(item.nodeid, "")
+        parts = own or self._selection.sweeps
         if not parts:
             return (yield)
         numbers, _, of = parts.partition("/")
         with cut_to(Cut(frozenset(map(int, numbers.split(","))), int(of))) as cut:
-            outcome = yield
-        assert cut.swept, "it was to be cut, and has no sweep: name it in WHOLE of tests/soak/slices.py"
+            try:
+                outcome = yield
+            finally:
+                if own or cut.swept:
+                    item.user_properties.append((PARTS, parts))
+        assert cut.swept or not own, "it was to be cut, and has no sweep: name it in WHOLE of tests/soak/slices.py"
         return outcome
+
+
+class _Clock:
+    """Processor time, in the process that runs the test: its reports carry it to the one that records."""
+
+    _began_s: float = 0.0
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logstart(self) -> None:
+        self._began_s = _cpu_s()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        report = yield
+        if call.when == "teardown":
+            report.user_properties.append((CPU, round(_cpu_s() - self._began_s, 2)))
+        return report
+
+
+def _cpu_s() -> float:
+    """Of this process and of its children that ended."""
+    return sum(os.times()[:4])
 
 
 @dataclass(eq=False)  # pluggy keeps plugins in sets
 class _Recorder:
     config: pytest.Config
     file: Path
-    selection: Selection | None
     _seconds: dict[str, float] = field(default_factory=dict)
     _failed: dict[str, str] = field(default_factory=dict)
     _skipped: set[str] = field(default_factory=set)
@@ -122,13 +163,13 @@ class _Recorder:
         if report.skipped:
             self._skipped.add(test)
         if report.when in ("teardown", CRASHED):
-            self._end(test)
+            self._end(test, dict(report.user_properties))
 
-    def _end(self, test: str) -> None:
+    def _end(self, test: str, carried: Mapping[str, object]) -> None:
         outcome = "failed" if test in self._failed else "skipped" if test in self._skipped else "passed"
-        parts = self.selection.tests.get(test, "") if self.selection else ""
         told: dict[str, Any] = {"test": test, "outcome": outcome, "took_s": round(self._seconds.pop(test), 2)}
-        self._write({**told, "why": self._failed.pop(test, ""), "parts": parts})
+        more = {"parts": carried.get(PARTS, ""), "cpu_s": carried.get(CPU, 0.0)}
+        self._write({**told, "why": self._failed.pop(test, ""), **more})
         self._skipped.discard(test)
 
     def _write(self, line: Mapping[str, object]) -> None:

@@ -35,6 +35,17 @@ class Ran:
     took_s: float
     results: tuple[Result, ...] = ()
     second: tuple[Result, ...] = ()
+    root: str = ""
+    """Where the node ids begin."""
+
+    @property
+    def failed(self) -> tuple[Result, ...]:
+        return tuple(r for r in self.results if r.outcome == "failed")
+
+    @property
+    def may_be_accident(self) -> bool:
+        """A few tests failed, and nothing else went wrong."""
+        return self.code == TESTS_FAILED and 0 < len(self.failed) <= MOST
 
 
 def run(command: Sequence[str], environment: Mapping[str, str]) -> int:
@@ -45,25 +56,35 @@ def ran(
     command: Sequence[str], environment: Mapping[str, str], *, selection: Selection | None = None, start: Run = run
 ) -> Ran:
     """Runs a command; of one of pytest, the tests that failed once more. `environment` is all it gets."""
+    first = once(command, environment, selection=selection, start=start)
+    if not first.may_be_accident:
+        return first
+    print(f"\n{len(first.failed)} failed; once more, alone: {', '.join(r.test for r in first.failed)}", flush=True)
+    second = again(command, environment, first, start=start)
+    good = {r.test for r in second.results if r.outcome == "passed"}
+    mended = tuple(r for r in first.failed if r.test in good) if second.code == 0 else ()
+    # Each of them has to be there, and well: one that was not run again has not passed.
+    code = 0 if len(mended) == len(first.failed) else second.code or TESTS_FAILED
+    return Ran(code, first.took_s + second.took_s, first.results, mended, first.root)
+
+
+def once(
+    command: Sequence[str], environment: Mapping[str, str], *, selection: Selection | None = None, start: Run = run
+) -> Ran:
+    """Runs a command, without a second try."""
     began = time.monotonic()
     if "pytest" not in command:
         return Ran(start(command, environment), time.monotonic() - began)
     with tempfile.TemporaryDirectory(prefix="kedge-tries-") as folder:
         code, root, first = _recorded(command, environment, selection, Path(folder), start)
-        failed = [r for r in first if r.outcome == "failed"]
-        if code != TESTS_FAILED or not 0 < len(failed) <= MOST:
-            return Ran(code, time.monotonic() - began, tuple(first))
-        print(f"\n{len(failed)} failed; once more, alone: {', '.join(r.test for r in failed)}", flush=True)
-        again, parts = Path(folder) / "again", {r.test: r.parts for r in first}
-        again.mkdir()
-        wanted = Selection({test: parts[test] for test in together(failed, first)})
-        alone = _alone(command, root, wanted.tests)
-        code, _, second = _recorded(alone, environment, wanted, again, start)
-        good = {r.test for r in second if r.outcome == "passed"}
-        mended = tuple(r for r in failed if r.test in good) if code == 0 else ()
-        # Each of them has to be there, and well: one that was not run again has not passed.
-        code = 0 if len(mended) == len(failed) else code or TESTS_FAILED
-        return Ran(code, time.monotonic() - began, tuple(first), mended)
+    return Ran(code, time.monotonic() - began, tuple(first), root=root)
+
+
+def again(command: Sequence[str], environment: Mapping[str, str], first: Ran, *, start: Run = run) -> Ran:
+    """What failed of `first`, which that command ran, in a process of its own."""
+    parts = {r.test: r.parts for r in first.results}
+    wanted = Selection({test: parts[test] for test in together(first.failed, first.results)})
+    return once(_alone(command, first.root, wanted.tests), environment, selection=wanted, start=start)
 
 
 def together(failed: Iterable[Result], order: Sequence[Result]) -> list[str]:

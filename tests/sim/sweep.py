@@ -1,7 +1,8 @@
 """Many cases one after the other: each that fails is told at once, by what it takes to run it again.
 
 A sweep that is longer than a slice of soak is cut: the same test runs in several slices, each time with the cases of
-some parts of it (`tests/soak/slices.py`).
+some parts of it (`tests/soak/slices.py`). In `make soak` every sweep takes turns by the commit
+(`tests/soak/sweeps.py`).
 """
 
 import time
@@ -44,7 +45,7 @@ def sweep(what: str, cases: Iterable[Case], run: Callable[[Case], object]) -> in
     Returns how many cases that were.
     """
     began, count, failed = time.monotonic(), 0, []
-    for case in _chosen(cases):
+    for case in chosen(cases):
         count += 1
         try:
             run(case)
@@ -60,9 +61,13 @@ def sweep(what: str, cases: Iterable[Case], run: Callable[[Case], object]) -> in
     return count
 
 
-def _chosen(cases: Iterable[Case]) -> Iterable[Case]:
+def chosen(cases: Iterable[Case]) -> list[Case]:
+    """The cases that this run has: all, or of a cut sweep those of its parts, never none."""
+    everything = list(cases)
     if not _CUTS:
-        return cases
+        return everything
     cut = _CUTS[-1]
     cut.swept += 1
-    return (case for at, case in enumerate(cases) if at % cut.of in cut.parts)
+    there = [case for at, case in enumerate(everything) if at % cut.of in cut.parts]
+    # Of a sweep with fewer cases than parts each run has one: every kind of sweep is in every run.
+    return there or [everything[min(cut.parts) % len(everything)]] if everything else []

@@ -1,184 +1,176 @@
-"""`make soak`: all of soak, slice by slice, then what fits into none. Killed, it goes on where it stopped.
+"""`make soak`: every test that is marked `soak`, in all lanes at once; of sweeps the commit's turn. Killed, it goes on
+where it stopped.
 
-`python -m tests.soak [LANE ...]` runs calls of these lanes alone (`paired`: simulator and units; `by-file`; `alone`:
-with brokers); the page is written when all have run. `paired` needs nothing but a processor: it runs behind the others,
-and gives way to whatever else the machine does.
+`python -m tests.soak [LANE ...]` runs these lanes alone (`processor`: simulator, units, mutants; `waiting`: brokers,
+agents, Terraform; `timed`: contracts, portal, Spark); the page is written when all have run. `--list` tells the plan
+and runs nothing. `SWEEPS=all`, or `SWEEPS=3/7`, in place of the commit's turn.
 
-`--streams N` runs calls with brokers N at a time, each alone in its own process, as root on a network of its own: what
-one prints comes when it is over.
-
-What came of each test is kept in `.cache/soak/TREE.jsonl` the moment its call is over; the next run of the same files,
-there or on a machine that the file was copied to, runs what is not there yet, or failed. In the end `docs/soak.md` and
-the durations are written.
+A test file is a call of pytest; what failed is run once more when all is over, with nothing beside it. What came of
+each call is kept in `.cache/soak/TREE.jsonl` (`tests/soak/kept.py`) the moment it is over, what it printed in the
+folder beside it. In the end `docs/soak.md` and the durations are written.
 """
 
 import argparse
-import json
-import subprocess
+import os
+import signal
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
-from subprocess import PIPE, STDOUT
 from threading import Lock
 
-from tests.behind import Behind
 from tests.environment import kept_bytecode
-from tests.own_network import in_own_network
-from tests.recorder import Result
+from tests.own_network import can_have_own_network
 from tests.soak import durations as timings
 from tests.soak.commit import head, tree
-from tests.soak.lanes import Call, calls
-from tests.soak.page import Figures, page
-from tests.soak.slices import LANES, PAIRED_LANE
-from tests.tries import Ran, Run, ran, run
+from tests.soak.kept import Kept
+from tests.soak.page import Figures, page, standings
+from tests.soak.processes import Processes
+from tests.soak.sweeps import SWEEPS, chosen
+from tests.soak.whole import LANES, PROCESSOR, TIMED, WAITING, Job, Streams, jobs, told
+from tests.tries import Ran, Run, again, once
 
 PAGE = timings.ROOT / "docs" / "soak.md"
 
 
-@dataclass
-class Kept:
-    """The resume file: one line for each call of pytest that ended, with the name of its slice."""
-
-    file: Path
-    figures: list[Figures] = field(default_factory=list)
-    _lock: Lock = field(default_factory=Lock, repr=False, compare=False)
-
-    @classmethod
-    def of(cls, file: Path) -> "Kept":
-        lines = file.read_text().splitlines() if file.exists() else []
-        return cls(file, [figures for line in lines if (figures := _figures(line)) is not None])
-
-    def add(self, figures: Figures) -> None:
-        with self._lock:
-            self.figures.append(figures)
-            self.file.parent.mkdir(parents=True, exist_ok=True)
-            # A line before it may have been cut short: this one begins where a line does.
-            begun = self.file.exists() and not self.file.read_text().endswith("\n")
-            with self.file.open("a") as file:
-                file.write(("\n" if begun else "") + json.dumps(asdict(figures)) + "\n")
-
-    def has(self, name: str) -> bool:
-        """Whether that call ended, and well."""
-        return any(f.name == name and f.ok for f in self.figures)
-
-    def last(self) -> list[Figures]:
-        """The newest of each call."""
-        return list({f.name: f for f in self.figures}.values())
-
-
-@dataclass(frozen=True)
-class Job:
-    """A call of pytest, with its name: SLICE.NUMBER."""
-
-    name: str
-    call: Call
-
-
 def main(arguments: Sequence[str]) -> int:
-    """Exit status 1 when a test failed twice, a call of pytest broke, or some calls were not to run."""
+    """Exit status 1 when a test failed twice, a call of pytest broke, or some files were not to run."""
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description="Runs soak, or lanes of it.")
     parser.add_argument("lanes", nargs="*", metavar="LANE", help=", ".join(LANES))
-    parser.add_argument("--streams", type=int, default=1, metavar="N", help="calls with brokers at a time")
+    parser.add_argument("--streams", type=int, metavar="N", help="calls with brokers at a time")
+    parser.add_argument("--list", action="store_true", help="tell the plan alone")
     given = parser.parse_args(arguments)
     if unknown := set(given.lanes) - set(LANES):
         print(f"no lane {', '.join(sorted(unknown))}; there are: {', '.join(LANES)}")
         return 2
-    known = timings.read()
-    kept = Kept.of(timings.ROOT / ".cache" / "soak" / f"{tree(timings.ROOT)}.jsonl")
-    everything = jobs(known)
-    print(f"soak of {head(timings.ROOT)[:12]}: {len(everything)} calls; kept in {kept.file}", flush=True)
-    _run([job for job in everything if job.call.lane in (given.lanes or LANES)], kept, streams=max(1, given.streams))
-    missing = [job.name for job in everything if job.name not in {f.name for f in kept.last()}]
+    cores = len(os.sched_getaffinity(0))
+    streams = Streams.best(cores, given.streams if can_have_own_network() else 1)
+    known, kept = timings.read(), _kept()
+    everything = jobs(known, kept.sweeps, timings.ROOT)
+    done = kept.done()
+    todo = [j for j in everything if j.file not in done and j.lane in (given.lanes or LANES)]
+    print(f"soak of {head(timings.ROOT)[:12]}, {kept.sweeps}; kept in {kept.file}")
+    print("\n".join(told(todo, len(done), streams, cores)), flush=True)
+    if given.list:
+        print("\n".join(f"{job.lane:10}{job.took_s:6.0f} s  {job.file}" for job in todo))
+        return 0
+    whole = len(todo) == len(everything)
+    took_s = Soak(kept, streams, len(todo)).run(todo)
+    return _ended(kept, everything, known, took_s if whole else 0.0)
+
+
+def _kept() -> Kept:
+    """The resume file of this tree; a turn that somebody asked for has one of its own."""
+    sweeps = chosen(timings.ROOT)
+    asked = os.environ.get(SWEEPS, "").replace("/", "of")
+    name = f"{tree(timings.ROOT)}-{asked}" if asked else tree(timings.ROOT)
+    return Kept.of(timings.ROOT / ".cache" / "soak" / f"{name}.jsonl", sweeps)
+
+
+def _ended(kept: Kept, everything: Sequence[Job], known: timings.Durations, wall_s: float) -> int:
+    stand, commit = standings(kept.figures), head(timings.ROOT)
+    missing = [job.file for job in everything if job.file not in stand]
     if missing:
-        print(f"{len(missing)} calls of other lanes were never run: no page is written")
+        print(f"{len(missing)} files of other lanes were never run: no page is written")
     else:
-        PAGE.write_text(
-            page(head(timings.ROOT), datetime.now(UTC).date(), kept.last(), planned=[j.name for j in everything])
-        )
-        timings.write(known.with_results(r for f in kept.last() for r in f.results))
-    failed = [test for f in kept.last() for test in f.failed] + [f.name for f in kept.last() if f.broke]
-    second = [r.test for f in kept.last() for r in f.second]
+        today, planned = datetime.now(UTC).date(), [job.file for job in everything]
+        PAGE.write_text(page(commit, today, kept.figures, planned=planned, sweeps=str(kept.sweeps), wall_s=wall_s))
+        timings.write(known.with_results(r for f in stand.values() for r in f.tests.values()))
+    second = [r.test for f in stand.values() for r in f.second]
+    failed = [r.test for f in stand.values() for r in f.failed] + [name for name, f in stand.items() if f.broke]
     print(f"second tries: {len(second)}" + "".join(f"\n  {test}" for test in second))
     print(f"failed: {len(failed)}" + "".join(f"\n  {test}" for test in failed))
     return 1 if failed or missing else 0
 
 
-def jobs(known: timings.Durations) -> list[Job]:
-    """All calls: those of the slices, then of what fits into none."""
-    pieces = timings.all_pieces(known)
-    slices = [(str(n), s.pieces) for n, s in enumerate(timings.all_slices(known), 1)]
-    wholes = [(p.tests[0] if len(p.tests) == 1 else p.file, (p,)) for p in timings.whole_pieces(known)]
-    named = [(name, calls(there, pieces)) for name, there in (*slices, *wholes)]
-    return [Job(f"{name}.{number}", call) for name, each in named for number, call in enumerate(each, 1)]
+class Soak:
+    """One run over files that are not done yet."""
 
+    def __init__(self, kept: Kept, streams: Streams, count: int) -> None:
+        self._kept, self._streams, self._count = kept, streams, count
+        self._logs = kept.file.with_suffix("")
+        self._processes, self._lock = Processes(), Lock()
+        self._began, self._ended = time.monotonic(), 0
+        self._accidents: list[tuple[Job, Ran]] = []
 
-def _run(todo: Sequence[Job], kept: Kept, *, streams: int) -> None:
-    """What needs only a processor behind the rest, as in `make test`."""
-    behind, fronts = Behind(), [job for job in todo if job.call.lane != PAIRED_LANE]
-    start = _apart(run if streams == 1 else _printed_whole)
-    with ThreadPoolExecutor(1) as pool, ThreadPoolExecutor(streams) as front:
-        later = [pool.submit(_job, job, kept, behind) for job in todo if job.call.lane == PAIRED_LANE]
-        now = [front.submit(_job, job, kept, start) for job in fronts]
+    def run(self, todo: Sequence[Job]) -> float:
+        """Seconds that all of it took."""
+        lanes = {lane: [job for job in todo if job.lane == lane] for lane in LANES}
         try:
-            for done in (*now, *later):
-                done.result()
+            self._together({lane: lanes[lane] for lane in (WAITING, PROCESSOR)})
+            self._together({TIMED: lanes[TIMED]})
+            for job, first in self._accidents:
+                self._once_more(job, first)
         except BaseException:
-            behind.end()
-            for one in now:
-                one.cancel()
+            self._processes.end()
             raise
+        return time.monotonic() - self._began
+
+    def _together(self, lanes: Mapping[str, Sequence[Job]]) -> None:
+        pools = {lane: ThreadPoolExecutor(self._streams.of(lane)) for lane in lanes}
+        calls = [pools[lane].submit(self._first, job) for lane, there in lanes.items() for job in there]
+        try:
+            for call in calls:
+                call.result()
+        except BaseException:
+            self._processes.end()
+            raise
+        finally:
+            for pool in pools.values():
+                pool.shutdown(cancel_futures=True)
+
+    def _first(self, job: Job) -> None:
+        began = time.time()
+        came = once(job.command, kept_bytecode(), selection=job.selection, start=self._start(job))
+        self._keep(job, came, began, alone=False)
+        if came.code != 0 and not self._processes.over:
+            with self._lock:
+                self._accidents.append((job, came))
+
+    def _once_more(self, job: Job, first: Ran) -> None:
+        """A call that broke runs whole, one of which more failed than is an accident not at all."""
+        began, start = time.time(), self._start(job)
+        if first.may_be_accident:
+            came = again(job.command, kept_bytecode(), first, start=start)
+            self._keep(job, came, began, alone=True)
+        elif not first.failed:
+            came = once(job.command, kept_bytecode(), selection=job.selection, start=start)
+            self._keep(job, came, began, alone=False)
+
+    def _start(self, job: Job) -> Run:
+        """In its lane, what it prints added to its log."""
+        log = self._logs / f"{job.file.removesuffix('.py').replace('/', '-')}.log"
+        return lambda command, environment: self._processes.run(
+            command, environment, log, network=job.lane == WAITING, behind=job.lane == PROCESSOR
+        )
+
+    def _keep(self, job: Job, came: Ran, began: float, *, alone: bool) -> None:
+        if self._processes.over:
+            return
+        at = datetime.fromtimestamp(began, UTC).isoformat(timespec="seconds")
+        figures = Figures(job.file, at, came.code, round(came.took_s, 1), list(came.results), alone)
+        self._kept.add(figures)
+        with self._lock:
+            self._ended += not alone
+            self._say(figures)
+
+    def _say(self, figures: Figures) -> None:
+        minutes = (time.monotonic() - self._began) / 60
+        words = "pytest broke" if figures.broke else f"{len(figures.failed)} FAILED" if figures.failed else "passed"
+        alone = ", alone" if figures.alone else ""
+        head_ = f"[{self._ended}/{self._count}, {minutes:.0f} min] {figures.name}{alone}: {words}"
+        print(f"{head_}, {len(figures.results)} tests in {figures.took_s:.0f} s", flush=True)
+        for result in figures.failed:
+            print(f"  {result.test}: {result.why}", flush=True)
 
 
-def _apart(start: Run) -> Run:
-    """Each call on a network of its own, where that can be had: others may run beside it, in this clone or another."""
-    return lambda command, environment: start(in_own_network(command), environment)
-
-
-def _printed_whole(command: Sequence[str], environment: Mapping[str, str]) -> int:
-    done = subprocess.run(command, check=False, env=dict(environment), stdout=PIPE, stderr=STDOUT, text=True)
-    print(f"\n== {' '.join(command[-3:])}\n{done.stdout}", flush=True)
-    return done.returncode
-
-
-def _job(job: Job, kept: Kept, start: Run) -> None:
-    if kept.has(job.name) or (isinstance(start, Behind) and start.over):
-        return
-    said = start.begins(f"call {job.name}") if isinstance(start, Behind) else ""
-    print(f"\n== call {job.name}{said}", flush=True)
-    began = time.time()
-    came = ran(job.call.command, kept_bytecode(), selection=job.call.selection, start=start)
-    if not (isinstance(start, Behind) and start.over):
-        kept.add(_figures_of(job.name, came, began))
-
-
-def _figures_of(name: str, came: Ran, began: float) -> Figures:
-    again = {r.test for r in came.second}
-    failed = [r.test for r in came.results if r.outcome == "failed" and r.test not in again]
-    return Figures(
-        name=name,
-        at=datetime.fromtimestamp(began, UTC).isoformat(timespec="seconds"),
-        code=came.code,
-        took_s=round(came.took_s, 1),
-        results=list(came.results),
-        second=list(came.second),
-        failed=failed,
-    )
-
-
-def _figures(line: str) -> Figures | None:
-    """A line that was cut short is none."""
-    try:
-        told = json.loads(line)
-    except ValueError:
-        return None
-    return Figures(**{**told, **{k: [Result(**r) for r in told[k]] for k in ("results", "second")}})
+def _as_interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, _as_interrupt)
     try:
         sys.exit(main(sys.argv[1:]))
     except KeyboardInterrupt:

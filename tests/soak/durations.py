@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.recorder import Result
-from tests.soak.slices import WHOLE, Piece, Slice, cut, pieces_of
+from tests.soak.slices import PAIRED, WHOLE, Piece, Slice, cut, pieces_of
 
 ROOT = Path(__file__).parents[2]
 FILE = Path(__file__).with_name("durations.json")
 GUESS_S = 120.0
 """Of a file with soak tests of which nothing is known yet."""
 
-_MARK, _SWEEP = re.compile(r"mark\.soak\b"), re.compile(r"\bsweep\(|\bat_every_single_point\(")
+_MARK, _SWEEP = re.compile(r"mark\.soak\b"), re.compile(r"\b(?:sweep|chosen)\(|\bat_every_single_point\(")
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,8 @@ class Durations:
         return {**self.estimated, **self.measured}
 
     def with_results(self, results: Iterable[Result]) -> "Durations":
-        """What a soak measured in place of what is there. Of a cut sweep only the sum of all its parts counts."""
+        """What a soak measured in place of what is there; of what needs only a processor the processor's time, as it
+        ran behind the rest. A cut sweep that has not had all its parts stays an estimate: the others take as long."""
         took: defaultdict[str, float] = defaultdict(float)
         parts: defaultdict[str, set[str]] = defaultdict(set)
         of: dict[str, int] = {}
@@ -40,14 +41,17 @@ class Durations:
             if result.outcome != "passed":
                 continue
             numbers, _, whole = result.parts.partition("/")
-            took[result.test] += result.took_s
+            only_processor = result.cpu_s and _folder(result.test) in PAIRED
+            took[result.test] += result.cpu_s if only_processor else result.took_s
             parts[result.test] |= set(numbers.split(","))
             of[result.test] = int(whole or 1)
         full = {test: round(s, 1) for test, s in took.items() if len(parts[test]) == of[test]}
-        order = dict.fromkeys([*self.all, *full])
+        scaled = {t: round(s * of[t] / len(parts[t]), 1) for t, s in took.items() if t not in full}
+        order = dict.fromkeys([*self.all, *took])
         measured = {t: full.get(t, self.measured.get(t)) for t in order}
         known = {t: s for t, s in measured.items() if s is not None}
-        return Durations(known, {t: s for t, s in self.estimated.items() if t not in known}, self.source)
+        estimated = {**self.estimated, **scaled}
+        return Durations(known, {t: estimated[t] for t in order if t not in known}, self.source)
 
 
 def read(file: Path = FILE) -> Durations:
@@ -69,10 +73,15 @@ def files_of_soak(root: Path = ROOT) -> list[str]:
     return sorted(str(f.relative_to(root)) for f in root.glob("tests/**/test_*.py") if _MARK.search(f.read_text()))
 
 
+def has_sweep(file: Path) -> bool:
+    """Whether a test of it may be cut, by its text."""
+    return bool(_SWEEP.search(file.read_text()))
+
+
 def all_pieces(durations: Durations, root: Path = ROOT) -> list[Piece]:
     """The pieces of soak but for `WHOLE`."""
     files = [f for f in files_of_soak(root) if "tests/unit/workshop/" not in f]
-    sweeps = [f for f in files if _SWEEP.search((root / f).read_text())]
+    sweeps = [f for f in files if has_sweep(root / f)]
     return pieces_of(durations.all, sweeps, files, GUESS_S)
 
 
@@ -89,3 +98,8 @@ def whole_pieces(durations: Durations) -> list[Piece]:
         Piece(name.partition("::")[0], tuple(tests), sum(known[t] for t in tests) or GUESS_S)
         for name, tests in named.items()
     ]
+
+
+def _folder(test: str) -> str:
+    """The first one below `tests`, "" for none."""
+    return [*test.split("/"), ""][1]

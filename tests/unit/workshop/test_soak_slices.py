@@ -2,18 +2,15 @@
 
 import subprocess
 from collections import Counter
-from datetime import date
 from pathlib import Path
 
 import pytest
 
 from tests.recorder import Result
 from tests.soak import commit
-from tests.soak.__main__ import Kept, jobs, main
 from tests.soak.durations import ROOT, Durations, all_pieces, all_slices, files_of_soak, read, whole_pieces
 from tests.soak.lanes import calls
-from tests.soak.page import Figures, page
-from tests.soak.slices import ALONE_S, LANES, SLICE_S, WHOLE, Piece, cut, is_prime, length_s, pieces_of, selection_of
+from tests.soak.slices import ALONE_S, SLICE_S, WHOLE, Piece, cut, is_prime, length_s, pieces_of, selection_of
 
 SIM, E2E, TERRAFORM = "tests/sim/test_s.py", "tests/e2e/test_e.py", "tests/terraform/test_t.py"
 
@@ -99,14 +96,6 @@ def test_each_lane_is_a_call_of_its_own_and_brokers_are_alone() -> None:
     ]
 
 
-def test_a_lane_can_be_run_alone_and_an_unknown_one_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    everything = jobs(read())
-    assert {job.call.lane for job in everything} == set(LANES)
-    assert len({job.name for job in everything}) == len(everything)
-    assert main(["pared"]) == 2
-    assert "no lane pared; there are: paired, by-file, alone" in capsys.readouterr().out
-
-
 def test_measured_durations_take_the_place_of_estimates_and_of_a_cut_sweep_only_when_all_parts_are_there() -> None:
     before = Durations({"a": 5.0}, {"b": 60.0, "c": 60.0, "d": 60.0})
     after = before.with_results(
@@ -117,10 +106,12 @@ def test_measured_durations_take_the_place_of_estimates_and_of_a_cut_sweep_only_
             Result("c", "passed", 20.0, parts="0/2"),
             Result("d", "failed", 1.0),
             Result("new", "passed", 3.0),
+            Result(f"{SIM}::behind", "passed", 90.0, cpu_s=30.0),
+            Result(f"{E2E}::waits", "passed", 90.0, cpu_s=30.0),
         ]
     )
-    assert after.measured == {"a": 7.0, "b": 50.0, "new": 3.0}
-    assert after.estimated == {"c": 60.0, "d": 60.0}
+    assert after.measured == {"a": 7.0, "b": 50.0, "new": 3.0, f"{SIM}::behind": 30.0, f"{E2E}::waits": 90.0}
+    assert after.estimated == {"c": 40.0, "d": 60.0}, "the other half of c takes as long"
 
 
 def git(folder: Path, *words: str) -> str:
@@ -184,35 +175,3 @@ def test_results_are_of_a_tree_and_pages_and_what_soak_writes_itself_change_none
     git(repository, "add", "file")
     git(repository, "commit", "-qm", "another file")
     assert commit.tree(repository) not in (before, changed)
-
-
-def test_a_soak_that_was_killed_has_what_ended_before_and_runs_again_what_failed(tmp_path: Path) -> None:
-    file = tmp_path / "soak" / "abc.jsonl"
-    kept = Kept.of(file)
-    assert not kept.has("1.1")
-    kept.add(Figures("1.1", "2026-11-28T10:00:00+00:00", 0, 60.0, [Result("t", "passed", 1.0)]))
-    kept.add(Figures("2.1", "2026-11-28T10:01:00+00:00", 1, 60.0, [], [], ["u"]))
-    with file.open("a") as cut_short:
-        cut_short.write('{"name": "3.1", "at"')
-    after = Kept.of(file)
-    assert [after.has(name) for name in ("1.1", "2.1", "3.1")] == [True, False, False]
-    assert after.figures == kept.figures
-    after.add(Figures("2.1", "2026-11-28T11:00:00+00:00", 0, 60.0))
-    assert [(f.name, f.ok) for f in Kept.of(file).last()] == [("1.1", True), ("2.1", True)]
-
-
-def test_the_page_tells_what_failed_what_needed_a_second_try_and_what_was_not_run() -> None:
-    failed = Result("tests/sim/test_s.py::long", "failed", 9.0, "1 of 300 failed:; roll, seed 39280: Violation: P1 | x")
-    second = Result("tests/e2e/test_e.py::t", "failed", 9.0, "too late")
-    figures = [
-        Figures("1.1", "2026-11-28T10:00:00+00:00", 1, 60.0, [failed], [], [failed.test]),
-        Figures("1.2", "2026-11-28T10:02:00+00:00", 0, 60.0, [second], [second], []),
-        Figures("2.1", "2026-11-28T10:03:00+00:00", 3, 1.0),
-    ]
-    text = page("abc", date(2026, 11, 28), figures, planned=["1.1", "1.2", "2.1", "3.1"])
-    assert "| commit | `abc` |" in text
-    assert "| failed twice | 1 |" in text
-    assert "seed 39280: Violation: P1 / x" in text
-    assert "| not run | 3.1 |" in text
-    assert "- `tests/e2e/test_e.py::t`: too late" in text
-    assert "pytest broke" in text

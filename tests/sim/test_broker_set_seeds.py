@@ -1,4 +1,4 @@
-"""Two broker sets through a cluster's life, quiet and with seeded trouble: P1-P9 after every step, and no replica ever goes
+"""Two broker sets through a cluster's life, quiet and with seeded trouble: P1-P9 after every step, and no replica goes
 from one set to the other."""
 
 from typing import Any

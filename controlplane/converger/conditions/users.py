@@ -3,12 +3,14 @@
 from controlplane.cluster.folds.kept import Trouble
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.conditions.kept import degraded
+from controlplane.runtime.once import once
 from events import facts
 from events.user_facts import UserTrouble
 
 USERS_DEGRADED = "UsersDegraded"
 
 
+@once
 def users_degraded(view: ClusterView) -> facts.ConditionChanged:
     """From what is recorded of each user, and of the quotas of the spec."""
     users = view.users.all_troubles

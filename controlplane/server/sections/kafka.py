@@ -7,6 +7,7 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from controlplane.background.consumer_groups.watch import WatchGroups
 from controlplane.background.password_sinks.file_sink import directory_of
+from controlplane.background.password_sinks.vault_binding import VaultBinding
 from controlplane.server.sections.section import AbsolutePath, Section, absolute
 from events.spec.scalars import DNS_LABEL
 
@@ -29,16 +30,18 @@ class KafkaSection(Section):
         default={}, description="certificate authorities of your own: the name specs use, and the directory"
     )
 
-    password_sinks: dict[str, str] = Field(
-        default={}, description="where passwords of users are written to: the name specs use, and `file:/DIRECTORY`"
+    password_sinks: dict[str, str | VaultBinding] = Field(
+        default={},
+        description="where passwords of users are written to: the name specs use, and `file:/DIRECTORY` or a Vault",
     )
 
     @field_validator("password_sinks")
     @classmethod
-    def _sinks_that_there_are(cls, sinks: dict[str, str]) -> dict[str, str]:
-        for name, text in sinks.items():
+    def _sinks_that_there_are(cls, sinks: dict[str, str | VaultBinding]) -> dict[str, str | VaultBinding]:
+        for name, sink in sinks.items():
             try:
-                directory_of(text)
+                if isinstance(sink, str):
+                    directory_of(sink)
             except ValueError as error:
                 raise ValueError(f"kafka.password_sinks.{name}: {error}") from None
         return sinks

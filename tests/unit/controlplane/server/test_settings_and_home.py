@@ -14,6 +14,7 @@ from pydantic.fields import FieldInfo
 
 from controlplane.api.oidc.signin import OidcSignIn
 from controlplane.background.agent_upgrades.signing import AgentSigner
+from controlplane.background.password_sinks.vault_binding import VaultBinding
 from controlplane.cluster.gateways import Gateways
 from controlplane.server.sections.old_names import NEW_NAMES, SECTIONS, variable_of
 from controlplane.server.sections.section import Section
@@ -310,6 +311,11 @@ def test_sinks_of_passwords_are_directories_by_names_that_specs_can_use(
 ) -> None:
     monkeypatch.setenv("KEDGE_KAFKA__PASSWORD_SINKS", '{"apps": "file:/var/lib/kedge-passwords"}')
     assert load_settings(home=tmp_path).kafka.password_sinks == {"apps": "file:/var/lib/kedge-passwords"}
+    vault = '{"apps": {"vault": "https://vault.example.com:8200", "token_file": "/etc/kedge/vault-token"}}'
+    monkeypatch.setenv("KEDGE_KAFKA__PASSWORD_SINKS", vault)
+    found = load_settings(home=tmp_path).kafka.password_sinks["apps"]
+    assert isinstance(found, VaultBinding)
+    assert (found.mount, found.secret_path("orders", "alice")) == ("secret", "kedge/orders/alice")
     for wrong, why in (('{"Apps": "file:/x"}', "a spec names it by"), ('{"apps": "s3://x"}', "password_sinks.apps")):
         monkeypatch.setenv("KEDGE_KAFKA__PASSWORD_SINKS", wrong)
         with pytest.raises(ServerSettingsRefused, match=why):

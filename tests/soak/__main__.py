@@ -2,8 +2,8 @@
 where it stopped.
 
 `python -m tests.soak [LANE ...]` runs these lanes alone (`processor`: simulator, units, mutants; `waiting`: brokers,
-agents, Terraform; `timed`: contracts, portal, Spark); the page is written when all have run. `--list` tells the plan
-and runs nothing. `SWEEPS=all`, or `SWEEPS=3/7`, in place of the commit's turn.
+agents, Terraform; `timed`: contracts, portal, Spark), or these test files; the page is written when all have run.
+`--list` tells the plan and runs nothing. `SWEEPS=all`, or `SWEEPS=3/7`, in place of the commit's turn.
 
 A test file is a call of pytest; what failed is run once more when all is over, with nothing beside it. What came of
 each call is kept in `.cache/soak/TREE.jsonl` (`tests/soak/kept.py`) the moment it is over, what it printed in the
@@ -37,19 +37,19 @@ PAGE = timings.ROOT / "docs" / "soak.md"
 def main(arguments: Sequence[str]) -> int:
     """Exit status 1 when a test failed twice, a call of pytest broke, or some files were not to run."""
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description="Runs soak, or lanes of it.")
-    parser.add_argument("lanes", nargs="*", metavar="LANE", help=", ".join(LANES))
+    parser.add_argument("parts", nargs="*", metavar="LANE or FILE", help=", ".join(LANES))
     parser.add_argument("--streams", type=int, metavar="N", help="calls with brokers at a time")
     parser.add_argument("--list", action="store_true", help="tell the plan alone")
     given = parser.parse_args(arguments)
-    if unknown := set(given.lanes) - set(LANES):
-        print(f"no lane {', '.join(sorted(unknown))}; there are: {', '.join(LANES)}")
-        return 2
     cores = len(os.sched_getaffinity(0))
     streams = Streams.best(cores, given.streams if can_have_own_network() else 1)
     known, kept = timings.read(), _kept()
     everything = jobs(known, kept.sweeps, timings.ROOT)
+    if unknown := set(given.parts) - set(LANES) - {j.file for j in everything}:
+        print(f"no lane {', '.join(sorted(unknown))}, nor a file of soak; lanes are: {', '.join(LANES)}")
+        return 2
     done = kept.done()
-    todo = [j for j in everything if j.file not in done and j.lane in (given.lanes or LANES)]
+    todo = [j for j in everything if j.file not in done and {j.lane, j.file} & set(given.parts or LANES)]
     print(f"soak of {head(timings.ROOT)[:12]}, {kept.sweeps}; kept in {kept.file}")
     print("\n".join(told(todo, len(done), streams, cores)), flush=True)
     if given.list:

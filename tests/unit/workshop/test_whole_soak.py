@@ -91,7 +91,7 @@ def test_streams_wait_beside_the_processor_s_lane_and_what_has_clocks_comes_afte
 
 def test_an_unknown_lane_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["pared"]) == 2
-    assert "no lane pared; there are: processor, waiting, timed" in capsys.readouterr().out
+    assert "no lane pared, nor a file of soak; lanes are: processor, waiting, timed" in capsys.readouterr().out
 
 
 def figures(name: str, code: int = 0, *results: Result, alone: bool = False) -> Figures:

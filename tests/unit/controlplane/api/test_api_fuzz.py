@@ -136,6 +136,7 @@ def pointed(case: schemathesis.Case, house: House) -> None:
         return
     own = {"cluster_uid": house.view().uid, "node": "brokers-a-0", "generation": 1, "wire": 1}
     if isinstance(case.body, dict):
-        case.body.update({k: v for k, v in own.items() if k in case.body})
+        # What is of a wrong type stays so: the body would be right again.
+        case.body.update({k: v for k, v in own.items() if type(case.body.get(k)) is type(v)})
     if "cluster" in case.query:
         case.query.update({"cluster": own["cluster_uid"], "node": own["node"], "generation": 1})

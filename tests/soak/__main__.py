@@ -28,7 +28,7 @@ from tests.soak.kept import Kept
 from tests.soak.page import Figures, page, standings
 from tests.soak.processes import Processes
 from tests.soak.sweeps import SWEEPS, chosen
-from tests.soak.whole import LANES, PROCESSOR, TIMED, WAITING, Job, Streams, jobs, told
+from tests.soak.whole import LANES, PROCESSOR, TIMED, WAITING, Job, Streams, free_gib, jobs, told
 from tests.tries import Ran, Run, again, once
 
 PAGE = timings.ROOT / "docs" / "soak.md"
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--list", action="store_true", help="tell the plan alone")
     given = parser.parse_args(arguments)
     cores = len(os.sched_getaffinity(0))
-    streams = Streams.best(cores, given.streams if can_have_own_network() else 1)
+    streams = Streams.best(cores, free_gib(), given.streams if can_have_own_network() else 1)
     known, kept = timings.read(), _kept()
     everything = jobs(known, kept.sweeps, timings.ROOT)
     if unknown := set(given.parts) - set(LANES) - {j.file for j in everything}:
@@ -142,7 +142,7 @@ class Soak:
         """In its lane, what it prints added to its log."""
         log = self._logs / f"{job.file.removesuffix('.py').replace('/', '-')}.log"
         return lambda command, environment: self._processes.run(
-            command, environment, log, network=job.lane == WAITING, behind=job.lane == PROCESSOR
+            command, environment, log, network=job.lane != PROCESSOR, behind=job.lane == PROCESSOR
         )
 
     def _keep(self, job: Job, came: Ran, began: float, *, alone: bool) -> None:

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heapreplace
+from math import inf
 from pathlib import Path
 
 from tests.recorder import Selection
@@ -19,12 +20,16 @@ time, beside that; what has short clocks or a browser, after both."""
 TIMED_FOLDERS = ("contract", "portal", "postgres", "spark")
 WAITING_CORES = 0.5
 """Of a processor: what a call with brokers takes, on average over its time, of all its processes."""
+STREAM_GIB = 3.0
+"""Memory of the machine that such a call takes: a server, a Spark session, up to twelve small JVMs."""
 CALL_S = 5.0
 """Processor seconds in which a call of pytest starts and collects its file."""
+PATIENCE_S = 1800
+"""For a test behind the rest that names no time of its own: it may get little of a processor for long."""
 WHY: Mapping[str, str] = {
     PROCESSOR: "behind the rest",
     WAITING: "each on a network of its own",
-    TIMED: "after both, with nothing behind",
+    TIMED: "after both, with nothing behind, on networks of their own, too",
 }
 
 
@@ -39,7 +44,8 @@ class Job:
 
     @property
     def command(self) -> tuple[str, ...]:
-        return (sys.executable, "-m", "pytest", "-q", "-m", "soak", self.file)
+        patience = (f"--timeout={PATIENCE_S}",) if self.lane == PROCESSOR else ()
+        return (sys.executable, "-m", "pytest", "-q", "-m", "soak", *patience, self.file)
 
     @property
     def selection(self) -> Selection:
@@ -55,12 +61,21 @@ class Streams:
     timed: int
 
     @classmethod
-    def best(cls, cores: int, waiting: int | None = None) -> "Streams":
-        """What waits for brokers leaves most of a processor to others: one stream more than there are cores."""
-        return cls(processor=cores, waiting=waiting or cores + 1, timed=cores)
+    def best(cls, cores: int, gib: float, waiting: int | None = None) -> "Streams":
+        """What waits for brokers leaves some of a processor to others: one stream more than there are cores, where the
+        memory that is free is enough for them."""
+        fit = max(1, int(min(gib / STREAM_GIB, cores + 1)))
+        return cls(processor=cores, waiting=waiting or fit, timed=min(cores, fit))
 
     def of(self, lane: str) -> int:
         return {PROCESSOR: self.processor, WAITING: self.waiting, TIMED: self.timed}[lane]
+
+
+def free_gib(told: Path = Path("/proc/meminfo")) -> float:
+    """Memory that programs can have without swapping; infinite where the kernel does not tell."""
+    lines = told.read_text().splitlines() if told.exists() else []
+    kib = [int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
+    return kib[0] / 1024**2 if kib else inf
 
 
 def jobs(known: Durations, sweeps: Chosen, root: Path) -> list[Job]:

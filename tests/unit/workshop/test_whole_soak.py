@@ -22,7 +22,7 @@ from tests.soak.kept import Kept
 from tests.soak.page import Figures, page, standings
 from tests.soak.processes import DIES_WITH_US, Processes
 from tests.soak.sweeps import ALL, TURNS, Chosen
-from tests.soak.whole import LANES, PROCESSOR, TIMED, WAITING, Job, Streams, about_s, jobs, told
+from tests.soak.whole import LANES, PROCESSOR, TIMED, WAITING, Job, Streams, about_s, free_gib, jobs, told
 from tests.turns import Turn
 from tests.waiting import until
 
@@ -36,6 +36,7 @@ def test_every_file_of_soak_is_in_one_call_of_one_lane_and_its_sweeps_have_the_t
     assert {j.lane for j in everything} == set(LANES)
     assert {j.sweeps for j in everything} == {f"2/{TURNS}"}
     assert all(j.selection.has(f"{j.file}::anything") for j in everything)
+    assert {j.lane for j in everything if "--timeout=1800" in j.command} == {PROCESSOR}, "it waits behind the others"
 
 
 def test_the_longest_file_of_a_lane_begins_first_and_a_sweep_takes_its_turn_s_share(tmp_path: Path) -> None:
@@ -74,9 +75,9 @@ def test_all_turns_of_a_sweep_are_all_its_cases_and_none_has_nothing() -> None:
 
 
 def test_streams_wait_beside_the_processor_s_lane_and_what_has_clocks_comes_after() -> None:
-    two = Streams.best(2)
+    two = Streams.best(2, 20.0)
     assert (two.processor, two.waiting, two.timed) == (2, 3, 2)
-    assert Streams.best(2, 1).waiting == 1
+    assert Streams.best(2, 20.0, waiting=1).waiting == 1
     waiting = [Job(f"{E2E}{n}", WAITING, 300.0) for n in range(6)]
     assert about_s(waiting, two, 2) == 600
     assert about_s([*waiting, Job(SIM, PROCESSOR, 200.0)], two, 2) == 600
@@ -87,6 +88,15 @@ def test_streams_wait_beside_the_processor_s_lane_and_what_has_clocks_comes_afte
     lines = told([*busy, Job(PORTAL, TIMED, 60.0)], 7, two, 2)
     assert [line.split()[0] for line in lines[:3]] == [PROCESSOR, WAITING, TIMED]
     assert lines[3:] == ["  7 files are done already", "about 0.4 h on 2 cores"]
+
+
+def test_a_machine_with_little_memory_has_fewer_streams(tmp_path: Path) -> None:
+    small = Streams.best(8, 7.0)
+    assert (small.processor, small.waiting, small.timed) == (8, 2, 2)
+    assert Streams.best(2, 0.5).waiting == 1
+    (tmp_path / "meminfo").write_text("MemTotal: 9 kB\nMemAvailable:    3145728 kB\n")
+    assert free_gib(tmp_path / "meminfo") == 3
+    assert Streams.best(2, free_gib(tmp_path / "none")).waiting == 3
 
 
 def test_an_unknown_lane_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""The agent's side of HTTP: five calls, and for each failure what the agent is to do about it."""
+"""The agent's side of HTTP: seven calls, and for each failure what the agent is to do about it."""
 
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -46,13 +46,18 @@ class ServerRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class NewDocument:
+    """`report_in_s` of both: when a report is wanted; None where the server does not say."""
+
     raw: bytes
     etag: str
+    report_in_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Unchanged:
     """304: the document of our etag is still the one."""
+
+    report_in_s: float | None = None
 
 
 DocumentAnswer: TypeAlias = NewDocument | Unchanged
@@ -126,31 +131,40 @@ class ServerClient:
         """POST /agent/v1/rotate. Repeating it with the same next credential is fine."""
         self._call("POST", "/agent/v1/rotate", content=request.model_dump_json(), me=self._identity)
 
-    def document(self, *, etag: str, wait_s: float) -> DocumentAnswer:
-        """GET /agent/v1/document: held by the server for up to `wait_s` while the document is the one of `etag`."""
+    def document(self, *, etag: str, wait_s: float, report_s: float = 0.0) -> DocumentAnswer:
+        """GET /agent/v1/document: held by the server for up to `wait_s` while the document is the one of `etag`, and
+        reports are not wanted more often than every `report_s`, as they are sent; 0: as always."""
         me = self._identity
         params = {"cluster": me.cluster_uid, "node": me.node, "generation": str(me.generation), "etag": etag}
         response = self._call(
             "GET",
             "/agent/v1/document",
-            params={**params, "wait_s": f"{wait_s:g}"},
+            params={**params, "wait_s": f"{wait_s:g}", **({"report_s": f"{report_s:g}"} if report_s > 0 else {})},
             me=me,
             timeout=wait_s + _CALL_TIMEOUT_S,
         )
         if response.status_code == httpx.codes.NOT_MODIFIED:
-            return Unchanged()
-        return NewDocument(response.content, response.headers.get("etag", "").removeprefix("W/").strip('"'))
+            return Unchanged(_report_in_s(response))
+        etag = response.headers.get("etag", "").removeprefix("W/").strip('"')
+        return NewDocument(response.content, etag, _report_in_s(response))
 
     def report(self, report: wire.Report) -> wire.ReportAnswer:
         """POST /agent/v1/report."""
-        response = self._call("POST", "/agent/v1/report", content=report.model_dump_json(), me=self._identity)
+        return self._reported("/agent/v1/report", report)
+
+    def unchanged(self, report: wire.UnchangedReport) -> wire.ReportAnswer:
+        """POST /agent/v1/unchanged."""
+        return self._reported("/agent/v1/unchanged", report)
+
+    def close(self) -> None:
+        self._connections.close()
+
+    def _reported(self, path: str, report: wire.Report | wire.UnchangedReport) -> wire.ReportAnswer:
+        response = self._call("POST", path, content=report.model_dump_json(), me=self._identity)
         try:
             return wire.ReportAnswer.model_validate_json(response.content)
         except ValidationError:  # taken, in words of another release
             return wire.ReportAnswer()
-
-    def close(self) -> None:
-        self._connections.close()
 
     def _call(
         self,
@@ -197,6 +211,11 @@ def _raise_for(response: httpx.Response, call: str) -> None:
     if status >= 500 or response.is_redirect or status in (httpx.codes.NOT_FOUND, httpx.codes.TOO_MANY_REQUESTS):
         raise RetryLater(said, after_s=_retry_after_s(response))
     raise ServerRefused(said)
+
+
+def _report_in_s(response: httpx.Response) -> float | None:
+    header = response.headers.get(wire.REPORT_IN, "").strip()
+    return float(header) if header.isascii() and header.isdigit() and len(header) < 10 else None
 
 
 def _retry_after_s(response: httpx.Response) -> float:

@@ -111,7 +111,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def run(settings: AgentSettings, layout: AgentLayout, boot: BootData) -> None:
     """Until a signal ends it. Raises `PlainHttpRefused`, and `TalkDied` when nobody would hear the server any more."""
-    inbox, outbox, pulses, clock = Inbox(), ReportOutbox(), LatestPulses(), SystemClock()
+    inbox, outbox, pulses, clock = (
+        Inbox(),
+        ReportOutbox(every_s=settings.times.report_every_s),
+        LatestPulses(),
+        SystemClock(),
+    )
     token_keys = _token_keys(layout, settings, clock)
     follower = Follower(layout.bundles, __version__, clock)
     serve_metrics_of = _served(settings)
@@ -267,6 +272,7 @@ def _talks(
         wait_s=settings.times.poll_wait_s,
         heard=follower.heard,
         certification=certification,
+        outbox=outbox,
     )
     reports = ReportTalk(
         client=client,

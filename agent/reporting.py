@@ -1,6 +1,6 @@
 """Builds reports: at once when something changed, and every few seconds anyway."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import timedelta
 from functools import partial
@@ -8,6 +8,7 @@ from functools import partial
 from agent import __version__, boots, steps, surroundings, wire
 from agent.health.checkup import Checkup
 from agent.health.vitals import VitalsFinding
+from agent.pace import digest_of
 from agent.status import ServiceWatch, Status
 from agent.wire_tls import NAMES_WIRE_VERSION
 
@@ -44,26 +45,36 @@ class Reporting:
         for name in spoken:
             self._sample(name, local)
         self._last, self._last_s = said, local.now_s
-        self._a.publish(
-            wire.Report(
-                cluster_uid=self._a.boot.cluster_uid,
-                node=self._a.boot.node,
-                generation=self._a.boot.generation,
-                boot_id=self._a.boot_id,
-                seq=self._sequence.next(),
-                at=self._a.clock.now(),
-                agent_version=__version__,
-                documents=NAMES_WIRE_VERSION,
-                epoch=epoch,
-                services=tuple(self._service_report(name, local) for name in sorted(spoken)),
-                attachments=tuple(sorted(local.attached.values())),
-                addresses=tuple(sorted(local.addresses)),
-                message=message,
-                heartbeats=self._a.heartbeats(),
-                preemption=preemption,
-                upgrade=upgrade,
-                packet_filter=packet_filter,
-            )
+        report = self._built(spoken, local, epoch=epoch, message=message, packet_filter=packet_filter)
+        self._a.publish(report.model_copy(update={"digest": digest_of(report)}))
+
+    def _built(
+        self,
+        spoken: Sequence[wire.ServiceName],
+        local: steps.LocalState,
+        *,
+        epoch: int,
+        message: str,
+        packet_filter: wire.PacketFilterReport | None,
+    ) -> wire.Report:
+        return wire.Report(
+            cluster_uid=self._a.boot.cluster_uid,
+            node=self._a.boot.node,
+            generation=self._a.boot.generation,
+            boot_id=self._a.boot_id,
+            seq=self._sequence.next(),
+            at=self._a.clock.now(),
+            agent_version=__version__,
+            documents=NAMES_WIRE_VERSION,
+            epoch=epoch,
+            services=tuple(self._service_report(name, local) for name in sorted(spoken)),
+            attachments=tuple(sorted(local.attached.values())),
+            addresses=tuple(sorted(local.addresses)),
+            message=message,
+            heartbeats=self._a.heartbeats(),
+            preemption=self._a.preemption(),
+            upgrade=self._a.upgrade(),
+            packet_filter=packet_filter,
         )
 
     def _sample(self, name: wire.ServiceName, local: steps.LocalState) -> None:

@@ -12,9 +12,9 @@ from agent.backoff import Backoff
 from agent.certification import Certification
 from agent.client import CertificateLost, CredentialLost, NewDocument, Retired, RetryLater, ServerClient, ServerRefused
 from agent.credential import CredentialFiles
-from agent.inbox import Inbox, ReportOutbox
+from agent.inbox import Inbox, Outgoing, ReportOutbox
 from agent.rotation import Rotation
-from agent.wire import EnrolRequest
+from agent.wire import EnrolRequest, Report, ReportAnswer, UnchangedReport
 
 _log = logging.getLogger(__name__)
 
@@ -30,7 +30,8 @@ class DocumentTalk:
     """Enrolment and documents. `step` is one exchange and returns the seconds to pause before the next.
 
     `enrolment` makes the request that enrols a secret, `heard` is called after each answer. `clock`: monotonic seconds.
-    Without `certification` the server is called on loopback, where there are no certificates.
+    Without `certification` the server is called on loopback, where there are no certificates. `outbox` is told when the
+    server wants a report sooner than it said before.
 
     What a held question brings is asked for once more, for an answer at once: if this process was stopped, or cut off,
     meanwhile, it may ask for a stop that is safe no more.
@@ -49,8 +50,10 @@ class DocumentTalk:
         heard: Callable[[], None] = lambda: None,
         certification: Certification | None = None,
         clock: Callable[[], float] = time.monotonic,
+        outbox: ReportOutbox | None = None,
     ) -> None:
         self._client = client
+        self._outbox = outbox
         self._certification = certification
         self._is_to_certify = False
         self._clock = clock
@@ -74,7 +77,11 @@ class DocumentTalk:
                 self._is_to_certify = not self._certification.run()
             # An agent that has just begun hears at once that it is heard.
             is_held, asked_at = self._is_heard and not self._is_to_confirm, self._clock()
-            answer = self._client.document(etag=self._etag, wait_s=self._wait_s if is_held else 0.0)
+            answer = self._client.document(
+                etag=self._etag,
+                wait_s=self._wait_s if is_held else 0.0,
+                report_s=self._outbox.asked_s if self._outbox is not None else 0.0,
+            )
         except Retired as error:
             _log.warning("retired: %s", error)
             self._inbox.put_retired()
@@ -96,6 +103,8 @@ class DocumentTalk:
             return _RARELY_S
         self._backoff.reset()
         self._say("")
+        if answer.report_in_s is not None and self._outbox is not None:
+            self._outbox.ask(answer.report_in_s)
         is_new = isinstance(answer, NewDocument)
         self._is_to_confirm = is_new and self._clock() - asked_at > _FRESH_S
         if isinstance(answer, NewDocument) and not self._is_to_confirm:
@@ -135,7 +144,8 @@ class DocumentTalk:
 
 
 class ReportTalk:
-    """Sends the latest report, and rotates the credential, or renews the certificate, when the answer asks for it.
+    """Sends the latest report, and rotates the credential, or renews the certificate, when the answer asks for it. The
+    answer also says when the next one is wanted; a server that has a report already hears its digest alone.
 
     `step` is one exchange and returns the seconds to pause before the next; `told` is called after each that was taken.
     """
@@ -160,31 +170,53 @@ class ReportTalk:
         self._outbox = outbox
         self._inbox = inbox
         self._backoff = backoff
+        self._kept_digest = ""
         self.is_over = False
 
     def step(self) -> float:
-        report = self._outbox.wait(5.0)
-        if report is None:
+        outgoing = self._outbox.wait(5.0)
+        if outgoing is None:
             return 0.0
         if not self._credential.is_enrolled:
+            self._outbox.again()
             return self._backoff.next_s()
-        try:
-            answer = self._client.report(report)
-        except RetryLater as error:
-            _log.info("report %d not sent: %s", report.seq, error)
-            return self._backoff.next_s(after_s=error.after_s)
-        except Retired:
-            self._inbox.put_retired()
-            return _RARELY_S
-        except (CredentialLost, ServerRefused) as error:
-            _log.warning("report %d not taken: %s", report.seq, error)
-            return _RARELY_S
+        pause_s, answer = self._sent(outgoing)
+        if answer is None:
+            return pause_s
         self._backoff.reset()
+        self._outbox.ask(answer.next_s)
+        if answer.whole:
+            self._kept_digest = ""
+            self._outbox.again()
         self._on_taken()
         pause_s = self._renew("credential", self._rotation.run) if answer.rotate else 0.0
         if answer.certify and self._certification is not None:
             pause_s = max(pause_s, self._renew("certificate", self._certification.run))
         return pause_s
+
+    def _sent(self, outgoing: Outgoing) -> tuple[float, ReportAnswer | None]:
+        """The answer; None where the report was not taken, and the pause after that."""
+        report, kept_digest = outgoing.report, self._kept_digest
+        self._kept_digest = ""
+        try:
+            if report.digest and report.digest == kept_digest and not outgoing.is_measured:
+                answer = self._client.unchanged(_unchanged(report))
+            else:
+                answer = self._client.report(report)
+        except RetryLater as error:
+            _log.info("report %d not sent: %s", report.seq, error)
+            pause_s = self._backoff.next_s(after_s=error.after_s)
+        except Retired:
+            self._inbox.put_retired()
+            pause_s = _RARELY_S
+        except (CredentialLost, ServerRefused) as error:
+            _log.warning("report %d not taken: %s", report.seq, error)
+            pause_s = _RARELY_S
+        else:
+            self._kept_digest = report.digest if answer.next_s is not None else ""
+            return 0.0, answer
+        self._outbox.again()
+        return pause_s, None
 
     def _renew(self, what: str, renewal: Callable[[], object]) -> float:
         """The server asks again with each report: what fails now is done later, and what is in force counts."""
@@ -197,6 +229,18 @@ class ReportTalk:
             _log.warning("the %s was not renewed, the one in force still counts: %s", what, error)
             return _RARELY_S
         return 0.0
+
+
+def _unchanged(report: Report) -> UnchangedReport:
+    return UnchangedReport(
+        wire=report.wire,
+        cluster_uid=report.cluster_uid,
+        node=report.node,
+        generation=report.generation,
+        boot_id=report.boot_id,
+        seq=report.seq,
+        digest=report.digest,
+    )
 
 
 def talk_in_thread(talk: DocumentTalk | ReportTalk, *, pause: Callable[[float], object]) -> threading.Thread:

@@ -10,6 +10,11 @@ from typing import Annotated, Literal
 from pydantic import Field, PlainSerializer, SecretStr
 
 from agent.wire_base import Wire as Wire
+from agent.wire_pace import (
+    REPORT_IN as REPORT_IN,
+    ReportAnswer as ReportAnswer,
+    UnchangedReport as UnchangedReport,
+)
 from agent.wire_tls import (
     STEP_WIRE_VERSION as STEP_WIRE_VERSION,
     TLS_WIRE_VERSION as TLS_WIRE_VERSION,
@@ -421,6 +426,11 @@ class Report(Wire):
         default=0,
         description="highest wire version of documents it takes; 0: it does not tell. Came later than wire version 1",
     )
+    digest: str = Field(
+        default="",
+        description="of all but measurements; empty: an agent that reports every 3 s whatever it is asked. Came later"
+        " than wire version 1",
+    )
 
 
 _CSR = "PKCS#10 (PEM) for the key of the VM's certificate; empty: none is wanted. Came later than wire version 1"
@@ -444,16 +454,6 @@ class EnrolAnswer(Wire):
 
     accepted: bool = True
     certificate: str = Field(default="", description="PEM; empty: none was asked for, or the VM has shown one before")
-
-
-class ReportAnswer(Wire):
-    """What the server says to a report. Came later than wire version 1; an older server says less."""
-
-    accepted: bool = Field(default=True, description="whether the report was news")
-    rotate: bool = Field(default=False, description="the credential is old by the server's clock: rotate it")
-    certify: bool = Field(
-        default=False, description="the certificate is missing, or old by the server's clock: renew it"
-    )
 
 
 class RotateRequest(Wire):

@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Protocol
+from typing import Protocol, TypeVar
 from urllib.parse import parse_qsl
 
 from pydantic import ValidationError
@@ -17,7 +17,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from agent.wire import WIRE_VERSION, Report, ReportAnswer
+from agent.wire import WIRE_VERSION, Report, ReportAnswer, UnchangedReport
 from controlplane.api import agent_admission, auth, peers, problems
 from controlplane.api.agent_instances import is_over, is_revoked
 from controlplane.api.document_offers import DocumentOffers, answer_question
@@ -28,6 +28,7 @@ from controlplane.api.portal_access import Door, door_of
 from controlplane.api.report_buffer import ReportBuffer
 from controlplane.api.request_ids import HEADER
 from controlplane.api.services import PortalServices
+from controlplane.cluster.observed.report_pace import AT_WORK, ReportPace
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.work_in_hand import has_work
@@ -36,9 +37,12 @@ from controlplane.storage.certificates.shown import ShownCertificates
 from events.errors import StoreUnavailable
 from events.ids import ClusterUid
 
-REPORT_PATH, DOCUMENT_PATH = "/agent/v1/report", "/agent/v1/document"
-_ANSWERED = {("POST", REPORT_PATH), ("GET", DOCUMENT_PATH)}
+REPORT_PATH, DOCUMENT_PATH, UNCHANGED_PATH = "/agent/v1/report", "/agent/v1/document", "/agent/v1/unchanged"
+_ANSWERED = {("POST", REPORT_PATH), ("GET", DOCUMENT_PATH), ("POST", UNCHANGED_PATH)}
 """What is answered here; the routes stand in controlplane/api/routes/agents.py."""
+
+
+_Told = TypeVar("_Told", Report, UnchangedReport)
 
 
 class KnownAgents(Protocol):
@@ -65,6 +69,7 @@ class DocumentQuestion:
 
     etag: str
     wait_s: float
+    report_s: float
 
 
 class AgentCalls:
@@ -95,7 +100,7 @@ class AgentCalls:
         if scope["path"] == DOCUMENT_PATH:
             return self._to_question(scope, caller, turns)
         try:
-            return self._to_report(scope, headers, caller, body)
+            return self._to_reported(scope, headers, caller, body)
         except StoreUnavailable:
             return None
 
@@ -118,20 +123,34 @@ class AgentCalls:
             turn.give_back()
         return self._caller(scope, headers)
 
-    def _to_report(
+    def _to_reported(
         self, scope: Scope, headers: Mapping[bytes, bytes], caller: KnownCaller, body: bytes
     ) -> ASGIApp | None:
         if len(body) > MAX_BODY_BYTES or self._reports.is_failing or headers.get(b"content-type") != _JSON:
             return None
-        report = _report_in(body)
+        to = self._to_unchanged if scope["path"] == UNCHANGED_PATH else self._to_report
+        told = to(scope, caller, body)
+        return _with_json(told.model_dump_json().encode(), self._services.access.request_id()) if told else None
+
+    def _to_report(self, scope: Scope, caller: KnownCaller, body: bytes) -> ReportAnswer | None:
+        report = _read_as(Report, body)
         if report is None or not _is_of(report, caller.vm):
             return None
         wakes = report.preemption is not None or has_work(caller.view)
+        pace = self._offers.paces.after(caller.view, report)
         is_news = self._reports.put(
-            caller.vm.cluster_uid, caller.instance.key, report, self._services.clock(), wakes=wakes
+            caller.vm.cluster_uid, caller.instance.key, report, self._services.clock(), wakes=wakes, pace=pace
         )
-        told = report_answer(self._services, scope, caller.credential, is_news=is_news)
-        return _with_json(told.model_dump_json().encode(), self._services.access.request_id())
+        return report_answer(self._services, scope, caller.credential, is_news=is_news, pace=pace)
+
+    def _to_unchanged(self, scope: Scope, caller: KnownCaller, body: bytes) -> ReportAnswer | None:
+        report = _read_as(UnchangedReport, body)
+        if report is None or not _is_of(report, caller.vm):
+            return None
+        pace = self._offers.paces.of(caller.view)
+        is_known = self._reports.renew(caller.vm.cluster_uid, caller.instance.key, report, self._services.clock(), pace)
+        told = report_answer(self._services, scope, caller.credential, is_news=is_known, pace=pace)
+        return told if is_known else told.model_copy(update={"whole": True})
 
     def _to_question(self, scope: Scope, caller: KnownCaller, turns: agent_admission.AgentTurns) -> ASGIApp | None:
         question = _question_in(scope["query_string"], caller.vm)
@@ -149,7 +168,14 @@ class AgentCalls:
             turn = turns.not_taken()
             try:
                 answer = await answer_question(
-                    self._offers, self._feed, turn, vm, etag=question.etag, wait_s=question.wait_s, known=known
+                    self._offers,
+                    self._feed,
+                    turn,
+                    vm,
+                    etag=question.etag,
+                    wait_s=question.wait_s,
+                    known=known,
+                    report_s=question.report_s,
                 )
             except (problems.ApiError, StoreUnavailable) as error:
                 answer = problems.answer_of(error, Request(scope))
@@ -193,10 +219,16 @@ class AgentCalls:
 
 
 def report_answer(
-    services: PortalServices, scope: Scope, shown: Credential, *, is_news: bool, is_known: bool = True
+    services: PortalServices,
+    scope: Scope,
+    shown: Credential,
+    *,
+    is_news: bool,
+    is_known: bool = True,
+    pace: ReportPace = AT_WORK,
 ) -> ReportAnswer:
-    """What an agent is told. It is asked for a rotation when the credential is old, and, of a known instance, for a new
-    certificate when that is old or missing: by our clock, which alone counts.
+    """What an agent is told, and when the next report is wanted. It is asked for a rotation when the credential is old,
+    and, of a known instance, for a new certificate when that is old or missing: by our clock, which alone counts.
     """
     now, certificate = services.clock(), peers.certificate_of(scope)
     may_have_one = is_known and services.access.authority is not None and peers.may_show_one(scope)
@@ -204,6 +236,7 @@ def report_answer(
         accepted=is_news,
         rotate=shown.is_older_than(services.access.credential_life, now),
         certify=may_have_one and (certificate is None or certificate.is_old(now)),
+        next_s=pace.every_s,
     )
 
 
@@ -230,14 +263,14 @@ def _headers_of(scope: Scope) -> Mapping[bytes, bytes]:
     return headers
 
 
-def _report_in(body: bytes) -> Report | None:
+def _read_as(message: type[_Told], body: bytes) -> _Told | None:
     try:
-        return Report.model_validate_json(body)
+        return message.model_validate_json(body)
     except ValidationError:
         return None
 
 
-def _is_of(report: Report, vm: Vm) -> bool:
+def _is_of(report: Report | UnchangedReport, vm: Vm) -> bool:
     is_own = (report.cluster_uid, report.node, report.generation) == (vm.cluster_uid, vm.node, vm.generation)
     return is_own and WIRE_VERSION - 1 <= report.wire <= WIRE_VERSION
 
@@ -252,10 +285,11 @@ def _question_in(query: bytes, vm: Vm) -> DocumentQuestion | None:
     ):
         return None
     try:
-        wait_s = float(asked.get("wait_s", "0"))
+        wait_s, report_s = float(asked.get("wait_s", "0")), float(asked.get("report_s", "0"))
     except ValueError:
         return None
-    return DocumentQuestion(asked.get("etag", ""), wait_s) if 0 <= wait_s < _MOST_WAIT_S else None
+    makes_sense = 0 <= wait_s < _MOST_WAIT_S and 0 <= report_s < _MOST_WAIT_S
+    return DocumentQuestion(asked.get("etag", ""), wait_s, report_s) if makes_sense else None
 
 
 _JSON = b"application/json"

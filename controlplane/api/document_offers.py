@@ -9,9 +9,11 @@ from http import HTTPStatus
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
+from agent.wire import REPORT_IN
 from controlplane.api import agent_admission, agent_refusals, documents
 from controlplane.api.agent_instances import is_let_go, is_over, is_revoked
 from controlplane.api.feed import MAX_WAIT_S, Feed
+from controlplane.api.report_paces import ReportPaces
 from controlplane.api.services import PortalServices
 from controlplane.background.metric_pipeline.topic import metrics_to
 from controlplane.cluster.observed.agent_reports import last_report
@@ -35,8 +37,8 @@ class _Remembered:
 class DocumentOffers:
     """What each VM was offered last is remembered, as most questions come while nothing has changed."""
 
-    def __init__(self, services: PortalServices) -> None:
-        self._services = services
+    def __init__(self, services: PortalServices, paces: ReportPaces) -> None:
+        self._services, self.paces = services, paces
         self._remembered: dict[Vm, _Remembered] = {}
         self._pruned_s = time.monotonic()
 
@@ -52,6 +54,13 @@ class DocumentOffers:
         ):
             return None
         return kept.offer
+
+    def report_in_s(self, vm: Vm, report_s: float) -> float | None:
+        """When a report is wanted of a VM that sends one every `report_s`: sooner than that, else None. 0 is an agent
+        that follows no pace."""
+        view = self._services.fleet.clusters.view(vm.cluster_uid) if report_s > 0 else None
+        pace = self.paces.of(view) if view is not None else None
+        return pace.every_s if pace is not None and pace.every_s < report_s else None
 
     def of(self, vm: Vm) -> documents.Offer:
         """What is offered now. May wait for the database. Raises ApiError, StoreUnavailable."""
@@ -109,10 +118,12 @@ async def answer_question(
     etag: str,
     wait_s: float,
     known: documents.Offer | None = None,
+    report_s: float = 0.0,
 ) -> Response:
     """The document of the VM once it is another one than `etag` names; 304 where it is not within `wait_s`. So it is,
     too, while it asks for what was found safe too long ago and is to be found safe again.
 
+    304 at once where reports are wanted more often than every `report_s`: both answers say so in a header.
     `known`: what is offered now, where that is known and the one of `etag`. Raises ApiError, StoreUnavailable.
     """
     deadline = time.monotonic() + hold_s(vm, wait_s)
@@ -122,12 +133,15 @@ async def answer_question(
             await turn.take_again()
             # On a thread: the database may be slow.
             offered = await run_in_threadpool(offers.of, vm)
-            if offered.etag not in ("", etag):
-                return Response(offered.body, headers={"ETag": f'"{offered.etag}"'}, media_type="application/json")
+        in_s = offers.report_in_s(vm, report_s)
+        paced = {REPORT_IN: f"{in_s:.0f}"} if in_s is not None else {}
+        if offered.etag not in ("", etag):
+            headers = {"ETag": f'"{offered.etag}"', **paced}
+            return Response(offered.body, headers=headers, media_type="application/json")
         left_s = deadline - time.monotonic()
         turn.give_back()  # who waits for news keeps nobody from being heard
-        if left_s <= 0 or not await feed.wait(vm.cluster_uid, offered.version, left_s):
-            return Response(status_code=HTTPStatus.NOT_MODIFIED, headers={"ETag": f'"{etag}"'})
+        if paced or left_s <= 0 or not await feed.wait(vm.cluster_uid, offered.version, left_s):
+            return Response(status_code=HTTPStatus.NOT_MODIFIED, headers={"ETag": f'"{etag}"', **paced})
         offered = None
 
 

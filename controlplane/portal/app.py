@@ -13,6 +13,7 @@ from controlplane.api.history import History
 from controlplane.api.hooks import Hooks
 from controlplane.api.read_models import event_tail as live, roll_stages, topic_rates, uptimes
 from controlplane.api.report_buffer import KEPT_EVERY_S, ReportBuffer
+from controlplane.api.report_paces import ReportPaces
 from controlplane.api.routes import (
     access,
     acls,
@@ -227,7 +228,7 @@ def create_app(services: PortalServices, *, reports_every_s: float = KEPT_EVERY_
     app.state.rated_topics = topic_rates.RatedTopics()
     app.state.uptimes = uptimes.UptimeQueries(services.cluster.latest, services.clock)
     app.state.shown_certificates = ShownCertificates(services.cluster.latest, services.clock)
-    app.state.offers = document_offers.DocumentOffers(services)
+    app.state.offers = document_offers.DocumentOffers(services, ReportPaces(services.clock))
     app.add_middleware(gate.AccessGate, services=services)
     # The last one added is the first one passed.
     app.add_middleware(

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
-from sqlalchemy import Connection, Engine, Row, Select, select, tuple_
+from sqlalchemy import Connection, Engine, Row, Select, bindparam, select, tuple_, update
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
@@ -47,6 +47,16 @@ class LatestValue:
     seq: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Renewal:
+    """A source said once more what is kept of a subject: the same boot, later."""
+
+    subject: Subject
+    observed_at: datetime
+    boot_id: str
+    seq: int
+
+
 class LatestStore(Protocol):
     """Contract: tests/contract/test_latest_store.py."""
 
@@ -55,6 +65,10 @@ class LatestStore(Protocol):
 
     def put_all(self, observations: Sequence[LatestValue]) -> int:
         """The same for many at once, in order and in one transaction; the number that were news."""
+
+    def renew_all(self, renewals: Sequence[Renewal]) -> None:
+        """What is kept of these subjects was observed again, in one transaction. Nothing where another boot, or
+        something later, is kept."""
 
     def get(self, subject: Subject) -> LatestValue | None:
         """The newest about one subject."""
@@ -126,6 +140,23 @@ class SqlLatestStore:
             _write(transaction, changed)
             return news
 
+    def renew_all(self, renewals: Sequence[Renewal]) -> None:
+        if not renewals:
+            return
+        rows = [
+            {
+                "of_kind": one.subject.kind,
+                "of_cluster": one.subject.cluster_uid,
+                "of_subject": one.subject.name,
+                "of_boot": one.boot_id,
+                "new_seq": one.seq,
+                "new_at": one.observed_at,
+            }
+            for one in sorted(renewals, key=lambda one: _key(one.subject))
+        ]
+        with writing(self._engine) as transaction:
+            transaction.execute(_RENEW, rows)
+
     def get(self, subject: Subject) -> LatestValue | None:
         with reading(self._engine) as connection:
             row = connection.execute(select(LATEST).where(_KEY.in_([_key(subject)]))).one_or_none()
@@ -144,6 +175,18 @@ class SqlLatestStore:
 
 
 _KEY = tuple_(LATEST.c.kind, LATEST.c.cluster_uid, LATEST.c.subject)
+
+_RENEW = (
+    update(LATEST)
+    .where(
+        LATEST.c.kind == bindparam("of_kind"),
+        LATEST.c.cluster_uid == bindparam("of_cluster"),
+        LATEST.c.subject == bindparam("of_subject"),
+        LATEST.c.boot_id == bindparam("of_boot"),
+        LATEST.c.seq < bindparam("new_seq"),
+    )
+    .values(observed_at=bindparam("new_at"), seq=bindparam("new_seq"))
+)
 
 
 def _key(subject: Subject) -> tuple[str, str, str]:

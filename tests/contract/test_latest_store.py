@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from controlplane.storage.latest_values import LatestStore, LatestValue, SqlLatestStore, Subject
+from controlplane.storage.latest_values import LatestStore, LatestValue, Renewal, SqlLatestStore, Subject
 from tests.fakes.latest_values import MemoryLatestStore
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -90,3 +90,26 @@ def test_many_are_put_at_once_in_their_order(latest):
     assert latest.get(NODE).seq == 6
     assert len(latest.of_kind("inventory")) == 700
     assert latest.put_all([]) == 0
+
+
+def test_what_is_kept_is_renewed_by_the_same_boot_alone_and_never_backwards(latest):
+    def renewed(boot: str, seq: int, at_s: float) -> tuple[int, float]:
+        latest.renew_all([Renewal(NODE, START + timedelta(seconds=at_s), boot, seq)])
+        kept = latest.get(NODE)
+        assert kept.value == {"boot": "b2", "seq": 5}
+        return kept.seq, (kept.observed_at - START).total_seconds()
+
+    latest.put(report("b1", 9))
+    latest.put(report("b2", 5))
+    assert renewed("b2", 6, 30) == (6, 30)
+    assert renewed("b2", 6, 40) == (6, 30)
+    assert renewed("b2", 4, 40) == (6, 30)
+    assert renewed("b1", 10, 40) == (6, 30)
+    assert not latest.put(report("b2", 6, 50)), "a late packet"
+    assert not latest.put(report("b1", 11, 50)), "a ghost"
+
+
+def test_nothing_is_made_by_a_renewal(latest):
+    latest.renew_all([])
+    latest.renew_all([Renewal(NODE, START, "b1", 1)])
+    assert latest.get(NODE) is None

@@ -2,8 +2,9 @@
 
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 
-from controlplane.storage.latest_values import KeptObservation, LatestValue, Subject, in_order, supersede
+from controlplane.storage.latest_values import KeptObservation, LatestValue, Renewal, Subject, in_order, supersede
 from events.ids import ClusterUid
 
 
@@ -28,6 +29,16 @@ class MemoryLatestStore:
                     self._kept[observation.subject] = kept
                     news += 1
             return news
+
+    def renew_all(self, renewals: Sequence[Renewal]) -> None:
+        """See LatestStore."""
+        with self._lock:
+            for one in renewals:
+                kept = self._kept.get(one.subject)
+                if kept is None or kept.observation.boot_id != one.boot_id or (kept.observation.seq or 0) >= one.seq:
+                    continue
+                renewed = replace(kept.observation, observed_at=one.observed_at, seq=one.seq)
+                self._kept[one.subject] = replace(kept, observation=renewed)
 
     def get(self, subject: Subject) -> LatestValue | None:
         """See LatestStore."""

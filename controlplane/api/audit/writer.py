@@ -19,7 +19,7 @@ from controlplane.cluster.view import ClusterView
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 ASKS_ONLY = frozenset({"/v1/validate", "/v1/plan"})
 """POST because a spec is long: they record nothing."""
-WORK_OF_MACHINES = ("/agent/v1/report", "/terraform/", "/hooks/")
+WORK_OF_MACHINES = ("/agent/v1/report", "/agent/v1/unchanged", "/terraform/", "/hooks/")
 DENIED = (401, 403, 421, 429)
 
 _ANONYMOUS_A_MINUTE = 30

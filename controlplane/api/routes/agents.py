@@ -17,6 +17,7 @@ from agent.wire import (
     Report,
     ReportAnswer,
     RotateRequest,
+    UnchangedReport,
 )
 from controlplane.api import agent_refusals, auth, peers
 from controlplane.api.agent_calls import report_answer
@@ -24,10 +25,12 @@ from controlplane.api.agent_instances import is_over, is_revoked
 from controlplane.api.document_offers import answer_question
 from controlplane.api.node_certificates import NotYet
 from controlplane.api.problems import ApiError
+from controlplane.api.report_paces import ReportPaces
 from controlplane.api.schemas.agents import AcceptedOut
 from controlplane.api.services import Services
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.observed.agent_reports import keep_report
+from controlplane.cluster.observed.report_pace import AT_WORK
 from controlplane.cluster.tls_steps import tls_step_of
 from controlplane.cluster.work_in_hand import has_work
 from controlplane.storage.agent_credentials import CredentialRefused, Vm
@@ -193,31 +196,56 @@ async def get_document(
     generation: int,
     etag: str = "",
     wait_s: Annotated[float, Query(ge=0)] = 0.0,
+    report_s: Annotated[float, Query(ge=0)] = 0.0,
 ) -> Response:
-    """What the VM should be. Held for up to `wait_s` while it is what `etag` names: then 304."""
+    """What the VM should be. Held for up to `wait_s` while it is what `etag` names: then 304. Also where reports are
+    wanted more often than every `report_s`, the agent's pace: `X-Kedge-Report-In` says when.
+    """
     _refuse_other(vm, cluster, node, generation)
     state = request.app.state
-    return await answer_question(state.offers, state.feed, request.state.turn, vm, etag=etag, wait_s=wait_s)
+    return await answer_question(
+        state.offers, state.feed, request.state.turn, vm, etag=etag, wait_s=wait_s, report_s=report_s
+    )
 
 
 @router.post("/report", responses={410: {"description": "the instance is retired"}})
 def put_report(
     report: Report, request: Request, vm: auth.Agent, shown: auth.ShownCredential, services: Services
 ) -> ReportAnswer:
-    """Keeps the VM's latest report and has its cluster looked at. A repeated or older one is taken and ignored."""
+    """Keeps the VM's latest report and has its cluster looked at. A repeated or older one is taken and ignored. The
+    answer says when the next one is wanted; a change at once.
+    """
     _refuse_wire(report.wire)
     _refuse_other(vm, report.cluster_uid, report.node, report.generation)
     view = services.fleet.clusters.view(vm.cluster_uid)
     instance = view.instances.get(_key(vm)) if view is not None else None
     if view is not None and instance is not None and is_over(view, instance):
         raise agent_refusals.gone(vm)
-    is_news = keep_report(services.cluster.latest, vm.cluster_uid, _key(vm), report, services.clock())
+    paces: ReportPaces = request.app.state.offers.paces
+    pace = paces.after(view, report) if view is not None and instance is not None else AT_WORK
+    is_news = keep_report(services.cluster.latest, vm.cluster_uid, _key(vm), report, services.clock(), pace)
     if is_news and view is not None and (has_work(view) or report.preemption is not None):
         services.cluster.wake(vm.cluster_uid)
     certificate = peers.certificate_of(request.scope)
     if certificate is not None:
         request.app.state.shown_certificates.note(vm.cluster_uid, _key(vm), certificate)
-    return report_answer(services, request.scope, shown, is_news=is_news, is_known=instance is not None)
+    return report_answer(services, request.scope, shown, is_news=is_news, is_known=instance is not None, pace=pace)
+
+
+@router.post("/unchanged", responses={410: {"description": "the instance is retired"}})
+def put_unchanged(
+    report: UnchangedReport, request: Request, vm: auth.Agent, shown: auth.ShownCredential, services: Services
+) -> ReportAnswer:
+    """That the VM's latest report stands. The answer may ask for a whole one."""
+    _refuse_wire(report.wire)
+    _refuse_other(vm, report.cluster_uid, report.node, report.generation)
+    view = services.fleet.clusters.view(vm.cluster_uid)
+    instance = view.instances.get(_key(vm)) if view is not None else None
+    if view is not None and instance is not None and is_over(view, instance):
+        raise agent_refusals.gone(vm)
+    # Who is known is answered before the routes (`agent_calls`): of anybody else it is not known what was said.
+    told = report_answer(services, request.scope, shown, is_news=False, is_known=instance is not None)
+    return told.model_copy(update={"whole": True})
 
 
 def _refuse_wire(wire: int) -> None:

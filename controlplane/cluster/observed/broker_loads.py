@@ -70,7 +70,7 @@ def loads_of(
         service = seen.service("broker") if seen is not None and seen.is_young(now) else None
         load = BrokerLoad(at=kafka.at)
         if seen is not None and service is not None and service.state == "running":
-            load = _as_reported(service.metrics, seen.received_at)
+            load = _as_reported(service.metrics, seen.figures_at)
         found[broker] = replace(load, lagging=lagging[broker], endangered=endangered[broker])
     return found
 

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from agent.wire import ServiceReport
 from controlplane.cluster.kedge_rights import RightsLook
-from controlplane.cluster.observed.agent_reports import STALE_AFTER, ReportSeen
+from controlplane.cluster.observed.agent_reports import ReportSeen
 from controlplane.cluster.observed.broker_loads import NO_LOADS, LoadsSeen
 from controlplane.cluster.observed.cloud_drift import Noted
 from controlplane.cluster.observed.consumer_groups import GroupsNoted
@@ -19,6 +19,7 @@ from controlplane.cluster.observed.hot_brokers import HotNoted
 from controlplane.cluster.observed.jobs import JobSeen
 from controlplane.cluster.observed.moves import MoveProgress
 from controlplane.cluster.observed.networks import NetworkAwaited
+from controlplane.cluster.observed.report_pace import STALE_AFTER
 from controlplane.cluster.observed.traffic import UNKNOWN, Traffic
 from controlplane.cluster.views.running_settings import SettingStage
 from controlplane.converger.situation.placement import PlacementSeen

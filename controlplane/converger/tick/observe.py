@@ -61,7 +61,7 @@ class Observer:
         ended = max((j.ended_at for j in jobs.values() if j.ended_at), default=None)
         inventory, refused = inventory_of(view, ports.inventory, missing, newer_than=ended)
         before = self._brokers.snapshots.get(view.uid)
-        heard = cache(lambda: self._agents.reports(view.uid))
+        heard = cache(lambda: self._agents.reports(view))
         reports = heard() if has_work(view) or self._brokers.is_suspect(view) else {}
         rights = self._kedge_rights.read(view, missing, dials=self._brokers.would_dial(view))
         kafka = None if "kafka" in missing else self._brokers.read(view, missing, heard)

@@ -24,6 +24,7 @@ class Server:
         self.calls: list[str] = []
         self.etags: list[str] = []
         self.waits: list[str] = []
+        self.paces: list[str] = []
         self.answers: dict[str, httpx.Response] = {}
         self.now_s, self.late_s = 0.0, 0.0
 
@@ -32,13 +33,15 @@ class Server:
         self.calls.append(name)
         self.now_s += self.late_s
         self.waits += [request.url.params["wait_s"]] if name == "document" else []
+        self.paces += [request.url.params.get("report_s", "")] if name == "document" else []
         self.etags += [request.url.params["etag"]] if name == "document" else []
         return self.answers.get(name, httpx.Response(200, content=b"{}", headers={"ETag": '"9"'}))
 
 
 class Party:
     def __init__(self, state: Path) -> None:
-        self.server, self.inbox, self.outbox = Server(), Inbox(), ReportOutbox()
+        self.server, self.inbox = Server(), Inbox()
+        self.outbox = ReportOutbox(every_s=3.0, clock=lambda: self.server.now_s)
         self.credential = CredentialFiles(state)
         client = ServerClient(
             "http://127.0.0.1:1", identity_of(boot_data(), "s"), transport=httpx.MockTransport(self.server.handle)
@@ -52,6 +55,7 @@ class Party:
             etag="4",
             wait_s=20,
             clock=lambda: self.server.now_s,
+            outbox=self.outbox,
         )
         backoff = Backoff(1.0, 8.0, jitter=lambda: 1.0)
         self.reports = ReportTalk(

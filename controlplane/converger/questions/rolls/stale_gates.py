@@ -7,19 +7,17 @@ has just fallen silent is unknown, not dead; the order waits for it all the same
 """
 
 from collections.abc import Callable, Container
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.observed.agent_reports import ReportSeen
+from controlplane.cluster.observed.report_pace import AT_WORK
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.members import services_on
 
 LastReport = Callable[[str], ReportSeen | None]
 """The last report of an instance's agent, by its key; None where it never reported."""
-
-SILENT_AFTER = timedelta(seconds=10)
-"""An agent tells of itself every 3 s (`agent.settings`)."""
 
 
 def somebody_has_gone(view: ClusterView, asked_at: datetime, last: LastReport, now: datetime, *, but: str) -> bool:
@@ -35,9 +33,15 @@ def _has_gone(view: ClusterView, instance: InstanceView, asked_at: datetime, las
     seen = last(instance.key)
     if seen is None:
         return False
-    if now - seen.received_at > SILENT_AFTER:
-        return seen.received_at > asked_at - SILENT_AFTER
+    if _is_silent(seen, asked_at, now):
+        return seen.received_at > asked_at - seen.pace.silent_after
     return any(_changed(seen, s, asked_at, view.settings.orders) for s in services_on(instance))
+
+
+def _is_silent(seen: ReportSeen, asked_at: datetime, now: datetime) -> bool:
+    """By the pace it was asked for, and, as an order is work in hand, by that pace from the order on."""
+    since_order = now - max(seen.received_at, asked_at)
+    return now - seen.received_at > seen.pace.silent_after or since_order > AT_WORK.silent_after
 
 
 def _changed(seen: ReportSeen, service: InstanceView, asked_at: datetime, orders: Container[str]) -> bool:

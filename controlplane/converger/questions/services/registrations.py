@@ -126,12 +126,12 @@ def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 
 def is_running(situation: Situation, wrong: Misregistration) -> bool:
-    """By its agent's young word, and for as long as a start takes to be known: by that agent's own clock. A broker that
-    is down is no riddle: that is told elsewhere."""
+    """By its agent's young word, and for as long as a start takes to be known. A broker that is down is no riddle: that
+    is told elsewhere."""
     seen = situation.seen.reports.get(wrong.key)
     service = seen.service("broker") if seen is not None else None
     if seen is None or service is None or not seen.is_young(situation.now):
         return False
     if service.hangs:
         return True  # it was up, and stands still for so long that nobody gets a connection to it any more
-    return service.state == "running" and seen.report.at - service.since >= GRACE
+    return service.state == "running" and seen.received_at - seen.since(service) >= GRACE

@@ -10,6 +10,8 @@ from controlplane.cluster.observed.agent_reports import (
     reports_by_key,
     unhealthy_clusters,
 )
+from controlplane.cluster.observed.report_pace import pace_of
+from controlplane.cluster.view import ClusterView
 from controlplane.storage.latest_values import LatestStore
 from events.clock import Clock
 from events.ids import ClusterUid
@@ -25,9 +27,10 @@ class AgentsReader:
         self._latest, self._clock = latest, clock
         self._unhealthy: tuple[datetime, frozenset[ClusterUid]] | None = None
 
-    def reports(self, uid: ClusterUid) -> Mapping[str, ReportSeen]:
-        """The last of each VM, by the key of its instance."""
-        return reports_by_key(self._latest.of_cluster(uid, AGENT_REPORT))
+    def reports(self, view: ClusterView) -> Mapping[str, ReportSeen]:
+        """The last of each VM, by the key of its instance, as they count at the pace that is asked for now."""
+        seen = reports_by_key(self._latest.of_cluster(view.uid, AGENT_REPORT))
+        return {key: one.at_most(pace_of(view)) for key, one in seen.items()}
 
     def is_unhealthy(self, uid: ClusterUid, *, anew: bool = False) -> bool:
         """Whether agents found something wrong in it. Read for all clusters at once, every few seconds, or `anew`."""

@@ -159,6 +159,7 @@ ROUTES = {
     **dict.fromkeys(PAGE_ROUTES, PAGE),
     ("GET", "/agent/v1/document"): AGENT,
     ("POST", "/agent/v1/report"): AGENT,
+    ("POST", "/agent/v1/unchanged"): AGENT,
     ("POST", "/agent/v1/rotate"): AGENT,
     ("POST", "/agent/v1/certificate"): AGENT,
     ("POST", "/agent/v1/node-certificate"): AGENT,

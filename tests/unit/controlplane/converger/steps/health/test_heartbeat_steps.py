@@ -10,12 +10,12 @@ from agent.wire import HeartbeatReport
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.observed.agent_reports import (
     AGENT_FINDINGS,
-    STALE_AFTER,
     ReportSeen,
     keep_report,
     unhealthy_clusters,
 )
 from controlplane.cluster.observed.health import HealthSeen
+from controlplane.cluster.observed.report_pace import STALE_AFTER
 from controlplane.cluster.view import ClusterView, EvacuationView
 from controlplane.cluster.views.running_settings import Before, RestartView
 from controlplane.converger.conditions.heartbeats import heartbeats_silent

@@ -10,10 +10,11 @@ import pytest
 from agent.wire import ServiceReport
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.observed.agent_reports import ReportSeen
+from controlplane.cluster.observed.report_pace import AT_REST, AT_WORK
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.wait_reasons import WaitReason
-from controlplane.converger.questions.rolls.stale_gates import SILENT_AFTER, somebody_has_gone
+from controlplane.converger.questions.rolls.stale_gates import somebody_has_gone
 from controlplane.converger.questions.rolls.stale_stops import (
     ON_ITS_WAY,
     has_stale_stop,
@@ -149,16 +150,29 @@ def test_a_vm_lost_since_has_gone_and_one_lost_before_was_seen_by_the_gate() -> 
 
 
 def test_who_fell_silent_since_may_have_gone_and_who_was_silent_before_was_so_then() -> None:
-    assert timedelta(seconds=10) == SILENT_AFTER
+    assert timedelta(seconds=10) == AT_WORK.silent_after
     b = an_instance("brokers-b-0")
     for heard_at, gone in (
-        (NOW - SILENT_AFTER, False),
-        (NOW - SILENT_AFTER - INSTANT, True),
-        (ASKED_AT - SILENT_AFTER + INSTANT, True),
-        (ASKED_AT - SILENT_AFTER, False),
+        (NOW - AT_WORK.silent_after, False),
+        (NOW - AT_WORK.silent_after - INSTANT, True),
+        (ASKED_AT - AT_WORK.silent_after + INSTANT, True),
+        (ASKED_AT - AT_WORK.silent_after, False),
     ):
         last = a_report(b, received_at=heard_at)
         assert _gone(b, {B: last}.get) == gone, heard_at
+
+
+def test_who_told_little_at_rest_and_died_is_noticed_as_soon_after_the_order_as_ever() -> None:
+    """An order is work in hand: whoever lives is asked for more within a second."""
+    b = an_instance("brokers-b-0")
+    for heard_at, now, gone in (
+        (ASKED_AT - timedelta(seconds=25), ASKED_AT + timedelta(seconds=2), False),
+        (ASKED_AT - timedelta(seconds=25), ASKED_AT + timedelta(seconds=10), False),
+        (ASKED_AT - timedelta(seconds=25), ASKED_AT + timedelta(seconds=10) + INSTANT, True),
+        (ASKED_AT - timedelta(seconds=37), ASKED_AT + timedelta(seconds=11), False),
+    ):
+        last = replace(a_report(b, received_at=heard_at), pace=AT_REST)
+        assert somebody_has_gone(a_view(b), ASKED_AT, {B: last}.get, now, but=A) == gone, (heard_at, now)
 
 
 def test_a_process_that_began_with_the_order_had_begun_for_its_gate() -> None:

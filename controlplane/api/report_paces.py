@@ -1,0 +1,47 @@
+"""What agents are asked for: reports every few seconds while there is work or something was found, rarely at rest."""
+
+from datetime import datetime, timedelta
+
+from agent.wire import Report
+from controlplane.cluster.observed.agent_reports import wrong_in
+from controlplane.cluster.observed.report_pace import AT_REST, AT_WORK, ReportPace, pace_of
+from controlplane.cluster.view import ClusterView
+from events.clock import Clock
+from events.ids import ClusterUid
+
+WATCHED_FOR = timedelta(seconds=60)
+"""A cluster of which an agent found something is asked closely for so long after that."""
+_WELL = frozenset({"running", "stopped"})
+
+
+class ReportPaces:
+    """Findings are remembered by cluster, as far as they came here. `at_rest` is what agents at rest are asked for."""
+
+    def __init__(self, clock: Clock, at_rest: ReportPace = AT_REST) -> None:
+        self._clock, self._at_rest = clock, at_rest
+        self._found_at: dict[ClusterUid, datetime] = {}
+
+    def of(self, view: ClusterView) -> ReportPace:
+        """What the agents of a cluster are asked for now."""
+        found_at = self._found_at.get(view.uid)
+        if found_at is not None and self._clock() - found_at > WATCHED_FOR:
+            self._found_at.pop(view.uid, None)
+            found_at = None
+        if found_at is not None or pace_of(view) is AT_WORK:
+            return AT_WORK
+        return self._at_rest
+
+    def after(self, view: ClusterView, report: Report) -> ReportPace:
+        """The same once this report has come. An agent that follows no pace is asked for what it does."""
+        if is_unwell(report):
+            self._found_at[view.uid] = self._clock()
+        return self.of(view) if report.digest else AT_WORK
+
+
+def is_unwell(report: Report) -> bool:
+    """Whether it tells of something that is wrong, or that is not done yet."""
+    if wrong_in(report) or report.message or (report.packet_filter is not None and report.packet_filter.problem):
+        return True
+    if report.upgrade is not None and report.upgrade.state in ("fetching", "trying"):
+        return True
+    return any(service.state not in _WELL or service.hangs for service in report.services)

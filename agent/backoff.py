@@ -3,6 +3,9 @@
 import random
 from collections.abc import Callable
 
+_LEAST_SHARE = 0.1
+"""Of the doubled pause: full jitter alone would let some knock at once, again and again."""
+
 
 def doubled_s(first_s: float, cap_s: float, attempt: int) -> float:
     """Pause after the `attempt`-th failure in a row (1 is the first), without jitter."""
@@ -19,13 +22,14 @@ class Backoff:
         self._attempt = 0
 
     def next_s(self, *, after_s: float = 0.0) -> float:
-        """Counts a failure; between half and all of the doubled pause.
+        """Counts a failure; between a tenth and all of the doubled pause.
 
         `after_s` is what the other end asked for: no sooner than that, and up to half as long again. A server that
         sends many away at once would otherwise have them all back at once.
         """
         self._attempt += 1
-        pause_s = doubled_s(self._first_s, self._cap_s, self._attempt) * (0.5 + 0.5 * self._jitter())
+        doubled = doubled_s(self._first_s, self._cap_s, self._attempt)
+        pause_s = doubled * (_LEAST_SHARE + (1.0 - _LEAST_SHARE) * self._jitter())
         return max(pause_s, after_s * (1.0 + 0.5 * self._jitter())) if after_s > 0 else pause_s
 
     def reset(self) -> None:

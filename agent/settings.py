@@ -23,7 +23,7 @@ class AgentTimes:
 
     poll_wait_s: float = 20.0
     retry_s: float = 0.5
-    retry_cap_s: float = 10.0
+    retry_cap_s: float = 20.0
     tick_s: float = 1.0
     busy_tick_s: float = 0.2
     probe_every_s: float = 2.0

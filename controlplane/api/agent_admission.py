@@ -13,6 +13,7 @@ import asyncio
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable
+from math import ceil
 
 from controlplane.api.problems import ApiError
 
@@ -27,6 +28,10 @@ RETRY_AFTER_S = 30
 """For whom there is no seat: each knock costs a connection, and 2,000 agents knock twice in that time."""
 RETRY_SOON_S = 3
 """For who has a seat and would have had to wait for too long."""
+LONGEST_AFTER_S = 45
+"""The agent adds up to half of it: who is sent away with a whole fleet is heard within some 60 s."""
+FEWEST_BACK, MOST_BACK = 50.0, 800.0
+"""Requests in a second that are called back."""
 _SMOOTHING = 0.1
 
 
@@ -75,6 +80,27 @@ class AgentSeats:
             self._heard_s.popitem(last=False)
 
 
+class Returns:
+    """When those who are sent away are to come back: one after the other, as fast as they can be served.
+
+    All called back after the same few seconds would come in a wave that is sent away again, and each wave costs what
+    people's pages are to be made of.
+    """
+
+    def __init__(self, clock_s: Callable[[], float] = time.monotonic) -> None:
+        self._clock_s = clock_s
+        self._last_s = 0.0
+        """When the last one comes back."""
+
+    def after_s(self, a_second: float) -> int:
+        """`Retry-After` of the next one, where so many requests are served in a second."""
+        now_s, rate = self._clock_s(), min(max(a_second, FEWEST_BACK), MOST_BACK)
+        self._last_s = max(self._last_s + 1 / rate, now_s + RETRY_SOON_S)
+        if self._last_s > now_s + LONGEST_AFTER_S:  # more than that, all over again from the front
+            self._last_s = now_s + RETRY_SOON_S
+        return ceil(self._last_s - now_s)
+
+
 class AgentTurns:
     """`take` before work, `give_back` after it. Who waits is served in order."""
 
@@ -88,6 +114,7 @@ class AgentTurns:
         self.taken = 0
         self._longest_wait_s = longest_wait_s
         self._clock_s = clock_s
+        self._returns = Returns(clock_s)
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._takes_s = 0.005
         """How long a turn lasted lately."""
@@ -109,7 +136,7 @@ class AgentTurns:
     async def take(self) -> "RequestTurn":
         """Raises TooBusy at once where the wait would be too long, and after the longest wait where it was."""
         if self.expected_wait_s() > self._longest_wait_s:
-            raise _too_long()
+            raise self._too_long()
         if self.taken >= self.at_once:
             await self._wait()
         else:
@@ -140,11 +167,15 @@ class AgentTurns:
                 await turn
         except TimeoutError:
             if not self._was_given(turn):
-                raise _too_long() from None
+                raise self._too_long() from None
         except asyncio.CancelledError:
             if self._was_given(turn):
                 self.give_back(self._clock_s())
             raise
+
+    def _too_long(self) -> TooBusy:
+        sentence = "this server is busy: the answer would come after the agent has hung up"
+        return TooBusy("queue", sentence, self._returns.after_s(self.at_once / self._takes_s / 2))
 
     def _was_given(self, turn: "asyncio.Future[None]") -> bool:
         """Whether it was given in the very moment in which it was waited for no more. Else it is out of the line."""
@@ -174,7 +205,3 @@ class RequestTurn:
             return
         again = await self._turns.take()
         self._began_s, again._began_s = again._began_s, None
-
-
-def _too_long() -> TooBusy:
-    return TooBusy("queue", "this server is busy: the answer would come after the agent has hung up", RETRY_SOON_S)

@@ -18,11 +18,13 @@ from subprocess import PIPE, Popen
 from typing import Any
 
 from agent.backoff import Backoff
+from agent.settings import AgentTimes
 from controlplane.runtime.descriptors import raise_limit
 
 TIMEOUT_S = 10.0
 """`agent.client`'s own."""
-POLL_S, REPORT_EVERY_S = 20.0, 3.0
+TIMES = AgentTimes()
+POLL_S, REPORT_EVERY_S = TIMES.poll_wait_s, TIMES.report_every_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,7 @@ class _Play:
     async def _reports(self, vm: Vm) -> None:
         seq = 0
         line, chance = _Line(self._crowd), random.Random(vm.instance)
-        backoff = Backoff(0.5, 10.0)
+        backoff = Backoff(TIMES.retry_s, TIMES.retry_cap_s)
         await asyncio.sleep(chance.uniform(0, self._crowd.arrive_s))
         while True:
             seq += 1
@@ -117,7 +119,7 @@ class _Play:
 
     async def _asks(self, vm: Vm) -> None:
         etag, line, chance = "", _Line(self._crowd), random.Random(vm.node + vm.cluster)
-        backoff = Backoff(0.5, 10.0)
+        backoff = Backoff(TIMES.retry_s, TIMES.retry_cap_s)
         await asyncio.sleep(chance.uniform(0, self._crowd.arrive_s))
         while True:
             asked = _question(self._crowd, vm, etag)

@@ -5,7 +5,16 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from controlplane.api.agent_admission import LEFT_AFTER_S, LONGEST_WAIT_S, AgentSeats, AgentTurns, TooBusy
+from controlplane.api.agent_admission import (
+    LEFT_AFTER_S,
+    LONGEST_AFTER_S,
+    LONGEST_WAIT_S,
+    RETRY_SOON_S,
+    AgentSeats,
+    AgentTurns,
+    Returns,
+    TooBusy,
+)
 
 
 class Clock:
@@ -138,3 +147,19 @@ def test_a_turn_is_given_back_while_an_agent_waits_for_news_and_taken_again() ->
 
 async def _awaited(take: Callable[[], Awaitable[object]]) -> None:
     await take()
+
+
+def test_those_who_are_sent_away_are_called_back_one_after_the_other() -> None:
+    clock = Clock()
+    returns = Returns(clock)
+    called = [returns.after_s(100.0) for _ in range(500)]
+    assert (called[0], called[-1]) == (RETRY_SOON_S, RETRY_SOON_S + 5)
+    assert called == sorted(called)
+    assert max(called.count(second) for second in set(called)) <= 101
+    clock.now_s += 60
+    assert returns.after_s(100.0) == RETRY_SOON_S, "all of them have come"
+
+
+def test_nobody_is_called_back_later_than_agents_stay_away_by_themselves() -> None:
+    returns = Returns(Clock())
+    assert max(returns.after_s(1.0) for _ in range(10_000)) == LONGEST_AFTER_S

@@ -53,7 +53,7 @@ CONDITIONS: Mapping[str, ConditionRow] = MappingProxyType(
         "Blocked": _WARNING,
         "BrokerAway": _CRITICAL,
         "CaReplacement": ConditionRow(Severity.INFO, {"Stuck": Severity.WARNING}, note=True),
-        "CertificateEnding": ConditionRow(Severity.WARNING, {"Over": Severity.CRITICAL}),
+        "CertificateEnding": ConditionRow(Severity.WARNING, {"Held": Severity.CRITICAL, "Over": Severity.CRITICAL}),
         "CertificateNotServed": _WARNING,
         "CloudDrift": _WARNING,
         "ConsumersStuck": _WARNING,

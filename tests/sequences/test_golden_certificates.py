@@ -133,6 +133,51 @@ def certificates_do_not_come_beside_a_roll(world: World) -> None:
     assert "restart.requested" not in {r.type for r in world.history()}
 
 
+def certificates_end_in_a_pause_and_it_says_so(world: World) -> None:
+    """Nothing goes past a person's pause: long before the end it is said that it holds them, and how it ends."""
+    held = _born(world)
+    world.person(facts.ClusterPaused("no changes", None))
+    _sleep_until(world, 280)
+    _watch(world)
+    ending = world.view().conditions["CertificateEnding"]
+    assert (ending.status, ending.reason) == (True, "Ending")
+    assert ending.message.endswith("Next: kedge resume orders")
+    _sleep_until(world, 336)
+    _watch(world)
+    ending = world.view().conditions["CertificateEnding"]
+    assert (ending.reason, _starts(world)) == ("Held", {1})
+    assert "Nothing is started anew for them: the cluster is paused: no changes" in ending.message
+    world.person(facts.ClusterResumed("enough"))
+    world.converge(ticks=200)
+    assert _starts(world) == {2}
+    assert not held.over(world.clock())
+    assert not world.view().conditions["CertificateEnding"].status
+
+
+def certificates_end_in_a_drain_of_months_and_it_says_so(world: World) -> None:
+    """A broker whose partitions move may not stop, so nobody is started anew beside a drain. A month before it is a
+    matter of now, and once the drain ends they come before the next node of the roll."""
+    held = _born(world)
+    _sleep_until(world, 1)
+    slow, world.kafka.link_bytes_per_s = world.kafka.link_bytes_per_s, 1e-9
+    world.declare(a_tls_document(version="4.2.0"))
+    world.run(until=lambda w: w.view().moves.drain is not None, ticks=60)
+    _watch(world)
+    _sleep_until(world, 336)
+    _watch(world)
+    ending = world.view().conditions["CertificateEnding"]
+    assert (ending.reason, _starts(world)) == ("Held", {1})
+    assert "the drain of 1000 is in hand since 2026-01-02, and goes first" in ending.message
+    world.kafka.link_bytes_per_s = slow
+    world.run(until=lambda w: bool(_asked(w)), ticks=400)
+    before = len([r for r in world.history() if r.type == "drain.requested"])
+    world.run(until=lambda w: w.view().requests.rolling_restart is None, ticks=400)
+    assert [asked["at_once"] for asked in _asked(world)] == [True]
+    assert len([r for r in world.history() if r.type == "drain.requested"]) == before
+    world.converge(ticks=2000)
+    assert not held.over(world.clock())
+
+
 def _phase(world: World, phase: AuthorityPhaseName) -> None:
     world.person(facts.AuthorityPhaseRequested("ca-1", phase, "asked by anna"))
 
@@ -283,6 +328,8 @@ STORIES: tuple[Callable[[World], None], ...] = (
     certificates_do_not_end_in_a_freeze,
     control_plane_is_away_for_months,
     certificates_do_not_come_beside_a_roll,
+    certificates_end_in_a_pause_and_it_says_so,
+    certificates_end_in_a_drain_of_months_and_it_says_so,
     cluster_ca_is_replaced,
     cluster_ca_replacement_goes_back,
     clients_ca_is_replaced,

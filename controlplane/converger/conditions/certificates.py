@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 
 from agent.wire import ServiceReport
+from controlplane.cluster.holds import hold_on
 from controlplane.cluster.observed.agent_reports import ReportSeen
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.certificates import AuthorityPhase, AuthorityReplacementView, CertificateView
@@ -64,12 +65,36 @@ def certificate_ending(situation: Situation) -> facts.ConditionChanged | None:
     over = [key for key, one in ending.items() if now >= one.until]
     keys = sorted(ending, key=lambda key: (ending[key].until, key))
     urgent = min(one.urgent_at for one in ending.values())
+    which = f"certificates of {len(keys)} services end: {_with_ends(keys, ending)}"
+    if (held := _what_holds(view, now)) is not None:
+        why, what_next = held
+        message = (
+            f"{which}. Nothing is started anew for them: {why}; past its end the others refuse a service. {what_next}"
+        )
+        reason = "Over" if over else "Held" if now >= urgent else "Ending"
+        return facts.ConditionChanged(CERTIFICATE_ENDING, True, reason, message)
     message = (
-        f"certificates of {len(keys)} services end: {_with_ends(keys, ending)}. Kedge starts them anew in windows of "
+        f"{which}. Kedge starts them anew in windows of "
         f"the cluster, and from {urgent.date()} on outside of them, too; past its end the others refuse a service. "
         f"{NEXT}kedge restart {view.name} --rolling"
     )
     return facts.ConditionChanged(CERTIFICATE_ENDING, True, "Over" if over else "Ending", message)
+
+
+def _what_holds(view: ClusterView, now: datetime) -> tuple[str, str] | None:
+    """What no nearness of an end goes past, and what a person does: a hold of theirs, and a drain or a rebalance, whose
+    brokers may not stop while their partitions move."""
+    if view.requests.held:
+        return f"the cluster is held: {view.requests.held}", f"{NEXT}kedge resume {view.name}"
+    if (hold := hold_on(view, now)) is not None:
+        return f"the cluster is {hold.sentence}", f"{NEXT}{hold.next_command}"
+    if (drain := view.moves.drain) is not None:
+        brokers = ", ".join(map(str, drain.outgoing))
+        why = f"the drain of {brokers} is in hand since {drain.requested_at.date()}, and goes first"
+        return why, f"{NEXT}kedge describe {view.name}, and have it end: what it waits for, rollout.throttleMibPerS"
+    if view.moves.rebalance is not None:
+        return "a rebalance is in hand, and goes first", f"{NEXT}kedge rebalance --cluster {view.name} --cancel"
+    return None
 
 
 def certificate_not_served(situation: Situation) -> facts.ConditionChanged | None:

@@ -6,7 +6,7 @@ Outcomes come before new intents, what is in hand before what is next.
 
 from controlplane.cluster.wait_reasons import Mark
 from controlplane.converger.ladder.rung import Begins, Phase, Rung
-from controlplane.converger.ladder.tls_rungs import CERTIFICATE_RUNG, SECURITY_RUNG
+from controlplane.converger.ladder.tls_rungs import CERTIFICATE_RUNG, RENEWAL_RUNG, SECURITY_RUNG
 from controlplane.converger.questions.rolls.images import is_urgent
 from controlplane.converger.steps.chaos_end import chaos_step
 from controlplane.converger.steps.clouds.intents import intent_step
@@ -312,6 +312,7 @@ LADDER: tuple[Rung, ...] = (
         more="[changing settings](changing-settings.md)",
     ),
     CERTIFICATE_RUNG,
+    RENEWAL_RUNG,
     Rung(
         evacuation_step,
         Phase.NEXT,

@@ -2,6 +2,7 @@
 
 from controlplane.converger.ladder.rung import Begins, Phase, Rung
 from controlplane.converger.steps.running.certificates import certificate_step
+from controlplane.converger.steps.running.restarts import urgent_restart_step
 from controlplane.converger.steps.running.security_steps import security_step
 
 CERTIFICATE_RUNG = Rung(
@@ -9,6 +10,14 @@ CERTIFICATE_RUNG = Rung(
     Phase.NEXT,
     "whose certificate is old, or of a CA that is replaced: who is to be started anew for it, phase by phase",
     why="only says who is to be started anew; that waits, unless a certificate ends soon",
+    more="[TLS](kafka-security.md#certificates)",
+)
+
+RENEWAL_RUNG = Rung(
+    urgent_restart_step,
+    Phase.NEXT,
+    "services whose certificates end soon: started anew before the roll in hand begins with its next node",
+    why="certificates that end soon wait for no window",
     more="[TLS](kafka-security.md#certificates)",
 )
 

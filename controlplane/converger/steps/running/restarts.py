@@ -183,6 +183,16 @@ def restart_step(situation: Situation) -> Decision | None:
     return _restart(situation, kafka, restart_order(left, leaders=who_leads(kafka)))
 
 
+def urgent_restart_step(situation: Situation) -> Decision | None:
+    """Begins the next restart of those that wait for no window, before a roll begins with its next node: it may take
+    months, and certificates do not wait. None where the gate is closed: the roll goes on then, which renews, too."""
+    rolling = situation.view.requests.rolling_restart
+    if rolling is None or not rolling.at_once or situation.view.roll.recycling != situation.view.generation:
+        return None
+    decision = restart_step(replace(situation, repairs_only=True))
+    return decision if decision is not None and decision.events else None
+
+
 def _all_run_current(view: ClusterView) -> bool:
     """A cheap yes, asked of every cluster at every tick."""
     return (

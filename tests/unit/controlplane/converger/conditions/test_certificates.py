@@ -63,6 +63,7 @@ def test_who_leaves_is_not_named() -> None:
 
 def test_one_that_is_over_is_a_matter_of_now() -> None:
     assert severity_of("CertificateEnding", "Ending") is Severity.WARNING
+    assert severity_of("CertificateEnding", "Held") is Severity.CRITICAL
     assert severity_of("CertificateEnding", "Over") is Severity.CRITICAL
 
 

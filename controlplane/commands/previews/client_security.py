@@ -2,11 +2,14 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from controlplane.cluster.view import ClusterView
+from events.quantities import counted, named
 from events.spec.change import FieldChange
 from events.spec.client_security import ClientSecurity, client_security
 from events.spec.model import KafkaClusterDocument
 from planner.rollout.diff import Change, NodeChange
 
+_NEW_STARTS = (Change.RESTART, Change.REPLACE)
 SECURITY_RESTARTS = "services are started anew in place, one after the other; no VM is replaced"
 
 
@@ -33,6 +36,19 @@ def security_warnings(old: KafkaClusterDocument | None, new: KafkaClusterDocumen
     if before is None or after is None:
         return []
     return [*_noticed(before, after), *_named_anew(before, after)]
+
+
+def least_rights_notes(view: ClusterView, nodes: Sequence[NodeChange]) -> Iterator[str]:
+    """That a start which comes anyway takes Kedge out of the super users, in a cluster of before it had ACLs."""
+    if not view.settings.least_rights:
+        return
+    keys = {node.incumbent.key for node in nodes if node.incumbent is not None and node.change in _NEW_STARTS}
+    told = [key for key in sorted(keys) if key in view.instances and not view.instances[key].start.least_rights]
+    if told:
+        yield (
+            f"with this start {counted(len(told), 'service')} ({named(told)}) take Kedge out of super.users: from then "
+            "on it works by its ACLs there, which are in place (docs/kafka-security.md)"
+        )
 
 
 def _noticed(before: ClientSecurity, after: ClientSecurity) -> Iterator[str]:

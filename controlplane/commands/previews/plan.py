@@ -18,7 +18,7 @@ from controlplane.cluster.hardware import pool_volumes
 from controlplane.cluster.lifecycle import ALIVE
 from controlplane.cluster.tls_limits import pool_tls_bytes_per_s
 from controlplane.cluster.view import ClusterView
-from controlplane.commands.previews.client_security import security_effects, security_warnings
+from controlplane.commands.previews.client_security import least_rights_notes, security_effects, security_warnings
 from controlplane.commands.previews.costs import PlanCost
 from controlplane.commands.previews.external import quorum_phases, static_quorum_warnings
 from controlplane.commands.previews.growth import shares_of_newcomers
@@ -140,7 +140,7 @@ def preview(
     wanted = replace(security_declared(view, document), document=document)
     nodes = pending_changes(wanted)
     warned = [*warnings, *_warnings(wanted, nodes), *static_quorum_warnings(view, document, snapshot)]
-    warned += security_warnings(view.document, document)
+    warned += [*security_warnings(view.document, document), *least_rights_notes(view, nodes)]
     in_zookeeper_mode = document.spec.kafka.mode == "zookeeper"
     protocol = _protocol(view, document) if in_zookeeper_mode else ""
     raises_levels = exists and not in_zookeeper_mode and document.spec.external is None

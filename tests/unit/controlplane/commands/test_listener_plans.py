@@ -1,6 +1,8 @@
 """What a plan says of other listeners and another authorization where nodes speak TLS, and whom firewalls let in
 meanwhile."""
 
+from dataclasses import replace
+
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.previews.client_security import SECURITY_RESTARTS
 from controlplane.commands.previews.plan import FIREWALLS_ALONE, OTHER_ADDRESSES, preview
@@ -55,6 +57,19 @@ def test_a_listener_that_goes_cuts_off_its_clients_and_the_plan_says_so() -> Non
     assert any("clients of listener TLS may do nothing" in w for w in closed.warnings)
     given = preview(_living(_said(TLS, SCRAM, anonymous="refuse")), _said(TLS, SCRAM, anonymous="full"), snapshot=None)
     assert "whoever is not asked may do everything from then on" in given.warnings
+
+
+def test_a_start_that_takes_kedge_out_of_the_super_users_says_so() -> None:
+    """Of a cluster of before: its ACLs are there, and each service is told with its next start."""
+    before, other = _living(), _said(TLS, PLAINTEXT, SCRAM, anonymous="full")
+    said = "with this start 3 services (brokers-a-0.g1, brokers-b-0.g1, brokers-c-0.g1) take Kedge out of super.users"
+    begun = replace(before, settings=replace(before.settings, least_rights=True))
+    assert [w for w in preview(begun, other, snapshot=None).warnings if w.startswith(said)]
+    assert not [w for w in preview(before, other, snapshot=None).warnings if "super.users" in w], "not begun yet"
+    assert not [w for w in preview(begun, BEFORE, snapshot=None).warnings if "super.users" in w], "nobody starts anew"
+    told = {k: replace(i, start=replace(i.start, least_rights=True)) for k, i in begun.instances.items()}
+    after = replace(begun, instances=told)
+    assert not [w for w in preview(after, other, snapshot=None).warnings if "super.users" in w]
 
 
 def test_what_says_the_same_in_other_words_restarts_nobody() -> None:

@@ -63,9 +63,12 @@ class ClusterSpec:
     """Those of them that people may change by hand."""
     tls: bool = False
     """Between nodes, from birth. Clients have both listeners then: PLAINTEXT, and TLS at 9094."""
+    security: Mapping[str, object] = field(default_factory=dict)
+    """Of `security`, what there is beside that."""
     listeners: tuple[Mapping[str, object], ...] = ()
     """Of clients, where they are not those."""
     authorization: Mapping[str, object] = field(default_factory=dict)
+    quotas: Mapping[str, object] = field(default_factory=dict)
     dns: str = ""
     heal_after_s: int = 60
     hung_after_s: int = 300
@@ -130,9 +133,10 @@ class ClusterSpec:
                     **({"windows": [dict(w) for w in self.windows]} if self.windows else {}),
                     **({"allowUnavailable": list(self.allow_unavailable)} if self.allow_unavailable else {}),
                 },
-                **(_TLS if self.tls else {}),
+                **({**_TLS, "security": {"internal": "tls", **self.security}} if self.tls else {}),
                 **({"listeners": [dict(one) for one in self.listeners]} if self.listeners else {}),
                 **({"authorization": dict(self.authorization)} if self.authorization else {}),
+                **({"quotas": dict(self.quotas)} if self.quotas else {}),
                 **({"bootstrap": {"dns": self.dns}} if self.dns else {}),
                 "healing": self._cures(),
                 **({"health": {"heartbeats": True}} if self.heartbeats else {}),
@@ -200,7 +204,6 @@ class ClusterSpec:
 
 
 _TLS: Mapping[str, object] = {
-    "security": {"internal": "tls"},
     "listeners": [{"name": "PLAINTEXT", "port": 9092}, {"name": "TLS", "port": 9094, "security": "tls"}],
 }
 

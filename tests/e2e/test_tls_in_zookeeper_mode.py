@@ -1,8 +1,9 @@
 """A cluster in ZooKeeper mode born with TLS between all of its nodes: three servers and three brokers of 3.8.1, a user
-that signs in by a password and may do what its document says, and with its clients on that listener what such a
-cluster lives through: a roll to 3.9.1, a killed broker, a lost server, a server whose disk is gone, a restart. In the
-end no door of the ensemble is open to who has no certificate of the cluster."""
+that signs in by a password and may do what its document says, quotas of the spec and of that user, and with its clients
+on that listener what such a cluster lives through: a roll to 3.9.1, a killed broker, a lost server, a server whose disk
+is gone, a restart. In the end no door of the ensemble is open to who has no certificate of the cluster."""
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -13,19 +14,25 @@ from confluent_kafka import Producer
 from kazoo.client import KazooClient
 
 from controlplane.api.schemas import chaos as chaos_api, nodes as node_api, specs as spec_api
+from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.kafka.workload import Workload
 from controlplane.kafka.zookeeper.sessions import new_client
 from controlplane.storage.certificates.cluster_authority import founded
 from controlplane.storage.certificates.principals import principals_of
 from events.ids import ClusterUid
+from planner.rights.step import QuotaChange
+from planner.rights.wanted import QuotaEntity, client_entity, user_entity
 from tests.e2e.cluster_spec import CONTROLLERS, ClusterSpec
 from tests.e2e.doors import Admits, Certificate, Door, Scan, as_client, doors_of, ensemble_answers, stranger, told
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import LivingCluster
 from tests.e2e.traffic import traffic
+from tests.kafka_topics import create_topic
 from tests.waiting import until
 
 pytestmark = [pytest.mark.soak, pytest.mark.kafka, pytest.mark.timeout(1200)]
+
+Quotas = Mapping[QuotaEntity, Mapping[str, float]]
 
 PLAINTEXT = {"name": "PLAINTEXT", "port": 9092}
 SCRAM = {
@@ -58,6 +65,17 @@ spec:
       - {resource: {type: topic, name: traffic-, patternType: prefix}, operations: [Read, Write, Describe]}
       - {resource: {type: group, name: traffic-, patternType: prefix}, operations: [Read, Describe]}
   quotas: {producerByteRate: 10485760}
+"""
+_OWN_QUOTAS = "  quotas: {producerByteRate: 10485760}\n"
+QUOTAS = {
+    "defaultUser": {"requestPercentage": 400},
+    "defaultClientId": {"controllerMutationRate": 100},
+    "clientIds": [{"clientId": "slow", "producerByteRate": 65536}],
+    "tiers": {"critical": {"consumerByteRate": 104857600}},
+}
+HELD_BACK = """\
+  tier: critical
+  quotas: {producerByteRate: 10485760, byClientId: [{clientId: backfill, producerByteRate: 65536}]}
 """
 
 
@@ -132,6 +150,76 @@ def _refusal(client: dict[str, str], cluster: LivingCluster, topic: str) -> str:
     producer.produce(topic, b"x", on_delivery=lambda error, _: outcomes.append(error.name() if error else "OK"))
     until(lambda: producer.poll(0.2) or outcomes or "_AUTHENTICATION" in refused, "an outcome", timeout_s=60)
     return outcomes[0] if outcomes else "_AUTHENTICATION"
+
+
+def test_quotas_hold_producers_back_are_put_right_and_go_with_their_declaration(
+    living_cluster: LivingCluster, given: dict[str, str]
+) -> None:
+    cluster, before, topic = living_cluster, living_cluster.head(), "traffic-quotas"
+    create_topic(cluster.bootstrap(), topic, partitions=3, rf=3, min_isr=2)
+    own, slow = user_entity("writer"), client_entity("slow")
+    declared = {
+        user_entity(None): {"request_percentage": 400.0},
+        client_entity(None): {"controller_mutation_rate": 100.0},
+        slow: {"producer_byte_rate": 65536.0},
+    }
+    backfill = client_entity("backfill", own)
+    of_writer = {
+        own: {"producer_byte_rate": 10485760.0, "consumer_byte_rate": 104857600.0},
+        backfill: {"producer_byte_rate": 65536.0},
+    }
+    cluster.declare(replace(cluster.spec, quotas=QUOTAS))
+    cluster.client.apply(spec_api.ApplyIn(text=USERS.replace(_OWN_QUOTAS, HELD_BACK), file="users.yaml"))
+    _quotas_are(cluster, declared, of_writer)
+    writer = {**_writer(cluster, given), "client.id": "backfill"}
+    assert _is_held_back(cluster, writer, 9096, topic)
+    assert not _is_held_back(cluster, {**writer, "client.id": "another"}, 9096, topic)
+    assert _is_held_back(cluster, {"client.id": "slow"}, 9092, topic)
+    assert not _is_held_back(cluster, {"client.id": "another"}, 9092, topic)
+    by_hand: dict[QuotaEntity, QuotaChange] = {
+        slow: {"producer_byte_rate": 1.0},
+        backfill: {"producer_byte_rate": None},
+    }
+    assert cluster.kafka().change_client_quotas(by_hand) == {}
+    _quotas_are(cluster, declared, of_writer)
+    cluster.declare(replace(cluster.spec, quotas={}))
+    cluster.client.apply(spec_api.ApplyIn(text=USERS, file="users.yaml"))
+    _quotas_are(cluster, {}, {own: {"producer_byte_rate": 10485760.0}})
+    assert not _is_held_back(cluster, {"client.id": "slow"}, 9092, topic)
+    settled(cluster, within_s=180)
+    assert not [e.type for e in cluster.events(before) if e.type in ("restart.requested", "surge.requested")]
+
+
+def _quotas_are(cluster: LivingCluster, declared: Quotas, of_writer: Quotas) -> None:
+    """In Kafka, and nothing else, once Kedge has seen to it: it looks once a minute."""
+
+    def look() -> bool | None:
+        try:
+            kafka = cluster.kafka()
+            return (kafka.client_quotas(), kafka.user_rights().quotas_of("writer")) == (declared, of_writer) or None
+        except KafkaUnavailable:
+            return None
+
+    cluster.until(look, f"{declared} and {of_writer}", timeout_s=240, every_s=1.0)
+
+
+def _is_held_back(cluster: LivingCluster, client: dict[str, str], port: int, topic: str) -> bool:
+    """Whether a broker has that client wait when it sends 1.6 MiB at once, as it tells with its answers: rates are
+    those of the last ten seconds."""
+    servers = ",".join(f"{address.rpartition(':')[0]}:{port}" for address in cluster.bootstrap())
+    waits: list[float] = []
+    producer = Producer(
+        {
+            **client,
+            "bootstrap.servers": servers,
+            "log_level": "0",
+            "throttle_cb": lambda e: waits.append(e.throttle_time),
+        }
+    )
+    for _ in range(100):
+        producer.produce(topic, bytes(16 * 1024), partition=0)
+    assert producer.flush(120) == 0
+    return any(waits)
 
 
 def test_what_brokers_keep_of_users_nodes_alone_read_and_change(living_cluster: LivingCluster) -> None:

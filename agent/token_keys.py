@@ -9,7 +9,6 @@ import json
 import logging
 import ssl
 import threading
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,6 +19,7 @@ from typing import Protocol
 import httpx
 
 from agent import wire
+from agent.call_end import CallEnd
 from agent.durable import write_durably
 from agent.duty import Duty
 from agent.identity import is_loopback
@@ -160,25 +160,35 @@ def _refresh(
 
 
 def fetch_keys(tokens: wire.TokenIssuer, within_s: float = WITHIN_S) -> bytes:
-    """What the provider tells. Raises KeysUnusable."""
-    found, until_s = b"", time.monotonic() + within_s
-    try:
-        trust = ssl.create_default_context(cadata=tokens.ca or None)
-        loopback = is_loopback(tokens.jwks)
-        with (
-            httpx.Client(verify=trust, timeout=_TIMEOUT_S, follow_redirects=False, trust_env=not loopback) as client,
-            client.stream("GET", tokens.jwks, headers={"accept": "application/json"}) as answer,
-        ):
-            if answer.status_code != httpx.codes.OK:
-                raise KeysUnusable(f"{tokens.jwks} answers {answer.status_code}")
-            for part in answer.iter_bytes():
-                found += part
-                if time.monotonic() > until_s:
-                    raise KeysUnusable(f"{tokens.jwks} is not done with its answer after {within_s:.0f} s")
-                if len(found) > LARGEST_BYTES:
-                    raise KeysUnusable(f"{tokens.jwks} answers more than {LARGEST_BYTES} bytes")
-    except (httpx.HTTPError, httpx.InvalidURL, ssl.SSLError) as error:
-        raise KeysUnusable(f"{tokens.jwks} cannot be fetched: {error}") from error
+    """What the provider tells, as it comes over the wire: packed it could be any size once it is unpacked. Raises
+    KeysUnusable."""
+    found = b""
+    late = f"{tokens.jwks} is not done with its answer after {within_s:.0f} s"
+    headers = {"accept": "application/json", "accept-encoding": "identity"}
+    loopback = is_loopback(tokens.jwks)
+    with CallEnd(within_s) as end:
+        try:
+            trust = ssl.create_default_context(cadata=tokens.ca or None)
+            with (
+                httpx.Client(
+                    verify=trust, timeout=_TIMEOUT_S, follow_redirects=False, trust_env=not loopback
+                ) as client,
+                client.stream("GET", tokens.jwks, headers=headers, extensions={"trace": end.trace}) as answer,
+            ):
+                if answer.status_code != httpx.codes.OK:
+                    raise KeysUnusable(f"{tokens.jwks} answers {answer.status_code}")
+                if (packed := answer.headers.get("content-encoding", "identity").lower()) != "identity":
+                    raise KeysUnusable(f"{tokens.jwks} answers packed ({packed[:20]!r}), which nobody asked for")
+                for part in answer.iter_raw():
+                    found += part
+                    if end.is_over:
+                        raise KeysUnusable(late)
+                    if len(found) > LARGEST_BYTES:
+                        raise KeysUnusable(f"{tokens.jwks} answers more than {LARGEST_BYTES} bytes")
+        except (httpx.HTTPError, httpx.InvalidURL, ssl.SSLError) as error:
+            raise KeysUnusable(late if end.is_over else f"{tokens.jwks} cannot be fetched: {error}") from error
+    if end.is_over:
+        raise KeysUnusable(late)
     return found
 
 

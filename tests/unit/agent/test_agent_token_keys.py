@@ -1,8 +1,11 @@
 """The keys by which listeners judge tokens: fetched into a file, kept while the provider is away, public ones alone;
 and what a broker that takes tokens is started with."""
 
+import gzip
 import json
+import socket
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -195,3 +198,52 @@ def test_who_sends_a_byte_now_and_then_is_not_listened_to_for_ever() -> None:
         with pytest.raises(KeysUnusable, match=r"is not done with its answer after 0 s"):
             fetch_keys(at, within_s=0.05)
         thread.join()
+
+
+def _told_by(write: Callable[[socket.socket], None], within_s: float) -> str:
+    """Why nothing comes of an answer that is written so."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            connection, _ = server.accept()
+            with connection, suppress(OSError):  # it hangs up
+                connection.recv(4096)
+                write(connection)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        at = ISSUER.model_copy(update={"jwks": f"http://127.0.0.1:{server.getsockname()[1]}/jwks"})
+        with pytest.raises(KeysUnusable) as refused:
+            fetch_keys(at, within_s=within_s)
+        thread.join(10)
+        assert not thread.is_alive()
+    return str(refused.value)
+
+
+def test_who_sends_a_byte_of_the_head_now_and_then_is_not_listened_to_for_ever() -> None:
+    hung_up = threading.Event()
+
+    def drip(connection: socket.socket) -> None:
+        connection.sendall(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+        while not hung_up.wait(0.005):
+            connection.sendall(b"a")
+
+    assert "is not done with its answer after 0 s" in _told_by(drip, 0.1)
+
+
+def test_who_says_nothing_at_all_is_let_go_of_in_time() -> None:
+    def silent(connection: socket.socket) -> None:
+        connection.recv(1)  # until it is hung up
+
+    assert "is not done with its answer after 0 s" in _told_by(silent, 0.1)
+
+
+def test_a_packed_answer_is_not_unpacked() -> None:
+    """Of 16 MiB of blanks there are 16 KiB on the wire."""
+    bomb = gzip.compress(b" " * (16 * 1024 * 1024))
+
+    def packed(connection: socket.socket) -> None:
+        head = f"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {len(bomb)}\r\n\r\n"
+        connection.sendall(head.encode() + bomb)
+
+    assert "answers packed ('gzip'), which nobody asked for" in _told_by(packed, 10)

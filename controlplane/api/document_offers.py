@@ -1,5 +1,6 @@
 """What the agent of a VM is offered as its document, and the question for another one, held until there is one."""
 
+import re
 import time
 import zlib
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ from controlplane.kafka.zookeeper.superuser import super_digest, super_password
 from controlplane.storage.agent_credentials import Vm
 from events.ids import Epoch
 
+_ETAG = re.compile(r"[!#-~]{1,200}", re.ASCII)
+"""What may stand between the quotes of an entity tag (RFC 9110)."""
 REMEMBERED_S = 60.0
 """What is offered may follow from other clusters and from the clouds: after so long it is worked out again."""
 
@@ -126,6 +129,7 @@ async def answer_question(
     304 at once where reports are wanted more often than every `report_s`: both answers say so in a header.
     `known`: what is offered now, where that is known and the one of `etag`. Raises ApiError, StoreUnavailable.
     """
+    etag = etag if _ETAG.fullmatch(etag) else ""  # of no document of ours; no header could repeat it
     deadline = time.monotonic() + hold_s(vm, wait_s)
     offered = known
     while True:

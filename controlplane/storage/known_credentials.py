@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Mapping
 from controlplane.storage.agent_credentials import Credential, CredentialStore, Vm, is_in_force
 from events.ids import ClusterUid, IntentId
 
-KEPT_S = 300.0
-"""Another process may have rotated a credential meanwhile: the one before counts here for so long at most."""
+KEPT_S = 30.0
+"""Another process may have rotated a credential meanwhile: the one before counts here for so long at most. All of a
+cluster are read in one query once the first of them is older (`load`), so it costs a query a cluster in that time."""
 LOADED_EVERY_S = 5.0
 """Of one cluster: whoever is not known after that is asked about alone. Anybody may name a cluster."""
 

@@ -100,6 +100,8 @@ class Soak:
         try:
             self._together({lane: lanes[lane] for lane in (WAITING, PROCESSOR)})
             self._together({TIMED: lanes[TIMED]})
+            if self._accidents:
+                print(f"once more, alone: what failed of {len(self._accidents)} files", flush=True)
             for job, first in self._accidents:
                 self._once_more(job, first)
         except BaseException:
@@ -123,10 +125,11 @@ class Soak:
     def _first(self, job: Job) -> None:
         began = time.time()
         came = once(job.command, kept_bytecode(), selection=job.selection, start=self._start(job))
-        self._keep(job, came, began, alone=False)
-        if came.code != 0 and not self._processes.over:
-            with self._lock:
+        with self._lock:
+            self._ended += 1
+            if came.code != 0:
                 self._accidents.append((job, came))
+        self._keep(job, came, began, alone=False)
 
     def _once_more(self, job: Job, first: Ran) -> None:
         """A call that broke runs whole, one of which more failed than is an accident not at all."""
@@ -152,7 +155,6 @@ class Soak:
         figures = Figures(job.file, at, came.code, round(came.took_s, 1), list(came.results), alone)
         self._kept.add(figures)
         with self._lock:
-            self._ended += not alone
             self._say(figures)
 
     def _say(self, figures: Figures) -> None:

@@ -28,25 +28,29 @@ CRASHED = "???"
 class Selection:
     """Node id -> parts of its sweep (`0,3/7`), "" for all of it. Of a file in `rest_of` also what `listed` has not.
 
-    `sweeps`: the parts that every sweep has whose test names none, `""` for all of it.
+    `sweeps`: the parts that every sweep has whose test names none, `""` for all of it. `patience`: how many times as
+    long as it says a test may take before it is ended, where others run beside it.
     """
 
     tests: Mapping[str, str]
     rest_of: frozenset[str] = frozenset()
     listed: frozenset[str] = frozenset()
     sweeps: str = ""
+    patience: float = 1
 
     def has(self, test: str) -> bool:
         return test in self.tests or (test not in self.listed and test.partition("::")[0] in self.rest_of)
 
     def write(self, file: Path) -> None:
-        rest = {"rest_of": sorted(self.rest_of), "listed": sorted(self.listed), "sweeps": self.sweeps}
-        file.write_text(json.dumps({"tests": dict(self.tests), **rest}))
+        rest = {"rest_of": sorted(self.rest_of), "listed": sorted(self.listed)}
+        how = {"sweeps": self.sweeps, "patience": self.patience}
+        file.write_text(json.dumps({"tests": dict(self.tests), **rest, **how}))
 
     @classmethod
     def read(cls, file: Path) -> "Selection":
         kept = json.loads(file.read_text())
-        return cls(kept["tests"], frozenset(kept["rest_of"]), frozenset(kept["listed"]), kept["sweeps"])
+        listed = frozenset(kept["rest_of"]), frozenset(kept["listed"])
+        return cls(kept["tests"], *listed, kept["sweeps"], kept["patience"])
 
 
 @dataclass(frozen=True)
@@ -101,6 +105,9 @@ class _Selector:
         others = [item for item in items if not self._selection.has(item.nodeid)]
         items[:] = [item for item in items if self._selection.has(item.nodeid)]
         config.hook.pytest_deselected(items=others)
+        if self._selection.patience != 1:
+            for item in items:
+                _wait_longer(item, self._selection.patience)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
@@ -117,6 +124,16 @@ class _Selector:
                     item.user_properties.append((PARTS, parts))
         assert cut.swept or not own, "it was to be cut, and has no sweep: name it in WHOLE of tests/soak/slices.py"
         return outcome
+
+
+def _wait_longer(item: pytest.Item, times: float) -> None:
+    """pytest-timeout goes by the marker nearest to the test, else by the settings. Those of the test itself wait as
+    ever: what it claims does not change."""
+    marker = item.get_closest_marker("timeout")
+    words = dict(marker.kwargs) if marker else {}
+    told_s = marker.args[0] if marker and marker.args else words.pop("timeout", item.config.getini("timeout"))
+    if told_s:
+        item.add_marker(pytest.mark.timeout(float(told_s) * times, **words), append=False)
 
 
 class _Clock:

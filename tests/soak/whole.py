@@ -24,8 +24,8 @@ STREAM_GIB = 3.0
 """Memory of the machine that such a call takes: a server, a Spark session, up to twelve small JVMs."""
 CALL_S = 5.0
 """Processor seconds in which a call of pytest starts and collects its file."""
-PATIENCE_S = 1800
-"""For a test behind the rest that names no time of its own: it may get little of a processor for long."""
+PATIENCE: Mapping[str, float] = {PROCESSOR: 15, WAITING: 3, TIMED: 2}
+"""Times as long as alone before a test counts as hung: behind the rest it may get little of a processor for long."""
 WHY: Mapping[str, str] = {
     PROCESSOR: "behind the rest",
     WAITING: "each on a network of its own",
@@ -44,12 +44,11 @@ class Job:
 
     @property
     def command(self) -> tuple[str, ...]:
-        patience = (f"--timeout={PATIENCE_S}",) if self.lane == PROCESSOR else ()
-        return (sys.executable, "-m", "pytest", "-q", "-m", "soak", *patience, self.file)
+        return (sys.executable, "-m", "pytest", "-q", "-m", "soak", self.file)
 
     @property
     def selection(self) -> Selection:
-        return Selection({}, frozenset({self.file}), sweeps=self.sweeps)
+        return Selection({}, frozenset({self.file}), sweeps=self.sweeps, patience=PATIENCE[self.lane])
 
 
 @dataclass(frozen=True)

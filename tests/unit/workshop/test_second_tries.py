@@ -126,6 +126,27 @@ def test_a_part_of_a_sweep_runs_its_cases_and_a_test_without_a_sweep_says_that_i
     ]
 
 
+def test_a_test_beside_others_may_take_as_many_times_as_long_before_it_counts_as_hung(tmp_path: Path) -> None:
+    (tmp_path / "pytest.ini").write_text("[pytest]\ntimeout = 120\n")
+    (tmp_path / "test_long.py").write_text(
+        "import pytest\n"
+        "pytestmark = pytest.mark.timeout(10)\n"
+        "def at(request): return request.node.get_closest_marker('timeout')\n"
+        "def test_of_its_file(request): assert at(request).args == (30,)\n"
+        "@pytest.mark.timeout(400, method='thread')\n"
+        "def test_own(request): assert (at(request).args, at(request).kwargs) == ((1200,), {'method': 'thread'})\n"
+        "@pytest.mark.timeout(0)\n"
+        "def test_without_end(request): assert at(request).args == (0,)\n"
+    )
+    (tmp_path / "test_short.py").write_text(
+        "def test_by_the_settings(request): assert request.node.get_closest_marker('timeout').args == (360,)\n"
+    )
+    wanted = Selection({}, frozenset({"test_long.py", "test_short.py"}), patience=3)
+    came = ran((*PYTEST, "-p", "pytest_timeout", str(tmp_path)), environment(), selection=wanted)
+    assert [(r.test, r.outcome, r.why) for r in came.results if r.outcome != "passed"] == []
+    assert (came.code, len(came.results)) == (0, 4)
+
+
 def test_a_record_that_was_cut_short_has_what_was_whole(tmp_path: Path) -> None:
     record = tmp_path / "record.jsonl"
     record.write_text('{"root": "/r"}\n{"test": "t", "outcome": "passed", "took_s": 1.0, "why": "", "parts": ""}\n{"te')

@@ -36,7 +36,7 @@ def test_every_file_of_soak_is_in_one_call_of_one_lane_and_its_sweeps_have_the_t
     assert {j.lane for j in everything} == set(LANES)
     assert {j.sweeps for j in everything} == {f"2/{TURNS}"}
     assert all(j.selection.has(f"{j.file}::anything") for j in everything)
-    assert {j.lane for j in everything if "--timeout=1800" in j.command} == {PROCESSOR}, "it waits behind the others"
+    assert all(j.selection.patience > 1 for j in everything), "others run beside it"
 
 
 def test_the_longest_file_of_a_lane_begins_first_and_a_sweep_takes_its_turn_s_share(tmp_path: Path) -> None:

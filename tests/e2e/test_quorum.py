@@ -12,10 +12,10 @@ from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import REGION, LivingCluster
 from tests.e2e.traffic import traffic
 
-pytestmark = [pytest.mark.soak, pytest.mark.kafka, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.soak, pytest.mark.kafka, pytest.mark.timeout(900)]
 
-SPEC = ClusterSpec(name="voting", controllers=1, controller_zones=3, join_deadline_s=60)
-GROWN = ClusterSpec(name="voting", controllers=3, controller_zones=3, join_deadline_s=60)
+SPEC = ClusterSpec(name="voting", controllers=1, controller_zones=3, join_deadline_s=180)
+GROWN = ClusterSpec(name="voting", controllers=3, controller_zones=3, join_deadline_s=180)
 
 
 def test_the_only_controller_killed_in_a_drain_is_back_before_the_drain_goes_on(living_cluster: LivingCluster) -> None:
@@ -26,7 +26,7 @@ def test_the_only_controller_killed_in_a_drain_is_back_before_the_drain_goes_on(
         victim = next(i for i in cluster.detail().instances if i.service == "controller")
         cluster.power_cut(victim.key)
         cluster.event("instance.lost", before, where=victim.key)
-        cluster.event("replacement.completed", before, where=victim.node)
+        cluster.event("replacement.completed", before, where=victim.node, within_s=300)
         cluster.declare(replace(cluster.spec, throttle_mib_per_s=64))
         settled(cluster)
     (successor,) = [i.key for i in cluster.detail().instances if i.service == "controller"]
@@ -61,7 +61,7 @@ def test_a_controller_whose_disk_is_lost_comes_back_under_its_id_and_address(liv
         _lose_disk(cluster, victim.key)
         lost = cluster.event("volume.lost", before, where=victim.key).data
         assert lost["proof"] == "agent"
-        cluster.event("replacement.completed", before, where=victim.node)
+        cluster.event("replacement.completed", before, where=victim.node, within_s=300)
         settled(cluster)
     new = cluster.instance(victim.node)
     assert (new.service_id, new.address) == (victim.service_id, victim.address)

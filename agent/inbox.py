@@ -66,7 +66,7 @@ class ReportOutbox:
     def __init__(self, *, every_s: float = 0.0, clock: Callable[[], float] = time.monotonic) -> None:
         self._condition = threading.Condition()
         self._every_s, self._clock = every_s, clock
-        self._asked_s = every_s
+        self._asked_s, self._named_s = every_s, float("inf")
         self._latest: Report | None = None
         self._sent_digest = ""
         self._sent_s = self._measured_s = float("-inf")
@@ -75,6 +75,13 @@ class ReportOutbox:
     def asked_s(self) -> float:
         """Seconds between two reports, as they were asked for last."""
         return self._asked_s
+
+    def named_s(self) -> float:
+        """The pace that a question to be held names from now on. A slower one counts with the next question alone: the
+        server answers at once only who named more seconds than it wants by then."""
+        with self._condition:
+            self._named_s = self._asked_s
+            return self._named_s
 
     def ask(self, next_s: float | None) -> None:
         """The next one is wanted in so many seconds; None is the agent's own pace."""
@@ -102,7 +109,7 @@ class ReportOutbox:
             if not self._is_due() or self._latest is None:
                 return None
             report, self._latest, now_s = self._latest, None, self._clock()
-            is_paced = self._asked_s > self._every_s
+            is_paced = self._pace_s() > self._every_s
             is_measured = (
                 not is_paced or report.digest != self._sent_digest or now_s - self._measured_s >= pace.WHOLE_WITHIN_S
             )
@@ -113,7 +120,10 @@ class ReportOutbox:
     def _is_due(self) -> bool:
         if self._latest is None:
             return False
-        if self._asked_s <= self._every_s or self._latest.digest != self._sent_digest:
+        if self._pace_s() <= self._every_s or self._latest.digest != self._sent_digest:
             return True
         # Those that are made half a turn later would come late.
-        return self._clock() - self._sent_s >= self._asked_s - self._every_s / 2
+        return self._clock() - self._sent_s >= self._pace_s() - self._every_s / 2
+
+    def _pace_s(self) -> float:
+        return min(self._asked_s, self._named_s)

@@ -80,7 +80,7 @@ class DocumentTalk:
             answer = self._client.document(
                 etag=self._etag,
                 wait_s=self._wait_s if is_held else 0.0,
-                report_s=self._outbox.asked_s if self._outbox is not None else 0.0,
+                report_s=self._outbox.named_s() if self._outbox is not None else 0.0,
             )
         except Retired as error:
             _log.warning("retired: %s", error)

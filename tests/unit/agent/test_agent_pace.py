@@ -191,6 +191,17 @@ def test_the_question_that_is_held_names_the_pace_and_brings_a_faster_one(party:
     assert party.server.paces == ["30", "30", "3"]
 
 
+def test_a_slower_pace_counts_once_a_question_names_it(party: Party) -> None:
+    """The server answers at once, when work begins, only who named a slower pace than it wants by then."""
+    party.documents.step()
+    _answers(party, "report", next_s=30)
+    assert _sends(party, 3, 1, 2, 3) == ["report", "report", "report"], "the question that is held names 3 s"
+    party.documents.step()
+    assert party.server.paces == ["3", "30"]
+    assert _sends(party, 3, 4, 5) == []
+    assert _sends(party, 30, 6) != []
+
+
 @pytest.mark.parametrize("told_in", ["soon", "-3", "1e3", ""])
 def test_a_pace_that_is_no_number_of_seconds_changes_nothing(party: Party, told_in: str) -> None:
     party.outbox.ask(30)

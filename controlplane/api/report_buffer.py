@@ -6,7 +6,7 @@ A report may be lost with the process, as it is an observation: the agent tells 
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -93,7 +93,7 @@ class ReportBuffer:
             if subject in self._rows:
                 self._rows[subject] = replace(self._rows[subject], observed_at=at, seq=unchanged.seq)
             else:
-                self._renewals[subject] = Renewal(subject, at, unchanged.boot_id, unchanged.seq)
+                self._renewals[subject] = Renewal(subject, at, unchanged.boot_id, unchanged.seq, unchanged.digest)
             if count := before.value["wrong"]:
                 mark = mark_of(uid, key, count, at)
                 self._rows[mark.subject] = mark
@@ -110,7 +110,7 @@ class ReportBuffer:
             if rows:
                 self._put_all(list(rows.values()))
             if renewals:
-                self._latest.renew_all(list(renewals.values()))
+                self._renew_all(renewals)
         except StoreUnavailable:
             with self._lock:
                 self._rows = {**rows, **self._rows}
@@ -124,6 +124,25 @@ class ReportBuffer:
         )
         for uid in to_wake:
             self._wake(uid)
+
+    def _renew_all(self, renewals: Mapping[Subject, Renewal]) -> None:
+        """Where another process took in more of one of them, or lost what it took in, all are asked for whole reports;
+        so is who sends what no database takes, and keeps out nobody else."""
+        try:
+            is_all = self._latest.renew_all(list(renewals.values())) == len(renewals)
+        except StoreUnavailable:
+            raise
+        except Exception:  # noqa: BLE001 - as in `_put_all`
+            if len(renewals) > 1:
+                for subject, one in renewals.items():
+                    self._renew_all({subject: one})
+                return
+            _log.exception("that the report of %s stands is not kept", *renewals)
+            is_all = False
+        if not is_all:
+            with self._lock:
+                for subject in renewals:
+                    self._heard.pop(subject, None)
 
     def _forget_the_silent(self, heard_at: Iterable[datetime]) -> None:
         now = max(heard_at, default=self._forgotten_at)

@@ -49,12 +49,13 @@ class LatestValue:
 
 @dataclass(frozen=True, slots=True)
 class Renewal:
-    """A source said once more what is kept of a subject: the same boot, later."""
+    """A source said once more what is kept of a subject: the same boot, later. `digest` is that of the value."""
 
     subject: Subject
     observed_at: datetime
     boot_id: str
     seq: int
+    digest: str
 
 
 class LatestStore(Protocol):
@@ -66,9 +67,9 @@ class LatestStore(Protocol):
     def put_all(self, observations: Sequence[LatestValue]) -> int:
         """The same for many at once, in order and in one transaction; the number that were news."""
 
-    def renew_all(self, renewals: Sequence[Renewal]) -> None:
-        """What is kept of these subjects was observed again, in one transaction. Nothing where another boot, or
-        something later, is kept."""
+    def renew_all(self, renewals: Sequence[Renewal]) -> int:
+        """What is kept of these subjects was observed again, in one transaction; of how many. Nothing where another
+        boot, something later, or a value of another digest is kept: another process took it in."""
 
     def get(self, subject: Subject) -> LatestValue | None:
         """The newest about one subject."""
@@ -140,22 +141,23 @@ class SqlLatestStore:
             _write(transaction, changed)
             return news
 
-    def renew_all(self, renewals: Sequence[Renewal]) -> None:
+    def renew_all(self, renewals: Sequence[Renewal]) -> int:
         if not renewals:
-            return
+            return 0
         rows = [
             {
                 "of_kind": one.subject.kind,
                 "of_cluster": one.subject.cluster_uid,
                 "of_subject": one.subject.name,
                 "of_boot": one.boot_id,
+                "of_digest": one.digest,
                 "new_seq": one.seq,
                 "new_at": one.observed_at,
             }
             for one in sorted(renewals, key=lambda one: _key(one.subject))
         ]
         with writing(self._engine) as transaction:
-            transaction.execute(_RENEW, rows)
+            return transaction.execute(_RENEW, rows).rowcount
 
     def get(self, subject: Subject) -> LatestValue | None:
         with reading(self._engine) as connection:
@@ -183,6 +185,7 @@ _RENEW = (
         LATEST.c.cluster_uid == bindparam("of_cluster"),
         LATEST.c.subject == bindparam("of_subject"),
         LATEST.c.boot_id == bindparam("of_boot"),
+        LATEST.c.value["digest"].as_string() == bindparam("of_digest"),
         LATEST.c.seq < bindparam("new_seq"),
     )
     .values(observed_at=bindparam("new_at"), seq=bindparam("new_seq"))

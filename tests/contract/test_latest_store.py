@@ -1,5 +1,6 @@
 """Latest values: the newest wins, old reports and ghosts of earlier boots never do."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -22,7 +23,8 @@ def seen(at_s: float = 0, subject: Subject = NODE, **value: object) -> LatestVal
 
 def report(boot: str, seq: int, at_s: float = 0) -> LatestValue:
     moment = START + timedelta(seconds=at_s)
-    return LatestValue(NODE, {"boot": boot, "seq": seq}, "agent", moment, boot_id=boot, seq=seq)
+    value = {"boot": boot, "seq": seq, "digest": f"d{seq}"}
+    return LatestValue(NODE, value, "agent", moment, boot_id=boot, seq=seq)
 
 
 def test_what_was_put_is_read_back_whole(latest):
@@ -51,7 +53,7 @@ def test_within_a_boot_only_a_higher_sequence_is_news(latest):
 def test_a_new_boot_starts_counting_anew(latest):
     latest.put(report("b1", 100))
     assert latest.put(report("b2", 1))
-    assert latest.get(NODE).value == {"boot": "b2", "seq": 1}
+    assert latest.get(NODE).value == {"boot": "b2", "seq": 1, "digest": "d1"}
 
 
 def test_a_boot_that_was_superseded_is_never_news_again(latest):
@@ -93,10 +95,10 @@ def test_many_are_put_at_once_in_their_order(latest):
 
 
 def test_what_is_kept_is_renewed_by_the_same_boot_alone_and_never_backwards(latest):
-    def renewed(boot: str, seq: int, at_s: float) -> tuple[int, float]:
-        latest.renew_all([Renewal(NODE, START + timedelta(seconds=at_s), boot, seq)])
+    def renewed(boot: str, seq: int, at_s: float, digest: str = "d5") -> tuple[int, float]:
+        latest.renew_all([Renewal(NODE, START + timedelta(seconds=at_s), boot, seq, digest)])
         kept = latest.get(NODE)
-        assert kept.value == {"boot": "b2", "seq": 5}
+        assert kept.value == {"boot": "b2", "seq": 5, "digest": "d5"}
         return kept.seq, (kept.observed_at - START).total_seconds()
 
     latest.put(report("b1", 9))
@@ -105,11 +107,19 @@ def test_what_is_kept_is_renewed_by_the_same_boot_alone_and_never_backwards(late
     assert renewed("b2", 6, 40) == (6, 30)
     assert renewed("b2", 4, 40) == (6, 30)
     assert renewed("b1", 10, 40) == (6, 30)
+    assert renewed("b2", 7, 40, "d4") == (6, 30), "what another process took in says something else"
     assert not latest.put(report("b2", 6, 50)), "a late packet"
     assert not latest.put(report("b1", 11, 50)), "a ghost"
 
 
 def test_nothing_is_made_by_a_renewal(latest):
-    latest.renew_all([])
-    latest.renew_all([Renewal(NODE, START, "b1", 1)])
+    assert latest.renew_all([]) == 0
+    assert latest.renew_all([Renewal(NODE, START, "b1", 1, "d1")]) == 0
     assert latest.get(NODE) is None
+
+
+def test_it_says_of_how_many_it_renewed(latest):
+    other = replace(NODE, name="other")
+    latest.put_all([report("b1", 1), replace(report("b1", 1), subject=other)])
+    assert latest.renew_all([Renewal(each, START, "b1", 2, "d1") for each in (NODE, other)]) == 2
+    assert latest.renew_all([Renewal(NODE, START, "b1", 3, "d1"), Renewal(other, START, "b1", 2, "d1")]) == 1

@@ -30,15 +30,20 @@ class MemoryLatestStore:
                     news += 1
             return news
 
-    def renew_all(self, renewals: Sequence[Renewal]) -> None:
+    def renew_all(self, renewals: Sequence[Renewal]) -> int:
         """See LatestStore."""
         with self._lock:
+            renewed_n = 0
             for one in renewals:
                 kept = self._kept.get(one.subject)
                 if kept is None or kept.observation.boot_id != one.boot_id or (kept.observation.seq or 0) >= one.seq:
                     continue
+                if kept.observation.value.get("digest") != one.digest:
+                    continue
+                renewed_n += 1
                 renewed = replace(kept.observation, observed_at=one.observed_at, seq=one.seq)
                 self._kept[one.subject] = replace(kept, observation=renewed)
+            return renewed_n
 
     def get(self, subject: Subject) -> LatestValue | None:
         """See LatestStore."""

@@ -6,11 +6,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from agent.wire import Report
+from agent.wire import Report, UnchangedReport
 from controlplane.api.report_buffer import ReportBuffer
 from controlplane.cluster.observed.agent_reports import AGENT_REPORT, reports_of
+from controlplane.cluster.observed.report_pace import AT_REST
 from controlplane.runtime.process_errors import Troubles
-from controlplane.storage.latest_values import LatestValue
+from controlplane.storage.latest_values import LatestValue, Renewal
 from events.errors import StoreUnavailable
 from events.ids import ClusterUid
 from tests.fakes.latest_values import MemoryLatestStore
@@ -54,6 +55,11 @@ class Store(MemoryLatestStore):
         if observation.subject.name in self.refuses:
             raise ValueError("unsupported Unicode escape sequence")
         return super().put(observation)
+
+    def renew_all(self, renewals: Sequence[Renewal]) -> int:
+        if self.refuses & {one.subject.name for one in renewals}:
+            raise ValueError("strings cannot contain NUL")
+        return super().renew_all(renewals)
 
 
 def _put(buffer: ReportBuffer, seq: int, key: str = "broker-0.g1", *, boot: str = "b1", wakes: bool = False) -> bool:
@@ -114,3 +120,47 @@ def test_a_report_that_no_database_takes_keeps_out_nobody_elses() -> None:
     asyncio.run(_kept_after(buffer, 1, 2, 3))
     assert sorted(reports_of(store, UID)) == ["broker-1.g1", "broker-3.g1"]
     assert not buffer.is_failing
+
+
+def _stands(buffer: ReportBuffer, seq: int, key: str = "broker-0.g1", digest: str = "runs") -> bool:
+    told = UnchangedReport(wire=1, cluster_uid=UID, node="broker-0", generation=1, boot_id="b1", seq=seq, digest=digest)
+    return buffer.renew(UID, key, told, NOW + timedelta(seconds=seq), AT_REST)
+
+
+def _put_at_rest(buffer: ReportBuffer, seq: int, digest: str = "runs", key: str = "broker-0.g1") -> None:
+    told = _report(seq).model_copy(update={"digest": digest})
+    assert buffer.put(UID, key, told, NOW, wakes=False, pace=AT_REST)
+
+
+def test_what_stands_renews_nothing_else_that_another_server_took_in_and_is_asked_for_whole() -> None:
+    """The other one died before it kept the last report, of which it had said that it had it."""
+    store = MemoryLatestStore()
+    one, other = (ReportBuffer(store, lambda uid: None, every_s=0) for _ in range(2))
+    _put_at_rest(one, 1)
+    _put_at_rest(other, 2, "failed")
+    assert _stands(one, 4)
+    (kept,) = reports_of(store, UID).values()
+    assert (kept.report.digest, kept.received_at) == ("failed", NOW), "it was not heard again"
+    assert not _stands(one, 5)
+    _put_at_rest(one, 6)
+    assert _stands(one, 7)
+    assert reports_of(store, UID)["broker-0.g1"].received_at == NOW + timedelta(seconds=7)
+
+
+def test_a_report_that_stands_and_no_database_takes_keeps_out_nobody_elses() -> None:
+    store = Store()
+
+    async def all_stand() -> None:
+        buffer = ReportBuffer(store, lambda uid: None)
+        for key in ("a.g1", "bad.g1"):
+            _put_at_rest(buffer, 1, key=key)
+        buffer.keep()
+        store.refuses = {"bad.g1"}
+        assert all(_stands(buffer, 2, key) for key in ("a.g1", "bad.g1"))
+        buffer.keep()
+        assert [_stands(buffer, 3, key) for key in ("a.g1", "bad.g1")] == [True, False]
+        if buffer._keeping is not None:
+            buffer._keeping.cancel()
+
+    asyncio.run(all_stand())
+    assert reports_of(store, UID)["a.g1"].received_at == NOW + timedelta(seconds=2)

@@ -72,7 +72,7 @@ def test_a_renewed_report_is_young_again_and_its_figures_and_dates_are_of_when_t
     keep_report(latest, view.uid, KEY, told, NOW, AT_REST)
     before = last_report(latest, view.uid, KEY)
     later = NOW + timedelta(seconds=60)
-    latest.renew_all([Renewal(Subject(AGENT_REPORT, view.uid, KEY), later, told.boot_id, told.seq + 1)])
+    latest.renew_all([Renewal(Subject(AGENT_REPORT, view.uid, KEY), later, told.boot_id, told.seq + 1, "")])
     seen = last_report(latest, view.uid, KEY)
     assert before is not None
     assert seen is not None

@@ -48,6 +48,10 @@ class ReportSeen:
         """When its measurements came, by our clock."""
         return self.measured_at or self.received_at
 
+    def has_young_figures(self, now: datetime) -> bool:
+        """Whether anything may be done on its measurements: a report that stands may have those of a minute ago."""
+        return self.is_young(now) and now - self.figures_at <= STALE_AFTER
+
     def service(self, name: str) -> ServiceReport | None:
         for service in self.report.services:
             if service.name == name:

@@ -38,7 +38,7 @@ def start_progress(situation: Situation, service: InstanceView) -> str:
 
 def _report(situation: Situation, service: InstanceView) -> ServiceReport | None:
     seen = situation.seen.reports.get(service.key)
-    if seen is None or not seen.is_young(situation.now):
+    if seen is None or not seen.has_young_figures(situation.now):
         return None
     return seen.service(service.planned.service)
 

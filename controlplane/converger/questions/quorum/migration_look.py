@@ -92,7 +92,7 @@ def _leader(situation: Situation, controllers: Mapping[int, Knows]) -> tuple[int
 
 def _young(situation: Situation, instance: InstanceView) -> ServiceReport | None:
     seen = situation.seen.reports.get(instance.key)
-    if seen is None or not seen.is_young(situation.now):
+    if seen is None or not seen.has_young_figures(situation.now):
         return None
     report = service_report(situation, instance)
     is_this = report is not None and report.state == "running" and report.start_id == start_id(instance)

@@ -37,6 +37,8 @@ def _why_not(situation: Situation, other: InstanceView, leader: int, log_end: fl
         return "its agent is not heard"
     if report.state != "running" or report.start_id != start_id(other):
         return f"it is {report.state}"
+    if not seen.has_young_figures(situation.now):
+        return "what it measured is old"
     has = report.metrics.get("quorum_log_end")
     if report.metrics.get("quorum_leader") != leader or has is None or log_end is None:
         return "it does not say that it follows"

@@ -9,6 +9,7 @@ import pytest
 from agent.wire import FindingReport
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.observed.agent_reports import ReportSeen
+from controlplane.cluster.observed.report_pace import AT_REST
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.ladder.decide import decide
 from controlplane.converger.questions.quorum.stuck_controller import stuck_controller_gate
@@ -73,6 +74,17 @@ def test_it_leads_on_while_another_one_could_not_lead_instead(changed: dict[str,
     situation = _seen(view, **{SECOND: other})
     assert stuck_controller_gate(situation, view.instances[STUCK]).reason == f"{SECOND} could not lead instead: {why}"
     assert _cures(situation) == []
+
+
+def test_figures_of_a_report_that_stands_prove_no_follower_once_they_are_old() -> None:
+    """At rest every second report says that the one before stands: what that measured is up to a minute old."""
+    view = _draining()
+    follows = a_report(view.instances[SECOND], metrics={"quorum_leader": 100.0, "quorum_log_end": 510.0})
+    for age_s, opens in ((30, True), (31, False)):
+        other = replace(follows, pace=AT_REST, measured_at=NOW - timedelta(seconds=age_s))
+        gate = stuck_controller_gate(_seen(view, **{SECOND: other}), view.instances[STUCK])
+        assert gate.open == opens, gate.reason
+    assert gate.reason == f"{SECOND} could not lead instead: what it measured is old"
 
 
 @pytest.mark.parametrize(

@@ -271,7 +271,7 @@ class KafkaSnapshot:
         return partition.size_bytes if partition.size_bytes or is_known else None
 
     def live_brokers(self) -> frozenset[int]:
-        return frozenset(b.id for b in self.brokers.values() if not b.fenced)
+        return self._live
 
     def has_source(self, partition: PartitionSeen) -> bool:
         """Whether its leader serves, from whom copies of it are fetched."""
@@ -283,7 +283,7 @@ class KafkaSnapshot:
 
     def hosted_by(self, broker: int) -> tuple[PartitionSeen, ...]:
         """Partitions that name the broker, also while they are moving off it."""
-        return tuple(p for p in self.partitions if broker in p.replicas or broker in p.adding or broker in p.removing)
+        return self._by_broker.get(broker, ())
 
     def in_failed_dirs(self, broker: int) -> tuple[PartitionSeen, ...]:
         """Partitions whose replica on this broker is in a log directory that is offline: in no other one, and out of
@@ -293,7 +293,7 @@ class KafkaSnapshot:
             return ()
         return tuple(
             p
-            for p in self.partitions
+            for p in self.hosted_by(broker)
             if broker in p.replicas and broker not in (*p.isr, *p.adding) and p.name not in failed.held
         )
 
@@ -310,7 +310,20 @@ class KafkaSnapshot:
     def moving(self) -> tuple[PartitionSeen, ...]:
         return self._moving
 
-    # Looked for once in each reading: every list of the fleet, and every tick, asks all clusters for them.
+    # Looked for once in each reading: every list of the fleet, and every tick, asks all clusters for them; of each
+    # partition, or of each broker, some steps do.
+    @cached_property
+    def _live(self) -> frozenset[int]:
+        return frozenset(b.id for b in self.brokers.values() if not b.fenced)
+
+    @cached_property
+    def _by_broker(self) -> Mapping[int, tuple[PartitionSeen, ...]]:
+        found: dict[int, list[PartitionSeen]] = {}
+        for p in self.partitions:
+            for broker in {*p.replicas, *p.adding, *p.removing} if p.is_moving else p.replicas:
+                found.setdefault(broker, []).append(p)
+        return {broker: tuple(hosted) for broker, hosted in found.items()}
+
     @cached_property
     def _under_min_isr(self) -> tuple[PartitionSeen, ...]:
         return tuple(p for p in self.partitions if len(p.isr) < p.min_isr)

@@ -270,7 +270,8 @@ def _end_round(
         return record(f"{_names(drain)} holds no replica: {moves} moves done", _outcome(drain, moved, moves))
     if not hosted:
         return wait(WaitReason.LOG_DIRS_NOT_EMPTY, f"drain of {_names(drain)}: {closed[0].reason}")
-    settling = [p for p in hosted if _is_settling(plan, p)]
+    planned = {move.name: move for move in plan.moves}
+    settling = [p for p in hosted if _is_settling(planned.get(p.name), p)]
     if settling and situation.seconds_since(situation.view.history.progressed_at or situation.now) < _settles_within_s(
         plan
     ):
@@ -431,9 +432,9 @@ def _settles_within_s(plan: DrainPlan) -> float:
     return SETTLE_S + 2 * plan.certificate.measures.makespan_s.value
 
 
-def _is_settling(plan: DrainPlan, partition: PartitionSeen) -> bool:
-    """Between a move's end and the metadata that says so a partition shows old and new replicas, and no move."""
-    move = next((m for m in plan.moves if m.name == partition.name), None)
+def _is_settling(move: Move | None, partition: PartitionSeen) -> bool:
+    """Between a move's end and the metadata that says so a partition shows old and new replicas, and no move. Of a
+    partition that the plan does not move it is None."""
     if move is None or partition.is_moving:
         return False
     return partition.replicas != move.before and set(partition.replicas) == {*move.before, *move.after}

@@ -195,6 +195,7 @@ def test_nobody_is_told_that_something_was_done_which_could_not_be_noted() -> No
 def test_reports_of_agents_and_states_of_terraform_are_no_peoples_doing() -> None:
     assert {p for _, p in CHANGING if p.startswith(WORK_OF_MACHINES)} == {
         "/agent/v1/report",
+        "/agent/v1/unchanged",
         "/terraform/v1/states/{cluster_uid}/{place}",
         "/hooks/git/{name}",
     }

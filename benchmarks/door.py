@@ -1,16 +1,19 @@
 """How many agents a server carries on one core, and what one report costs it.
 
-    python -m benchmarks door [--agents N,N,..] [--seconds S] [--report-every S] [--out FILE]
+    python -m benchmarks door [--agents N,N,..] [--seconds S] [--report-every S] [--rest] [--row back] [--out FILE]
 
 A real server on a home of its own, without Kafka and clouds; a crowd in a process of its own that speaks the agents'
 wire on two connections each. For each number of agents: processor time of the server beyond that at rest, seconds of
 reports, of pages that people ask for meanwhile, and how soon agents hear of a change: a restart is recorded for some of
 them, again and again. `cpu_ratio` is the processor time of a request in units of parsing and validating one report in
-this process.
+this process. `--rest`: clusters without work, whose agents report when they are asked to. `--row back`: all agents have
+found nobody for a while and knock as `agent.backoff` has it, then a server is started: how soon all are heard, and what
+people meet with meanwhile.
 """
 
 import argparse
 import json
+import os
 import tempfile
 import time
 from collections.abc import Sequence
@@ -29,10 +32,13 @@ from tests.contract.agent_crowd import Crowd, Vm, let_in, outcome, report_body
 from tests.contract.flooded_server import CREDENTIAL, People, known_vms, of_people, rss_mib
 from tests.contract.server_process import eventually
 from tests.contract.test_api_server import Server
+from tests.oidc_server import free_port
 from tests.unit.controlplane.api.portal_house import House
 
 AGENTS = "300,1000,2000"
 ARRIVE_S, SETTLES_S, REST_S = 5.0, 8.0, 5.0
+STARTS_S, BACK_S = 20.0, 90.0
+"""Of the row `back`: for a server to start, and for all to come back to it."""
 CHANGES = 10
 FLOORS = {"cpu_ratio": 15, "report_p95_s": 0.5, "heard_p95_s": 1.0, "pages_p95_s": 0.3}
 
@@ -43,14 +49,23 @@ def main(arguments: Sequence[str] = ()) -> dict[str, Any]:
     parser.add_argument("--agents", default=AGENTS)
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--report-every", type=float, default=3.0)
+    parser.add_argument("--rest", action="store_true")
+    parser.add_argument("--row", choices=("carried", "back"), default="carried")
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args(arguments)
+    counts = [int(count) for count in asked.agents.split(",")]
+    if asked.row == "back":
+        return _told({"rows": [back(count, asked.seconds) for count in counts]}, asked.out)
     parse_s = seconds_to_parse()
-    rows = [carried(int(count), asked.seconds, asked.report_every, parse_s) for count in asked.agents.split(",")]
+    rows = [carried(count, asked.seconds, asked.report_every, parse_s, rest=asked.rest) for count in counts]
     knee = max((row["agents"] for row in rows if row["within"]), default=0)
-    result = {"parse_us": round(parse_s * 1e6, 1), "knee_agents": knee, "rows": rows}
-    if asked.out is not None:
-        asked.out.write_text(json.dumps(result, indent=2) + "\n")
+    return _told({"parse_us": round(parse_s * 1e6, 1), "knee_agents": knee, "rows": rows}, asked.out)
+
+
+def _told(result: dict[str, Any], out: Path | None) -> dict[str, Any]:
+    result["load"] = round(os.getloadavg()[0], 1)
+    if out is not None:
+        out.write_text(json.dumps(result, indent=2) + "\n")
     return result
 
 
@@ -63,11 +78,48 @@ def seconds_to_parse(rounds: int = 2000) -> float:
     return (time.process_time() - began) / rounds
 
 
-def carried(agents: int, seconds: float, report_every_s: float, parse_s: float) -> dict[str, Any]:
+def back(agents: int, outage_s: float) -> dict[str, Any]:
+    """How `agents` come back to a server that is started after so long. Raises AssertionError where it dies."""
+    with tempfile.TemporaryDirectory(prefix="kedge-door-") as work:
+        home = Home(Path(work) / "home")
+        vms, port = known_vms(home, agents, rest=True), free_port()
+        lasts_s = outage_s + STARTS_S + BACK_S
+        crowd = let_in(Crowd(port, vms, CREDENTIAL, lasts_s, arrive_s=ARRIVE_S, paced=True))
+        time.sleep(outage_s)
+        server = Server(home, descriptors=4 * agents + 1024, PORT_OF_TEST=str(port))
+        try:
+            server.wait_until_it_listens()
+            listens_at, cpu_s = time.time(), _cpu_s(server.pid)
+            people = People(server.url, home.installation().token.get_secret_value())
+            met = outcome(crowd, lasts_s + 120)
+            cpu_s = _cpu_s(server.pid) - cpu_s
+            people.end()
+            pages, rss = of_people(people.taken()), rss_mib(server.pid)
+            assert server.is_alive, server.log
+        finally:
+            server.end()
+    heard_s = [at - listens_at for at in met["heard_at"]]
+    answers: dict[str, int] = met["answers"]
+    return {
+        "agents": agents,
+        "agents_heard": met["agents_heard"],
+        "half_heard_s": round(heard_s[len(heard_s) // 2], 1) if heard_s else None,
+        "all_heard_s": round(heard_s[-1], 1) if len(heard_s) == agents else None,
+        "sent_away": sum(count for what, count in answers.items() if what.endswith(" 503")),
+        "answers": answers,
+        "cpu_s": round(cpu_s, 1),
+        "pages": pages,
+        "rss_mib": rss,
+    }
+
+
+def carried(
+    agents: int, seconds: float, report_every_s: float, parse_s: float, *, rest: bool = False
+) -> dict[str, Any]:
     """What `agents` meet with. Raises AssertionError where the server dies."""
     with tempfile.TemporaryDirectory(prefix="kedge-door-") as work:
         home = Home(Path(work) / "home")
-        vms = known_vms(home, agents)
+        vms = known_vms(home, agents, rest=rest)
         server = Server(home, descriptors=4 * agents + 1024)
         try:
             server.wait_until_it_listens()
@@ -81,6 +133,7 @@ def carried(agents: int, seconds: float, report_every_s: float, parse_s: float) 
                     ARRIVE_S + SETTLES_S + seconds,
                     arrive_s=ARRIVE_S,
                     report_every_s=report_every_s,
+                    paced=rest,
                 )
             )
             time.sleep(ARRIVE_S + SETTLES_S)
@@ -95,6 +148,11 @@ def carried(agents: int, seconds: float, report_every_s: float, parse_s: float) 
         finally:
             server.end()
     return _row(agents, met, cores, _heard_s(met["heard"], changed), pages, parse_s) | {"rss_mib": rss}
+
+
+def _cpu_s(pid: int) -> float:
+    times = psutil.Process(pid).cpu_times()
+    return float(times.user + times.system)
 
 
 def _cores(pid: int, seconds: float) -> float:

@@ -51,6 +51,8 @@ class Crowd:
     arrive_s: float = 2.0
     host: str = "127.0.0.1"
     report_every_s: float = REPORT_EVERY_S
+    paced: bool = False
+    """Whether agents follow the pace they are asked for; else they report every `report_every_s`."""
 
 
 def let_in(crowd: Crowd) -> "Popen[str]":
@@ -77,7 +79,8 @@ class _Play:
     def __init__(self, crowd: Crowd) -> None:
         self._crowd = crowd
         self.answers: Counter[str] = Counter()
-        self.reported: set[str] = set()
+        self.reported: dict[str, float] = {}
+        """When each was heard the first time, in seconds since the epoch."""
         self.shed_waits_s: list[float] = []
         self.reports_s: list[float] = []
         """From the first byte of a report to the last of its answer."""
@@ -95,6 +98,7 @@ class _Play:
         return {
             "answers": dict(self.answers),
             "agents_heard": len(self.reported),
+            "heard_at": sorted(self.reported.values()),
             "longest_wait_to_be_shed_s": round(max(self.shed_waits_s, default=0.0), 2),
             "reports": _cuts(self.reports_s),
             "heard": self.heard,
@@ -111,9 +115,10 @@ class _Play:
             seq += 1
             status, after_s = await self._call(line, "report", _report(self._crowd, vm, seq), TIMEOUT_S)
             if status == 200:
-                self.reported.add(vm.instance)
+                self.reported.setdefault(vm.instance, time.time())
                 backoff.reset()
-                await asyncio.sleep(self._crowd.report_every_s)
+                asked_s = line.next_s if self._crowd.paced else 0.0
+                await asyncio.sleep(max(asked_s, self._crowd.report_every_s))
             else:
                 await asyncio.sleep(backoff.next_s(after_s=after_s))
 
@@ -158,6 +163,7 @@ class _Line:
         self._crowd = crowd
         self._ends: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         self.etag = ""
+        self.next_s = 0.0
 
     async def call(self, request: bytes) -> tuple[int, float]:
         """Status and seconds of `Retry-After`, 0 without one."""
@@ -168,7 +174,9 @@ class _Line:
         await writer.drain()
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
         fields = dict(line.split(": ", 1) for line in head.split("\r\n")[1:] if ": " in line)
-        await reader.readexactly(int(fields.get("content-length", "0")))
+        body = await reader.readexactly(int(fields.get("content-length", "0")))
+        if b'"next_s"' in body:
+            self.next_s = json.loads(body)["next_s"]
         self.etag = fields.get("etag", "").removeprefix("w/").strip('"')
         if fields.get("connection") == "close":
             self.close()
@@ -218,6 +226,7 @@ def report_body(vm: Vm, seq: int) -> bytes:
         "agent_version": "0",
         "epoch": 1,
         "services": [service],
+        "digest": "d1",
     }
     return json.dumps(told).encode()
 

@@ -25,9 +25,9 @@ CREDENTIAL = "what an agent made"
 OF_A_CLUSTER = 100
 
 
-def known_vms(home: Home, count: int, *, url: str = "") -> list[Vm]:
+def known_vms(home: Home, count: int, *, url: str = "", rest: bool = False) -> list[Vm]:
     """Makes a database in which so many VMs of paused clusters run and are enrolled with `CREDENTIAL`: that of the
-    home, where no other is given.
+    home, where no other is given. They have work in hand, or `rest`.
     """
     home.path.mkdir(parents=True, exist_ok=True)
     url = url or f"sqlite:///{home.path / 'kedge.db'}"
@@ -45,6 +45,9 @@ def known_vms(home: Home, count: int, *, url: str = "") -> list[Vm]:
         voter = facts.FoundingVoter("controllers-a-0", 100, "127.65.1.1", 9093, kafka_uuid("voter", uid))
         founded = facts.QuorumFounded(kafka_uuid("kafka", uid), "4.1", (voter,))
         house.record(facts.SurgeCompleted("intent-1", launched, {}), founded, name=name)
+        if rest:
+            joined = (facts.InstanceJoined(p.key, p.service_id) for p in planned)
+            house.record(*joined, facts.RecycleCompleted(house.view(name).generation), name=name)
         for one in planned:
             vm = CredentialVm(uid, NodeName(one.node), 1)
             credentials.enroll(vm, credential_sha256=digest, intent_id=IntentId("intent-1"))

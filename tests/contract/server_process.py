@@ -27,7 +27,8 @@ _FORKS.set_forkserver_preload(
 
 
 class ServerProcess:
-    """A server without planner on the home at that path, at a port the system chooses. `stderr` is its log.
+    """A server without planner on the home at that path, at a port the system chooses, or `PORT_OF_TEST` of its
+    environment. `stderr` is its log.
 
     It has the environment given and no more, as a process that was started by its command. `user`: the id of the Unix
     user it runs as, that of the tests where none is given. `descriptors`: how many it may have at most, soft and hard.
@@ -99,7 +100,7 @@ def _serve(home: str, environ: dict[str, str], log: Connection, user: int | None
         logging.basicConfig(level="INFO")
     if user is not None:
         _become(user)
-    settings = load_settings(home=home, port=0)
+    settings = load_settings(home=home, port=int(environ.get("PORT_OF_TEST", "0")))
     if settings.process.only == "portal":
         serve_portal(settings)
     elif settings.process.only == "relay":

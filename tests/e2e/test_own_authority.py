@@ -16,6 +16,7 @@ from tests.e2e.authorities import WITHIN_S, Replacement, certified, is_let_in, o
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import LivingCluster
 from tests.e2e.operators_ca import LEDGER, MTLS, TLS, Operator, living, nodes_are_of, root_of, traffic_of
+from tests.e2e.written_down import files_with
 from tests.waiting import until
 
 pytestmark = [pytest.mark.soak, pytest.mark.kafka, pytest.mark.timeout(1800)]
@@ -56,8 +57,8 @@ def test_it_is_born_of_the_operators_own_ca_and_serves(cluster: LivingCluster, o
         _writes_on(workload)
     assert not is_let_in(cluster, over_tls(root_of(operator.second)), LEDGER, TLS)
     key = operator.first.key_text().splitlines()[1]
-    kept = [path for path in cluster.home.rglob("*") if path.is_file() and path.stat().st_size < 2**26]
-    assert [str(path) for path in kept if key.encode() in path.read_bytes()] == [], "its key is the operator's alone"
+    assert files_with(operator.folder, key) == [str(operator.folder / "first-key.pem")]
+    assert files_with(cluster.home, key) == [], "its key is the operator's alone"
 
 
 def test_the_clients_ca_is_replaced_while_a_user_writes_with_an_old_certificate_and_a_new_one(

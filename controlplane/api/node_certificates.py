@@ -96,7 +96,7 @@ class NodeCertificates:
         if there_now is None:
             raise AuthorityLost(
                 f"the CAs that nodes of cluster {view.name} believe are not in the database: restore it from a backup "
-                "that has them (docs/kafka-security.md). What runs goes on until it is started anew"
+                "that has them (docs/kafka-certificates.md). What runs goes on until it is started anew"
             )
         if (given_up := given_up_authority(view)) and given_up not in (nodes.signer, users.signer):
             self.authorities.remove(view.uid, given_up)  # no phase leads back to it

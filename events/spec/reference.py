@@ -93,7 +93,7 @@ def page() -> str:
         "",
         "## Fields of a user",
         "",
-        "One document of `kind: KafkaUser`; [kafka-security.md](kafka-security.md#users) says what happens to it.",
+        "One document of `kind: KafkaUser`; [kafka-users.md](kafka-users.md#users) says what happens to it.",
         "",
         "| field | type | default | class | meaning |",
         "|---|---|---|---|---|",

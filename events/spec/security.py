@@ -22,7 +22,7 @@ class OwnAuthority(Part):
         FieldClass.BEHAVIOURAL,
         "Name of a CA of your own, or an intermediate of it: the server's settings say in which directory on its "
         "machine certificate and key are. Absent: Kedge makes one. A living cluster goes from one to the other by "
-        "`kedge replace-ca` (docs/kafka-security.md).",
+        "`kedge replace-ca` (docs/kafka-certificates.md).",
         default=None,
     )
 

@@ -1,4 +1,4 @@
-"""Rules about a living cluster that is to go from plaintext between its nodes to TLS: docs/kafka-security.md has the
+"""Rules about a living cluster that is to go from plaintext between its nodes to TLS: docs/kafka-listeners.md has the
 way, and where it was tried. Going back is judged by how far the cluster is, which no document knows.
 """
 

@@ -10,7 +10,7 @@ CERTIFICATE_RUNG = Rung(
     Phase.NEXT,
     "whose certificate is old, or of a CA that is replaced: who is to be started anew for it, phase by phase",
     why="only says who is to be started anew; that waits, unless a certificate ends soon",
-    more="[TLS](kafka-security.md#certificates)",
+    more="[TLS](kafka-certificates.md)",
 )
 
 RENEWAL_RUNG = Rung(
@@ -18,7 +18,7 @@ RENEWAL_RUNG = Rung(
     Phase.NEXT,
     "services whose certificates end soon: started anew before the roll in hand begins with its next node",
     why="certificates that end soon wait for no window",
-    more="[TLS](kafka-security.md#certificates)",
+    more="[TLS](kafka-certificates.md)",
 )
 
 SECURITY_RUNG = Rung(
@@ -26,7 +26,7 @@ SECURITY_RUNG = Rung(
     Phase.NEXT,
     "the way of a living cluster from plaintext to TLS between its nodes, or back: its next step, and its end",
     why="every service is restarted for it, three times",
-    more="[security](kafka-security.md#from-plaintext-to-tls)",
+    more="[security](kafka-listeners.md#from-plaintext-to-tls)",
     begins=Begins.VOLUNTARY,
     of_spec=True,
 )

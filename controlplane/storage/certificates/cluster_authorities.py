@@ -197,4 +197,4 @@ def chosen(uid: ClusterUid, kind: str, rows: Sequence[_Row], certificate: str) -
     return found
 
 
-_NEXT = "restore the database from a backup that has it (docs/kafka-security.md)"
+_NEXT = "restore the database from a backup that has it (docs/kafka-certificates.md)"

@@ -6,8 +6,8 @@ import pytest
 
 from tests.unit.docs.doc_pages import bare, links, table_headed, text
 
-PAGE = text("docs/operations.md")
-OPERATIONS = table_headed(PAGE, "operation")
+PAGES = [text("docs/operations.md"), text("docs/kafka-security.md")]
+OPERATIONS = [row for page in PAGES for row in table_headed(page, "operation")]
 REASON = re.compile(r"`([A-Z][A-Za-z]+)`")
 
 
@@ -26,6 +26,6 @@ def test_an_operation_says_its_plan_its_point_of_no_return_and_its_page(row: lis
 
 
 def test_what_operations_wait_with_is_explained_where_operators_look() -> None:
-    named = set(REASON.findall(PAGE))
+    named = {reason for row in OPERATIONS for reason in REASON.findall(row[3])} | set(REASON.findall(PAGES[0]))
     assert {"QuorumGate", "MinIsrGate"} <= named
     assert named <= _explained()

@@ -93,7 +93,7 @@ def test_a_refusal_names_the_right(call: str, resource: str, right: str) -> None
 
 
 def test_the_page_on_security_has_the_table_as_it_is_made() -> None:
-    page = (ROOT / "docs" / "kafka-security.md").read_text()
+    page = (ROOT / "docs" / "kafka-users.md").read_text()
     found = [line for line in page.splitlines() if line.startswith(("| `Cluster`", "| `Topic ", "| `Group "))]
     rights = dict.fromkeys(right for each in KEDGE_RIGHTS.values() for right in each)
     assert found == [_row(right) for right in rights]

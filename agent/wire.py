@@ -12,6 +12,7 @@ from pydantic import Field, PlainSerializer, SecretStr
 from agent.wire_base import Wire as Wire
 from agent.wire_pace import (
     REPORT_IN as REPORT_IN,
+    Digest as Digest,
     ReportAnswer as ReportAnswer,
     UnchangedReport as UnchangedReport,
 )
@@ -426,10 +427,9 @@ class Report(Wire):
         default=0,
         description="highest wire version of documents it takes; 0: it does not tell. Came later than wire version 1",
     )
-    digest: str = Field(
+    digest: Digest = Field(
         default="",
-        description="of all but measurements; empty: an agent that reports every 3 s whatever it is asked. Came later"
-        " than wire version 1",
+        description="of all but measurements; empty: an agent that follows no pace. Came later than wire version 1",
     )
 
 

@@ -1,11 +1,16 @@
 """The part of the contract that is about how often agents report; `agent.wire` has the whole of it."""
 
+from typing import Annotated
+
 from pydantic import Field
 
 from agent.wire_base import Wire
 
 REPORT_IN = "X-Kedge-Report-In"
 """Header of an answer to the question for a document: report within so many seconds from now on."""
+
+Digest = Annotated[str, Field(max_length=64)]
+"""Servers remember one of each agent."""
 
 SILENT_AFTER_S = 30.0
 """A broker through which no heartbeat has come back for so long is silent: one that is started anew takes less."""

@@ -157,3 +157,11 @@ def test_what_was_found_is_marked_again_by_a_report_that_stands(party: Party) ->
     assert not party.unchanged()["whole"]
     (mark,) = party.house.latest.of_kind(AGENT_FINDINGS)
     assert (mark.value, mark.observed_at) == ({"findings": 1}, party.house.now)
+
+
+def test_a_digest_that_servers_would_have_to_remember_is_short(party: Party) -> None:
+    told = {"services": [], "wire": 1, "cluster_uid": party.vm.cluster_uid, "node": party.vm.node, "generation": 1}
+    told |= {"boot_id": "b1", "seq": 1, "at": START.isoformat(), "agent_version": "1", "epoch": 1}
+    agent = party.house.agent(party.vm, CREDENTIAL)
+    for length, status in ((64, 200), (65, 422)):
+        assert agent.post("/agent/v1/report", json={**told, "digest": "d" * length}).status_code == status

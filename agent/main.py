@@ -109,14 +109,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
+_DEAF = "a thread that talks to the server died, its traceback is in agent.out; services keep running"
+
+
 def run(settings: AgentSettings, layout: AgentLayout, boot: BootData) -> None:
     """Until a signal ends it. Raises `PlainHttpRefused`, and `TalkDied` when nobody would hear the server any more."""
-    inbox, outbox, pulses, clock = (
-        Inbox(),
-        ReportOutbox(every_s=settings.times.report_every_s),
-        LatestPulses(),
-        SystemClock(),
-    )
+    inbox, outbox = Inbox(), ReportOutbox(every_s=settings.times.report_every_s)
+    pulses, clock = LatestPulses(), SystemClock()
     token_keys = _token_keys(layout, settings, clock)
     follower = Follower(layout.bundles, __version__, clock)
     serve_metrics_of = _served(settings)
@@ -169,9 +168,7 @@ def run(settings: AgentSettings, layout: AgentLayout, boot: BootData) -> None:
         inbox.wake.wait(pause_s)
         inbox.wake.clear()
         if any(not thread.is_alive() and not talk.is_over for talk, thread in threads):
-            raise TalkDied(
-                "a thread that talks to the server died, its traceback is in agent.out; services keep running"
-            )
+            raise TalkDied(_DEAF)
     leaving.set()
     _log.info("the agent leaves; %s", "services are down" if converger.is_down else "services keep running")
 

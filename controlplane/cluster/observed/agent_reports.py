@@ -135,7 +135,7 @@ def seen_in(row: LatestValue) -> ReportSeen | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _KeptReport:
     """What is kept beside a report. A row of a release before has nothing."""
 
     at: datetime | None = None
@@ -143,4 +143,4 @@ class _Kept:
 
 
 _KEPT = "kept"
-_KEPT_ROW = TypeAdapter(_Kept)
+_KEPT_ROW = TypeAdapter(_KeptReport)

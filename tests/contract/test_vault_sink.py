@@ -169,7 +169,7 @@ def test_an_answer_of_another_shape_is_no_success(vault: FakeVault, token: Path,
 
 
 def test_words_of_its_errors_are_short_and_without_our_secrets(vault: FakeVault, token: Path) -> None:
-    vault.next_replies = [(400, {}, {"errors": [f"bad token {TOKEN}", "x" * 1000]})]
+    vault.next_replies = [(400, {}, {"errors": [f"bad token {TOKEN} for {CANARY}", "x" * 1000]})]
     assert len(str(refusal(sink_of(vault, token)))) < 500
 
 

@@ -21,7 +21,7 @@ from controlplane.background.password_sinks.sink import NotWritten, UserPassword
 from controlplane.background.password_sinks.vault_binding import VaultBinding
 from controlplane.runtime.egress import Egress, EgressRefused
 from controlplane.runtime.private_file import PrivateFileUnusable, private_text
-from events.secrets import without_secrets
+from events.secrets import remember, without_secrets
 from events.spec.problems import shorten
 
 TIMEOUT_S = 10.0
@@ -50,6 +50,7 @@ class VaultSink:
 
     def put(self, one: UserPassword) -> None:
         """See PasswordSink."""
+        remember(one.password.get_secret_value(), passing=True)  # Vault may repeat what it was sent in an error
         path, wanted = self.binding.secret_path(one.cluster, one.user), _secret_of(one)
         headers = self._headers()
         with self._client() as http:

@@ -1,7 +1,8 @@
-"""A cloud's credentials in a whole `kedge serve`: nobody finds them anywhere afterwards.
+"""A cloud's credentials in a whole `kedge serve`, the key of a CA of the user's own, and a Vault's token: nobody finds
+them anywhere afterwards.
 
-They are in the server's environment and in that of its Terraform processes, and in the calls to the cloud. They are in
-no event, log line, page, answer of the API or list of processes, and in no file of the home.
+They are in the server's environment and in that of its Terraform processes, in the calls to the cloud, and in files of
+the user's. They are in no event, log line, page, answer of the API or list of processes, and in no file of the home.
 """
 
 import secrets
@@ -9,6 +10,7 @@ import threading
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,12 +18,14 @@ from typing import Any
 import pytest
 
 from controlplane.storage.home import Home
+from events.clock import utc_now
 from providers import process
 from tests.contract.server_process import eventually
 from tests.contract.test_api_server import Server
 from tests.fakes.clouds.faults import Fault
 from tests.fakes.clouds.hetzner import FakeHetzner, fake_hetzner
 from tests.fakes.clouds.hetzner_hands import write_settings
+from tests.own_ca import Pki
 from tests.terraform.hetznerlife import hcloud_plugins
 from tests.unit.controlplane.portal.page_routes import PAGE_ROUTES
 
@@ -29,6 +33,19 @@ pytestmark = [pytest.mark.soak, pytest.mark.timeout(400)]
 
 CANARY = "canary" + secrets.token_hex(29)
 """A token of Hetzner has 64 signs, and Terraform's provider takes no other."""
+
+VAULT_TOKEN = "hvs.canary" + secrets.token_hex(20)
+OWN_CA = Pki.root(since=utc_now() - timedelta(days=1)).below()
+KEY_LINE = OWN_CA.key_text().splitlines()[1]
+"""Of its private key, as a PEM file has it."""
+USER = """---
+apiVersion: kedge/v1alpha1
+kind: KafkaUser
+metadata: {name: alice, owner: team}
+spec:
+  cluster: orders
+  authentication: {type: scram-sha-512, deliverTo: apps}
+"""
 
 SPEC = """
 apiVersion: kedge/v1alpha1
@@ -41,6 +58,10 @@ spec:
     version: 4.2.0
   pools:
 {pools}"""
+
+LISTENERS = """  listeners:
+    - {name: SCRAM, port: 9094, security: tls, authentication: {type: scram-sha-512}}
+"""
 
 POOL = """    - name: {name}
       services: [{service}]
@@ -68,7 +89,21 @@ def home(tmp_path: Path, hetzner: FakeHetzner) -> Home:
     (tmp_path / "home").mkdir()
     made = Home(tmp_path / "home")
     write_settings(made.path / "hetzner.yaml", hetzner)
-    (made.path / "kedge.toml").write_text('agent_host = "127.0.0.1"\nagent_port = 0\n')
+    (tmp_path / "vault-token").write_text(VAULT_TOKEN)
+    (tmp_path / "vault-token").chmod(0o600)
+    OWN_CA.put(tmp_path / "ca")
+    (made.path / "kedge.toml").write_text(
+        f'''agent_host = "127.0.0.1"
+agent_port = 0
+
+[kafka.own_cas]
+corporate = "{tmp_path}/ca"
+
+[kafka.password_sinks.apps]
+vault = "http://127.0.0.1:1"
+token_file = "{tmp_path}/vault-token"
+'''
+    )
     return made
 
 
@@ -102,7 +137,8 @@ def test_a_clouds_credentials_are_in_nothing_that_a_server_tells_or_keeps(home: 
     hetzner.faults.append(Fault("GET /servers", "unauthorized", 401, skip=1, message="unable to authenticate"))
     hetzner.faults.append(Fault("GET /volumes", "server_error", 500, skip=1))
     with watched_server(home) as (server, processes):
-        applied = server.post("/v1/apply", {"text": spec() + "  rollout:\n    pause: true\n"}).json()
+        tls = "  rollout:\n    pause: true\n  security: {internal: tls, clusterCa: {own: corporate}}\n"
+        applied = server.post("/v1/apply", {"text": f"{spec()}{tls}{LISTENERS}{USER}"}).json()
         assert applied["ok"], applied
         eventually(lambda: all(f.times == 0 for f in hetzner.faults), server)
         told = told_by(server)
@@ -160,7 +196,8 @@ def is_nowhere(home: Home, server: Server, told: dict[str, str], processes: Watc
         found |= {"a command line" for line in processes.seen if word.encode() in line}
         return found | ({"the log"} if word in server.log else set())
 
-    assert holding(CANARY) == set()
+    for word in (CANARY, VAULT_TOKEN, KEY_LINE):
+        assert holding(word) == set()
     # What is looked through would show it: the cluster's name is in each kind, and the home in a command line.
     assert {"/v1/events", "/v1/clusters/orders", "/clusters/orders", "/events"} <= holding("orders")
     assert {"kedge.db", "kedge.db-wal"} & holding("orders"), "the events; in its log of writes where it was killed"

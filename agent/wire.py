@@ -12,6 +12,7 @@ from pydantic import Field, PlainSerializer, SecretStr
 from agent.wire_base import Wire as Wire
 from agent.wire_pace import (
     REPORT_IN as REPORT_IN,
+    SILENT_AFTER_S as SILENT_AFTER_S,
     Digest as Digest,
     ReportAnswer as ReportAnswer,
     UnchangedReport as UnchangedReport,

@@ -10,8 +10,7 @@ from datetime import datetime
 
 from pydantic import TypeAdapter, ValidationError
 
-from agent.wire import Report, ServiceReport
-from agent.wire_pace import SILENT_AFTER_S as SILENT_AFTER_S
+from agent.wire import SILENT_AFTER_S as SILENT_AFTER_S, Report, ServiceReport
 from controlplane.cluster.observed.report_pace import AT_WORK, STALE_AFTER, ReportPace
 from controlplane.storage.latest_values import LatestStore, LatestValue, Subject
 from events.ids import ClusterUid

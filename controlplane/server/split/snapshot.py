@@ -16,7 +16,7 @@ from controlplane.converger.tick.sources.brokers import has_brokers
 from controlplane.fleet.ports import FoldedFleet
 from controlplane.kafka.errors import KafkaFault
 from controlplane.kafka.gateway import KafkaGateway
-from controlplane.storage.latest_values import LatestStore, LatestValue
+from controlplane.storage.latest_values import LatestStore, LatestValue, Renewal
 from events.clock import Clock
 from events.errors import EventsError
 from events.ids import ClusterUid
@@ -130,4 +130,8 @@ class _ReadOnly:
 
     def put_all(self, observations: Sequence[LatestValue]) -> int:
         """Nothing is kept."""
+        return 0
+
+    def renew_all(self, renewals: Sequence[Renewal]) -> int:
+        """Nothing is renewed."""
         return 0

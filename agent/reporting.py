@@ -10,7 +10,7 @@ from agent.health.checkup import Checkup
 from agent.health.vitals import VitalsFinding
 from agent.pace import digest_of
 from agent.status import ServiceWatch, Status
-from agent.wire_tls import NAMES_WIRE_VERSION
+from agent.wire_tls import NEWEST_WIRE_VERSION
 
 
 class Reporting:
@@ -65,7 +65,7 @@ class Reporting:
             seq=self._sequence.next(),
             at=self._a.clock.now(),
             agent_version=__version__,
-            documents=NAMES_WIRE_VERSION,
+            documents=NEWEST_WIRE_VERSION,
             epoch=epoch,
             services=tuple(self._service_report(name, local) for name in sorted(spoken)),
             attachments=tuple(sorted(local.attached.values())),

@@ -18,6 +18,7 @@ from agent.wire_pace import (
     UnchangedReport as UnchangedReport,
 )
 from agent.wire_tls import (
+    ENSEMBLE_STEP_WIRE_VERSION as ENSEMBLE_STEP_WIRE_VERSION,
     STEP_WIRE_VERSION as STEP_WIRE_VERSION,
     TLS_WIRE_VERSION as TLS_WIRE_VERSION,
     CertificateReport as CertificateReport,

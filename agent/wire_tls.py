@@ -20,8 +20,16 @@ NAMES_WIRE_VERSION = 4
 tokens: an agent that left the names out would start Kafka with super users that are nobody. It knows no document of
 this version."""
 
-TlsStep = Literal["C1", "B1", "C2", "B2"]
-"""How far controllers (C) and brokers (B) of a living cluster are on their way: `agent.services.tls_steps` has each."""
+ENSEMBLE_STEP_WIRE_VERSION = 5
+"""Of a document with a service of ZooKeeper's mode between plaintext and TLS: an agent of before refuses one of the
+versions above, and goes on with what it has. It knows no document of this version."""
+
+NEWEST_WIRE_VERSION = ENSEMBLE_STEP_WIRE_VERSION
+"""Of documents that an agent of this release takes."""
+
+TlsStep = Literal["C1", "Z1", "B1", "C2", "Z2", "B2"]
+"""How far controllers (C), servers of an ensemble (Z) and brokers (B) of a living cluster are on their way:
+`agent.services.tls_steps` and `agent.services.zoo_tls` have each."""
 
 
 class TokenIssuer(Wire):
@@ -65,9 +73,14 @@ class ServiceTls(Wire):
     super_users: tuple[str, ...] = Field(description="principals, as in `User:CN=kedge-node-0123456789abcdef`")
     listeners: tuple[TlsListener, ...] = Field(default=(), description="of a broker, for clients")
     step: TlsStep | None = Field(
-        default=None, description="between plaintext and TLS; absent: TLS alone. Only in documents of version 3"
+        default=None,
+        description="between plaintext and TLS; absent: TLS alone. Only in documents of version 3, and of version 5"
+        " in ZooKeeper's mode",
     )
-    plain_port: int = Field(default=0, description="of a controller at a step: where it listens in plaintext, too")
+    plain_port: int = Field(
+        default=0,
+        description="of a controller, or a ZooKeeper server, at a step: where it listens in plaintext, too",
+    )
     mapping_rules: str = Field(
         default="",
         description="`ssl.principal.mapping.rules` of the listeners nodes come by, which give `super_users`; empty:"

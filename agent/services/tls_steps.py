@@ -6,6 +6,9 @@ the values were run with Kafka 4.1 and 4.2, on three controllers and three broke
     C2  controllers speak to one another by CONTROLPLANE; who may do what is asked from here on
     B2  brokers speak to one another by REPLICATION
 
+In mode `zookeeper` brokers speak to the ensemble by TLS from B1 on, and B2 makes what they write there the nodes' own:
+before, one that comes in plaintext could not change it. Its servers have `zoo_tls`.
+
 The first of `controller.listener.names` is what a node dials by, and all of them are opened. A voter writes its
 endpoints into the metadata log at each start (UpdateRaftVoter), and a leader refuses one that lacks the listener it
 dials by itself: so none may go from C1 to the end without C2.
@@ -20,6 +23,8 @@ CONTROLLER, PLAINTEXT = "CONTROLLER", "PLAINTEXT"
 
 _RIGHTS = ("authorizer.class.name", "allow.everyone.if.no.acl.found", "super.users")
 """Not before C2: brokers ask the controllers' authorizer, and until B2 nodes may be nobody to one another."""
+_OWNS = "zookeeper.set.acl"
+_BEFORE_B2 = (*_RIGHTS, _OWNS)
 
 
 def at_step(service: ServiceDocument, tls: ServiceTls, final: Mapping[str, str]) -> dict[str, str]:
@@ -28,8 +33,11 @@ def at_step(service: ServiceDocument, tls: ServiceTls, final: Mapping[str, str])
         return dict(final)
     # On every node, as a broker that knows a listener by name alone has to know what is spoken there.
     mapped = dict(entry.split(":") for entry in final["listener.security.protocol.map"].split(","))
-    mapped = {CONTROLLER: "PLAINTEXT", PLAINTEXT: "PLAINTEXT", CONTROLPLANE: "SSL", REPLICATION: "SSL"} | mapped
-    keys = {k: v for k, v in final.items() if tls.step in ("C2", "B2") or k not in _RIGHTS}
+    begun = {CONTROLLER: "PLAINTEXT", PLAINTEXT: "PLAINTEXT", CONTROLPLANE: "SSL", REPLICATION: "SSL"}
+    if service.is_zookeeper_mode:
+        begun = {PLAINTEXT: "PLAINTEXT", REPLICATION: "SSL"}
+    mapped = begun | mapped
+    keys = {k: v for k, v in final.items() if tls.step in ("C2", "B2") or k not in _BEFORE_B2}
     keys["listener.security.protocol.map"] = ",".join(f"{name}:{protocol}" for name, protocol in mapped.items())
     if service.name == "broker":
         return keys | {"inter.broker.listener.name": PLAINTEXT if tls.step == "B1" else REPLICATION}
@@ -43,11 +51,14 @@ def at_step(service: ServiceDocument, tls: ServiceTls, final: Mapping[str, str])
     }
 
 
+_LETTERS = {"broker": "B", "controller": "C", "zookeeper": "Z"}
+
+
 def wrong_step(service: ServiceDocument, tls: ServiceTls) -> str:
     """Why nothing is rendered of this step, "" where all is well."""
     if tls.step is None:
         return ""
-    if (service.name == "broker") != tls.step.startswith("B"):
+    if _LETTERS[service.name] != tls.step[0]:
         return f"{tls.step} is no step of a {service.name}"
     if service.name != "broker":
         return "" if tls.plain_port else f"nobody says where it listens in plaintext at {tls.step}"

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 from agent.durable import write_durably
-from agent.services.zoo_tls import secured
+from agent.services.zoo_tls import names_plaintext, secured, speaks_tls_alone
 from agent.wire import EnsembleMember, ServiceDocument
 
 FOUR_LETTER_WORDS = ("ruok", "srvr", "mntr", "conf")
@@ -70,9 +70,10 @@ def first_membership(service: ServiceDocument) -> str:
     of the ensemble once it has caught up, never by its own word."""
     own_role = "participant" if service.founder else "observer"
     own = next((m for m in service.ensemble if m.id == service.node_id), None)
-    own = own or EnsembleMember(id=service.node_id, address=service.address, port=service.port)
+    port = service.tls.plain_port if service.tls is not None and service.tls.step is not None else service.port
+    own = own or EnsembleMember(id=service.node_id, address=service.address, port=port)
     roles = [*((m, "participant") for m in service.ensemble if m.id != own.id), (own, own_role)]
-    return "".join(f"{member_line(m, role, has_plaintext=service.tls is None)}\n" for m, role in roles)
+    return "".join(f"{member_line(m, role, has_plaintext=names_plaintext(service))}\n" for m, role in roles)
 
 
 def write_first_configuration(service: ServiceDocument, directory: Path) -> None:
@@ -94,9 +95,20 @@ def write_configuration(service: ServiceDocument, directory: Path, *, tls_dir: P
         observer = service.model_copy(update={"founder": False})
         membership = directory / _FIRST
         write_durably(membership, first_membership(observer).encode("ascii"))
+    if speaks_tls_alone(service):
+        _forget_plaintext(membership)
     config = directory / "zoo.cfg"
     write_durably(config, static_config(service, directory, membership, tls_dir=tls_dir).encode("ascii"))
     return config
+
+
+def _forget_plaintext(membership: Path) -> None:
+    """A server that was away while the membership of all others lost its ports in plaintext would open its own once
+    more: it has the file of before until it has found them."""
+    text = membership.read_text("ascii")
+    bare = "".join(f"{line.partition(';')[0]}\n" for line in text.splitlines())
+    if bare != text:
+        write_durably(membership, bare.encode("ascii"))
 
 
 def newest_membership(directory: Path) -> Path:

@@ -2,10 +2,11 @@
 
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
+from kazoo.client import KazooClient
 from pydantic import SecretBytes
 
 from controlplane.cluster.external_brokers import external_addresses, is_shared
@@ -20,7 +21,7 @@ from controlplane.kafka.egress import BrokerDoors
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.kafka.gateway import KafkaGateway
 from controlplane.kafka.migrating_gateway import MigratingGateway
-from controlplane.kafka.zookeeper import errors, live_registry, members, quorum, superuser
+from controlplane.kafka.zookeeper import content, errors, live_registry, members, quorum, sessions, superuser
 from controlplane.kafka.zookeeper.ensemble import KazooEnsemble
 from controlplane.kafka.zookeeper.locks import RESTART, KazooLocks, LockStatus, Taken
 from controlplane.kafka.zookeeper.registry import RegistrySeen
@@ -134,6 +135,20 @@ class Gateways:
         except errors.ZooKeeperFault as fault:
             raise as_kafka_fault(fault) from fault
 
+    def content_is_right(self, view: ClusterView, wanted: content.EnsembleContent) -> bool:
+        """Whether its ensemble keeps what it is to between plaintext and TLS. Raises `KafkaFault`."""
+        try:
+            return self._content(view).is_right(wanted)
+        except errors.ZooKeeperFault as fault:
+            raise as_kafka_fault(fault) from fault
+
+    def put_content(self, view: ClusterView, wanted: content.EnsembleContent) -> None:
+        """Has it do so. Raises `KafkaFault`."""
+        try:
+            self._content(view).put(wanted)
+        except errors.ZooKeeperFault as fault:
+            raise as_kafka_fault(fault) from fault
+
     def status(self, view: ClusterView) -> LockStatus:
         """Whether this server holds the restart lock of a cluster in ZooKeeper mode."""
         with self._lock:
@@ -149,7 +164,7 @@ class Gateways:
                 uid,
                 lambda: endpoints,
                 holder="Kedge",
-                password=superuser.super_password(self._server_key.get_secret_value(), uid),
+                password=self._password(uid),
                 tls=self._shown_to(uid),
             )
             locks = self._locks.setdefault(uid, fresh)
@@ -175,15 +190,7 @@ class Gateways:
             return AdminGateway(
                 self._dialer, view.uid, bootstrap, quorum_listener=listener, more_quorum_listeners=dict(others)
             )
-        uid, registry = view.uid, self._registry(view)
-        password = superuser.super_password(self._server_key.get_secret_value(), uid)
-        ensemble = KazooEnsemble(
-            uid,
-            lambda: self._rolls[uid].members,
-            password=password,
-            connect_s=_CONNECT_S,
-            tls=self._shown_to(uid),
-        )
+        uid, registry, ensemble = view.uid, self._registry(view), self._ensemble(view.uid)
 
         def roll() -> quorum.EnsembleRecord:
             return self._rolls[uid]
@@ -200,6 +207,29 @@ class Gateways:
             controllers=lambda: self._controllers[uid],
         )
 
+    def _password(self, uid: ClusterUid) -> str:
+        return superuser.super_password(self._server_key.get_secret_value(), uid)
+
+    def _ensemble(self, uid: ClusterUid) -> KazooEnsemble:
+        """Of a cluster whose servers are known (`_registry`)."""
+        return KazooEnsemble(
+            uid,
+            lambda: self._rolls[uid].members,
+            password=self._password(uid),
+            connect_s=_CONNECT_S,
+            tls=self._shown_to(uid),
+        )
+
+    def _content(self, view: ClusterView) -> content.ContentReconciler:
+        self._registry(view)
+        uid = view.uid
+
+        def opened(what: str) -> AbstractContextManager[KazooClient]:
+            endpoints = [m.endpoint for m in self._rolls[uid].members]
+            return sessions.session(endpoints, self._password(uid), what=what, where=uid, tls=self._shown_to(uid))
+
+        return content.KazooContent(self._ensemble(uid), opened)
+
     def _know(self, view: ClusterView) -> None:
         """Who is believed in that cluster by now."""
         if self._identities is not None and self._identities.know(view):
@@ -212,7 +242,7 @@ class Gateways:
         return live_registry.KazooRegistry(
             uid,
             lambda: [m.endpoint for m in self._rolls[uid].members],
-            password=superuser.super_password(self._server_key.get_secret_value(), uid),
+            password=self._password(uid),
             tls=self._shown_to(uid),
         )
 

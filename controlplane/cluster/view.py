@@ -23,7 +23,7 @@ from controlplane.cluster.views.quorum import QuorumView
 from controlplane.cluster.views.requests import RequestsView
 from controlplane.cluster.views.roll import RollView
 from controlplane.cluster.views.running_settings import SettingsView
-from controlplane.cluster.views.security import BORN_PLAIN, BORN_TLS, SecurityView
+from controlplane.cluster.views.security import SecurityView, at_rest
 from controlplane.cluster.views.topics import TopicsView
 from controlplane.cluster.views.users import UsersView
 from controlplane.cluster.views.vms import VmsView
@@ -32,6 +32,7 @@ from events.ids import ClusterUid
 from events.spec.domains import Address, advertised, domain_of
 from events.spec.model import KafkaClusterDocument
 from events.spec.storage_rules import with_grown_disks
+from planner.rollout.security_steps import FIRST, LAST
 
 CONTROLLER_PORT = 9093
 """Where controllers that speak plaintext are reached."""
@@ -98,7 +99,7 @@ class ClusterView:
         if self.settings.security is not None:
             return self.settings.security
         is_tls = self.document is not None and self.document.spec.security.internal == "tls"
-        return BORN_TLS if is_tls else BORN_PLAIN
+        return at_rest(LAST if is_tls else FIRST, "zookeeper" if self.in_zookeeper_mode else "controller")
 
     @property
     def nodes_speak_tls(self) -> bool:

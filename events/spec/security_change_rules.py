@@ -14,7 +14,7 @@ PLAINTEXT = "PLAINTEXT"
 
 _INTERNAL: Path = ("spec", "security", "internal")
 _LISTENERS: Path = ("spec", "listeners")
-_CONTROLLERS_PORT = 9093
+_QUORUM_PORTS = {"kraft": (9093, "controllers listen"), "zookeeper": (2181, "ZooKeeper servers listen in plaintext")}
 
 
 def security_change_problems(
@@ -55,8 +55,9 @@ def _kept(old: KafkaClusterDocument, new: KafkaClusterDocument, where: Positions
         message = f"listener `{listener.name}` (port {listener.port}) would go while its clients are at it"
         fix = "Keep it as it is beside others; once the cluster speaks TLS and clients have moved, remove it."
         yield where.problem(p.SECURITY_WAY, _LISTENERS, message, fix)
+    port, who = _QUORUM_PORTS[new.spec.kafka.mode]
     for index, one in enumerate(new.spec.listeners):
-        if one.port == _CONTROLLERS_PORT:
-            message = f"port {one.port} is where controllers listen on the way to TLS"
+        if one.port == port:
+            message = f"port {one.port} is where {who} on the way to TLS"
             fix = "Use another one, as in 9094."
             yield where.problem(p.SECURITY_WAY, (*_LISTENERS, index, "port"), message, fix)

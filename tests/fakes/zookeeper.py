@@ -63,6 +63,15 @@ class FakeEnsemble:
         left = tuple(m for m in self._config.members if m.id != server)
         return self._change(f"taking server {server} out", left, from_version)
 
+    def config(self) -> EnsembleConfig:
+        if not self._has_majority(self._config):
+            raise ZooKeeperUnavailable(what="reading the configuration", where="fake", why="no server serves")
+        return self._config
+
+    def tell_port(self, port: int, *, from_version: int) -> EnsembleConfig:
+        told = tuple(replace(m, port=port) for m in self._config.members)
+        return self._change("changing what the membership says of ports", told, from_version)
+
     def _change(self, what: str, members: tuple[ZooKeeperMember, ...], from_version: int) -> EnsembleConfig:
         if not self._has_majority(self._config):
             raise ZooKeeperUnavailable(what=what, where="fake", why="no server serves")

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from agent import wire
 from agent.wire import Document, PacketFilterReport, Report, ServiceDocument
-from agent.wire_tls import NAMES_WIRE_VERSION
+from agent.wire_tls import NEWEST_WIRE_VERSION
 from controlplane.cluster.observed.agent_reports import keep_report
 from controlplane.converger.questions.quorum.protocol import PROTOCOL
 from controlplane.storage.latest_values import LatestStore
@@ -17,6 +17,7 @@ from tests.sim.breakdowns import Breakdowns
 from tests.sim.certificates import SimCertificates
 from tests.sim.client_latency import ClientLatency
 from tests.sim.endpoints import endpoints_of, not_found
+from tests.sim.ensemble import SimEnsemble
 from tests.sim.evidence import Evidence, Violation
 from tests.sim.metadatawork import MetadataWork
 from tests.sim.reports import report_of
@@ -49,7 +50,7 @@ class Services:
         self.volumes: dict[str, CloudVolume] = {}
         self.attached = Attached()
         self.report_type: type[Report] = Report
-        self.documents_known = NAMES_WIRE_VERSION
+        self.documents_known = NEWEST_WIRE_VERSION
         """Highest version of documents that agents tell they take."""
         self.filters: dict[str, PacketFilterReport] = {}
         """What agents tell of the packet filter of their VM, by its key."""
@@ -97,6 +98,8 @@ class Services:
         """Brokers one of whose disks has failed, and since when."""
         self.ensemble_id = ""
         """The cluster id that is in ZooKeeper."""
+        self.ensemble = SimEnsemble()
+        """What else is, on the way to TLS, and who finds whom by it."""
         self.protocols: dict[int, str] = {}
         """ZooKeeper mode: what each broker was last started with."""
         self.taken_back: dict[str, wire.PreemptionReport] = {}
@@ -300,11 +303,13 @@ class Services:
         self.kafka.migration.progress()
 
     def _find_one_another(self, uid: str, service: ServiceDocument) -> None:
-        """In KRaft, where every listener is a node's own: of the whole cluster, once that service runs."""
-        if service.ensemble or service.name == "zookeeper":
-            return
+        """Of the whole cluster, once that service runs."""
         running = [p.document for vm in self.vms.values() if vm.alive and vm.uid == uid for p in vm.processes if p.up]
-        if lost := not_found(service, running, self.kafka.leader):
+        if service.ensemble:
+            lost = self.ensemble.not_found(service, running)
+        else:
+            lost = not_found(service, running, self.kafka.leader)
+        if lost:
             raise Violation(lost)
 
     def _start_broker(self, vm: Vm, service: ServiceDocument, serves: bool) -> None:

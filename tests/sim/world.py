@@ -34,6 +34,7 @@ from controlplane.fleet.freezes.state import FreezeCache
 from controlplane.fleet.images.state import ImageCache
 from controlplane.fleet.spec_order import SpecOrderCache
 from controlplane.kafka.errors import KafkaUnavailable
+from controlplane.kafka.zookeeper.content import EnsembleContent
 from controlplane.kafka.zookeeper.locks import RESTART
 from controlplane.storage.lease import LostLeadership
 from controlplane.storage.streams import cluster_stream
@@ -237,6 +238,8 @@ class World:
                     fix_cluster_id=self._fix_cluster_id,
                     registry=lambda _view: self.kafka.migration.registry(),
                     forget_migration=self._forget_migration,
+                    content_is_right=self._content_is_right,
+                    put_content=self._put_content,
                     restart_lock=SimRestartLock(self.lock_nodes, self.points),
                 ),
             ),
@@ -267,6 +270,19 @@ class World:
         self.points.reach("before forget_migration")
         self.kafka.migration.forget()
         self.points.reach("after forget_migration")
+
+    def _content_is_right(self, view: ClusterView, wanted: EnsembleContent) -> bool:
+        self._registered_id()
+        return self.machines.ensemble.is_right(wanted)
+
+    def _put_content(self, view: ClusterView, wanted: EnsembleContent) -> None:
+        """A server may die half-way: what it had made somebody's by then stays so."""
+        self._registered_id()
+        self.points.reach("before put_content")
+        self.machines.ensemble.begin(wanted)
+        self.points.reach("within put_content")
+        self.machines.ensemble.put(wanted)
+        self.points.reach("after put_content")
 
     def _take_over(self) -> None:
         """Another server begins while this one is in the middle of a tick. Its runs die with its lease."""

@@ -8,11 +8,11 @@ from controlplane.cluster.node_names import security_to_have
 from controlplane.cluster.tls_steps import tls_step_of
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView, StartView
-from controlplane.cluster.views.security import SecurityView, at_rest
+from controlplane.cluster.views.security import SecurityView
 from events import facts
 from events.spec.client_security import ClientSecurity
 from events.spec.model import KafkaClusterDocument
-from planner.rollout.security_steps import PLAIN, between, config_at
+from planner.rollout.security_steps import PLAIN, between
 
 
 def declared(view: ClusterView, document: KafkaClusterDocument) -> ClusterView:
@@ -56,15 +56,15 @@ def _requested(view: ClusterView, e: facts.SecurityStepRequested, at: datetime) 
         return _with(view, replace(security, to=e.position, since=at))
     between(security.to, e.position)
     low, high = sorted((security.to, e.position))
-    return _with(view, SecurityView(low, high, e.position, at))
+    return _with(view, replace(security, low=low, high=high, to=e.position, since=at))
 
 
 def _completed(view: ClusterView, e: facts.SecurityStepCompleted, at: datetime) -> ClusterView:
     security = _known(view)
     if not security.is_in_hand or e.position != security.to:
         raise ValueError(f"no step to position {e.position} is in hand")
-    made = replace(at_rest(e.position), since=at)
-    view = _with(_without_ended(view, e.position), made)
+    made = replace(security, low=e.position, high=e.position, since=at)
+    view = _with(_without_ended(view, made), made)
     if made.has_authorizer:
         return view
     # Who went back from there takes no ACLs any more, and somebody may have deleted ours before they do again.
@@ -80,10 +80,10 @@ def _least_rights_begun(view: ClusterView, e: facts.LeastRightsBegun, at: dateti
     return replace(view, instances=frozen(told))
 
 
-def _without_ended(view: ClusterView, position: int) -> ClusterView:
+def _without_ended(view: ClusterView, made: SecurityView) -> ClusterView:
     """Who speaks plaintext again shows no certificate: the last one it had is none that ends, or is to be renewed."""
     there = {k: one for k, one in view.vms.certificates.items() if k in view.instances}
-    shown = {k: one for k, one in there.items() if config_at(view.instances[k].planned.service, position) != PLAIN}
+    shown = {k: one for k, one in there.items() if made.config_of(view.instances[k].planned.service) != PLAIN}
     return replace(view, vms=replace(view.vms, certificates=frozen(shown)))
 
 

@@ -2,19 +2,30 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 
-from planner.rollout.security_steps import FIRST, LAST, SecurityStep, between, config_at
+from planner.rollout.security_steps import (
+    FIRST,
+    LAST,
+    Quorum,
+    SecurityStep,
+    between,
+    config_at,
+    steps_of,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class SecurityView:
     """Every service is configured as at a position from `low` to `high`, which are one apart while a step is in hand.
-    `to` is where that leads, and what a newcomer is born with; `since` is when it was last recorded."""
+    `to` is where that leads, and what a newcomer is born with; `since` is when it was last recorded. `quorum` is the
+    service of who votes, whose steps they are."""
 
     low: int
     high: int
     to: int
     since: datetime | None = None
+    quorum: Quorum = "controller"
 
     @property
     def is_in_hand(self) -> bool:
@@ -23,7 +34,7 @@ class SecurityView:
     @property
     def step(self) -> SecurityStep | None:
         """The one in hand."""
-        return between(self.low, self.high) if self.is_in_hand else None
+        return between(self.low, self.high, self.quorum) if self.is_in_hand else None
 
     @property
     def is_undone(self) -> bool:
@@ -62,13 +73,19 @@ class SecurityView:
 
     def config_of(self, service: str) -> str:
         """What the next start of a service of that kind is told."""
-        return config_at(service, self.to)
+        return config_at(service, self.to, self.quorum)
+
+    def has_steps(self, service: str) -> bool:
+        """Whether services of that kind are restarted on the way."""
+        return any(step.service == service for step in steps_of(self.quorum))
 
 
-def at_rest(position: int) -> SecurityView:
-    return SecurityView(position, position, position)
+@cache
+def at_rest(position: int, quorum: Quorum = "controller") -> SecurityView:
+    return SecurityView(position, position, position, quorum=quorum)
 
 
 BORN_PLAIN, BORN_TLS = at_rest(FIRST), at_rest(LAST)
+"""Of a cluster in KRaft."""
 
 _C1, _B1, _C2, _B2 = 1, 2, 3, 4

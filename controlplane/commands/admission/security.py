@@ -39,8 +39,11 @@ def _not_ready(view: ClusterView) -> str:
     """What else is in hand; "" where it may begin."""
     if view.quorum.founding is None or not view.roll.converged:
         return "the cluster has not been founded yet"
-    if view.quorum.migration is not None or view.in_zookeeper_mode:
+    if view.quorum.migration is not None:
         return "it migrates to KRaft"
+    hosted = next((i for i in view.alive() if i.hosted or i.planned.member is not None), None)
+    if hosted is not None:
+        return f"a ZooKeeper server shares the VM of {hosted.key}"
     waiting = next((i for i in view.alive() if not i.is_broker and (i.lost or i.phase is not Phase.JOINED)), None)
     if waiting is not None:
         return f"{waiting.key} is {'lost' if waiting.lost else waiting.phase}"

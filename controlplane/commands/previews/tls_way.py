@@ -8,7 +8,7 @@ from controlplane.converger.questions.quorum.security_steps import late_step
 from events.spec.change import FieldChange
 from events.spec.model import KafkaClusterDocument
 from planner.rollout.diff import Change, NodeChange
-from planner.rollout.security_steps import FIRST, LAST, SecurityStep, between, next_position
+from planner.rollout.security_steps import FIRST, LAST, Quorum, SecurityStep, between, next_position, steps_of
 from planner.rollout.steps import RESTART_S, RolloutPhase, RolloutStep
 
 _RESTARTED = ("stop", "start", "back in sync")
@@ -17,10 +17,14 @@ CLIENTS = (
     "clients are left where they are: the listener in plaintext stays open as long as the spec has it. Have them move "
     "to one of TLS, which is open after B1, then remove it from `listeners`"
 )
-NO_WAY_BACK = (
-    "it has a point of no return: once C3 is over nodes speak TLS alone. Until then `security: {internal: plaintext}`, "
-    "applied again with the one listener, undoes the steps one by one"
-)
+
+
+def no_way_back(quorum: Quorum) -> str:
+    """From where on there is none."""
+    return (
+        f"it has a point of no return: once {steps_of(quorum)[-1].name} is over nodes speak TLS alone. Until then "
+        "`security: {internal: plaintext}`, applied again with the one listener, undoes the steps one by one"
+    )
 
 
 IN_SIX_STEPS = "all services are restarted in place, three times each, in six steps; no VM is replaced"
@@ -41,7 +45,7 @@ def tls_way_phases(view: ClusterView, document: KafkaClusterDocument) -> tuple[R
         phases.append(_phase(view, security.step, wants_tls, made={i.key for i in made}))
     while position != end:
         after = next_position(position, wants_tls=wants_tls)
-        phases.append(_phase(view, between(position, after), wants_tls))
+        phases.append(_phase(view, between(position, after, security.quorum), wants_tls))
         position = after
     return tuple(phase for phase in phases if phase.steps)
 
@@ -58,7 +62,7 @@ def tls_way_warnings(view: ClusterView, document: KafkaClusterDocument) -> list[
     security = view.settings.security
     if security is None or (security.is_over and security.to == LAST) or document.spec.security.internal != "tls":
         return []
-    return [CLIENTS, NO_WAY_BACK]
+    return [CLIENTS, no_way_back(security.quorum)]
 
 
 def tls_way_effects(
@@ -80,10 +84,10 @@ def tls_way_effects(
 def _phase(view: ClusterView, step: SecurityStep, wants_tls: bool, made: Collection[str] = frozenset()) -> RolloutPhase:
     there = (i for i in view.alive() if i.planned.service == step.service and i.key not in made)
     own = sorted(there, key=_turn)
-    what = step.does if wants_tls else f"back from it: {step.service}s are as before"
+    what = step.does if wants_tls else f"back from it: {step.services} are as before"
     also = f"; {step.clients}" if step.clients and wants_tls else ""
     how = "rack by rack" if step.service == "broker" else "one at a time, the leader last"
-    title = f"{step.name}: restart {len(own)} {step.service}s in place, {how}: {what}{also}"
+    title = f"{step.name}: restart {len(own)} {step.services} in place, {how}: {what}{also}"
     return RolloutPhase(title, False, tuple(_steps(own, step.name)))
 
 

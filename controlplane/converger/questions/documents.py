@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from agent.wire import (
+    ENSEMBLE_STEP_WIRE_VERSION,
     TLS_WIRE_VERSION,
     WIRE_VERSION,
     AgentBuild,
@@ -27,9 +28,10 @@ from controlplane.cluster.tls_steps import tls_step_of
 from controlplane.cluster.view import TLS_BROKER_PORT, TLS_CONTROLLER_PORT, ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.members import member_of
-from controlplane.converger.questions.quorum.quorum_ports import CONTROLLER_PORT, controller_port, member_port
+from controlplane.converger.questions.quorum.quorum_ports import CONTROLLER_PORT, controller_port, ensemble_port
 from controlplane.converger.questions.services.heartbeats import heartbeats_for
 from controlplane.converger.questions.services.service_reports import start_id
+from controlplane.kafka.zookeeper.members import PLAIN_PORT
 from controlplane.storage.certificates.principals import principals_of
 from events import facts
 from events.spec.oauth_rules import pem_lines
@@ -134,7 +136,10 @@ def _service(view: ClusterView, instance: InstanceView, founding: facts.QuorumFo
         jvm=instance.sized_jvm,
         jvm_options=instance.jvm.options,
         log_levels=_log_levels(view, planned.pool),
-        ensemble=tuple(EnsembleMember(id=v.id, address=v.address, port=v.port) for v in quorum.ensemble),
+        ensemble=tuple(
+            EnsembleMember(id=v.id, address=v.address, port=_port_of_member(view, planned.service, v, step))
+            for v in quorum.ensemble
+        ),
         protocol_version=quorum.protocol,
         tls=_tls(view, instance, step),
         gives_volumes=not running and _hands_over(view, instance),
@@ -143,15 +148,19 @@ def _service(view: ClusterView, instance: InstanceView, founding: facts.QuorumFo
 
 def _wire(services: Sequence[ServiceDocument], *, secured: bool) -> int:
     """The lowest that says all of it: an agent of before knows no later one, and starts nothing."""
-    spoken = (one.tls.wire for one in services if one.tls is not None)
+    spoken = (_spoken(one, one.tls) for one in services if one.tls is not None)
     return max(spoken, default=TLS_WIRE_VERSION if secured else WIRE_VERSION)
+
+
+def _spoken(service: ServiceDocument, tls: ServiceTls) -> int:
+    return ENSEMBLE_STEP_WIRE_VERSION if service.ensemble and tls.step is not None else tls.wire
 
 
 def _port(view: ClusterView, instance: InstanceView, step: str) -> int:
     """Where nodes reach it, by TLS from its first step on."""
     service = instance.planned.service
     if service == "zookeeper":
-        return member_port(view, service)
+        return ensemble_port(step)
     if service == "broker":
         return TLS_BROKER_PORT if step != PLAIN else view.plain_port_of(instance)
     return TLS_CONTROLLER_PORT if step != PLAIN else CONTROLLER_PORT
@@ -160,6 +169,13 @@ def _port(view: ClusterView, instance: InstanceView, step: str) -> int:
 def _port_of_voter(view: ClusterView, voter: facts.FoundingVoter, step: str) -> int:
     """A voter is known by the port of its first start; on the way to TLS all have another one, too."""
     return voter.port if view.settings.security is None else controller_port(step)
+
+
+def _port_of_member(view: ClusterView, service: str, member: facts.FoundingVoter, step: str) -> int:
+    """Where that service finds it. To a server it is what the first membership says, as long as that says one."""
+    if view.settings.security is None:
+        return member.port
+    return PLAIN_PORT if service == "zookeeper" and step == "Z1" else ensemble_port(step)
 
 
 def _tls(view: ClusterView, instance: InstanceView, step: str) -> ServiceTls | None:
@@ -179,7 +195,7 @@ def _tls(view: ClusterView, instance: InstanceView, step: str) -> ServiceTls | N
 def _at_step(tls: ServiceTls, service: str, step: str) -> ServiceTls:
     """Nodes that have not made the step yet come as nobody: they may do everything until all have made it."""
     users = (*(user for user in tls.super_users if user != "User:ANONYMOUS"), "User:ANONYMOUS")
-    port = CONTROLLER_PORT if service == "controller" else 0
+    port = {"controller": CONTROLLER_PORT, "zookeeper": PLAIN_PORT}.get(service, 0)
     return ServiceTls.model_validate({**tls.model_dump(), "super_users": users, "step": step, "plain_port": port})
 
 

@@ -8,6 +8,7 @@ from controlplane.cluster.views.rebalances import RebalanceView
 from controlplane.converger.situation.passwords import PasswordToSet
 from controlplane.kafka.log_dir_requests import Wishes
 from controlplane.kafka.throttle import ThrottlePlan
+from controlplane.kafka.zookeeper.content import EnsembleContent
 from planner.observed import TopicPartition
 from planner.rights.step import QuotaChange, RightsStep
 from planner.rights.wanted import QuotaEntity
@@ -155,6 +156,13 @@ class ForgetMigration:
 
 
 @dataclass(frozen=True, slots=True)
+class PutEnsembleContent:
+    """Put right what a ZooKeeper ensemble keeps itself between plaintext and TLS."""
+
+    wanted: EnsembleContent
+
+
+@dataclass(frozen=True, slots=True)
 class TakeRestartLock:
     """Take the restart lock of the cluster's ZooKeeper, now or not at all; `why` is what others are told."""
 
@@ -238,6 +246,7 @@ Effect = (
     | ReelectController
     | FixClusterId
     | ForgetMigration
+    | PutEnsembleContent
     | TakeRestartLock
     | ReleaseRestartLock
     | ElectPreferred

@@ -191,6 +191,8 @@ class ZooKeeperSeen:
     """Until it is fixed: the cluster id the ensemble holds, "" for none; None: not known."""
     registry: RegistrySeen | None = None
     """While the cluster migrates to KRaft: who leads by ZooKeeper's word, and what the migration has kept there."""
+    content_is_right: bool | None = None
+    """At the end of a step between plaintext and TLS: whether the ensemble keeps what it is to; None: not known."""
     restart_lock: LockStatus = "lost"
     """Whether this server holds the lock restarts are made under."""
     protocols: Mapping[int, str] | None = None

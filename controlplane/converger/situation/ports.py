@@ -14,6 +14,7 @@ from controlplane.converger.situation.observation import InventorySeen
 from controlplane.converger.situation.passwords import NO_PASSWORDS, UserPasswords
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.kafka.gateway import KafkaGateway
+from controlplane.kafka.zookeeper.content import EnsembleContent
 from controlplane.kafka.zookeeper.locks import LockStatus
 from controlplane.kafka.zookeeper.registry import RegistrySeen
 from controlplane.storage.certificates.own_authority_look import OwnAuthoritySeen
@@ -109,6 +110,10 @@ class ZooKeeperPorts:
     """While a cluster migrates to KRaft: who leads by ZooKeeper's word. Raises `KafkaFault`."""
     forget_migration: Callable[[ClusterView], None] = lambda view: None
     """Deletes what a quorum has left in ZooKeeper; again is fine. Raises `KafkaFault`."""
+    content_is_right: Callable[[ClusterView, EnsembleContent], bool] = lambda view, wanted: False
+    """Whether the ensemble keeps what it is to between plaintext and TLS. Raises `KafkaFault`."""
+    put_content: Callable[[ClusterView, EnsembleContent], None] = lambda view, wanted: None
+    """Have it do so; again is fine. Raises `KafkaFault`."""
     restart_lock: RestartLock = NO_RESTART_LOCK
 
 

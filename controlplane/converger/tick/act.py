@@ -55,6 +55,9 @@ def carry_out(effect: effects.Effect, situation: Situation, ports: Ports) -> str
         case effects.ForgetMigration():
             ports.zookeeper.forget_migration(view)
             return ""
+        case effects.PutEnsembleContent(wanted=wanted):
+            ports.zookeeper.put_content(view, wanted)
+            return ""
         case effects.TakeRestartLock(why=why):
             return ports.zookeeper.restart_lock.take(view, why)
         case effects.ReleaseRestartLock():

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -39,6 +40,14 @@ class Ensemble(Protocol):
     def leave(self, server: int, *, from_version: int) -> EnsembleConfig:
         """Take a server out; the configuration after that. Raises StaleConfig as `join` does."""
 
+    def config(self) -> EnsembleConfig:
+        """Who belongs to it, as its leader has it."""
+
+    def tell_port(self, port: int, *, from_version: int) -> EnsembleConfig:
+        """Have the membership say of every server that clients reach it there, in plaintext; `SECURE_PORT` is never
+        said. Nothing is opened or closed by it (3.8, `QuorumPeer.processReconfig`): starts go by it. Raises StaleConfig
+        as `join` does."""
+
 
 def utc_now() -> datetime:
     return datetime.now(UTC)
@@ -71,8 +80,15 @@ class KazooEnsemble:
             config = self._read()
         except (ZooKeeperUnavailable, ZooKeeperRefused):
             config = None
-        asked = {m.id: m for m in (*self._known(), *newcomers, *(config.members if config else ()))}
+        members = self._reached(config.members) if config else ()
+        asked = {m.id: m for m in (*self._known(), *newcomers, *members)}
         return EnsembleSeen(at, config, self._ask(list(asked.values())))
+
+    def _reached(self, members: Sequence[ZooKeeperMember]) -> Sequence[ZooKeeperMember]:
+        """Where servers are that somebody else knows of: the membership only says where they are in plaintext, and on
+        the way to TLS some are to be spoken to otherwise."""
+        ports = {m.id: m.port for m in self._known()}
+        return [replace(m, port=ports.get(m.id, m.port)) for m in members]
 
     def join(self, member: ZooKeeperMember, *, from_version: int) -> EnsembleConfig:
         what = f"letting server {member.id} ({member.endpoint}) take part"
@@ -81,6 +97,13 @@ class KazooEnsemble:
     def leave(self, server: int, *, from_version: int) -> EnsembleConfig:
         what = f"taking server {server} out"
         return self._reconfigure(what, from_version, lambda there: [m for m in there if m.id != server])
+
+    def config(self) -> EnsembleConfig:
+        return self._read()
+
+    def tell_port(self, port: int, *, from_version: int) -> EnsembleConfig:
+        what = "changing what the membership says of ports"
+        return self._reconfigure(what, from_version, lambda there: [replace(m, port=port) for m in there])
 
     def _read(self) -> EnsembleConfig:
         """As the leader has it: a follower may be behind, so it is told to catch up first (`sync`)."""

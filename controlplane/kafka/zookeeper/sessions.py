@@ -5,6 +5,7 @@ import logging
 import socket
 import ssl
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, TypeAlias
 
 from kazoo.client import KazooClient
@@ -111,6 +112,10 @@ def session(
     finally:
         client.stop()
         client.close()
+
+
+Sessions: TypeAlias = Callable[[str], AbstractContextManager[KazooClient]]
+"""Makes a session for the length of a block; the text says what for."""
 
 
 class UnreadableNode(Exception):

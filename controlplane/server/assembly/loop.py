@@ -138,6 +138,8 @@ def _ports(
             fix_cluster_id=gateways.fix_cluster_id,
             registry=gateways.registry,
             forget_migration=gateways.forget_migration,
+            content_is_right=gateways.content_is_right,
+            put_content=gateways.put_content,
             restart_lock=gateways,
         ),
         clouds=CloudTraits(

@@ -11,10 +11,17 @@ def quorum_port(view: ClusterView) -> int:
 
 
 def member_port(view: ClusterView, service: str) -> int:
-    """Where a controller, or a server of an ensemble, listens."""
+    """Where a controller is spoken to, or what the membership of an ensemble has of a server: the port in plaintext,
+    until it leaves with Z2."""
     if service == "zookeeper":
-        return SECURE_PORT if view.nodes_speak_tls else PLAIN_PORT
+        return PLAIN_PORT if view.security.config_of("zookeeper") in (PLAIN, "Z1") else SECURE_PORT
     return controller_port(view.security.config_of("controller"))
+
+
+def ensemble_port(step: str) -> int:
+    """Where servers of an ensemble are spoken to by a service with that configuration: each listens with TLS before the
+    first one does that speaks it."""
+    return PLAIN_PORT if step == PLAIN else SECURE_PORT
 
 
 def controller_port(config: str) -> int:

@@ -20,7 +20,7 @@ STILL_RUNS_S = 10.0
 def late_step(view: ClusterView, instance: InstanceView) -> str:
     """Why a service is to be started anew on the way to TLS, or back; "" where it need not be."""
     security, service = view.settings.security, instance.planned.service
-    if security is None or service == "zookeeper" or instance.launched_at is None:
+    if security is None or not security.has_steps(service) or instance.launched_at is None:
         return ""
     return step_in_words(security) if instance.start.tls_step != security.config_of(service) else ""
 

@@ -4,18 +4,21 @@ recorded before it is made.
     security.step_requested -> every service of one kind is started anew (`restarts`), behind the gates of any restart
     -> security.step_completed, once all of them serve and the metadata log names the controllers where they listen
 
+In mode `zookeeper` two steps end with what the ensemble keeps itself (`ensemble_content`), once all have made them.
+
 No step begins before the one before it is over, and none is skipped (`planner.rollout.security_steps`). A service that
 does not come back is given what it had before, and nothing goes on until a person has looked.
 """
 
 from collections.abc import Sequence
 
-from agent.wire import STEP_WIRE_VERSION
+from agent.wire import ENSEMBLE_STEP_WIRE_VERSION, STEP_WIRE_VERSION
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.security import SecurityView
 from controlplane.cluster.wait_reasons import WaitReason
+from controlplane.converger.questions.quorum.ensemble_content import content_left
 from controlplane.converger.questions.quorum.security_steps import endpoint_trouble, late_step, step_in_words
 from controlplane.converger.questions.services.agent_evidence import says_it_is_down
 from controlplane.converger.questions.services.cluster_healthy import cluster_is_whole
@@ -86,19 +89,20 @@ def _ended(situation: Situation, security: SecurityView) -> Decision | None:
         return wait(
             WaitReason.SECURITY_STEP, f"{what}: {trouble}", next_command=look, patience_s=_patience_s(situation)
         )
-    reason = f"all {len(own)} {step.service}s serve with it" + _endpoints_words(step.service)
+    if (left := content_left(situation, security)) is not None:
+        return left
+    reason = f"all {len(own)} {step.services} serve with it" + _END_WORDS.get(step.service, "")
     completed = facts.SecurityStepCompleted(step.name, security.to, reason)
     return record(f"{what} is over: {reason}", completed)
 
 
-def _endpoints_words(service: str) -> str:
-    return ", and the metadata log names each where it listens" if service == "controller" else ""
+_END_WORDS = {"controller": ", and the metadata log names each where it listens"}
 
 
 def _next(situation: Situation, security: SecurityView, wants_tls: bool) -> Decision:
     view = situation.view
     after = next_position(security.to, wants_tls=wants_tls)
-    step = between(security.to, after)
+    step = between(security.to, after, security.quorum)
     what = f"{step.name} of the way to TLS" if wants_tls else f"back from {step.name} of the way to TLS"
     blocked = _not_settled(view, what) or _cannot(situation, what)
     if blocked is not None:
@@ -107,7 +111,7 @@ def _next(situation: Situation, security: SecurityView, wants_tls: bool) -> Deci
         return wait(WaitReason.FLEET_BRAKE, f"{what} waits: {situation.allowance.reason}")
     number = len(STEPS) - after if wants_tls else after
     left = f"{number} more {'steps' if number != 1 else 'step'} after it"
-    reason = f"{step.does if wants_tls else f'{step.service}s are as before it'}; {left}"
+    reason = f"{step.does if wants_tls else f'{step.services} are as before it'}; {left}"
     return record(f"{what} begins: {reason}", _requested(view, after, step.name, reason))
 
 
@@ -131,14 +135,15 @@ def _cannot(situation: Situation, what: str) -> Decision | None:
     if kafka is None:
         return wait(WaitReason.KAFKA_UNKNOWN, f"{what} waits: {situation.seen.why_no_kafka}")
     dynamic = kafka.features.get(_DYNAMIC)
-    if dynamic is None or dynamic.finalised < 1:
+    if not view.in_zookeeper_mode and (dynamic is None or dynamic.finalised < 1):
         sentence = (
             f"{what} is not begun: the quorum is static ({_DYNAMIC} 0), so no controller can tell the others another "
             "address. It is made dynamic when the feature levels of 4.1 are finalised"
         )
         again = f"kedge apply, with plaintext, or without kafka.metadataVersion ({view.name})"
         return wait(WaitReason.SECURITY_BLOCKED, sentence, next_command=again, patience_s=0)
-    old = sorted(i.key for i in view.alive() if _knows(situation, i) < STEP_WIRE_VERSION)
+    needed = ENSEMBLE_STEP_WIRE_VERSION if view.in_zookeeper_mode else STEP_WIRE_VERSION
+    old = sorted(i.key for i in view.alive() if _knows(situation, i) < needed)
     if old:
         several = f" and {len(old) - 1} more" if len(old) > 1 else ""
         sentence = f"{what} waits: the agent of {old[0]}{several} knows of no such step, or was not heard"

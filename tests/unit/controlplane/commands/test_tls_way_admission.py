@@ -1,5 +1,6 @@
 """What may be asked of a cluster by how far it is between plaintext and TLS, and what a plan says of the way."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -64,6 +65,14 @@ def test_it_begins_where_the_quorum_is_whole() -> None:
     assert _refused(a_view(document=PLAIN, converged=0), TLS) == [
         "KEDGE-SPEC-110: the way to TLS cannot begin now: the cluster has not been founded yet"
     ]
+
+
+def test_a_plan_of_the_way_of_an_ensemble_names_its_steps_and_its_point_of_no_return() -> None:
+    way = replace(at_rest(0, "zookeeper"), high=1, to=1)
+    found = preview(_living(document=TLS, security=way), TLS, snapshot=None)
+    titles = [phase.name.partition(":")[0] for phase in found.rollout.phases]
+    assert titles == ["B1", "B2", "B3"], "no server of an ensemble is in this view"
+    assert any("once Z3 is over" in warning for warning in found.warnings)
 
 
 def test_a_plan_of_the_way_shows_each_step_and_what_clients_do() -> None:

@@ -5,6 +5,7 @@ from itertools import pairwise
 import pytest
 
 from planner.rollout.security_steps import (
+    ENSEMBLE_STEPS,
     FIRST,
     LAST,
     OVER,
@@ -14,6 +15,7 @@ from planner.rollout.security_steps import (
     config_at,
     controller_listeners,
     next_position,
+    steps_of,
 )
 
 
@@ -27,8 +29,45 @@ def _leads_by(position: int) -> str:
     return "CONTROLLER" if config_at("controller", position) in (PLAIN, "C1") else "CONTROLPLANE"
 
 
-def test_servers_of_zookeeper_have_no_step_and_what_they_were_born_with() -> None:
+def test_servers_and_brokers_of_an_ensemble_by_position() -> None:
+    told = [(config_at("zookeeper", n, "zookeeper"), config_at("broker", n, "zookeeper")) for n in range(LAST + 1)]
+    assert told == [
+        (PLAIN, PLAIN),
+        ("Z1", PLAIN),
+        ("Z1", "B1"),
+        ("Z2", "B1"),
+        ("Z2", "B2"),
+        ("Z2", OVER),
+        (OVER, OVER),
+    ]
+
+
+def test_servers_that_are_left_of_a_migration_have_no_step() -> None:
     assert [config_at("zookeeper", n) for n in (FIRST, LAST)] == [PLAIN, OVER]
+
+
+@pytest.mark.parametrize(("before", "after"), list(pairwise(range(FIRST, LAST + 1))))
+def test_servers_of_either_side_of_a_step_take_one_another(before: int, after: int) -> None:
+    """`sslQuorum` is what a server dials by, `portUnification` has it take both."""
+    dials = {PLAIN: "plaintext", "Z1": "plaintext", "Z2": "tls", OVER: "tls"}
+    takes = {PLAIN: {"plaintext"}, "Z1": {"plaintext", "tls"}, "Z2": {"plaintext", "tls"}, OVER: {"tls"}}
+    one, other = (config_at("zookeeper", n, "zookeeper") for n in (before, after))
+    assert dials[one] in takes[other]
+    assert dials[other] in takes[one]
+
+
+def test_only_brokers_with_certificates_are_beside_one_that_makes_nodes_its_own() -> None:
+    owning = next(n for n in range(LAST) if config_at("broker", n, "zookeeper") == "B2")
+    assert config_at("broker", owning - 1, "zookeeper") != PLAIN
+    assert [step.name for step in ENSEMBLE_STEPS if step.puts == "owners"] == ["B2"]
+
+
+def test_both_ways_have_their_steps_of_brokers_at_the_same_positions() -> None:
+    brokers = [
+        [(n, one.name) for n, one in enumerate(steps) if one.service == "broker"] for steps in (STEPS, ENSEMBLE_STEPS)
+    ]
+    assert brokers[0] == brokers[1]
+    assert steps_of("zookeeper") is ENSEMBLE_STEPS
 
 
 def test_controllers_and_brokers_by_position() -> None:

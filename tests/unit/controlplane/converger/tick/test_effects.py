@@ -22,6 +22,7 @@ from controlplane.converger.situation.effects import (
     FixClusterId,
     ForgetMigration,
     PreferLogDirs,
+    PutEnsembleContent,
     PutKedgeRights,
     RaiseFeature,
     ReadConsole,
@@ -46,6 +47,7 @@ from controlplane.converger.situation.ports import Ports, ZooKeeperPorts
 from controlplane.converger.tick.act import carry_out
 from controlplane.kafka.errors import KafkaRefused
 from controlplane.kafka.throttle import ThrottlePlan
+from controlplane.kafka.zookeeper.content import EnsembleContent
 from controlplane.storage.lease import LostLeadership
 from events.ids import Epoch
 from planner.observed import TopicPartition
@@ -95,7 +97,10 @@ class Outside:
             passwords=port,
             kedge_rights=port,
             zookeeper=ZooKeeperPorts(
-                fix_cluster_id=port.fix_cluster_id, forget_migration=port.forget_migration, restart_lock=port
+                fix_cluster_id=port.fix_cluster_id,
+                forget_migration=port.forget_migration,
+                put_content=port.put_content,
+                restart_lock=port,
             ),
         )
 
@@ -135,6 +140,7 @@ EFFECTS: list[tuple[Effect, list[str]]] = [
     (PutKedgeRights(), ["put_right"]),
     (FixClusterId("kafka-id"), ["fix_cluster_id"]),
     (ForgetMigration(), ["forget_migration"]),
+    (PutEnsembleContent(EnsembleContent("owners", True, "CN=kedge-node", "B2")), ["put_content"]),
     (TakeRestartLock("3 services to restart"), ["take"]),
     (ReleaseRestartLock(), ["release"]),
 ]

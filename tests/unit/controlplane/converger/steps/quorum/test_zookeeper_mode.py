@@ -4,15 +4,17 @@ from dataclasses import replace
 
 import pytest
 
-from agent.wire import TLS_WIRE_VERSION
+from agent.wire import ENSEMBLE_STEP_WIRE_VERSION, TLS_WIRE_VERSION
 from controlplane.cluster.gateways import Gateways, roll_of
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.server_identities import ServerIdentities
 from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.security import at_rest
 from controlplane.commands.admission.spec import admission_problems
 from controlplane.commands.previews.plan import preview
 from controlplane.converger.questions.documents import document_for
 from controlplane.converger.questions.quorum.protocol import old_protocol
+from controlplane.converger.questions.quorum.quorum_ports import member_port
 from controlplane.converger.situation.effects import FixClusterId
 from controlplane.converger.situation.observation import ZooKeeperSeen
 from controlplane.converger.steps.quorum.ensemble import ensemble_step
@@ -80,6 +82,40 @@ def test_a_cluster_born_with_tls_has_an_ensemble_that_listens_for_nodes_alone() 
         assert document is not None
         (service,) = document.services
         assert (document.wire, service.port, service.tls is not None) == (TLS_WIRE_VERSION, port, True)
+
+
+@pytest.mark.parametrize(
+    ("position", "server", "broker", "kedge", "named"),
+    [
+        (0, "", "", 2181, 2181),
+        (1, "Z1", "", 2181, 2181),
+        (2, "Z1", "B1", 2182, 2181),
+        (3, "Z2", "B1", 2182, 2182),
+        (4, "Z2", "B2", 2182, 2182),
+        (5, "Z2", "tls", 2182, 2182),
+        (6, "tls", "tls", 2182, 2182),
+    ],
+)
+def test_on_the_way_to_tls_each_comes_to_the_ensemble_where_all_servers_listen(
+    position: int, server: str, broker: str, kedge: int, named: int
+) -> None:
+    """`named` is the port a newcomer's membership has; 2182 stands for none in plaintext."""
+    spec, steps = with_tls(a_zookeeper_document()), {SERVER: server, BROKER: broker}
+    view = _view(document=spec, security=at_rest(position, "zookeeper"))
+    told = {k: replace(i, start=replace(i.start, tls_step=steps.get(k, ""))) for k, i in view.instances.items()}
+    view = changed_view(view, instances=told)
+    assert {member.port for member in roll_of(view).members} == {kedge}
+    assert member_port(view, "zookeeper") == named
+    for key, step in steps.items():
+        document = document_for(view, key, epoch=1)
+        assert document is not None
+        (service,) = document.services
+        assert (service.tls.step or "tls" if service.tls is not None else "") == step
+        assert document.wire == (ENSEMBLE_STEP_WIRE_VERSION if step not in ("", "tls") else document.wire)
+        if key == BROKER:
+            assert {m.port for m in service.ensemble} == {2181 if step == "" else 2182}
+        else:
+            assert service.port == (2181 if step == "" else 2182)
 
 
 def test_an_ensemble_that_speaks_tls_is_asked_so_before_there_is_a_broker() -> None:

@@ -19,6 +19,9 @@ class Nothing:
     def of(self, vm: Vm) -> Offer:
         return Offer(body="", etag="", version=1)
 
+    def report_in_s(self, vm: Vm, report_s: float) -> float | None:
+        return None
+
     async def wait(self, *_: object) -> bool:
         return False
 

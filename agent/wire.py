@@ -1,7 +1,7 @@
 """The whole contract between a VM's agent and the control plane. The server speaks the last two versions of it.
 
 The agent long-polls the desired `Document` of its VM, makes it so, and sends a `Report` whenever something changed
-and at least every few seconds. A document is a *state*, not an order: asking for a restart means a new `start_id`.
+and as often as the server asks. A document is a *state*, not an order: asking for a restart means a new `start_id`.
 """
 
 from datetime import datetime
@@ -410,9 +410,7 @@ class Report(Wire):
     services: tuple[ServiceReport, ...]
     attachments: tuple[str, ...] = Field(default=(), description="volume keys attached to the VM")
     addresses: tuple[str, ...] = Field(default=(), description="addresses bound to the VM")
-    message: str = Field(
-        default="", description="what keeps the agent from its document, e.g. a refused one; else empty"
-    )
+    message: str = Field(default="", description="what keeps the agent from its document; empty: nothing does")
     heartbeats: tuple[HeartbeatReport, ...] = Field(
         default=(), description="by broker; came later than wire version 1; an older agent tells none"
     )

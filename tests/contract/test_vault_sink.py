@@ -161,6 +161,12 @@ def test_a_standby_that_sends_elsewhere_is_not_followed(vault: FakeVault, token:
     assert "name the active server's address" in str(refusal(sink_of(vault, token)))
 
 
+def test_a_token_with_letters_that_no_header_carries_is_told(vault: FakeVault, token: Path) -> None:
+    token.write_text("hvs.T\u00f6ken")
+    assert "letters that no token of a Vault has" in str(refusal(sink_of(vault, token)))
+    assert vault.versions == {}
+
+
 @pytest.mark.parametrize("answer", ["[]", '"text"', '{"data": []}', '{"data": {"metadata": {"version": "1"}}}'])
 def test_an_answer_of_another_shape_is_no_success(vault: FakeVault, token: Path, answer: str) -> None:
     vault.next_replies = [(200, {}, json.loads(answer))]
@@ -199,6 +205,24 @@ def test_one_that_writes_and_writes_is_cut_off(token: Path) -> None:
         writer.start()
         fault = refusal(sink_of(FakeVault(url=f"http://127.0.0.1:{server.getsockname()[1]}"), token))
         assert f"answered more than {MOST_BYTES} bytes" in str(fault)
+        writer.join(5)
+
+
+def test_an_answer_that_is_nested_without_end_is_no_success(token: Path) -> None:
+    nested = b"[" * 100_000
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(4096)
+                head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(nested)}\r\nConnection: close\r\n\r\n"
+                connection.sendall(head.encode() + nested)
+
+        writer = threading.Thread(target=answer, daemon=True)
+        writer.start()
+        fault = refusal(sink_of(FakeVault(url=f"http://127.0.0.1:{server.getsockname()[1]}"), token))
+        assert "there is no KV engine of version 2" in str(fault)
         writer.join(5)
 
 

@@ -149,6 +149,9 @@ class VaultSink:
             raise self._fault(_UNUSABLE, "", why, of_sink=True) from None
         except SourceFault as fault:
             raise self._fault(_UNUSABLE, "", f"has no token: {fault.message}", of_sink=True) from None
+        if not token.get_secret_value().isascii():
+            why = "has no token: what its file or variable holds has letters that no token of a Vault has"
+            raise self._fault(_UNUSABLE, "", why, of_sink=True)
         headers = {
             "X-Vault-Token": token.get_secret_value(),
             "X-Vault-Request": "true",
@@ -193,7 +196,7 @@ def _answer_of(status: int, text: bytes) -> _KvAnswer:
     """What it says of an error, without what is secret to us; nothing of what is no JSON."""
     try:
         document = json.loads(text) if text else {}
-    except ValueError:
+    except (ValueError, RecursionError):
         document = {}
     document = document if isinstance(document, dict) else {}
     data, errors = document.get("data"), document.get("errors")

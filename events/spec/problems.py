@@ -168,9 +168,6 @@ SECURITY = _kind(
 SECURITY_WAY = _kind(
     110, "no way to TLS from here", "Every service is restarted for it: it begins where all stands as it should."
 )
-ENSEMBLE_SECURITY = _kind(
-    143, "security of a ZooKeeper cluster changed", "No way between plaintext and TLS was run with an ensemble."
-)
 TLS_MIGRATION = _kind(
     144, "migration of a cluster that speaks TLS", "Its controllers would take over what no run has shown they can."
 )

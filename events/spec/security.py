@@ -34,7 +34,7 @@ class Security(Part):
         FieldClass.RESTART,
         "`tls`: brokers, controllers or ZooKeeper servers, and Kedge prove themselves to one another by certificates "
         "of the cluster's own CA, and nobody else reads along (docs/kafka-security.md). A living cluster goes there "
-        "in six rolling restarts, but in mode `zookeeper`; there is no way back once they are over. Unsaid it is `tls` "
+        "in six rolling restarts; there is no way back once they are over. Unsaid it is `tls` "
         "for a new cluster with `preset: production` in mode `kraft`; one that lives keeps what it has.",
         default="plaintext",
     )

@@ -24,11 +24,6 @@ def security_change_problems(
     if old.spec.security.internal == new.spec.security.internal or new.spec.security.internal != "tls":
         return
     before, after = old.spec.kafka, new.spec.kafka
-    if before.mode == after.mode == "zookeeper":
-        message = "a cluster in mode `zookeeper` keeps what its nodes were born with: its ensemble has no way to TLS"
-        fix = "Write `plaintext`; make another cluster with `tls` and move its topics, or migrate it to `kraft` first."
-        yield where.problem(p.ENSEMBLE_SECURITY, _INTERNAL, message, fix)
-        return
     if before.mode != after.mode:
         message = "the mode and the security between nodes cannot change together: each restarts every service"
         yield where.problem(p.SECURITY_WAY, _INTERNAL, message, "Write `plaintext`, and `tls` once it has migrated.")

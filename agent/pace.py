@@ -23,8 +23,8 @@ def asked_within(next_s: float | None, every_s: float) -> float:
 
 def digest_of(report: Report) -> str:
     """The name of what a report says beside measurements: another one is a change, and told at once."""
-    said = report.model_dump(mode="json", exclude={"seq", "at", "digest", "services", "heartbeats"})
-    said["services"] = [_said_of(service) for service in report.model_dump(mode="json")["services"]]
+    said = report.model_dump(mode="json", exclude={"seq", "at", "digest", "heartbeats"})
+    said["services"] = [_said_of(service) for service in said["services"]]
     said["silent"] = sorted((h.broker, h.problem) for h in report.heartbeats if h.silent_s >= SILENT_AFTER_S)
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:32]
 

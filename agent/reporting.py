@@ -45,7 +45,15 @@ class Reporting:
         for name in spoken:
             self._sample(name, local)
         self._last, self._last_s = said, local.now_s
-        report = self._built(spoken, local, epoch=epoch, message=message, packet_filter=packet_filter)
+        report = self._built(
+            spoken,
+            local,
+            epoch=epoch,
+            message=message,
+            preemption=preemption,
+            upgrade=upgrade,
+            packet_filter=packet_filter,
+        )
         self._a.publish(report.model_copy(update={"digest": digest_of(report)}))
 
     def _built(
@@ -55,6 +63,8 @@ class Reporting:
         *,
         epoch: int,
         message: str,
+        preemption: wire.PreemptionReport | None,
+        upgrade: wire.UpgradeReport | None,
         packet_filter: wire.PacketFilterReport | None,
     ) -> wire.Report:
         return wire.Report(
@@ -72,8 +82,8 @@ class Reporting:
             addresses=tuple(sorted(local.addresses)),
             message=message,
             heartbeats=self._a.heartbeats(),
-            preemption=self._a.preemption(),
-            upgrade=self._a.upgrade(),
+            preemption=preemption,
+            upgrade=upgrade,
             packet_filter=packet_filter,
         )
 

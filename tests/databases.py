@@ -1,14 +1,18 @@
 """Empty, migrated databases for tests: made once by the real migrations, then copied."""
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
+from sqlalchemy import Engine
 from sqlmodel import SQLModel
 
 import controlplane.storage.tables  # noqa: F401  (imported for its tables)
 from controlplane.server.database_roles import grants
 from controlplane.storage import migrate
+from events.engine import build_engine
 from tests.postgres_server import PostgresServer
 
 
@@ -24,6 +28,16 @@ def sqlite_copy(template: Path, directory: Path) -> str:
     copy = directory / "kedge.db"
     shutil.copyfile(template, copy)
     return f"sqlite:///{copy}"
+
+
+@contextmanager
+def sqlite_engine(directory: Path) -> Iterator[Engine]:
+    """The server's engine over a migrated database, `kedge.db` in that directory."""
+    url = f"sqlite:///{directory / 'kedge.db'}"
+    migrate.upgrade(url)
+    made = build_engine(url)
+    yield made
+    made.dispose()
 
 
 APP, READER, PORTAL, RELAY = "kedge_app", "kedge_reader", "kedge_portal", "kedge_relay"

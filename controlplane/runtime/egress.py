@@ -8,6 +8,7 @@ settings say so by a loopback address, private networks only by a host that the 
 alone counts. Behind a proxy of the environment the proxy looks names up: then only what stands in the URL is judged.
 """
 
+import logging
 import socket
 import ssl
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -46,6 +47,12 @@ _EMBEDDING = ip_network("64:ff9b::/96")
 
 class EgressRefused(httpx.ConnectError):
     """The call was not made. What now: a person looks at the address, or allows it in `allow.calls`."""
+
+
+def keep_calls_out_of_logs() -> None:
+    """The libraries of HTTP log whole URLs and headers, each of which may be a secret, or have one."""
+    for library in ("httpx", "httpcore"):
+        logging.getLogger(library).setLevel(logging.WARNING)
 
 
 @dataclass(frozen=True, slots=True)

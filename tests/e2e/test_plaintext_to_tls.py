@@ -9,6 +9,7 @@ from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import LivingCluster
 from tests.e2e.tls_traffic import tls_traffic
+from tests.e2e.tls_way import server_properties, steps_made
 from tests.e2e.traffic import traffic
 from tests.kafka_topics import create_topic
 
@@ -20,18 +21,8 @@ STEPS = ["C1", "B1", "C2", "B2", "B3", "C3"]
 STEP_WITHIN_S = 400.0
 
 
-def _steps(cluster: LivingCluster, after: int, kind: str) -> list[tuple[str, int]]:
-    found = (e for e in cluster.events(after) if e.type == f"security.step_{kind}")
-    return [(e.data["step"], e.data["position"]) for e in found]
-
-
 def _completed(cluster: LivingCluster, after: int, step: str) -> None:
     cluster.event("security.step_completed", after, within_s=STEP_WITHIN_S, where=f'"step": "{step}"')
-
-
-def _properties(cluster: LivingCluster, key: str) -> dict[str, str]:
-    (found,) = cluster.vm(key).glob("agent/services/*/server.properties")
-    return dict(line.split("=", 1) for line in found.read_text().splitlines() if "=" in line)
 
 
 def test_a_living_cluster_becomes_tls_between_its_nodes(living_cluster: LivingCluster) -> None:
@@ -47,11 +38,11 @@ def test_a_living_cluster_becomes_tls_between_its_nodes(living_cluster: LivingCl
             for step in STEPS[2:]:
                 _completed(cluster, before, step)
             settled(cluster, within_s=300)
-    assert _steps(cluster, before, "completed") == [(step, n) for n, step in enumerate(STEPS, start=1)]
+    assert steps_made(cluster, before) == [(step, n) for n, step in enumerate(STEPS, start=1)]
     assert {i.key for i in cluster.detail().instances} == vms, "no VM was made"
     assert not [e for e in cluster.events(before) if e.type == "restart.revert_requested"]
     for instance in cluster.detail().instances:
-        told = _properties(cluster, instance.key)
+        told = server_properties(cluster, instance.key)
         names = {"broker": "CONTROLPLANE,REPLICATION,PLAINTEXT,TLS", "controller": "CONTROLPLANE"}[instance.service]
         mapped = [entry.partition(":")[0] for entry in told["listener.security.protocol.map"].split(",")]
         assert ",".join(mapped) == names

@@ -14,6 +14,7 @@ from tests.e2e.doors import Certificate, as_client
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import LivingCluster
 from tests.e2e.tls_traffic import tls_traffic
+from tests.e2e.tls_way import server_properties, steps_made
 from tests.e2e.traffic import traffic
 from tests.kafka_topics import create_topic
 
@@ -25,20 +26,10 @@ STEPS = ["Z1", "B1", "Z2", "B2", "B3", "Z3"]
 STEP_WITHIN_S = 600.0
 
 
-def _steps(cluster: LivingCluster, after: int, kind: str) -> list[tuple[str, int]]:
-    found = (e for e in cluster.events(after) if e.type == f"security.step_{kind}")
-    return [(e.data["step"], e.data["position"]) for e in found]
-
-
 def _completed(cluster: LivingCluster, after: int, step: str, position: int) -> None:
     where = f'"position": {position}'
     cluster.event("security.step_completed", after, within_s=STEP_WITHIN_S, where=where)
-    assert (step, position) in _steps(cluster, after, "completed")
-
-
-def _properties(cluster: LivingCluster, key: str) -> dict[str, str]:
-    (found,) = cluster.vm(key).glob("agent/services/*/server.properties")
-    return dict(line.split("=", 1) for line in found.read_text().splitlines() if "=" in line)
+    assert (step, position) in steps_made(cluster, after)
 
 
 def _takes_calls(address: str, port: int) -> bool:
@@ -89,7 +80,7 @@ def test_a_living_cluster_becomes_tls_between_its_nodes(living_cluster: LivingCl
             for position, step in enumerate(STEPS[2:], start=3):
                 _completed(cluster, before, step, position)
             settled(cluster, within_s=300)
-    assert _steps(cluster, before, "completed") == [(step, n) for n, step in enumerate(STEPS, start=1)]
+    assert steps_made(cluster, before) == [(step, n) for n, step in enumerate(STEPS, start=1)]
     assert {i.key for i in cluster.detail().instances} == vms, "no VM was made"
     assert not [e for e in cluster.events(before) if e.type == "restart.revert_requested"]
     for instance in cluster.detail().instances:
@@ -97,7 +88,7 @@ def test_a_living_cluster_becomes_tls_between_its_nodes(living_cluster: LivingCl
             assert instance.address is not None
             assert (_takes_calls(instance.address, 2182), _takes_calls(instance.address, 2181)) == (True, False)
         else:
-            told = _properties(cluster, instance.key)
+            told = server_properties(cluster, instance.key)
             assert told["zookeeper.set.acl"] == "true"
             assert ":2181" not in told["zookeeper.connect"]
             assert told["listener.security.protocol.map"].startswith("REPLICATION:SSL")

@@ -8,18 +8,13 @@ import pytest
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import LivingCluster
+from tests.e2e.tls_way import server_properties
 from tests.e2e.traffic import traffic
 
 pytestmark = [pytest.mark.soak, pytest.mark.kafka, pytest.mark.timeout(2400)]
 
 SPEC = ClusterSpec(name="returning", version="4.2.0", controllers=3, join_deadline_s=180)
 STEP_WITHIN_S = 400.0
-
-
-def _listeners(cluster: LivingCluster, key: str) -> str:
-    (found,) = cluster.vm(key).glob("agent/services/*/server.properties")
-    lines = dict(line.split("=", 1) for line in found.read_text().splitlines() if "=" in line)
-    return lines["listener.security.protocol.map"]
 
 
 def test_the_spec_of_before_takes_it_back_from_the_third_step(living_cluster: LivingCluster) -> None:
@@ -36,4 +31,4 @@ def test_the_spec_of_before_takes_it_back_from_the_third_step(living_cluster: Li
     assert completed == [1, 2, 2, 1, 0]
     assert {i.key for i in cluster.detail().instances} == vms, "no VM was made"
     plain = "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT"
-    assert {_listeners(cluster, key) for key in vms} == {plain}
+    assert {server_properties(cluster, key)["listener.security.protocol.map"] for key in vms} == {plain}

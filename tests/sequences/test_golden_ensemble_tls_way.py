@@ -7,58 +7,29 @@ from collections.abc import Callable
 import pytest
 
 from events.spec.model import KafkaClusterDocument
-from events.spec.security import Listener, Security
 from planner.rollout.security_steps import ENSEMBLE_STEPS, FIRST, LAST
-from tests.builders import a_zookeeper_document
+from tests.builders import a_zookeeper_document, with_tls
 from tests.sequences.recorded import told_as_recorded_by
+from tests.sequences.tls_way import born, completed, runs, until
 from tests.sim.crashes import Crashes
 from tests.sim.world import World
 
-TLS = Listener(name="TLS", port=9094, security="tls")
 NAMES = tuple(step.name for step in ENSEMBLE_STEPS)
 
 
 def secured(**spec: object) -> KafkaClusterDocument:
-    document = a_zookeeper_document(**spec)
-    update = {"security": Security(internal="tls"), "listeners": (Listener(), TLS)}
-    return document.model_copy(update={"spec": document.spec.model_copy(update=update)})
-
-
-def _born(world: World) -> None:
-    world.declare(a_zookeeper_document())
-    world.converge(ticks=200)
-    world.kafka.create_topic("orders", partitions=12, rf=3, min_isr=2, bytes_per_partition=50_000_000)
-
-
-def _completed(world: World) -> list[tuple[str, int]]:
-    return [(r.data["step"], r.data["position"]) for r in world.history() if r.type == "security.step_completed"]
-
-
-def _until(world: World, step: str, what: str) -> None:
-    """As far as that event of that step."""
-
-    def there(now: World) -> bool:
-        return any(r.type == f"security.step_{what}" and r.data["step"] == step for r in now.history())
-
-    world.run(until=there, ticks=600)
-    assert there(world)
-
-
-def _runs(world: World) -> set[tuple[str, str]]:
-    """(service, step) of every process: `plain` and `tls` at the two ends."""
-    processes = [p for vm in world.machines.vms.values() for p in vm.processes if p.up]
-    return {(p.document.name, (p.document.tls.step or "tls") if p.document.tls else "plain") for p in processes}
+    return with_tls(a_zookeeper_document(**spec))
 
 
 def _is_tls(world: World) -> None:
-    assert _runs(world) == {("broker", "tls"), ("zookeeper", "tls")}
+    assert runs(world) == {("broker", "tls"), ("zookeeper", "tls")}
     assert world.view().security.low == LAST
     assert (world.machines.ensemble.names_plain, world.machines.ensemble.has_owned) == (False, True)
     assert world.kafka.under_min_isr_s == 0
 
 
 def _is_plain(world: World) -> None:
-    assert _runs(world) == {("broker", "plain"), ("zookeeper", "plain")}
+    assert runs(world) == {("broker", "plain"), ("zookeeper", "plain")}
     assert world.view().security.high == FIRST
     assert (world.machines.ensemble.names_plain, world.machines.ensemble.has_owned) == (True, False)
     assert world.kafka.under_min_isr_s == 0
@@ -66,22 +37,22 @@ def _is_plain(world: World) -> None:
 
 def ensemble_becomes_tls(world: World) -> None:
     """Six steps, three restarts of each service, no new VM. The first spec that asks for it is all there is to do."""
-    _born(world)
+    born(world, a_zookeeper_document())
     world.declare(secured())
     world.converge(ticks=900)
-    assert _completed(world) == [(name, n) for n, name in enumerate(NAMES, start=1)]
+    assert completed(world) == [(name, n) for n, name in enumerate(NAMES, start=1)]
     _is_tls(world)
     assert {i.planned.generation for i in world.view().alive()} == {1}
 
 
 def ensemble_is_plaintext_again_after_b2(world: World) -> None:
     """Somebody's clients fail: the spec of before takes the cluster back, step by step."""
-    _born(world)
+    born(world, a_zookeeper_document())
     world.declare(secured())
-    _until(world, "B2", "completed")
+    until(world, "B2", "completed")
     world.declare(a_zookeeper_document())
     world.converge(ticks=900)
-    assert [position for _, position in _completed(world)] == [1, 2, 3, 4, 4, 3, 2, 1, 0]
+    assert [position for _, position in completed(world)] == [1, 2, 3, 4, 4, 3, 2, 1, 0]
     _is_plain(world)
     assert {i.planned.generation for i in world.view().alive()} == {1}
 
@@ -98,13 +69,13 @@ def test_the_story_is_the_one_on_record(scenario: Callable[[World], None]) -> No
 @pytest.mark.parametrize("node", ["brokers-b-0", "zookeepers-b-0"])
 def test_a_vm_that_is_lost_in_a_step_is_made_anew_at_that_step(step: str, node: str) -> None:
     world = World(version="3.8.1")
-    _born(world)
+    born(world, a_zookeeper_document())
     world.declare(secured())
-    _until(world, step, "requested")
+    until(world, step, "requested")
     world.machines.power_cut(f"{node}.g1")
     world.disturbed()
     world.converge(ticks=1500)
-    assert _completed(world) == [(name, n) for n, name in enumerate(NAMES, start=1)]
+    assert completed(world) == [(name, n) for n, name in enumerate(NAMES, start=1)]
     _is_tls(world)
 
 
@@ -113,9 +84,9 @@ def test_a_vm_that_is_lost_in_a_step_is_made_anew_at_that_step(step: str, node: 
 def test_the_spec_of_before_takes_it_back_from_the_middle_of_every_step(step: str, restarts: int) -> None:
     """With all restarts of B2 made brokers have written what is the nodes' own, and nobody has noted so yet."""
     world = World(version="3.8.1")
-    _born(world)
+    born(world, a_zookeeper_document())
     world.declare(secured())
-    _until(world, step, "requested")
+    until(world, step, "requested")
     begun = len(world.history())
 
     def made(now: World) -> bool:
@@ -133,7 +104,7 @@ def test_the_spec_of_before_takes_it_back_from_the_middle_of_every_step(step: st
 def test_agents_that_know_no_steps_of_an_ensemble_are_waited_for() -> None:
     world = World(version="3.8.1")
     world.machines.documents_known = 4
-    _born(world)
+    born(world, a_zookeeper_document())
     world.declare(secured())
     world.run(until=lambda w: "Blocked" in w.view().conditions, ticks=300)
     assert not [r for r in world.history() if r.type.startswith("security.step")]
@@ -144,9 +115,9 @@ def test_agents_that_know_no_steps_of_an_ensemble_are_waited_for() -> None:
 
 
 def _as_far_as_b2(world: World) -> None:
-    _born(world)
+    born(world, a_zookeeper_document())
     world.declare(secured())
-    _until(world, "B2", "completed")
+    until(world, "B2", "completed")
 
 
 CRASHES = Crashes(_as_far_as_b2, version="3.8.1")

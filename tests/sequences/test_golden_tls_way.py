@@ -9,52 +9,22 @@ import pytest
 from controlplane.cluster.lifecycle import Phase
 from events import facts
 from events.spec.model import KafkaClusterDocument
-from events.spec.security import Listener, Security
 from planner.rollout.security_steps import FIRST, LAST, STEPS
-from tests.builders import a_document
+from tests.builders import a_document, with_tls
 from tests.sequences.recorded import assert_told_as_recorded
+from tests.sequences.tls_way import born, completed, runs, until
 from tests.sim.crashes import Crashes
 from tests.sim.world import World
 
-PLAIN = Listener()
-TLS = Listener(name="TLS", port=9094, security="tls")
 NAMES = tuple(step.name for step in STEPS)
 
 
 def secured(**spec: object) -> KafkaClusterDocument:
-    document = a_document(**spec)
-    update = {"security": Security(internal="tls"), "listeners": (PLAIN, TLS)}
-    return document.model_copy(update={"spec": document.spec.model_copy(update=update)})
-
-
-def _born(world: World) -> None:
-    world.declare(a_document())
-    world.converge(ticks=200)
-    world.kafka.create_topic("orders", partitions=12, rf=3, min_isr=2, bytes_per_partition=50_000_000)
-
-
-def _completed(world: World) -> list[tuple[str, int]]:
-    return [(r.data["step"], r.data["position"]) for r in world.history() if r.type == "security.step_completed"]
-
-
-def _until(world: World, step: str, what: str) -> None:
-    """As far as that event of that step."""
-
-    def there(now: World) -> bool:
-        return any(r.type == f"security.step_{what}" and r.data["step"] == step for r in now.history())
-
-    world.run(until=there, ticks=600)
-    assert there(world)
-
-
-def _runs(world: World) -> set[tuple[str, str]]:
-    """(service, step) of every process: `plain` and `tls` at the two ends."""
-    processes = [p for vm in world.machines.vms.values() for p in vm.processes if p.up]
-    return {(p.document.name, (p.document.tls.step or "tls") if p.document.tls else "plain") for p in processes}
+    return with_tls(a_document(**spec))
 
 
 def _is_tls(world: World) -> None:
-    assert _runs(world) == {("broker", "tls"), ("controller", "tls")}
+    assert runs(world) == {("broker", "tls"), ("controller", "tls")}
     assert world.view().security.low == LAST
     told = [p.document.tls for vm in world.machines.vms.values() for p in vm.processes if p.up]
     assert not [user for tls in told if tls is not None for user in tls.super_users if "kedge-server" in user]
@@ -62,23 +32,23 @@ def _is_tls(world: World) -> None:
 
 def plaintext_becomes_tls(world: World) -> None:
     """Six steps, three restarts of each service, no new VM. The first spec that asks for it is all there is to do."""
-    _born(world)
+    born(world, a_document())
     world.declare(secured())
     world.converge(ticks=900)
-    assert _completed(world) == [(name, n) for n, name in enumerate(NAMES, start=1)]
+    assert completed(world) == [(name, n) for n, name in enumerate(NAMES, start=1)]
     _is_tls(world)
     assert {i.planned.generation for i in world.view().alive()} == {1}
 
 
 def plaintext_again_after_b2(world: World) -> None:
     """Somebody's clients fail: the spec of before takes the cluster back, step by step."""
-    _born(world)
+    born(world, a_document())
     world.declare(secured())
-    _until(world, "B2", "completed")
+    until(world, "B2", "completed")
     world.declare(a_document())
     world.converge(ticks=900)
-    assert [position for _, position in _completed(world)] == [1, 2, 3, 4, 4, 3, 2, 1, 0]
-    assert _runs(world) == {("broker", "plain"), ("controller", "plain")}
+    assert [position for _, position in completed(world)] == [1, 2, 3, 4, 4, 3, 2, 1, 0]
+    assert runs(world) == {("broker", "plain"), ("controller", "plain")}
     assert world.view().security.high == FIRST
     assert {i.planned.generation for i in world.view().alive()} == {1}
 
@@ -95,26 +65,26 @@ def test_the_story_is_the_one_on_record(scenario: Callable[[World], None]) -> No
 @pytest.mark.parametrize("node", ["brokers-b-0", "controllers-b-0"])
 def test_a_vm_that_is_lost_in_a_step_is_made_anew_at_that_step(step: str, node: str) -> None:
     world = World()
-    _born(world)
+    born(world, a_document())
     world.declare(secured())
-    _until(world, step, "requested")
+    until(world, step, "requested")
     world.machines.power_cut(f"{node}.g1")
     world.disturbed()
     world.converge(ticks=1500)
-    assert _completed(world) == [(name, n) for n, name in enumerate(NAMES, start=1)]
+    assert completed(world) == [(name, n) for n, name in enumerate(NAMES, start=1)]
     _is_tls(world)
 
 
 @pytest.mark.parametrize("step", NAMES)
 def test_the_spec_of_before_takes_it_back_from_the_middle_of_every_step(step: str) -> None:
     world = World()
-    _born(world)
+    born(world, a_document())
     world.declare(secured())
-    _until(world, step, "requested")
+    until(world, step, "requested")
     world.run(until=lambda w: any(r.type == "restart.completed" for r in w.history()[-3:]), ticks=60)
     world.declare(a_document())
     world.converge(ticks=1500)
-    assert _runs(world) == {("broker", "plain"), ("controller", "plain")}
+    assert runs(world) == {("broker", "plain"), ("controller", "plain")}
     world.declare(secured())
     world.converge(ticks=1500)
     _is_tls(world)
@@ -122,9 +92,9 @@ def test_the_spec_of_before_takes_it_back_from_the_middle_of_every_step(step: st
 
 def test_a_broker_that_comes_in_the_middle_is_born_at_the_step_of_then() -> None:
     world = World()
-    _born(world)
+    born(world, a_document())
     world.declare(secured())
-    _until(world, "B1", "completed")
+    until(world, "B1", "completed")
     world.declare(secured(brokers=6))
     world.converge(ticks=1500)
     _is_tls(world)
@@ -134,13 +104,13 @@ def test_a_broker_that_comes_in_the_middle_is_born_at_the_step_of_then() -> None
 def test_a_controller_whose_endpoint_stays_the_old_one_is_given_back_what_it_had_and_all_stops() -> None:
     """Its port is open and it keeps up: nobody but the metadata log tells that the others would not find it."""
     world = World()
-    _born(world)
+    born(world, a_document())
     stubborn = next(i for i in world.view().controllers() if i.node == "controllers-b-0")
     world.kafka.stubborn_voters.add(stubborn.service_id)
     world.declare(secured())
     world.run(until=lambda w: "Blocked" in w.view().conditions, ticks=900)
     assert [r.type for r in world.history() if r.type.startswith("restart.rev")][-1] == "restart.reverted"
-    assert _completed(world) == []
+    assert completed(world) == []
     blocked = world.view().conditions["Blocked"]
     assert blocked.reason == "RestartReverted"
     assert "the metadata log names controller" in blocked.message
@@ -153,7 +123,7 @@ def test_a_controller_whose_endpoint_stays_the_old_one_is_given_back_what_it_had
 
 def test_agents_that_know_no_steps_are_waited_for() -> None:
     world = World()
-    _born(world)
+    born(world, a_document())
     world.machines.documents_known = 2
     world.declare(secured())
     world.run(until=lambda w: "Blocked" in w.view().conditions, ticks=300)
@@ -166,9 +136,9 @@ def test_agents_that_know_no_steps_are_waited_for() -> None:
 
 def _one_step_and_a_half(world: World) -> None:
     """As far as the first broker of B1."""
-    _born(world)
+    born(world, a_document())
     world.declare(secured())
-    _until(world, "B1", "requested")
+    until(world, "B1", "requested")
     world.run(until=lambda w: w.history()[-1].type == "restart.completed", ticks=60)
     assert all(i.phase is Phase.JOINED for i in world.view().alive())
 

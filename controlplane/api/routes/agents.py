@@ -27,11 +27,13 @@ from controlplane.api.node_certificates import NotYet
 from controlplane.api.problems import ApiError
 from controlplane.api.report_paces import ReportPaces
 from controlplane.api.schemas.agents import AcceptedOut
-from controlplane.api.services import Services
+from controlplane.api.services import PortalServices, Services
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.observed.agent_reports import keep_report
 from controlplane.cluster.observed.report_pace import AT_WORK
 from controlplane.cluster.tls_steps import tls_step_of
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.work_in_hand import has_work
 from controlplane.storage.agent_credentials import CredentialRefused, Vm
 from controlplane.storage.certificates.agents import identity_uri
@@ -215,12 +217,7 @@ def put_report(
     """Keeps the VM's latest report and has its cluster looked at. A repeated or older one is taken and ignored. The
     answer says when the next one is wanted; a change at once.
     """
-    _refuse_wire(report.wire)
-    _refuse_other(vm, report.cluster_uid, report.node, report.generation)
-    view = services.fleet.clusters.view(vm.cluster_uid)
-    instance = view.instances.get(_key(vm)) if view is not None else None
-    if view is not None and instance is not None and is_over(view, instance):
-        raise agent_refusals.gone(vm)
+    view, instance = _who_reports(report, vm, services)
     paces: ReportPaces = request.app.state.offers.paces
     pace = paces.after(view, report) if view is not None and instance is not None else AT_WORK
     is_news = keep_report(services.cluster.latest, vm.cluster_uid, _key(vm), report, services.clock(), pace)
@@ -237,15 +234,23 @@ def put_unchanged(
     report: UnchangedReport, request: Request, vm: auth.Agent, shown: auth.ShownCredential, services: Services
 ) -> ReportAnswer:
     """That the VM's latest report stands. The answer may ask for a whole one."""
+    _, instance = _who_reports(report, vm, services)
+    # Who is known is answered before the routes (`agent_calls`): of anybody else it is not known what was said.
+    told = report_answer(services, request.scope, shown, is_news=False, is_known=instance is not None)
+    return told.model_copy(update={"whole": True})
+
+
+def _who_reports(
+    report: Report | UnchangedReport, vm: Vm, services: PortalServices
+) -> tuple[ClusterView | None, InstanceView | None]:
+    """Its cluster and itself, where they are known. Raises ApiError where it is another VM's, or itself retired."""
     _refuse_wire(report.wire)
     _refuse_other(vm, report.cluster_uid, report.node, report.generation)
     view = services.fleet.clusters.view(vm.cluster_uid)
     instance = view.instances.get(_key(vm)) if view is not None else None
     if view is not None and instance is not None and is_over(view, instance):
         raise agent_refusals.gone(vm)
-    # Who is known is answered before the routes (`agent_calls`): of anybody else it is not known what was said.
-    told = report_answer(services, request.scope, shown, is_news=False, is_known=instance is not None)
-    return told.model_copy(update={"whole": True})
+    return view, instance
 
 
 def _refuse_wire(wire: int) -> None:

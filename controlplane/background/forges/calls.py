@@ -3,8 +3,6 @@
 import base64
 import binascii
 import json
-import logging
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +15,8 @@ from controlplane.background.forges import forge as f
 from controlplane.background.git_sync.faults import SourceFault
 from controlplane.background.git_sync.forge_binding import ForgeBinding
 from controlplane.background.git_sync.tokens import kept_token
-from controlplane.runtime.egress import Egress, EgressRefused
+from controlplane.runtime.bounded_answers import AnswerTooLong, whole_answer
+from controlplane.runtime.egress import Egress, EgressRefused, keep_calls_out_of_logs
 from events.clock import Clock
 from events.spec.problems import shorten
 
@@ -50,8 +49,7 @@ class ForgeCalls:
         egress: Egress,
     ) -> None:
         self._binding, self._api, self._headers, self._where, self._clock = binding, api, headers, where, clock
-        for library in ("httpx", "httpcore"):
-            logging.getLogger(library).setLevel(logging.WARNING)
+        keep_calls_out_of_logs()
         host = urlsplit(api).hostname or ""
         self._http = egress.client({host}, timeout=TIMEOUT_S)
 
@@ -74,11 +72,13 @@ class ForgeCalls:
         }
         try:
             with self._http.stream(method, f"{self._api}{path}", json=body, params=query, headers=headers) as response:
-                text = _bounded(response)
-        except (httpx.HTTPError, httpx.InvalidURL, RuntimeError, _TooMuch) as error:
+                text = whole_answer(response.iter_bytes(), most_bytes=MOST_BYTES, within_s=TIMEOUT_S)
+        except AnswerTooLong:
+            why = f"its answer is longer than {MOST_BYTES} bytes, or took longer than {TIMEOUT_S:g} s"
+            raise self._fault(f.UNREACHABLE, what, why) from None
+        except (httpx.HTTPError, httpx.InvalidURL, RuntimeError) as error:
             # Its text may name what was sent; a client that was closed meanwhile is a RuntimeError.
-            is_ours = isinstance(error, _TooMuch | EgressRefused)
-            why = str(error) if is_ours else f"it did not answer ({type(error).__name__})"
+            why = str(error) if isinstance(error, EgressRefused) else f"it did not answer ({type(error).__name__})"
             raise self._fault(f.UNREACHABLE, what, why) from None
         if not response.is_success and response.status_code not in also:
             raise self._refusal(response, text, what)
@@ -133,20 +133,6 @@ class ForgeCalls:
 def listed(document: Any) -> list[dict[str, Any]]:
     """The objects of a JSON list; nothing where it is none."""
     return [one for one in document if isinstance(one, dict)] if isinstance(document, list) else []
-
-
-class _TooMuch(Exception):
-    """It writes and writes."""
-
-
-def _bounded(response: httpx.Response) -> bytes:
-    until_s, parts, size = time.monotonic() + TIMEOUT_S, [], 0
-    for part in response.iter_bytes():
-        parts.append(part)
-        size += len(part)
-        if size > MOST_BYTES or time.monotonic() > until_s:
-            raise _TooMuch(f"its answer is longer than {MOST_BYTES} bytes, or took longer than {TIMEOUT_S:g} s")
-    return b"".join(parts)
 
 
 def _said(text: bytes) -> str:

@@ -1,6 +1,5 @@
 """One POST to a service people named: never past what the settings allow, never with its URL in an error or a log."""
 
-import logging
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
@@ -14,7 +13,7 @@ from controlplane.background.notifications.binding import (
     require_safe,
 )
 from controlplane.background.notifications.delivery import NotDelivered
-from controlplane.runtime.egress import Egress, EgressRefused
+from controlplane.runtime.egress import Egress, EgressRefused, keep_calls_out_of_logs
 
 
 class HttpPost:
@@ -23,9 +22,7 @@ class HttpPost:
     def __init__(self, binding: NotifierBinding, egress: Egress, timeout_s: float) -> None:
         self._binding, self._egress, self._timeout_s = binding, egress, timeout_s
         self._clients: dict[str, httpx.Client] = {}
-        for library in ("httpx", "httpcore"):
-            # They log whole URLs and headers: here a URL may be a secret.
-            logging.getLogger(library).setLevel(logging.WARNING)
+        keep_calls_out_of_logs()
 
     def send(self, body: bytes, *, path: str = "", headers: Mapping[str, str] | None = None) -> None:
         """Returns once the answer is 2xx. Redirects are not followed. Raises NotDelivered, without a secret in it."""

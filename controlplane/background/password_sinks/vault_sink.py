@@ -6,9 +6,7 @@ not write is left alone.
 """
 
 import json
-import logging
 import ssl
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +17,8 @@ from controlplane.background.git_sync.faults import SourceFault
 from controlplane.background.git_sync.tokens import kept_token
 from controlplane.background.password_sinks.sink import NotWritten, UserPassword
 from controlplane.background.password_sinks.vault_binding import VaultBinding
-from controlplane.runtime.egress import Egress, EgressRefused
+from controlplane.runtime.bounded_answers import AnswerTooLong, whole_answer
+from controlplane.runtime.egress import Egress, EgressRefused, keep_calls_out_of_logs
 from controlplane.runtime.private_file import PrivateFileUnusable, private_text
 from events.secrets import remember, without_secrets
 from events.spec.problems import shorten
@@ -99,23 +98,16 @@ class VaultSink:
         url = f"{self.binding.vault.rstrip('/')}/v1/{self.binding.mount.strip('/')}/data/{path}"
         try:
             with http.stream(method, url, json=body, headers=headers) as response:
-                text = self._bounded(response)
+                text = whole_answer(response.iter_raw(), most_bytes=MOST_BYTES, within_s=self.timeout_s)
         except EgressRefused as refused:
             raise self._fault(_UNUSABLE, "", f"was not called: {refused}", of_sink=True) from None
-        except (httpx.HTTPError, httpx.InvalidURL, _KvTooMuch) as error:
-            # Its text may name what was sent.
-            why = str(error) if isinstance(error, _KvTooMuch) else f"did not answer ({type(error).__name__})"
+        except AnswerTooLong:
+            why = f"answered more than {MOST_BYTES} bytes, or for longer than {self.timeout_s:g} s"
             raise self._fault(_AWAY, "", why, of_sink=True) from None
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            # Its text may name what was sent.
+            raise self._fault(_AWAY, "", f"did not answer ({type(error).__name__})", of_sink=True) from None
         return _answer_of(response.status_code, text)
-
-    def _bounded(self, response: httpx.Response) -> bytes:
-        until_s, parts, size = time.monotonic() + self.timeout_s, [], 0
-        for part in response.iter_raw():
-            parts.append(part)
-            size += len(part)
-            if size > MOST_BYTES or time.monotonic() > until_s:
-                raise _KvTooMuch(f"answered more than {MOST_BYTES} bytes, or for longer than {self.timeout_s:g} s")
-        return b"".join(parts)
 
     def _refusal(self, answer: _KvAnswer, path: str, done: str) -> NotWritten:
         status, said = answer.status, f" ({answer.errors})" if answer.errors else ""
@@ -161,8 +153,7 @@ class VaultSink:
 
     def _client(self) -> httpx.Client:
         """Raises NotWritten."""
-        for library in ("httpx", "httpcore"):
-            logging.getLogger(library).setLevel(logging.WARNING)
+        keep_calls_out_of_logs()
         file = self.binding.ca_file
         try:
             context = ssl.create_default_context(cafile=str(file) if file is not None else None)
@@ -174,10 +165,6 @@ class VaultSink:
     def _fault(self, reason: str, path: str, why: str, *, of_sink: bool = False) -> NotWritten:
         where = f"{self.binding.vault}" + (f" `{self.binding.mount}/{path}`" if path else "")
         return NotWritten(reason, f"sink `{self.name}`: {where} {why}", of_sink=of_sink)
-
-
-class _KvTooMuch(Exception):
-    """It writes and writes."""
 
 
 def _secret_of(one: UserPassword) -> dict[str, str]:

@@ -82,7 +82,7 @@ def service_ids(found: FoundCluster, desired: Mapping[str, DesiredNode], success
     """
     by_key = {vm.key: vm.service.node_id for vm in found.vms if vm.service}
     voters = {v.address: v.id for vm in found.vms if vm.service for v in vm.service.voters}
-    hosts = {b.host: b.id for b in found.kafka.brokers.values()} if found.kafka else {}
+    hosts = _brokers_by_host(found)
     controllers = {vm.seen.node for vm in found.vms if is_controller(found, vm, desired)}
     fresh = count(_next_broker_id(found, controllers))
     may_be_new = found.kafka is not None and not homeless_brokers(found)
@@ -257,15 +257,19 @@ def _taken_over(found: FoundCluster, vm: FoundVm) -> list[FoundVm]:
     return [v for v in _elders(found, vm) if v.service and own & {d.volume for d in v.service.log_dirs}]
 
 
+def _brokers_by_host(found: FoundCluster) -> Mapping[str, int]:
+    """The ids that Kafka has registered, by the host each said; nothing while it does not answer."""
+    return {b.host: b.id for b in found.kafka.brokers.values()} if found.kafka is not None else {}
+
+
 def _elder_let_go(found: FoundCluster, vm: FoundVm) -> bool:
     """Whether the VM before it is a broker by Kafka's word and has no disk any more, while there is one for this VM: no
     other VM is made without one of its own before the one before has let its disk go."""
     elders = _elders(found, vm)
-    if found.kafka is None or not elders or not (vm.seen.volumes or _free_volumes(found, vm)):
+    if not elders or not (vm.seen.volumes or _free_volumes(found, vm)):
         return False
     elder = max(elders, key=lambda v: v.seen.generation)
-    hosts = {b.host for b in found.kafka.brokers.values()}
-    return elder.service is None and not elder.seen.volumes and elder.seen.address in hosts
+    return elder.service is None and not elder.seen.volumes and elder.seen.address in _brokers_by_host(found)
 
 
 def _free_volumes(found: FoundCluster, vm: FoundVm) -> list[str]:

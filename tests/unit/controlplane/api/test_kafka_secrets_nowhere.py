@@ -19,14 +19,13 @@ from controlplane.kafka.scram import scram_credential
 from controlplane.runtime.egress import Egress
 from controlplane.storage.certificates.cluster_authorities import SqlClusterAuthorities
 from controlplane.storage.certificates.own_authorities import OwnAuthorities
-from controlplane.storage.migrate import upgrade
 from controlplane.storage.terraform_states.encryption import KeySeal
 from controlplane.storage.user_passwords import SqlPendingPasswords
 from events import facts
-from events.engine import build_engine
 from events.ids import Epoch
 from events.spec.conversion import to_data
 from tests.builders import a_tls_document, with_own
+from tests.databases import sqlite_engine
 from tests.fakes.vault import TOKEN, FakeVault, a_vault
 from tests.own_ca import Pki
 from tests.unit.controlplane.api.portal_house import House, broker
@@ -39,10 +38,8 @@ FILLED = {"name": "orders", "user": "alice"}
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Iterator[Engine]:
-    upgrade(f"sqlite:///{tmp_path / 'kedge.db'}")
-    made = build_engine(f"sqlite:///{tmp_path / 'kedge.db'}")
-    yield made
-    made.dispose()
+    with sqlite_engine(tmp_path) as made:
+        yield made
 
 
 @pytest.fixture
@@ -70,6 +67,7 @@ def test_they_are_in_nothing_that_is_told_or_kept(
     tmp_path: Path, engine: Engine, vault: FakeVault, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
+    caplog.set_level(logging.DEBUG, logger="httpx")  # another test may have had the product silence it
     house, own = House(), Pki.root().below()
     authorities = SqlClusterAuthorities(engine, SEAL, own=OwnAuthorities({"corporate": own.put(tmp_path / "ca")}))
     passwords = SqlPendingPasswords(engine, SEAL)

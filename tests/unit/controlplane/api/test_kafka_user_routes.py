@@ -18,13 +18,12 @@ from controlplane.cluster.commands import CommandHead, CommandRefused
 from controlplane.cluster.view import ClusterView
 from controlplane.storage.certificates.cluster_authorities import AuthorityLost, SqlClusterAuthorities
 from controlplane.storage.certificates.cluster_authority import ClusterAuthority
-from controlplane.storage.migrate import upgrade
 from controlplane.storage.terraform_states.encryption import KeySeal
 from controlplane.storage.user_passwords import SqlPendingPasswords
 from events import facts
-from events.engine import build_engine
 from events.spec.conversion import to_data
 from tests.builders import a_tls_document
+from tests.databases import sqlite_engine
 from tests.unit.controlplane.api.portal_house import House
 from tests.unit.events.spec_texts import ORDERS
 from tests.user_texts import READ_PAY, user_text
@@ -39,10 +38,8 @@ def house() -> House:
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Iterator[Engine]:
-    upgrade(f"sqlite:///{tmp_path / 'kedge.db'}")
-    made = build_engine(f"sqlite:///{tmp_path / 'kedge.db'}")
-    yield made
-    made.dispose()
+    with sqlite_engine(tmp_path) as made:
+        yield made
 
 
 def _post(house: House, path: str, body: dict[str, Any] | None = None, *, key: str = "") -> httpx.Response:

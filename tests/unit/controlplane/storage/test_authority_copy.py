@@ -17,11 +17,11 @@ from controlplane.storage.certificates.authority_copy import (
     put_back,
 )
 from controlplane.storage.certificates.cluster_authorities import AuthorityLost, SqlClusterAuthorities
-from controlplane.storage.migrate import upgrade
 from controlplane.storage.tables import CLUSTER_AUTHORITY
 from controlplane.storage.terraform_states.encryption import KeySeal
-from events.engine import build_engine, writing
+from events.engine import writing
 from events.ids import ClusterUid
+from tests.databases import sqlite_engine
 
 KEY, UID = b"k" * 32, ClusterUid("c0ffee")
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -29,10 +29,8 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Iterator[Engine]:
-    upgrade(f"sqlite:///{tmp_path / 'kedge.db'}")
-    made = build_engine(f"sqlite:///{tmp_path / 'kedge.db'}")
-    yield made
-    made.dispose()
+    with sqlite_engine(tmp_path) as made:
+        yield made
 
 
 @pytest.fixture

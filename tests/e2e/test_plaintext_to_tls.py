@@ -15,8 +15,8 @@ from tests.kafka_topics import create_topic
 
 pytestmark = [pytest.mark.soak, pytest.mark.kafka, pytest.mark.timeout(2400)]
 
-SPEC = ClusterSpec(name="sealing", controllers=3, join_deadline_s=180)
-SEALED = replace(SPEC, tls=True)
+SPEC = ClusterSpec(name="securing", controllers=3, join_deadline_s=180)
+SECURED = replace(SPEC, tls=True)
 STEPS = ["C1", "B1", "C2", "B2", "B3", "C3"]
 STEP_WITHIN_S = 400.0
 
@@ -28,11 +28,11 @@ def _completed(cluster: LivingCluster, after: int, step: str) -> None:
 def test_a_living_cluster_becomes_tls_between_its_nodes(living_cluster: LivingCluster) -> None:
     cluster, before = living_cluster, living_cluster.head()
     vms = {i.key for i in cluster.detail().instances}
-    create_topic(cluster.bootstrap(), "sealed", partitions=6, rf=3, min_isr=2)
+    create_topic(cluster.bootstrap(), "secured", partitions=6, rf=3, min_isr=2)
     with traffic(cluster.bootstrap):
-        cluster.declare(SEALED)
+        cluster.declare(SECURED)
         _completed(cluster, before, "B1")
-        with tls_traffic(cluster, "sealed"):
+        with tls_traffic(cluster, "secured"):
             cluster.event("security.step_requested", before, within_s=STEP_WITHIN_S, where='"step": "C2"')
             cluster.restart_server()
             for step in STEPS[2:]:

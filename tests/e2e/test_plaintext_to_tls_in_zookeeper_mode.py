@@ -20,8 +20,8 @@ from tests.kafka_topics import create_topic
 
 pytestmark = [pytest.mark.soak, pytest.mark.kafka, pytest.mark.timeout(3600)]
 
-SPEC = ClusterSpec(name="sealing", version="3.9.1", quorum="zookeeper", controllers=3, join_deadline_s=180)
-SEALED = replace(SPEC, tls=True)
+SPEC = ClusterSpec(name="securing", version="3.9.1", quorum="zookeeper", controllers=3, join_deadline_s=180)
+SECURED = replace(SPEC, tls=True)
 STEPS = ["Z1", "B1", "Z2", "B2", "B3", "Z3"]
 STEP_WITHIN_S = 600.0
 
@@ -52,7 +52,7 @@ def test_it_goes_there_and_back_as_long_as_there_is_a_way_back(living_cluster: L
     cluster, before = living_cluster, living_cluster.head()
     vms = {i.key for i in cluster.detail().instances}
     with traffic(cluster.bootstrap):
-        cluster.declare(SEALED)
+        cluster.declare(SECURED)
         _completed(cluster, before, "B2", 4)
         client = KazooClient(_servers(cluster, 2181))
         client.start(timeout=30)
@@ -70,11 +70,11 @@ def test_it_goes_there_and_back_as_long_as_there_is_a_way_back(living_cluster: L
 def test_a_living_cluster_becomes_tls_between_its_nodes(living_cluster: LivingCluster) -> None:
     cluster, before = living_cluster, living_cluster.head()
     vms = {i.key for i in cluster.detail().instances}
-    create_topic(cluster.bootstrap(), "sealed", partitions=6, rf=3, min_isr=2)
+    create_topic(cluster.bootstrap(), "secured", partitions=6, rf=3, min_isr=2)
     with traffic(cluster.bootstrap):
-        cluster.declare(SEALED)
+        cluster.declare(SECURED)
         _completed(cluster, before, "B1", 2)
-        with tls_traffic(cluster, "sealed"):
+        with tls_traffic(cluster, "secured"):
             cluster.event("security.step_requested", before, within_s=STEP_WITHIN_S, where='"step": "Z2"')
             cluster.restart_server()
             for position, step in enumerate(STEPS[2:], start=3):
@@ -102,7 +102,7 @@ def test_what_is_in_zookeeper_is_the_nodes_own_in_the_end(living_cluster: Living
     client = new_client(_servers(cluster, 2182).split(","), "", tls=lambda: context)
     client.start(timeout=30)
     assert ";" not in client.get("/zookeeper/config")[0].decode()
-    for path in ("/brokers/topics/sealed/partitions/0/state", "/controller", "/config/topics/sealed"):
+    for path in ("/brokers/topics/secured/partitions/0/state", "/controller", "/config/topics/secured"):
         assert _owners(client, path) == {("x509", ("ALL",)), ("world", ("READ",))}
     client.stop()
     client.close()

@@ -7,7 +7,8 @@ agents, Terraform; `timed`: contracts, portal, Spark), or these test files; the 
 
 A test file is a call of pytest; what failed is run once more when all is over, with nothing beside it. What came of
 each call is kept in `.cache/soak/TREE.jsonl` (`tests/soak/kept.py`) the moment it is over, what it printed in the
-folder beside it. In the end `docs/soak.md` and the durations are written.
+folder beside it. In the end `docs/soak.md` and the durations are written. A soak that is to go on on another machine
+is committed as `tests/soak/unfinished/TREE.jsonl`: a checkout with the same files begins with what is told there.
 """
 
 import argparse
@@ -23,7 +24,7 @@ from threading import Lock
 from tests.environment import kept_bytecode
 from tests.own_network import can_have_own_network
 from tests.soak import durations as timings
-from tests.soak.commit import head, tree
+from tests.soak.commit import UNFINISHED, head, tree
 from tests.soak.kept import Kept
 from tests.soak.page import Figures, page, standings
 from tests.soak.processes import Processes
@@ -65,7 +66,8 @@ def _kept() -> Kept:
     sweeps = chosen(timings.ROOT)
     asked = os.environ.get(SWEEPS, "").replace("/", "of")
     name = f"{tree(timings.ROOT)}-{asked}" if asked else tree(timings.ROOT)
-    return Kept.of(timings.ROOT / ".cache" / "soak" / f"{name}.jsonl", sweeps)
+    begun = timings.ROOT / UNFINISHED / f"{name}.jsonl"
+    return Kept.of(timings.ROOT / ".cache" / "soak" / f"{name}.jsonl", sweeps, begun)
 
 
 def _ended(kept: Kept, everything: Sequence[Job], known: timings.Durations, wall_s: float) -> int:

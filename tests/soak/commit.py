@@ -9,6 +9,8 @@ from pathlib import Path
 SLICE = "KEDGE_SOAK_SLICE"
 """The number of a slice, from 1: in place of the commit's own."""
 WRITTEN_BY_SOAK = ("docs/soak.md", "tests/soak/durations.json")
+UNFINISHED = "tests/soak/unfinished"
+"""Resume files of soaks that were begun on one machine and go on on another, by tree."""
 DAY_S = 86_400
 
 
@@ -48,10 +50,11 @@ def tree(root: Path) -> str:
     (`*.md`) and what soak writes itself count nothing: no test of soak reads them."""
     if not head(root):
         raise SystemExit("make soak needs a clone of git: its results are of a commit")
-    others = [*(f":(exclude){name}" for name in WRITTEN_BY_SOAK), ":(exclude)*.md"]
+    others = [*(f":(exclude){name}" for name in (*WRITTEN_BY_SOAK, UNFINISHED)), ":(exclude)*.md"]
     files = _git(root, "ls-tree", "-r", "HEAD").splitlines()
-    told = [f for f in files if not f.endswith((".md", *WRITTEN_BY_SOAK))]
-    told.append(_git(root, "diff", "HEAD", "--", ".", *others) + _git(root, "ls-files", "-o", "--exclude-standard"))
+    told = [f for f in files if not f.endswith((".md", *WRITTEN_BY_SOAK)) and f"\t{UNFINISHED}/" not in f]
+    new = _git(root, "ls-files", "-o", "--exclude-standard", "--", ".", f":(exclude){UNFINISHED}")
+    told.append(_git(root, "diff", "HEAD", "--", ".", *others) + new)
     return hashlib.sha256("\n".join(told).encode()).hexdigest()[:16]
 
 

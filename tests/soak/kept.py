@@ -1,6 +1,7 @@
 """The resume file of a whole soak: one line for each call of pytest that ended, on disk before the next one begins."""
 
 import json
+import shutil
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from threading import Lock
@@ -21,8 +22,12 @@ class Kept:
     _lock: Lock = field(default_factory=Lock, repr=False, compare=False)
 
     @classmethod
-    def of(cls, file: Path, sweeps: Chosen) -> "Kept":
-        """What is on disk; `sweeps` is of a file that is not there yet."""
+    def of(cls, file: Path, sweeps: Chosen, begun: Path | None = None) -> "Kept":
+        """What is on disk; `sweeps` is of a file that is not there yet, which begins as a copy of `begun`, if that is
+        there: a resume file from another machine."""
+        if begun and begun.exists() and not file.exists():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(begun, file)
         lines = file.read_text().splitlines() if file.exists() else []
         told = [line for line in map(_read, lines) if line is not None]
         began = next((line for line in told if isinstance(line, Chosen)), None)

@@ -169,6 +169,14 @@ def test_results_are_of_a_tree_and_pages_and_what_soak_writes_itself_change_none
     git(repository, "commit", "-qm", "page")
     (repository / "docs" / "soak.md").write_text("new")
     assert commit.tree(repository) == before
+    unfinished = repository / commit.UNFINISHED / f"{before}.jsonl"
+    unfinished.parent.mkdir(parents=True)
+    unfinished.write_text("begun")
+    assert commit.tree(repository) == before, "not in git yet"
+    git(repository, "add", commit.UNFINISHED)
+    git(repository, "commit", "-qm", "begun elsewhere")
+    unfinished.write_text("further")
+    assert commit.tree(repository) == before
     (repository / "file").write_text("other")
     changed = commit.tree(repository)
     assert changed != before

@@ -123,6 +123,16 @@ def test_a_soak_that_was_killed_has_what_ended_before_and_keeps_its_turn(tmp_pat
     assert Kept.of(file, THIRD).done() == {SIM, E2E}
 
 
+def test_a_soak_of_another_machine_goes_on_here_and_is_begun_once(tmp_path: Path) -> None:
+    begun, here = tmp_path / "unfinished" / "tree.jsonl", tmp_path / "cache" / "tree.jsonl"
+    Kept.of(begun, THIRD).add(figures(SIM, 0, Result("t", "passed", 1.0)))
+    later = Kept.of(here, Chosen(Turn(4, TURNS), "number 3"), begun)
+    assert (later.done(), later.sweeps) == ({SIM}, THIRD)
+    later.add(figures(E2E, 0, Result("u", "passed", 1.0)))
+    assert Kept.of(here, THIRD, begun).done() == {SIM, E2E}
+    assert Kept.of(begun, THIRD).done() == {SIM}
+
+
 def test_what_failed_once_is_told_though_it_passed_later_and_what_broke_is_not_done() -> None:
     bad, good, other = Result("u", "failed", 1.0, "late"), Result("u", "passed", 1.0), Result("v", "passed", 1.0)
     stand = standings(

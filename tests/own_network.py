@@ -1,12 +1,18 @@
-"""A network for a command alone: brokers of tests live on fixed loopback addresses, so two runs beside each other on
-one machine would find each other's.
+"""A network for a command alone: brokers of tests live on fixed loopback addresses, and VMs with networks of their own
+share one switch (`providers/local/namespaces.py`): two runs beside each other on one machine would find each other's.
 """
 
 import subprocess
 from collections.abc import Sequence
 from functools import cache
 
-_WITH_LOOPBACK = ("unshare", "--net", "--", "sh", "-c", 'ip link set lo up && exec "$@"', "sh")
+_NAMES = ("/run/netns", "/run/kedge-networks")
+"""Where networks have their names, for the whole machine but for who mounts something else there."""
+_OWN_NAMES = "".join(f"mkdir -p {there} && mount -t tmpfs none {there} && " for there in _NAMES)
+_WITH_LOOPBACK = (
+    *("unshare", "--net", "--mount", "--", "sh", "-c"),
+    *(_OWN_NAMES + 'ip link set lo up && exec "$@"', "sh"),
+)
 
 
 def in_own_network(command: Sequence[str]) -> tuple[str, ...]:

@@ -13,16 +13,11 @@ from datetime import UTC, datetime, timedelta
 from math import ceil
 from typing import Any, cast
 
-from controlplane.cluster.external_brokers import external_brokers
 from controlplane.cluster.kedge_rights import AclReconciler
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.work_in_hand import has_work
-from controlplane.converger.conditions.disk_growth import DISK_GROWTH_HELD
-from controlplane.converger.questions.health.broken_down import BROKER_AWAY
-from controlplane.converger.questions.rolls.disk_limits import DISK_NEARLY_FULL
 from controlplane.converger.questions.rolls.pending_changes import pending_changes
-from controlplane.converger.questions.running.setting_work import own_of_pools
 from controlplane.converger.situation.observation import InventorySeen
 from controlplane.converger.situation.ports import CloudTraits, Ports, ZooKeeperPorts
 from controlplane.converger.tick.cluster_tick import new_events
@@ -44,8 +39,6 @@ from events.errors import StoreUnavailable
 from events.ids import ClusterUid, Epoch
 from events.spec.conversion import to_data
 from events.spec.model import KafkaClusterDocument
-from events.spec.setting_table import newest_known
-from events.spec.setting_values import reads_alike
 from planner.rollout.windows import Freeze
 from providers.base import TerraformRun
 from providers.errors import ProviderError
@@ -67,6 +60,7 @@ from tests.sim.jobs import SimRunner
 from tests.sim.machines import Machines
 from tests.sim.properties import is_held_up, judge
 from tests.sim.reports import KeptReport
+from tests.sim.rest import is_quiet, scene_of, values_by_hand, values_left, waits_for_a_look
 from tests.sim.stops import fence_of, vote_trouble
 from tests.sim.vms import voting_on
 
@@ -158,11 +152,9 @@ class World:
         self.start_server()
 
     def make_machines(self) -> Machines:
-        """The cloud of this world."""
         return Machines(self.kafka, self.latest, self.clock)
 
     def handover_on(self, cloud: str) -> Handover:
-        """What that cloud can do with a node's address."""
         return self.machines.handover
 
     def unlisted_in(self, cloud: str) -> float:
@@ -407,31 +399,12 @@ class World:
         """P6: converged, then five ticks without event or effect, and no live value is left on one broker alone."""
         for done in range(1, ceil((LOOK_EVERY.total_seconds() + PUT_RIGHT_WITHIN_S) / self.tick_s)):
             self.tick()
-            is_left = has_leaders_to_get_back(self.kafka.partitions()) or self._values_left() or self._values_by_hand()
+            is_left = has_leaders_to_get_back(self.kafka.partitions()) or values_left(self) or values_by_hand(self)
             if done >= 3 and not is_left and self.is_converged() and not self.ticks_fail():
                 break
-        if left := self._values_left():
+        if left := values_left(self):
             raise Violation(f"P6: live values left on one broker after convergence: {sorted(left)}")
         self._rest(after="convergence")
-
-    def _values_left(self) -> set[tuple[int, str]]:
-        """What was set on one broker alone through the gateway, and is not its pool's own: seen, and taken away, by the
-        next look at all."""
-        own, held = own_of_pools(self.view()), self.kafka.settings.own
-        of_pools = {(b, n) for b, said in own.items() for n, v in said.items() if held.get(b, {}).get(n) == v}
-        return {(b, name) for b, name in self.kafka.settings.by_kedge - of_pools if self.kafka.serves(b)}
-
-    def _values_by_hand(self) -> bool:
-        """Whether somebody else set a value on one broker that the spec has otherwise: put right by that look, too."""
-        view, settings = self.view(), self.kafka.settings
-        whole = {**(view.document.spec.kafka.config if view.document else {}), **view.settings.live}
-        own = own_of_pools(view)
-        there = (
-            (settings.own.get(b, {}).get(n, wanted[n]), wanted[n], n)
-            for b, n in settings.by_others
-            if self.kafka.serves(b) and n in (wanted := {**whole, **own.get(b, {})})
-        )
-        return any(not reads_alike(newest_known(name), has, wants) for has, wants, name in there)
 
     def hold(self, *, ticks: int = 300) -> None:
         """Ticks until an aborted cluster rests in what it is, then makes sure that it really rests."""
@@ -450,9 +423,8 @@ class World:
         """What a dying server leaves behind: half of a run may have been done."""
         for due in self.runner._due:
             if self.random.random() < 0.5:
-                with_effect = due.work
                 try:
-                    with_effect()
+                    due.work()
                 except (InfeasibleDrain, PlanRefused, ProviderError, RuntimeError):
                     continue
 
@@ -493,30 +465,14 @@ class World:
         """Counts ticks that begin at rest with the world as it was when the one before began."""
         view = self.view()
         self.had_work = has_work(view)
-        scene = (
-            self.store.head(),
-            tuple((k, v.alive, [p.up for p in v.processes]) for k, v in self.machines.vms.items()),
-            (self.machines.outage or self.kafka.outage, self.machines.refuse_listings),
-            self.kafka.scene(),
-            (dict(self.kafka.on_disk.taken), repr(self.kafka.users.quotas)),
-            self.machines.certificates.ages(self.clock()) if self.machines.certificates is not None else (),
-        )
+        scene = scene_of(self)
         at_rest = self.is_converged() and not self.is_held() and not self.ticks_fail() and self._is_quiet()
         self.calm.quiet_ticks = self.calm.quiet_ticks + 1 if at_rest and scene == self.calm.scene else 0
         self.calm.scene = scene
-        told = view.topics.troubles or any(c.status for name, c in view.conditions.items() if name == BROKER_AWAY)
-        # How full a disk is is seen by the next look.
-        near = view.conditions.get(DISK_NEARLY_FULL)
-        told = told or bool(self.kafka.on_disk.taken) or (near is not None and near.status)
-        self.calm.seen_after_ticks = ceil(LOOK_EVERY.total_seconds() / self.tick_s) if told else 0
+        self.calm.seen_after_ticks = ceil(LOOK_EVERY.total_seconds() / self.tick_s) if waits_for_a_look(self) else 0
 
     def _is_quiet(self) -> bool:
-        view = self.view()
-        refilled = any(self.kafka_hosts(view.instances[key].service_id) for key in view.requests.evacuations)
-        refilled |= any(self.kafka_hosts(b.id) for b in external_brokers(view).values() if b.empty_at is not None)
-        held = view.conditions.get(DISK_GROWTH_HELD)
-        rests = held is not None and held.status and held.reason == "CoolDown"  # then it grows
-        return self.kafka.is_at_rest() and not refilled and not rests and self.machines.are_well
+        return is_quiet(self)
 
     def kafka_hosts(self, broker: int) -> int:
         return sum(broker in p.replicas for p in self.kafka.partitions())

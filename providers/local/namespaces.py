@@ -120,7 +120,7 @@ def _open_switch() -> None:
     if not _has_device(_SWITCH, _BRIDGE):
         _ip("-n", _SWITCH, "link", "add", _BRIDGE, "type", "bridge")
     _ip("-n", _SWITCH, "link", "set", _BRIDGE, "up")
-    if not (Path("/sys/class/net") / _HOST_DEVICE).exists():
+    if _HOST_DEVICE not in _devices():
         _ip("link", "add", _HOST_DEVICE, "type", "veth", "peer", "name", _HOST_PORT, "netns", _SWITCH)
     _ip("-n", _SWITCH, "link", "set", _HOST_PORT, "master", _BRIDGE, "up")
     _ip("address", "replace", f"{GATEWAY}/{_PREFIX}", "dev", _HOST_DEVICE)
@@ -205,7 +205,12 @@ def _name(vm_dir: Path) -> str:
 
 def _has_device(within: str, device: str) -> bool:
     path = _NAMESPACES / within
-    return _inside(path, lambda: device in {name for _, name in socket.if_nameindex()})
+    return _inside(path, lambda: device in _devices())
+
+
+def _devices() -> set[str]:
+    """Names in the network one is in. Not by /sys/class/net, which is of the network it was mounted in."""
+    return {name for _, name in socket.if_nameindex()}
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 import json
 import shutil
 import socket
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,6 +26,7 @@ from providers.local.splits import check_network
 from providers.local.verbs import perform
 from tests.fakes.resources import PLACE, UID, instance, resources
 from tests.marks import A_NETWORK_FOR_EACH_VM
+from tests.own_network import in_own_network
 
 ECHO = """
 import socket
@@ -187,3 +189,24 @@ def test_a_network_whose_vm_was_deleted_by_hand_is_swept_too(lan: Lan) -> None:
     sweep()
     assert not namespace(deleted).exists()
     assert namespace(lan.vm(lan.two)).exists()
+
+
+OPENED = """
+import sys
+from pathlib import Path
+from providers.local.namespaces import Namespaces, namespace
+for name, address in (("one", "198.18.1.1"), ("two", "198.18.1.2")):
+    vm = Path(sys.argv[1]) / name
+    vm.mkdir()
+    (vm / "boot.json").write_text("{}")
+    Namespaces().open(vm, [address])
+    print(name, namespace(vm).exists())
+"""
+
+
+@A_NETWORK_FOR_EACH_VM
+def test_a_server_in_a_network_of_its_own_opens_more_than_one(tmp_path: Path) -> None:
+    """There /sys/class/net may be that of the machine, as in containers: the second VM met `kedge0 ... File exists`."""
+    command = in_own_network((sys.executable, "-c", OPENED, str(tmp_path)))
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "one True\ntwo True\n"), done.stderr

@@ -1,7 +1,8 @@
-"""The whole chain with nothing invented: agents, their topic, the stream the server supervises, the lake, its readers.
+"""The whole chain with nothing invented: agents, their topic, the stream the server supervises, the lake, its readers,
+and a rebalance that goes by what was measured.
 
 The process that reads is killed with SIGKILL in the middle: no minute of a broker is missing, none is there twice. Five
-minutes have to be measured and closed, so this takes about nine.
+minutes have to be measured and closed, so this takes about ten. How a slow broker is found by it: `test_anomalies.py`.
 """
 
 import itertools
@@ -18,6 +19,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 
 from controlplane.api.schemas.metric_pipeline import MetricPipelineOut
+from controlplane.api.schemas.nodes import RebalanceIn
 from spark.metrics.latencies import recent_windows
 from spark.metrics.rates import read_rates
 from tests.e2e.cluster_spec import ClusterSpec
@@ -52,6 +54,7 @@ def test_what_agents_measure_is_in_the_lake_once_though_the_reader_is_killed(tmp
             )
             assert workload.error == ""
             _is_served(cluster, lake)
+            _is_what_a_rebalance_goes_by(cluster)
         _is_there_once(lake)
     finally:
         strays = cluster.close()
@@ -91,6 +94,31 @@ def _is_served(cluster: LivingCluster, lake: Path) -> None:
     assert newest.disk_write_bytes_per_s is not None
     assert newest.produce_total_p99_ms is not None
     assert any(point.in_bytes_per_s for point in told.traffic)
+
+
+def _is_what_a_rebalance_goes_by(cluster: LivingCluster) -> None:
+    """Somebody has one broker lead all that is written. What brokers send is known from the lake alone: it is judged,
+    and evened out."""
+    seen, kafka = cluster.snapshot(), cluster.kafka()
+    written = [p for p in seen.partitions if p.name.topic.startswith("traffic-")]
+    chosen = min(seen.brokers)
+    turned = {p.name: (chosen, *(b for b in p.replicas if b != chosen)) for p in written}
+    assert kafka.reassign(turned) == {}
+    kafka.elect_preferred(list(turned))
+    cluster.until(lambda: _led(cluster) == {chosen: len(written)}, "one broker to lead all of it", timeout_s=120)
+    before = cluster.head()
+    cluster.client.rebalance(cluster.spec.name, RebalanceIn(reason="one leads all"))
+    planned = cluster.event("rebalance.planned", before, within_s=120).data
+    assert "metric windows of" in " ".join(planned["assumptions"])
+    was, becomes = planned["uneven"]["nic-out"]
+    assert was > 50 > becomes, planned["uneven"]
+    cluster.event("rebalance.completed", before, within_s=180)
+    assert set(_led(cluster).values()) == {len(written) // len(seen.brokers)}
+
+
+def _led(cluster: LivingCluster) -> Mapping[int, int]:
+    """By broker, partitions of the traffic that it leads."""
+    return Counter(p.leader for p in cluster.snapshot().partitions if p.name.topic.startswith("traffic-"))
 
 
 def _is_there_once(lake: Path) -> None:

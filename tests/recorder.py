@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.sim.sweep import Cut, cut_to
+from tests.waiting import PATIENCE
 
 RECORD, SELECTION = "KEDGE_RECORD", "KEDGE_SELECTION"
 WORDS = 600
@@ -89,6 +90,7 @@ def pytest_configure(config: pytest.Config) -> None:
     chosen = Selection.read(Path(selection)) if selection else None
     if chosen is not None:
         config.pluginmanager.register(_Selector(chosen), "kedge-selector")
+        os.environ[PATIENCE] = str(chosen.patience)
     record = os.environ.get(RECORD)
     if record:
         config.pluginmanager.register(_Clock(), "kedge-clock")
@@ -128,7 +130,7 @@ class _Selector:
 
 def _wait_longer(item: pytest.Item, times: float) -> None:
     """pytest-timeout goes by the marker nearest to the test, else by the settings. Those of the test itself wait as
-    ever: what it claims does not change."""
+    ever, as what it claims does not change, but for limits that claim nothing (`tests.waiting.patient`)."""
     marker = item.get_closest_marker("timeout")
     words = dict(marker.kwargs) if marker else {}
     told_s = marker.args[0] if marker and marker.args else words.pop("timeout", item.config.getini("timeout"))

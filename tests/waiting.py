@@ -1,10 +1,18 @@
 """Waiting until something holds."""
 
+import os
 import time
 from collections.abc import Callable
 from typing import TypeVar
 
 _T = TypeVar("_T")
+PATIENCE = "KEDGE_PATIENCE"
+"""How many times as long as alone a test may take, where others run beside it (`tests.recorder.Selection`)."""
+
+
+def patient(limit_s: float) -> float:
+    """A limit that says only that nothing hangs, and nothing of how fast it has to be: longer beside others."""
+    return limit_s * float(os.environ.get(PATIENCE) or 1)
 
 
 def until(

@@ -35,7 +35,7 @@ from providers.local.reap import reap
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.frozen import standing_still
 from tests.e2e.living_server import START_WITHIN_S, LivingServer
-from tests.waiting import until
+from tests.waiting import patient, until
 
 T = TypeVar("T")
 
@@ -81,7 +81,7 @@ class LivingCluster:
     def start_server(self) -> None:
         """Starts the server (again) and waits until it answers and leads."""
         self.server.start()
-        self.until(lambda: self.leads(self.server), "the server leads", timeout_s=START_WITHIN_S)
+        self.until(lambda: self.leads(self.server), "the server leads", timeout_s=patient(START_WITHIN_S))
 
     def restart_server(self) -> None:
         """kill -9, then a new one on the same home."""
@@ -236,7 +236,7 @@ class LivingCluster:
             done = detail.converged_generation == detail.generation and detail.status == "Converged"
             return detail if done and all(i.phase == "joined" for i in detail.instances) else None
 
-        return self.until(look, "the cluster to converge", timeout_s=within_s, every_s=0.2)
+        return self.until(look, "the cluster to converge", timeout_s=patient(within_s), every_s=0.2)
 
     def moving(self, *, within_s: float = 30.0) -> KafkaSnapshot:
         """Kafka's metadata, once a reassignment runs."""

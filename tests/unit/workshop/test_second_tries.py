@@ -139,12 +139,14 @@ def test_a_test_beside_others_may_take_as_many_times_as_long_before_it_counts_as
         "def test_without_end(request): assert at(request).args == (0,)\n"
     )
     (tmp_path / "test_short.py").write_text(
+        "from tests.waiting import patient\n"
         "def test_by_the_settings(request): assert request.node.get_closest_marker('timeout').args == (360,)\n"
+        "def test_its_own_limits(): assert patient(600) == 1800\n"
     )
     wanted = Selection({}, frozenset({"test_long.py", "test_short.py"}), patience=3)
     came = ran((*PYTEST, "-p", "pytest_timeout", str(tmp_path)), environment(), selection=wanted)
     assert [(r.test, r.outcome, r.why) for r in came.results if r.outcome != "passed"] == []
-    assert (came.code, len(came.results)) == (0, 4)
+    assert (came.code, len(came.results)) == (0, 5)
 
 
 def test_a_record_that_was_cut_short_has_what_was_whole(tmp_path: Path) -> None:

@@ -101,6 +101,13 @@ class ServiceDocument(Wire):
     metadata_level: str = Field(
         default="", description="release version the first quorum is formatted with, e.g. `4.1`"
     )
+    first_producer_id: int | None = Field(
+        default=None,
+        ge=1,
+        lt=2**63,
+        description="of a controller: where the cluster's own producer ids begin; a founder formats with it. Absent: at"
+        " 0, as Kafka has it. Came later than wire version 1; an older agent ignores it",
+    )
     settings: dict[str, str] = Field(
         default_factory=dict, description="Kafka properties of the spec, over the defaults"
     )

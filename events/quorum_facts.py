@@ -95,8 +95,10 @@ class FoundingVoter:
 @fact("quorum.founded", schema=1)
 @dataclass(frozen=True, slots=True)
 class QuorumFounded:
-    """The first controllers, as they are written into the first checkpoint. Node id -> address, directory id."""
+    """The first controllers, as they are written into the first checkpoint. Node id -> address, directory id.
+    `first_producer_id`: where the cluster's own range of producer ids begins; None: it has none, or none is known."""
 
     kafka_cluster_id: str
     metadata_level: str
     voters: tuple[FoundingVoter, ...]
+    first_producer_id: int | None = None

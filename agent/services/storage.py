@@ -15,6 +15,7 @@ from pathlib import Path
 from agent.durable import sync_directory, sync_tree, write_durably
 from agent.exit_reason import exit_reason
 from agent.layout import AgentLayout
+from agent.services.producer_ids import UnknownBootstrap, begin_producer_ids
 from agent.services.zoo_cfg import write_first_configuration
 from agent.steps import StorageFacts
 from agent.wire import LogDir, ServiceDocument
@@ -142,6 +143,7 @@ def _format_beside(
         if service.name == "controller" and service.founder:
             run_tool(beside, storage_tool_arguments(service))
             _check_tool(service, log_dir, beside)
+            _give_producer_ids(service, beside)
         else:
             text = "".join(f"{key}={_escaped(value)}\n" for key, value in _meta(service, log_dir).items())
             write_durably(beside / "meta.properties", text.encode("ascii"))
@@ -160,6 +162,19 @@ def _check_tool(service: ServiceDocument, log_dir: LogDir, beside: Path) -> None
     facts = judge_directory(service, log_dir, meta=read_meta(beside), is_empty=False, was_used=False)
     if facts.state != "ready":
         raise FormatFailed(f"kafka-storage format left a wrong directory: {facts.reason}")
+
+
+def _give_producer_ids(service: ServiceDocument, beside: Path) -> None:
+    """A cluster that was told a range of its own and began at 0 would be taken for one whose ids are nobody else's."""
+    if service.first_producer_id is None:
+        return
+    try:
+        begin_producer_ids(beside, service.first_producer_id)
+    except UnknownBootstrap as error:
+        raise FormatFailed(
+            f"kafka-storage of {service.kafka_version} formats otherwise than its releases before, so that the"
+            f" cluster's producer ids cannot begin at {service.first_producer_id}: {error}"
+        ) from error
 
 
 def _directory(service: ServiceDocument, log_dir: LogDir, layout: AgentLayout) -> Path:

@@ -131,6 +131,7 @@ def _service(view: ClusterView, instance: InstanceView, founding: facts.QuorumFo
         ),
         founder=quorum.founder,
         metadata_level=quorum.metadata_level,
+        first_producer_id=founding.first_producer_id if planned.service == "controller" else None,
         settings=dict(instance.settings),
         heap_mib=instance.jvm.heap_mib,
         jvm=instance.sized_jvm,

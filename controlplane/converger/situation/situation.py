@@ -60,6 +60,8 @@ class Situation:
     """Why its last plan was not made on Spark, "" where it was; None on a server that plans without Spark."""
     waits_for_spark: str = ""
     """What its plans wait for: where they have to be Spark's (`planner.require_spark`), and Spark is not up."""
+    taken_producer_ids: frozenset[int] = frozenset()
+    """Where the producer ids of other clusters begin; told until the cluster is founded."""
     repairs_only: bool = False
     """Nothing voluntary may begin now: a step that has both names what is left of it, or None."""
     _answers: dict[Any, Any] | None = field(default=None, init=False, repr=False, compare=False)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 
+from controlplane.cluster.producer_ids import taken_producer_ids
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.conditions.converged import with_converged
 from controlplane.converger.conditions.ticks import tick_failing, tick_works
@@ -124,6 +125,7 @@ class ClusterTick:
                 self.cost_tags,
                 self.why_not_spark(view.uid),
                 self.waits_for_spark(),
+                frozenset() if view.quorum.founding else taken_producer_ids(self.fold.all()),
             )
             decision = decide(situation)
             if fleet_brake.is_counted(decision):

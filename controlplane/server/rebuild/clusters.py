@@ -213,7 +213,9 @@ def _founding(found: FoundCluster, placed: Mapping[str, PlacedInstance]) -> fact
             facts.FoundingVoter(nodes[v.id].node if v.id in nodes else "", v.id, v.address, v.port, v.directory_id)
             for v in service.voters
         )
-        return facts.QuorumFounded(service.cluster_id, service.metadata_level, voters)
+        first_ids = (vm.service.first_producer_id for vm in found.vms if vm.service)
+        first_id = next((first for first in first_ids if first is not None), None)
+        return facts.QuorumFounded(service.cluster_id, service.metadata_level, voters, first_id)
     if found.kafka is None:
         raise TooLittleKnown(
             "no agent's document can be read, and Kafka does not answer: no quorum is known", _LOOK_AGAIN

@@ -2,6 +2,7 @@
 
 from controlplane.cluster.cohosted_zookeeper import voting_on
 from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.producer_ids import first_producer_id
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.members import member_of
 from controlplane.cluster.wait_reasons import WaitReason
@@ -102,7 +103,8 @@ def founding_step(situation: Situation) -> Decision | None:
         for i in ready
     )
     level = target_of(view.document)
-    founded = facts.QuorumFounded(kafka_uuid("kafka", view.uid), level, voters)
+    first_id = first_producer_id(view.uid, situation.taken_producer_ids)
+    founded = facts.QuorumFounded(kafka_uuid("kafka", view.uid), level, voters, first_id)
     begun = born_with_least_rights(view)
     return record(f"the quorum is founded with {len(voters)} controllers at level {level}", *begun, founded)
 

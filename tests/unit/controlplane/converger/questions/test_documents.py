@@ -1,5 +1,7 @@
 """What each agent is told: a pure function of the view."""
 
+from dataclasses import replace
+
 import pytest
 
 from agent.wire import TLS_WIRE_VERSION, WIRE_VERSION, Document
@@ -91,6 +93,16 @@ def test_everybody_is_told_the_whole_quorum_and_its_own_start() -> None:
     service = document.services[0]
     assert [v.id for v in service.voters] == [100, 101, 102]
     assert (service.start_id, service.port, service.rack, document.epoch) == ("brokers-a-0.g1-3", 9092, "a", 7)
+
+
+def test_controllers_are_told_where_the_clusters_producer_ids_begin_and_those_of_before_are_not() -> None:
+    founding = a_view().quorum.founding
+    assert founding is not None
+    for first in (5 * 2**44, None):
+        view = a_view(founding=replace(founding, first_producer_id=first))
+        told = {key: d.services[0] for key in view.instances if (d := document_for(view, key, epoch=1))}
+        assert {s.first_producer_id for s in told.values() if s.name == "controller"} == {first}
+        assert {s.first_producer_id for s in told.values() if s.name == "broker"} == {None}
 
 
 def test_only_controllers_of_the_first_generation_are_founders() -> None:

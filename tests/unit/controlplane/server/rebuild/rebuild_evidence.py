@@ -44,7 +44,7 @@ def what_ran(*instances: InstanceView) -> ClusterView:
         facts.FoundingVoter(i.node, i.service_id, addresses[i.node], 9093, i.planned.volumes[0].directory_id)
         for i in controllers
     )
-    founded = facts.QuorumFounded(kafka_uuid("kafka", UID), "4.1", voters)
+    founded = facts.QuorumFounded(kafka_uuid("kafka", UID), "4.1", voters, 3 * 2**44)
     return changed_view(
         a_view(),
         uid=UID,

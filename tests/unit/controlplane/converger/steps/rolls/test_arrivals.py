@@ -1,5 +1,6 @@
 """Instances that come and instances that vanish: situation -> decision."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -111,6 +112,22 @@ def test_the_quorum_is_founded_once_all_controllers_have_their_address() -> None
     assert [v.id for v in founded.voters] == [100, 101, 102]
     assert founded.metadata_level == "4.1"
     assert founded.voters[0].directory_id == a_volume("controllers-a-0").directory_id
+
+
+def test_a_cluster_is_founded_with_a_range_of_producer_ids_that_no_other_has() -> None:
+    """Acknowledged records of a producer that moves between clusters with the same ids are in no log."""
+    controllers = [an_instance(n, 1, Phase.LAUNCHED) for n in NODES[3:]]
+    known = {n: f"10.0.0.{k}" for k, n in enumerate(NODES[3:])}
+    view = a_view(*controllers, founding=None, node_addresses=known)
+    first, taken = None, frozenset[int]()
+    for _ in range(2):
+        decision = founding_step(replace(a_situation(view), taken_producer_ids=taken))
+        assert decision is not None
+        founded = decision.events[0]
+        assert isinstance(founded, facts.QuorumFounded)
+        assert founded.first_producer_id not in {None, 0, first}
+        first = founded.first_producer_id
+        taken = frozenset({first}) if first is not None else taken
 
 
 @pytest.mark.parametrize("level", ["3.9", "4.0", "4.1"])

@@ -14,6 +14,7 @@ from contextvars import copy_context
 from functools import partial
 from typing import Any
 
+from controlplane.converger.tick.run_pool import RunPool
 from controlplane.storage.job import IllegalJobStep, StaleEpoch
 from controlplane.storage.job_store import JobStore
 from controlplane.storage.log_context import logged
@@ -71,7 +72,8 @@ class ThreadRunner:
         wake: Callable[[str], None],
         leads: Callable[[Epoch], bool] = lambda _epoch: True,
         look_s: float = LOOK_S,
-        terraform_threads: int = 4,
+        terraform_runs: int = 4,
+        runs_of_account: int = 4,
         planning_threads: int = PLANNING_THREADS,
         run_network: RunNetwork = _not_built,
         run_audit: RunAudit = _not_built,
@@ -90,9 +92,9 @@ class ThreadRunner:
         self._look_s = look_s
         self._stops: set[threading.Event] = set()
         """One of each job that waits or runs: set once, when it is to end early."""
-        self._runs = ThreadPoolExecutor(terraform_threads, thread_name_prefix="terraform")
+        self._runs = RunPool(runs=terraform_runs, of_account=runs_of_account)
         # How many audits run at once is their reconciler's business; no run ever waits for one.
-        self._audits = ThreadPoolExecutor(terraform_threads, thread_name_prefix="audit")
+        self._audits = ThreadPoolExecutor(terraform_runs, thread_name_prefix="audit")
         self._planners = ThreadPoolExecutor(planning_threads, thread_name_prefix="planning")
         # Threads of their own: a roll's drain does not wait for the plan of a rebalance.
         self._balancers = ThreadPoolExecutor(planning_threads, thread_name_prefix="balancing")
@@ -100,7 +102,7 @@ class ThreadRunner:
 
     def terraform(self, job_id: str, run: base.TerraformRun, *, epoch: Epoch) -> None:
         self._submit(
-            self._runs,
+            self._turn_of(job_id, run.resources.place),
             job_id,
             run.resources.cluster_uid,
             f"terraform-{run.kind}",
@@ -114,11 +116,11 @@ class ThreadRunner:
         def work(stop: threading.Event) -> Mapping[str, Any]:
             return {"settings": dict(self._run_network(run, self._teller(job_id), stop))}
 
-        self._submit(self._runs, job_id, run.key, str(run.kind), epoch, work)
+        self._submit(self._turn_of(job_id, run.place), job_id, run.key, str(run.kind), epoch, work)
 
     def audit(self, job_id: str, audit: audits.Audit, *, epoch: Epoch) -> None:
         self._submit(
-            self._audits,
+            self._audits.submit,
             job_id,
             audit.of,
             "audit",
@@ -128,12 +130,17 @@ class ThreadRunner:
 
     def planning(self, job_id: str, request: DrainRequest, snapshot: KafkaSnapshot, *, epoch: Epoch) -> None:
         self._submit(
-            self._planners, job_id, request.cluster_uid, "drain-plan", epoch, lambda _: self._plan(request, snapshot)
+            self._planners.submit,
+            job_id,
+            request.cluster_uid,
+            "drain-plan",
+            epoch,
+            lambda _: self._plan(request, snapshot),
         )
 
     def balancing(self, job_id: str, request: RebalanceRequest, snapshot: KafkaSnapshot, *, epoch: Epoch) -> None:
         self._submit(
-            self._balancers,
+            self._balancers.submit,
             job_id,
             request.cluster_uid,
             "rebalance-plan",
@@ -154,19 +161,20 @@ class ThreadRunner:
         """Interrupts Terraform and waits until its states are saved. No run begins after this."""
         for stop in list(self._stops):
             stop.set()
-        for pool in (self._runs, self._audits):
-            pool.shutdown(wait=True, cancel_futures=True)
+        self._runs.shutdown()
+        self._audits.shutdown(wait=True, cancel_futures=True)
 
     def stop(self) -> None:
         """Asks running jobs to end and waits for them. Interrupted runs are resumed by the next server."""
         for stop in list(self._stops):
             stop.set()
-        for pool in (self._runs, self._audits, self._planners, self._balancers):
+        self._runs.shutdown()
+        for pool in (self._audits, self._planners, self._balancers):
             pool.shutdown(wait=True, cancel_futures=True)
 
     def _submit(
         self,
-        pool: ThreadPoolExecutor,
+        begin: Callable[[Callable[[], None]], object],
         job_id: str,
         cluster_uid: str,
         kind: str,
@@ -178,11 +186,22 @@ class ThreadRunner:
         if created.owner == self._owner and created.epoch == epoch and created.started_at is None:
             stop = threading.Event()
             self._stops.add(stop)
-            pool.submit(self._carry, intent, uid, kind, epoch, work, stop)
+            begin(partial(self._carry, intent, uid, kind, epoch, work, stop))
+
+    def _turn_of(self, job_id: str, place: base.Place) -> Callable[[Callable[[], None]], None]:
+        """Begins a run of a place once its account has room; until then its progress says what it waits for."""
+
+        def begin(work: Callable[[], None]) -> None:
+            waits = self._runs.submit(f"{place.cloud}/{place.account}", work)
+            if waits:
+                self.progress.setdefault(job_id, waits)
+
+        return begin
 
     def _carry(
         self, job_id: IntentId, uid: ClusterUid, kind: str, epoch: Epoch, work: Work, stop: threading.Event
     ) -> None:
+        self.progress.pop(job_id, None)
         with logged(cluster_uid=uid, intent=job_id, job=kind):
             self._work(job_id, uid, epoch, work, stop)
 

@@ -11,6 +11,7 @@ from controlplane.cluster.server_identities import ServerIdentities
 from controlplane.converger.tick.inventory import ListedInventory
 from controlplane.converger.tick.lake_rates import with_lake_figures, with_lake_rates
 from controlplane.converger.tick.planning import PlanningService, PlanningSettings, balanced
+from controlplane.converger.tick.run_pool import runs_by_memory
 from controlplane.converger.tick.runner import ThreadRunner
 from controlplane.converger.tick.scheduler import Bell
 from controlplane.runtime.redaction import redacted
@@ -97,7 +98,8 @@ def _runner(ground: Ground, bell: Bell, clouds: SharedClouds, planning: Planning
         balance=partial(_balance, planning, telemetry_in_force(settings).lake),
         wake=partial(bell.ring, at_once=True),
         leads=lambda epoch: candidate.held_epoch() == epoch,
-        terraform_threads=settings.terraform.threads,
+        terraform_runs=settings.terraform.runs or runs_by_memory(),
+        runs_of_account=settings.terraform.runs_per_account,
     )
 
 

@@ -21,7 +21,10 @@ _SECTIONS: Mapping[str, Mapping[str, str]] = {
         "agents_poll_s": "poll_s",
         "agent_signing_key": "signing_key",
     },
-    "terraform": {f"terraform_{name}": name for name in ("modules", "mirror", "state", "state_versions", "threads")},
+    "terraform": {
+        **{f"terraform_{name}": name for name in ("modules", "mirror", "state", "state_versions")},
+        "terraform_threads": "runs",
+    },
     "loop": {
         name: name
         for name in (

@@ -22,7 +22,13 @@ class TerraformSection(Section):
     state_versions: int = Field(
         default=50, ge=FEWEST_STATE_VERSIONS, le=10_000, description="with `http`: versions of each state that are kept"
     )
-    threads: int = Field(default=4, ge=1, le=64)
+    runs: int | None = Field(
+        default=None,
+        ge=1,
+        le=256,
+        description="Terraform runs at a time; none: one for each GiB that is free when the server starts, 4 to 32",
+    )
+    runs_per_account: int = Field(default=8, ge=1, le=256, description="of them, those in one account of a cloud")
 
     @field_validator("mirror")
     @classmethod

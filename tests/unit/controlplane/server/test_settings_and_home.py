@@ -128,7 +128,7 @@ def test_an_unknown_setting_in_the_file_and_a_broken_file_are_refused(tmp_path: 
 
 
 def test_every_setting_says_what_it_is_or_is_plain_by_its_name() -> None:
-    plain = {"loop.tick_interval_s", "database.lease_term_s", "terraform.threads", "process.log_level"}
+    plain = {"loop.tick_interval_s", "database.lease_term_s", "process.log_level"}
     assert {name for name, field in _keys() if not field.description} == plain
 
 
@@ -155,6 +155,7 @@ SAMPLES = {
     "server_addresses": '["10.0.0.1"]',
     "cost_tags": '["team"]',
     "metrics": "true",
+    "runs": "6",
 }
 """What is told of keys in a variable where their default would not do."""
 

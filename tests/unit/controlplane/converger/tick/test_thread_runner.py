@@ -115,6 +115,19 @@ def test_a_run_that_ends_well_is_recorded_and_wakes_its_cluster(workshops: Works
     assert (job.state, job.kind, job.cluster_uid, job.owner) == (JobState.SUCCEEDED, "terraform-surge", "c0ffee", "one")
 
 
+def test_a_run_whose_account_is_full_says_what_it_waits_for(workshops: Workshops) -> None:
+    going = threading.Event()
+    shop = workshops(lambda *_: going.wait(WAIT_S))
+    jobs = [IntentId(f"i.{n}") for n in range(5)]
+    for job in jobs:
+        shop.runner.terraform(job, _run(), epoch=ONE)
+    assert "4 of account local/default are in hand" in shop.runner.progress[jobs[-1]]
+    going.set()
+    shop.runner.stop()
+    assert [shop.jobs.get(job).state for job in jobs[:4]] == [JobState.SUCCEEDED] * 4
+    assert jobs[0] not in shop.runner.progress
+
+
 @pytest.mark.parametrize(
     ("error", "retryable"),
     [(CloudUnavailable("no answer"), True), (AuthFailed("expired"), False), (ZeroDivisionError("a bug"), True)],

@@ -24,7 +24,11 @@ PublicKey = Annotated[str, StringConstraints(pattern=rf"^({_KINDS}) [A-Za-z0-9+/
 """A line of `authorized_keys` without options, as `ssh-keygen` writes it into a .pub file."""
 
 _HEADER = "#cloud-config\n"
-_AGENT_UNIT, _SOFTWARE_UNIT = "kedge-agent.service", "kedge-software.service"
+_AGENT_UNIT, _SOFTWARE_UNIT, _ROUTE_UNIT = (
+    "kedge-agent.service",
+    "kedge-software.service",
+    "kedge-default-route.service",
+)
 _READ_ONLY, _PRIVATE = "0644", "0600"
 
 SERVICE_USER = "kedge-kafka"
@@ -55,16 +59,20 @@ def user_data(
     software: Software | None,
     own_disks: Literal["device", "root"] = "device",
     packet_filter: str = "",
+    default_route: str = "",
     ssh_keys: Sequence[str] = (),
 ) -> str:
     """Text of the user data. Pure: the same arguments give the same bytes. JSON is YAML too, which cloud-init reads.
 
     `packet_filter` is loaded by nft at every boot before anything listens. `own_disks`: where this cloud's VMs have an
-    ephemeral disk. Who has one of `ssh_keys`, which are public ones, may log in as the image's own user. Raises
-    `PlaceUnknown` for a Kafka version that the mirror has not, or a text beyond every cloud's limit.
+    ephemeral disk. `default_route`: an address of the VM's own network, to whose gateway it sends all that nothing else
+    leads to; for clouds that give no default route. Who has one of `ssh_keys`, which are public ones, may log in as the
+    image's own user. Raises `PlaceUnknown` for a Kafka version that the mirror has not, or a text beyond every cloud's
+    limit.
     """
     wanted = _files(boot_data, kafka_version, software, own_disks, filters=bool(packet_filter))
-    units = [*([_SOFTWARE_UNIT] if software else []), _AGENT_UNIT]
+    wanted |= _routes(default_route)
+    units = [*([_ROUTE_UNIT] if default_route else []), *([_SOFTWARE_UNIT] if software else []), _AGENT_UNIT]
     config: dict[str, object] = {
         "ssh_pwauth": False,
         "write_files": [{"path": p, "permissions": mode, "content": text} for p, (mode, text) in wanted.items()],
@@ -94,6 +102,7 @@ def born_with(
     cloud: str = "",
     own_disks: Literal["device", "root"] = "device",
     packet_filter: str = "",
+    default_route: str = "",
     ssh_keys: Sequence[str] = (),
 ) -> str:
     """The user data of an instance as it is rendered. `cloud`: whose machine it is, which says of several agents the
@@ -104,6 +113,7 @@ def born_with(
         software=_with_its_own(_with_its_agent(software, instance, cloud), instance),
         own_disks=own_disks,
         packet_filter=packet_filter,
+        default_route=default_route,
         ssh_keys=ssh_keys,
     )
 
@@ -168,6 +178,16 @@ def _files(
         f"/etc/systemd/system/{_SOFTWARE_UNIT}": (_READ_ONLY, _resource(_SOFTWARE_UNIT)),
         # Files of their own, and nothing of the above is another: what VMs were born with stays what it was.
         **{path: (_READ_ONLY, text) for path, text in install_methods.ways_to_software(software).items()},
+    }
+
+
+def _routes(own_network: str) -> dict[str, tuple[str, str]]:
+    if not own_network:
+        return {}
+    return {
+        "/etc/kedge/default-route.env": (_READ_ONLY, f"KEDGE_OWN_NETWORK={own_network}\n"),
+        "/usr/local/lib/kedge/default-route.sh": (_READ_ONLY, _resource("default-route.sh")),
+        f"/etc/systemd/system/{_ROUTE_UNIT}": (_READ_ONLY, _resource(_ROUTE_UNIT)),
     }
 
 

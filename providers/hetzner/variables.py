@@ -1,6 +1,7 @@
 """The rendered set of one cluster as variables of `terraform/modules/hetzner`; the shape is terraform/README.md's."""
 
 from collections.abc import Sequence
+from ipaddress import IPv4Network
 
 from providers import base, catalog, catalog_file, cloud_init, errors, tags, variables
 from providers.hetzner.inventory import PlaceLimits
@@ -38,7 +39,13 @@ def module_variables(
             **_instance(resources, i, region, addresses.get(i.node)),
             # A server has the one disk it boots from: looked for as a device, its own would never be found.
             "boot_data": cloud_init.born_with(
-                i, software, cloud="hetzner", own_disks="root", packet_filter=region.packet_filter(), ssh_keys=ssh_keys
+                i,
+                software,
+                cloud="hetzner",
+                own_disks="root",
+                packet_filter=region.packet_filter(),
+                default_route=str(IPv4Network(region.subnets[i.zone]).network_address),
+                ssh_keys=ssh_keys,
             ),
         },
         address=lambda a: addresses[a.node],

@@ -76,6 +76,19 @@ def test_only_a_stand_in_is_asked_often() -> None:
     assert (cloud["poll_interval"], cloud["poll_function"]) == ("50ms", "constant")
 
 
+def test_a_vm_finds_the_way_out_of_its_own_network_as_hetzners_dhcp_tells_none() -> None:
+    """Found by VMs that live (tests/boot/test_living_hetzner.py): they never reached a server outside."""
+    made = variables(resources(instance("b-0", zone="b")))["instances"]["b-0.g1"]["boot_data"]
+    born = json.loads(made.removeprefix("#cloud-config\n"))
+    files = {one["path"]: one["content"] for one in born["write_files"]}
+    assert files["/etc/kedge/default-route.env"] == "KEDGE_OWN_NETWORK=10.0.1.0\n"
+    assert (
+        "Before=kedge-software.service kedge-agent.service\n"
+        in files["/etc/systemd/system/kedge-default-route.service"]
+    )
+    assert ["systemctl", "enable", "kedge-default-route.service", "kedge-agent.service"] in born["runcmd"]
+
+
 def test_a_vm_is_born_with_its_boot_data_and_closed_to_all_but_kafka() -> None:
     wanted = instance("b-0")
     told = variables(resources(wanted))["instances"]["b-0.g1"]["boot_data"]

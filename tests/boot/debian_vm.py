@@ -10,7 +10,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 _DOWN_S = 60.0
-_NSPAWN = ("systemd-nspawn", "--quiet", "--boot", "--register=no", "--keep-unit", "--console=read-only")
+_NSPAWN = ("systemd-nspawn", "--quiet", "--register=no", "--keep-unit", "--console=read-only")
+_AS_CONTAINER = ("--boot",)
+_AS_VM = (
+    "--capability=CAP_NET_ADMIN",
+    "--kill-signal=SIGRTMIN+3",
+    "--",
+    "/usr/bin/env",
+    "--unset=container",
+    "/lib/systemd/systemd",
+)
+"""Its first process has no word of a container: cloud-init would not ask the machine's firmware then."""
 
 
 def ran(*command: str) -> str:
@@ -88,6 +98,8 @@ class DebianVm:
 
     root: Path
     name: str
+    namespace: str = ""
+    """Of its own network; "": the machine's."""
     console: Path = field(init=False)
     _process: subprocess.Popen[bytes] | None = None
 
@@ -107,10 +119,12 @@ class DebianVm:
 
     def boot(self, *devices: str) -> None:
         """Boots with these block devices attached."""
-        binds = [word for device in devices for word in ("--bind", device)]
+        told = [word for device in devices for word in ("--bind", device)]
+        there = ("nsenter", f"--net=/run/netns/{self.namespace}", "--") if self.namespace else ()
+        told += _AS_VM if self.namespace else _AS_CONTAINER
         with self.console.open("ab") as sink:
             self._process = subprocess.Popen(
-                (*_NSPAWN, "--directory", str(self.root), "--machine", self.name, *binds),
+                (*there, *_NSPAWN, "--directory", str(self.root), "--machine", self.name, *told),
                 stdin=subprocess.DEVNULL,
                 stdout=sink,
                 stderr=subprocess.STDOUT,
@@ -122,6 +136,23 @@ class DebianVm:
         self._process.send_signal(signal.SIGTERM)
         self._process.wait(_DOWN_S)
         self._process = None
+
+    def power_cut(self) -> None:
+        """Off, as if somebody had pulled the plug."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait(20)
+            self._process = None
+
+    def init_pid(self) -> int:
+        """Its first process as this machine counts; 0 while there is none."""
+        if self._process is None:
+            return 0
+        try:
+            children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text().split()
+        except FileNotFoundError:
+            return 0
+        return int(children[0]) if children else 0
 
     def end(self) -> None:
         """Whatever it does: gone."""
@@ -146,4 +177,5 @@ class DebianVm:
     def words(self) -> str:
         """The last of what its console showed and its agent logged."""
         log = self.text("/var/lib/kedge-agent/logs/agent.log") + self.text("/var/lib/kedge-agent/logs/controller.log")
-        return f"{self.console.read_text(errors='replace')[-3000:]}\n{log[-3000:]}"
+        shown = self.console.read_text(errors="replace") if self.console.exists() else "(never switched on)"
+        return f"{shown[-3000:]}\n{log[-3000:]}"

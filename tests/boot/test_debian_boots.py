@@ -1,13 +1,7 @@
 """A plain Debian with our user data, booted for real: software by checksum, a disk, the agent's enrolment, Kafka."""
 
-import hashlib
-import http.server
 import os
-import shutil
-import tarfile
-import threading
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import httpx
@@ -16,11 +10,11 @@ from pydantic import SecretStr
 
 from agent.disks.choice import filesystem_uuid
 from agent.wire import BootData, Document, LogDir, ServiceDocument, Voter
-from controlplane.server.agent_bundle import write_bundle
 from providers.cloud_init import PROMETHEUS, SERVICE_USER, user_data
-from providers.software import Download, Software
+from providers.software import Software
 from tests.agent.control_server import ControlServer
 from tests.boot.debian_vm import DebianVm, LoopbackAddress, LoopDisk, Root, ran, unpacked
+from tests.boot.software_mirror import Mirror, filled
 from tests.tools.debian_root import root_archive
 from tests.waiting import until
 
@@ -61,48 +55,11 @@ def wanting(service: ServiceDocument, epoch: int = 1) -> Document:
     return Document(epoch=epoch, cluster_uid=UID, node=NODE, generation=1, services=(service,))
 
 
-class Mirror:
-    """A person's own mirror: a folder behind HTTP."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        handler = partial(_Quiet, directory=str(folder))
-        self._server = http.server.ThreadingHTTPServer((MIRROR, 0), handler)
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-
-    def download(self, path: Path) -> Download:
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
-        return Download.model_validate(
-            {"url": f"http://{MIRROR}:{self._server.server_address[1]}/{path.name}", "sha256": digest}
-        )
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-
-
-class _Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *_: object) -> None:
-        """Silent: what went wrong stands on the VM's console."""
-
-
 @pytest.fixture
 def mirror(tmp_path: Path) -> Iterator[Mirror]:
-    folder = tmp_path / "mirror"
-    folder.mkdir()
-    kafka = CACHE / "kafka" / VERSION / "libs"
-    with tarfile.open(folder / f"kafka_2.13-{VERSION}.tgz", "w") as archive:
-        archive.add(kafka, f"kafka_2.13-{VERSION}/libs", filter=_no_jolokia)
-    jolokia = next(kafka.glob("jolokia-agent-jvm-*javaagent.jar"))
-    shutil.copy(jolokia, folder / jolokia.name)
-    write_bundle(folder)
-    running = Mirror(folder)
+    running = Mirror(filled(tmp_path / "mirror", CACHE, VERSION), MIRROR)
     yield running
     running.close()
-
-
-def _no_jolokia(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    return None if "jolokia" in entry.name else entry
 
 
 @pytest.fixture(scope="module")
@@ -117,13 +74,6 @@ def vm(debian: Path, tmp_path: Path) -> Iterator[DebianVm]:
     yield machine
     machine.end()
     root.unmount()
-
-
-def software(mirror: Mirror) -> Software:
-    (agent,) = mirror.folder.glob("kedge-agent-*.tar.gz")
-    (jolokia,) = mirror.folder.glob("jolokia-*.jar")
-    kafka = mirror.download(mirror.folder / f"kafka_2.13-{VERSION}.tgz")
-    return Software(agent=mirror.download(agent), kafka={VERSION: kafka}, jolokia=mirror.download(jolokia))
 
 
 def born(server: ControlServer, wanted: Software) -> str:
@@ -148,7 +98,7 @@ def test_a_plain_debian_boots_installs_enrols_makes_its_disk_and_runs_kafka_also
     instance = f"{UID}/{NODE}.g1"
     try:
         server.serve(wanting(CONTROLLER))
-        vm.give(born(server, software(mirror)))
+        vm.give(born(server, mirror.software(VERSION)))
         vm.boot(disk.device)
         until(lambda: server.enrolments or not vm.is_on, timeout_s=120, told=vm.words)
         first = server.wait_for_service(instance, "controller", lambda s: s.metrics.get("quorum_leader") == 100)
@@ -227,7 +177,7 @@ def test_a_mirror_with_another_file_than_the_one_that_was_meant_gets_nothing_run
     tmp_path: Path, mirror: Mirror, vm: DebianVm
 ) -> None:
     server = ControlServer()
-    wanted = software(mirror)
+    wanted = mirror.software(VERSION)
     try:
         (agent,) = mirror.folder.glob("kedge-agent-*.tar.gz")
         agent.write_bytes(agent.read_bytes() + b"more")

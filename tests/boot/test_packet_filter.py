@@ -5,7 +5,6 @@ the user data as it is rendered, run as cloud-init would.
 """
 
 import errno
-import json
 import shutil
 import subprocess
 import sys
@@ -29,6 +28,7 @@ from providers.packet_filter import rules
 from providers.upcloud.settings import UpcloudRegion
 from providers.upcloud.variables import module_variables as on_upcloud
 from tests.boot.debian_vm import ran
+from tests.boot.knocking import IN_TIME_S, knock, let_in
 from tests.fakes.resources import instance, resources
 from tests.marks import A_NETWORK_FOR_EACH_VM
 
@@ -93,27 +93,6 @@ while True:
         found.fileobj.accept()[0].close()
 """
 
-KNOCK = """
-import json, os, selectors, socket, sys, time
-user, wait_s, attempts = json.loads(sys.argv[1])
-os.setuid(user)
-knocking = selectors.DefaultSelector()
-for own, there, port in attempts:
-    one = socket.socket(socket.AF_INET6 if ":" in there else socket.AF_INET)
-    one.bind((own, 0))
-    one.setblocking(False)
-    one.connect_ex((there, port))
-    knocking.register(one, selectors.EVENT_WRITE, (own, port))
-answers, until = [], time.monotonic() + wait_s
-while knocking.get_map() and time.monotonic() < until:
-    for found, _ in knocking.select(until - time.monotonic()):
-        answers.append((*found.data, found.fileobj.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)))
-        knocking.unregister(found.fileobj)
-print(json.dumps(answers))
-"""
-
-IN_TIME_S, SILENCE_S = 20.0, 0.5
-
 
 @dataclass(frozen=True)
 class Wire:
@@ -133,25 +112,8 @@ class Wire:
         return run_tool(("ip", "netns", "exec", self.server, *command))
 
     def let_in(self, meant: dict[str, set[int]], there: str = SERVER) -> dict[str, set[int]]:
-        """Which of those addresses gets a connection at which of `PORTS`.
-
-        Who is meant to has all the time it needs; after that the others are given up after a moment of silence.
-        """
-        hoped = [(own, there, port) for own, ports in meant.items() for port in ports]
-        others = [(own, there, port) for own, ports in meant.items() for port in PORTS if port not in ports]
-        found = knock(self.others, hoped, IN_TIME_S) + knock(self.others, others, SILENCE_S)
-        return {one: {port for own, port, error in found if (own, error) == (one, 0)} for one in meant}
-
-
-Attempt = tuple[str, str, int]
-"""Own address, the other's, port."""
-
-
-def knock(namespace: str, attempts: list[Attempt], wait_s: float, user: int = 0) -> list[tuple[str, int, int]]:
-    """Own address, port and errno (0: connected) of each attempt that was answered in time."""
-    told = json.dumps([user, wait_s, attempts])
-    answered = json.loads(ran("ip", "netns", "exec", namespace, sys.executable, "-IS", "-c", KNOCK, told))
-    return [(own, port, error) for own, port, error in answered]
+        """Which of those addresses gets a connection at which of `PORTS`."""
+        return let_in(self.others, meant, there, set(PORTS))
 
 
 @pytest.fixture(params=[born_at_hetzner, born_on_upcloud], ids=["hetzner", "upcloud"])

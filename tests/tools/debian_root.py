@@ -20,6 +20,7 @@ PACKAGES = (
     "xfsprogs",
     "util-linux",
     "iproute2",
+    "nftables",
     "ca-certificates",
 )
 """Java and the filesystem's tools are there already: what install.py would do about them is tested without a mirror."""

@@ -29,7 +29,7 @@ PATTERNS: Mapping[str, tuple[str, ...]] = {
         "unit/controlplane/background/dns/*",
         "unit/controlplane/background/drift/*",
         "unit/controlplane/fleet/networks/*",
-        "boot/test_debian_boots.py",
+        *(f"boot/test_{name}.py" for name in ("debian_boots", "default_route", "living_hetzner")),
         *(f"contract/test_{cloud}_*" for cloud in _CLOUDS),
         *(f"unit/controlplane/commands/test_{name}_admission.py" for name in ("architecture", "aws", "azure")),
         *(

@@ -88,7 +88,7 @@ STAGES = (
         ),
         turns=2,
     ),
-    # Needs root: namespaces, loop devices, mounts. Two machines are booted.
+    # Needs root: namespaces, loop devices, mounts. Four machines are booted, two of them for a whole cluster.
     Stage("boot", 150, ((*PYTEST, "tests/boot"),)),
     # A Chromium and portals of its own for each of the two.
     Stage("portal", 150, ((*PYTEST, *BY_FILE, "tests/portal"),)),

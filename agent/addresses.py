@@ -2,6 +2,7 @@
 
 import json
 
+from agent.host_port import plain_host
 from agent.tools import Tool, ToolFailed, output_of
 
 
@@ -10,7 +11,10 @@ def bound_addresses(run: Tool) -> frozenset[str]:
     try:
         listed = json.loads(output_of(run, ("ip", "-json", "address", "show")))
         return frozenset(
-            str(one["local"]) for link in listed for one in link.get("addr_info", ()) if one.get("scope") != "link"
+            plain_host(str(one["local"]))
+            for link in listed
+            for one in link.get("addr_info", ())
+            if one.get("scope") != "link"
         )
     except (ToolFailed, ValueError, KeyError, TypeError):
         return frozenset()

@@ -13,6 +13,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from agent.host_port import HostPort
 from agent.wire import Report, ServiceReport
 
 _log = logging.getLogger(__name__)
@@ -36,15 +37,15 @@ class Exposition(Collector):
         return families(self._report) if self._report is not None else ()
 
 
-def serve(exposition: Exposition, *, host: str, port: int) -> tuple[WSGIServer, threading.Thread] | None:
+def serve(exposition: Exposition, *, at: HostPort) -> tuple[WSGIServer, threading.Thread] | None:
     """Answers at `http://HOST:PORT/metrics` in a daemon thread. None, with a line in the log, where the address cannot
     be had: nobody's Kafka waits for that."""
     registry = CollectorRegistry()
     registry.register(exposition)
     try:
-        return start_http_server(port, host, registry)
+        return start_http_server(at.port, at.host, registry)
     except OSError as error:
-        _log.warning("no metrics are served at %s:%d: %s", host, port, error)
+        _log.warning("no metrics are served at %s: %s", at, error)
         return None
 
 

@@ -10,6 +10,7 @@ import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from agent.host_port import HostPort
 from agent.probes import ProbeResult
 
 _TIMEOUT_S = 1.0
@@ -70,11 +71,11 @@ def probe(address: str, port: int, tls: ssl.SSLContext | None = None) -> ProbeRe
     try:
         answer = ask(address, port, "srvr", tls)
     except OSError as error:
-        return ProbeResult("down", f"{address}:{port} does not answer: {error}")
+        return ProbeResult("down", f"{HostPort(address, port)} does not answer: {error}")
     if server_mode(answer).mode:
         return ProbeResult("up")
     words = answer.strip() or "nothing"
-    return ProbeResult("down", f'no leader with a majority: ZooKeeper at {address}:{port} says "{words}"')
+    return ProbeResult("down", f'no leader with a majority: ZooKeeper at {HostPort(address, port)} says "{words}"')
 
 
 def digest(srvr: str, mntr: str) -> dict[str, float]:

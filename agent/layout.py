@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from agent.host_port import plain_host
 from agent.secret_log import remember
 from agent.wire import BootData, LogDir
 
@@ -107,4 +108,4 @@ class AgentLayout:
     def addresses(self) -> frozenset[str]:
         """Addresses bound to the VM."""
         directory = self.root / "interfaces"
-        return frozenset(entry.name for entry in directory.iterdir()) if directory.is_dir() else frozenset()
+        return frozenset(plain_host(entry.name) for entry in directory.iterdir()) if directory.is_dir() else frozenset()

@@ -179,8 +179,8 @@ def _served(settings: AgentSettings) -> Callable[[Report], None]:
         return lambda report: None
     from agent.exposition import Exposition, serve
 
-    exposition, (host, port) = Exposition(), settings.prometheus
-    serve(exposition, host=host, port=port)
+    exposition = Exposition()
+    serve(exposition, at=settings.prometheus)
     return exposition.keep
 
 

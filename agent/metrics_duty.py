@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from agent.duty import Duty
+from agent.host_port import HostPort
 from agent.kafka_tls import BrokerTask
 from agent.wire import MetricsTopic, ServiceDocument
 
@@ -18,7 +19,7 @@ class MeasuredBroker:
 
     @property
     def bootstrap(self) -> str:
-        return self.topic.bootstrap or f"{self.broker.address}:{self._port()}"
+        return self.topic.bootstrap or str(HostPort(self.broker.address, self._port()))
 
     def _port(self) -> int:
         """Where the broker takes it. On its way to TLS it listens for nodes by TLS before all are asked to come so."""

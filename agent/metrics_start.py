@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from agent.disk_spool import DiskSpool
+from agent.host_port import HostPort
 from agent.kafka_tls import BrokerTask
 from agent.metrics import Jolokia
 from agent.metrics_duty import MeasuredBroker
@@ -42,7 +43,7 @@ def start_shipping(task: BrokerTask[MeasuredBroker], /, *, leaving: threading.Ev
 
 def _parts(measured: MeasuredBroker, spool: Path, client: Mapping[str, str]) -> tuple[Shipping, Carrier]:
     broker = measured.broker
-    jolokia = Jolokia(f"http://{broker.address}:{JOLOKIA_PORT[broker.name]}", timeout_s=10.0)
+    jolokia = Jolokia(f"http://{HostPort(broker.address, JOLOKIA_PORT[broker.name])}", timeout_s=10.0)
     carrier = KafkaCarrier(measured.bootstrap, measured.topic.name, client=client)
     settings = ShippingSettings(interval_s=measured.topic.interval_s)
     shipping = Shipping(

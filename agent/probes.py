@@ -11,6 +11,7 @@ from typing import Literal
 
 from agent.disks.measuring import kept_rate
 from agent.disks.saturation import SaturationWatch
+from agent.host_port import HostPort
 from agent.layout import AgentLayout
 from agent.metrics import BROKER_STATE, BROKER_STATE_RUNNING, Jolokia, JolokiaSilent
 from agent.wire import LogDir, LogDirReport, ServiceDocument
@@ -31,7 +32,7 @@ class ProbeResult:
 def probe(service: ServiceDocument, jolokia: Jolokia | None) -> ProbeResult:
     """Listener first; a broker must also call itself RUNNING, since it listens while it still recovers logs."""
     if not listens(service.address, service.port):
-        return ProbeResult("down", f"{service.address}:{service.port} does not accept connections yet")
+        return ProbeResult("down", f"{HostPort(service.address, service.port)} does not accept connections yet")
     if service.name != "broker" or jolokia is None:
         return ProbeResult("up")
     try:

@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeVar, get_args
 
+from agent.host_port import HostPort
+
 Disks = Literal["given", "devices"]
 Filesystem = Literal["xfs", "ext4"]
 OwnDisks = Literal["device", "root"]
@@ -55,7 +57,7 @@ class AgentSettings:
     metadata_url: str = ""
     run_as: str = ""
     """The user that services run as; empty: the agent's own."""
-    prometheus: tuple[str, int] | None = None
+    prometheus: HostPort | None = None
     """Host and port its metrics are served at; None: they are not."""
 
     @classmethod
@@ -98,15 +100,15 @@ def _one_of(environ: Mapping[str, str], name: str, known: tuple[_Word, ...], oth
     raise AgentSettingsRefused(f"{name}={text!r}: expected one of {', '.join(known)}")
 
 
-def _endpoint(environ: Mapping[str, str], name: str) -> tuple[str, int] | None:
+def _endpoint(environ: Mapping[str, str], name: str) -> HostPort | None:
     """`HOST:PORT`, an IPv6 address in brackets."""
     text = environ.get(name, "")
     if not text:
         return None
-    host, _, port = text.rpartition(":")
-    if not host or not port.isdecimal() or not 0 < int(port) < 65536:
-        raise AgentSettingsRefused(f"{name}={text!r}: expected HOST:PORT, as in 127.0.0.1:9404")
-    return host.removeprefix("[").removesuffix("]"), int(port)
+    try:
+        return HostPort.parse(text)
+    except ValueError:
+        raise AgentSettingsRefused(f"{name}={text!r}: expected HOST:PORT, as in 127.0.0.1:9404 or [::1]:9404") from None
 
 
 def _variable(field: str) -> str:

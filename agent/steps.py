@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from agent.host_port import plain_host
 from agent.records import ServiceRecord
 from agent.wire import Document, ServiceDocument, ServiceName
 
@@ -275,6 +276,6 @@ def _missing(wanted: ServiceDocument, local: LocalState) -> str:
             return f"waiting for volume {log_dir.volume} to be attached as `{log_dir.name}`"
         if there != log_dir.volume:
             return f"waiting for volume {log_dir.volume}; `{log_dir.name}` holds {there}"
-    if wanted.address not in local.addresses:
+    if plain_host(wanted.address) not in local.addresses:
         return f"waiting for address {wanted.address} to be bound to this VM"
     return ""

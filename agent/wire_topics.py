@@ -2,6 +2,7 @@
 
 from pydantic import Field
 
+from agent.host_port import HostPort
 from agent.wire_base import Wire
 
 
@@ -54,4 +55,4 @@ class Heartbeats(Wire):
 
     @property
     def bootstrap(self) -> str:
-        return ",".join(f"{t.address}:{t.port}" for t in self.targets)
+        return ",".join(str(HostPort(t.address, t.port)) for t in self.targets)

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import StrEnum
 
+from agent.host_port import HostPort
 from providers.base import CloudInstance, InstanceState, Place
 
 WAIT_S = 3.0
@@ -37,7 +38,7 @@ class Endpoint:
     is_broker: bool | None = True
 
     def __str__(self) -> str:
-        return f"{self.node} at {self.address}:{self.port}"
+        return f"{self.node} at {HostPort(self.address, self.port)}"
 
 
 Knock = Callable[[str, int], ReachAnswer]

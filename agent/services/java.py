@@ -10,6 +10,7 @@ from agent.exit_reason import ExitReason, exit_reason
 from agent.health.log_lines import LogLines
 from agent.health.reading import read_vitals
 from agent.health.vitals import Vitals
+from agent.host_port import HostPort
 from agent.layout import AgentLayout
 from agent.metrics import Jolokia, JolokiaSilent
 from agent.process import Marks, ServiceProcess, adopt, spawn
@@ -111,7 +112,7 @@ class JavaService:
     def _metrics_port(self, service: ServiceDocument) -> Jolokia | None:
         if self._installation.jolokia(service.kafka_version) is None:
             return None
-        url = f"http://{service.address}:{JOLOKIA_PORT[self._name]}"
+        url = f"http://{HostPort(service.address, JOLOKIA_PORT[self._name])}"
         if self._jolokia is None or self._jolokia[0] != url:
             if self._jolokia:
                 self._jolokia[1].close()

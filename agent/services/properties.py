@@ -7,6 +7,7 @@ Three layers, later wins: Kedge's defaults, the document's settings, and the key
 from collections.abc import Mapping
 from pathlib import Path
 
+from agent.host_port import HostPort
 from agent.services.tls_properties import tls_properties
 from agent.services.tls_steps import at_step
 from agent.wire import ServiceDocument
@@ -114,7 +115,7 @@ def _owned(service: ServiceDocument, log_dirs: tuple[Path, ...], tls_dir: Path |
     if service.is_zookeeper_mode:
         return _with_tls(service, _owned_of_zookeeper(service, log_dirs), tls_dir)
     listener = "PLAINTEXT" if service.name == "broker" else "CONTROLLER"
-    endpoint = f"{listener}://{service.address}:{service.port}"
+    endpoint = f"{listener}://{HostPort(service.address, service.port)}"
     owned = {
         "process.roles": service.name,
         "node.id": str(service.node_id),
@@ -144,7 +145,7 @@ def _with_tls(service: ServiceDocument, owned: Mapping[str, str], tls_dir: Path 
 def _owned_of_zookeeper(service: ServiceDocument, log_dirs: tuple[Path, ...]) -> dict[str, str]:
     """The protocol version is pinned: unset it is the binary's own, and the first start of a new one would be a door
     that only opens one way."""
-    endpoint = f"PLAINTEXT://{service.address}:{service.port}"
+    endpoint = f"PLAINTEXT://{HostPort(service.address, service.port)}"
     owned = {
         "broker.id": str(service.node_id),
         "broker.id.generation.enable": "false",  # else ids above reserved.broker.max.id (1000) are refused
@@ -164,7 +165,7 @@ def _quorum(service: ServiceDocument) -> dict[str, str]:
     return {
         "controller.listener.names": "CONTROLLER",
         "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
-        "controller.quorum.bootstrap.servers": ",".join(f"{v.address}:{v.port}" for v in service.voters),
+        "controller.quorum.bootstrap.servers": ",".join(str(HostPort(v.address, v.port)) for v in service.voters),
     }
 
 
@@ -173,7 +174,7 @@ def _migration(service: ServiceDocument) -> dict[str, str]:
 
 
 def _ensemble(service: ServiceDocument) -> str:
-    return ",".join(f"{m.address}:{m.port}" for m in service.ensemble)
+    return ",".join(str(HostPort(m.address, m.port)) for m in service.ensemble)
 
 
 def _defaults(service: ServiceDocument) -> dict[str, str]:

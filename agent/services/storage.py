@@ -14,6 +14,7 @@ from pathlib import Path
 
 from agent.durable import sync_directory, sync_tree, write_durably
 from agent.exit_reason import exit_reason
+from agent.host_port import HostPort
 from agent.layout import AgentLayout
 from agent.services.producer_ids import UnknownBootstrap, begin_producer_ids
 from agent.services.zoo_cfg import write_first_configuration
@@ -127,7 +128,7 @@ def _escaped(value: str) -> str:
 
 def storage_tool_arguments(service: ServiceDocument) -> tuple[str, ...]:
     """Arguments of `kafka.tools.StorageTool` for a founder, without `-c`. Each formats itself with the whole list."""
-    voters = ",".join(f"{v.id}@{v.address}:{v.port}:{v.directory_id}" for v in service.voters)
+    voters = ",".join(f"{v.id}@{HostPort(v.address, v.port)}:{v.directory_id}" for v in service.voters)
     level = ("--release-version", service.metadata_level) if service.metadata_level else ()
     return ("format", "-t", service.cluster_id, *level, "-I", voters)
 

@@ -9,6 +9,7 @@ cluster's CA. Clients have the listeners of the spec.
 from collections.abc import Mapping
 from pathlib import Path
 
+from agent.host_port import HostPort
 from agent.services.token_properties import token_properties
 from agent.wire import ServiceDocument, ServiceTls, TlsListener
 
@@ -35,7 +36,7 @@ def tls_properties(service: ServiceDocument, tls: ServiceTls, folder: Path) -> d
         "super.users": ";".join(tls.super_users),  # right before the first start: no admin call could mend it
     }
     if service.name != "broker":
-        endpoint = f"{CONTROLPLANE}://{service.address}:{service.port}"
+        endpoint = f"{CONTROLPLANE}://{HostPort(service.address, service.port)}"
         return {
             **owned,
             "listeners": endpoint,
@@ -45,7 +46,7 @@ def tls_properties(service: ServiceDocument, tls: ServiceTls, folder: Path) -> d
     mapped = {} if service.is_zookeeper_mode else {CONTROLPLANE: "SSL"}
     mapped |= {REPLICATION: "SSL"} | {one.name: _protocol(one) for one in tls.listeners}
     there = [(REPLICATION, service.port), *((one.name, one.port) for one in tls.listeners)]
-    endpoints = ",".join(f"{name}://{service.address}:{port}" for name, port in there)
+    endpoints = ",".join(f"{name}://{HostPort(service.address, port)}" for name, port in there)
     for one in tls.listeners:
         owned |= _of_clients(one, folder)
     return {
@@ -61,7 +62,7 @@ def tls_properties(service: ServiceDocument, tls: ServiceTls, folder: Path) -> d
 def _to_quorum(service: ServiceDocument, folder: Path, tls: ServiceTls) -> Mapping[str, str]:
     return {
         "controller.listener.names": CONTROLPLANE,
-        "controller.quorum.bootstrap.servers": ",".join(f"{v.address}:{v.port}" for v in service.voters),
+        "controller.quorum.bootstrap.servers": ",".join(str(HostPort(v.address, v.port)) for v in service.voters),
         **_of_nodes(CONTROLPLANE, folder, tls),
         "authorizer.class.name": _AUTHORIZER,
     }

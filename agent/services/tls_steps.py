@@ -16,6 +16,7 @@ dials by itself: so none may go from C1 to the end without C2.
 
 from collections.abc import Mapping
 
+from agent.host_port import HostPort
 from agent.services.tls_properties import CONTROLPLANE, REPLICATION
 from agent.wire import ServiceDocument, ServiceTls
 
@@ -43,7 +44,7 @@ def at_step(service: ServiceDocument, tls: ServiceTls, final: Mapping[str, str])
         return keys | {"inter.broker.listener.name": PLAINTEXT if tls.step == "B1" else REPLICATION}
     names = (CONTROLLER, CONTROLPLANE) if tls.step == "C1" else (CONTROLPLANE, CONTROLLER)
     ports = {CONTROLLER: tls.plain_port, CONTROLPLANE: service.port}
-    endpoints = ",".join(f"{name}://{service.address}:{ports[name]}" for name in names)
+    endpoints = ",".join(f"{name}://{HostPort(service.address, ports[name])}" for name in names)
     return keys | {
         "controller.listener.names": ",".join(names),
         "listeners": endpoints,

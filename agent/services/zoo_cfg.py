@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 from agent.durable import write_durably
+from agent.host_port import HostPort
 from agent.services.zoo_tls import names_plaintext, secured, speaks_tls_alone
 from agent.wire import EnsembleMember, ServiceDocument
 
@@ -61,8 +62,8 @@ def ignored_zookeeper_settings(service: ServiceDocument) -> tuple[str, ...]:
 def member_line(member: EnsembleMember, role: str, *, has_plaintext: bool) -> str:
     """As ZooKeeper writes it: `server.1=10.0.0.1:2888:3888:participant;10.0.0.1:2181`. What is behind the `;` is opened
     in plaintext, and left out where nothing is to be."""
-    peers = f"server.{member.id}={member.address}:{member.peer_port}:{member.election_port}:{role}"
-    return f"{peers};{member.address}:{member.port}" if has_plaintext else peers
+    peers = f"server.{member.id}={HostPort(member.address, member.peer_port)}:{member.election_port}:{role}"
+    return f"{peers};{HostPort(member.address, member.port)}" if has_plaintext else peers
 
 
 def first_membership(service: ServiceDocument) -> str:

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from fastapi import Depends, Header, Request
 from pydantic import SecretBytes
 
+from agent.host_port import HostPort, bracketed
 from agent.wire import CERTIFICATE_NEEDED, CERTIFICATE_OVER
 from controlplane.api.access.rights import Rights
 from controlplane.api.access.tokens import INSTALLATION
@@ -58,12 +59,13 @@ def same_secret(shown: str, right: str) -> bool:
 def loopback_hosts(host: str, port: int) -> frozenset[str]:
     """The `Host` values of a server that listens there: a page of another site cannot make a browser send them."""
     names = {host, "127.0.0.1", "localhost", "::1"}
-    return frozenset(f"[{name}]:{port}" if ":" in name else f"{name}:{port}" for name in names)
+    return frozenset(str(HostPort(name, port)) for name in names)
 
 
 def public_hosts(names: tuple[str, ...], port: int) -> frozenset[str]:
     """The `Host` values of a server that people reach over TLS: its names, also with the port it listens on."""
-    return frozenset(names) | frozenset(f"{name}:{port}" for name in names if ":" not in name or name.endswith("]"))
+    whole = {str(HostPort.parse(name, port)) for name in names}
+    return frozenset(whole | {bracketed(name) for name in names})
 
 
 def is_foreign_origin(origin: str, hosts: frozenset[str], scheme: str = "http") -> bool:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from agent.host_port import HostPort
 from controlplane.cli.amounts import rate_in, size_in
 from controlplane.cli.errors import CliError
 from controlplane.cli.session import Session
@@ -182,7 +183,8 @@ def _snapshot(bootstrap: str, now: Clock) -> KafkaSnapshot:
 
 
 def _address(text: str) -> str:
-    host, colon, port = text.rpartition(":")
-    if not colon or not host or not port.isdecimal():
-        raise usage(f"`{text}` is not an address of a broker", next_step="--bootstrap HOST:PORT, as in 10.0.0.1:9092")
-    return text
+    try:
+        return str(HostPort.parse(text))
+    except ValueError:
+        next_step = "--bootstrap HOST:PORT, as in 10.0.0.1:9092 or [fd00::1]:9092"
+        raise usage(f"`{text}` is not an address of a broker", next_step=next_step) from None

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
+from agent.host_port import HostPort
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.external import ExternalBrokerView
@@ -52,7 +53,7 @@ def external_addresses(view: ClusterView) -> tuple[str, ...]:
     running = tuple(b.address for b in external_brokers(view).values() if b.stopped_at is None)
     if spec is None or view.external is not None:
         return running
-    return tuple(f"{b.host}:{b.port}" for b in spec.brokers)
+    return tuple(str(HostPort(b.host, b.port)) for b in spec.brokers)
 
 
 def client_addresses(view: ClusterView) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from typing import Literal
 from kazoo.client import KazooClient
 from pydantic import SecretBytes
 
+from agent.host_port import HostPort
 from controlplane.cluster.external_brokers import external_addresses, is_shared
 from controlplane.cluster.lifecycle import SERVING
 from controlplane.cluster.server_identities import ServerIdentities
@@ -275,7 +276,7 @@ def _quorum_listeners(view: ClusterView) -> tuple[tuple[str, int], ...]:
 def controllers_of(view: ClusterView) -> tuple[str, ...]:
     """`host:port` of the controllers a cluster migrates to, by id."""
     voters = view.quorum.migration.voters if view.quorum.migration is not None else ()
-    return tuple(f"{v.address}:{v.port}" for v in sorted(voters, key=lambda v: v.id))
+    return tuple(str(HostPort(v.address, v.port)) for v in sorted(voters, key=lambda v: v.id))
 
 
 def roll_of(view: ClusterView) -> quorum.EnsembleRecord:
@@ -322,5 +323,7 @@ def judged(
 def bootstrap_of(view: ClusterView) -> tuple[str, ...]:
     """`host:port` of every broker that should serve, by broker id; those of others last."""
     serving = [i for i in view.brokers() if i.phase in SERVING and i.address and not i.lost]
-    ours = tuple(f"{view.address_of(i)}:{view.port_of(i)}" for i in sorted(serving, key=lambda i: i.service_id))
+    ours = tuple(
+        str(HostPort(view.address_of(i), view.port_of(i))) for i in sorted(serving, key=lambda i: i.service_id)
+    )
     return (*ours, *external_addresses(view))

@@ -278,9 +278,9 @@ def _external(found: ForeignCluster, listener: str, client_properties: str) -> I
         yield f"    clientProperties: {_quoted(client_properties)}"
     yield "    controllers:"
     for voter in voters:
-        host, port = found.controllers[voter.id]
+        at = found.controllers[voter.id]
         directory = "" if set(voter.directory_id) == {"A"} else f", directoryId: {_quoted(voter.directory_id)}"
-        yield f"      - {{id: {voter.id}, host: {_quoted(host)}, port: {port}{directory}}}"
+        yield f"      - {{id: {voter.id}, host: {_quoted(at.host)}, port: {at.port}{directory}}}"
     yield "    brokers:"
     for broker in sorted(seen.brokers.values(), key=lambda b: b.id):
         rack = f", rack: {_quoted(broker.rack)}" if broker.rack else ""

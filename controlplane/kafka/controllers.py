@@ -11,6 +11,7 @@ from contextlib import closing
 
 from kafka.protocol.admin import DescribeQuorumResponse
 
+from agent.host_port import HostPort
 from controlplane.kafka.deadline import Deadline
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.kafka.metadata_log import DESCRIBE, MetadataLog, log_of, quorum_request
@@ -51,8 +52,8 @@ def _described(endpoint: str, where: str, timeout_s: float) -> MetadataLog:
 
 def _asked(endpoint: str, message: bytes, timeout_s: float) -> bytes:
     """One message and its answer, both with the length before them."""
-    host, _, port = endpoint.rpartition(":")
-    with closing(socket.create_connection((host, int(port)), timeout_s)) as line:
+    at = HostPort.parse(endpoint)
+    with closing(socket.create_connection((at.host, at.port), timeout_s)) as line:
         line.settimeout(timeout_s)
         line.sendall(message)
         (size,) = struct.unpack(">i", _read(line, 4))

@@ -16,6 +16,7 @@ from typing import Any
 from kafka.errors import KafkaConnectionError
 from kafka.net.inet import KafkaNetSocket
 
+from agent.host_port import plain_host
 from controlplane.runtime import egress
 from controlplane.runtime.loopback import is_loopback
 
@@ -44,7 +45,7 @@ class BrokerDoors:
     def know(self, cluster: str, own: Iterable[str], *, is_outside: bool) -> None:
         """The addresses of a cluster's own VMs as of now, and whether brokers of it are run by others."""
         with self._lock:
-            self._known[cluster] = _Known(frozenset(own), is_outside)
+            self._known[cluster] = _Known(frozenset(map(plain_host, own)), is_outside)
 
     def addresses(self, cluster: str, host: str, port: int) -> tuple[str, ...]:
         """Where a broker of that cluster may be connected to. Raises EgressRefused, and OSError for an unknown name."""

@@ -4,17 +4,19 @@ One look at the metadata (`read_snapshot`), the addresses of the quorum (Describ
 every setting each live broker runs with. Nothing is asked of a machine, and nothing is changed.
 """
 
+import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from kafka.protocol.admin import DescribeClusterRequest, DescribeQuorumRequest
 
+from agent.host_port import HostPort
 from controlplane.kafka import dialer, errors, settings_live, snapshot
 from controlplane.kafka.deadline import Deadline
 from planner.observed import KafkaSnapshot
 
-ControllerAddresses = Mapping[int, tuple[str, int]]
+ControllerAddresses = Mapping[int, HostPort]
 """Node id of a voter -> host and port of its controller listener."""
 
 
@@ -67,17 +69,16 @@ def _from_quorum(connection: dialer.Connection, deadline: Deadline, node: int) -
     errors.require_ok(answer, what="describing the quorum", where=connection.name)
     voters = {v.replica_id for v in answer.topics[0].partitions[0].current_voters}
     nodes = [n for n in getattr(answer, "nodes", None) or () if n.node_id in voters and n.listeners]
-    return {n.node_id: (n.listeners[0].host, n.listeners[0].port) for n in nodes}
+    return {n.node_id: HostPort(n.listeners[0].host, n.listeners[0].port) for n in nodes}
 
 
 def addresses_in_settings(settings: Mapping[int, Mapping[str, settings_live.RunningSetting]]) -> ControllerAddresses:
     """By `controller.quorum.voters`, `id@host:port,...`, where brokers were given a static quorum."""
-    found: dict[int, tuple[str, int]] = {}
+    found: dict[int, HostPort] = {}
     for running in settings.values():
         setting = running.get("controller.quorum.voters")
         for entry in (setting.value or "").split(",") if setting is not None else ():
             node, at, address = entry.strip().partition("@")
-            host, _, port = address.rpartition(":")
-            if at and node.isdigit() and port.isdigit() and host:
-                found[int(node)] = host, int(port)
+            with contextlib.suppress(ValueError):  # another's text: of what it does not tell nothing is known
+                found |= {int(node): HostPort.parse(address)} if at else {}
     return found

@@ -8,6 +8,7 @@ from typing import Any
 
 from kafka.protocol.admin import DescribeQuorumRequest
 
+from agent.host_port import plain_host
 from controlplane.kafka.deadline import Deadline
 from controlplane.kafka.dialer import Connection
 from controlplane.kafka.errors import KafkaUnavailable, require_ok
@@ -67,7 +68,7 @@ def require_current(quorum: QuorumSeen, node: int, where: str) -> None:
 
 def _endpoints(node: Any) -> frozenset[EndpointSeen]:
     """Of a voter, as its last start that the leader took has written them into the log."""
-    return frozenset(EndpointSeen(one.name, one.host, one.port) for one in node.listeners)
+    return frozenset(EndpointSeen(one.name, plain_host(one.host), one.port) for one in node.listeners)
 
 
 def _member(state: Any, leader: Any, *, is_voter: bool) -> VoterSeen:

@@ -16,6 +16,7 @@ from kafka.protocol.admin import (
 )
 from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 
+from agent.host_port import plain_host
 from controlplane.kafka.configs import TopicConfig, read_applied, read_topic_configs
 from controlplane.kafka.deadline import Deadline
 from controlplane.kafka.dialer import Connection
@@ -135,7 +136,7 @@ def _read_brokers(connection: Connection, node: int, deadline: Deadline) -> tupl
     require_ok(answer, what="describing the cluster", where=connection.name)
     brokers = {
         b.broker_id: observed.BrokerSeen(
-            id=b.broker_id, rack=b.rack or "", fenced=bool(b.is_fenced), host=b.host, port=b.port
+            id=b.broker_id, rack=b.rack or "", fenced=bool(b.is_fenced), host=plain_host(b.host), port=b.port
         )
         for b in answer.brokers
     }

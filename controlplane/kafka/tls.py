@@ -6,6 +6,7 @@ import ssl
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
+from agent.host_port import HostPort
 from controlplane.kafka.client_access import Sasl
 
 _CONNECT_S = 2.0
@@ -38,11 +39,11 @@ def handshake_problem(bootstrap: Sequence[str], context: ssl.SSLContext | None, 
     A library that tries again until its time is over says none of it.
     """
     for text in bootstrap:
-        host, _, port = text.rpartition(":")
+        at = HostPort.parse(text)
         with contextlib.suppress(OSError):
-            for address in addresses(host, int(port)):
-                with socket.create_connection((address, int(port)), timeout=_CONNECT_S) as connection:
-                    said = _spoken_to(connection, host, context)
+            for address in addresses(at.host, at.port):
+                with socket.create_connection((address, at.port), timeout=_CONNECT_S) as connection:
+                    said = _spoken_to(connection, at.host, context)
                 return f"{text} {said}" if said else ""
     return ""
 

@@ -5,6 +5,7 @@ import socket
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from agent.host_port import HostPort
 from controlplane.runtime.loopback import is_loopback
 
 _PORTS = {"http": 80, "https": 443}
@@ -43,8 +44,7 @@ class ListenAddress:
 
     @property
     def url(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{self.scheme}://{host}:{self.port}"
+        return f"{self.scheme}://{HostPort(self.host, self.port)}"
 
     @property
     def is_tls(self) -> bool:
@@ -76,7 +76,8 @@ def listening(host: str, port: int, *, settings: str = "KEDGE_PROCESS_") -> sock
         if error.errno == errno.EADDRNOTAVAIL:
             then = f"This machine has no such address; {settings}_HOST names another one."
         raise CannotListen(
-            f"cannot listen on {host}:{port}: {error.strerror}. {then}", is_taken=error.errno == errno.EADDRINUSE
+            f"cannot listen on {HostPort(host, port)}: {error.strerror}. {then}",
+            is_taken=error.errno == errno.EADDRINUSE,
         ) from error
     return door
 

@@ -6,6 +6,7 @@ those addresses go over the bridge alone.
 
 import socket
 
+from agent.host_port import HostPort
 from controlplane.runtime.listen_addresses import CannotListen, tcp_socket
 from controlplane.server.settings import Settings
 from providers.local.ranges import GATEWAY
@@ -25,8 +26,7 @@ def gateway_door(settings: Settings, port: int) -> socket.socket | None:
         door.listen(128)
     except OSError as error:
         door.close()
-        message = (
-            f"cannot listen on {GATEWAY}:{port} for VMs: {error.strerror}. KEDGE_PROCESS__PORT names another port."
-        )
+        where = HostPort(GATEWAY, port)
+        message = f"cannot listen on {where} for VMs: {error.strerror}. KEDGE_PROCESS__PORT names another port."
         raise CannotListen(message, is_taken=False) from error
     return door

@@ -16,6 +16,7 @@ import uvicorn
 from anyio.to_thread import current_default_thread_limiter
 from fastapi import FastAPI
 
+from agent.host_port import HostPort
 from controlplane.api import agents_protocol, connections, overload, server_load
 from controlplane.api.feed import Feed
 from controlplane.api.portal_access import Door, at_door
@@ -105,14 +106,14 @@ class WebServer(uvicorn.Server):
             await self._open_to_vms(door.getsockname()[1])
         if self._states_door is not None:
             await self._open(self._states_door, None, served=Door.STATES)
-            _log.info("serving Terraform's states on %s:%d", *self._states_door.getsockname()[:2])
+            _log.info("serving Terraform's states on %s", HostPort(*self._states_door.getsockname()[:2]))
         if self._agents_door is not None and self._tls is not None:
             await self._open(self._agents_door, self._tls.context, served=Door.AGENTS)
-            _log.info("serving agents over TLS on %s:%d", *self._agents_door.getsockname()[:2])
+            _log.info("serving agents over TLS on %s", HostPort(*self._agents_door.getsockname()[:2]))
         if self._peoples is not None:
             door, tls = self._peoples
             await self._open(door, tls.context, served=Door.PEOPLE)
-            _log.info("serving people over TLS on %s:%d", *door.getsockname()[:2])
+            _log.info("serving people over TLS on %s", HostPort(*door.getsockname()[:2]))
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Answers on while what needs its answers comes to an end."""

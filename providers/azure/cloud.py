@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from azure.core.exceptions import HttpResponseError
 
+from agent.host_port import HostPort
 from providers import errors, finding, quota, settingscloud, sightings, tags
 from providers.azure import access, examination, inventory, settings
 from providers.azure.console import read_console
@@ -133,8 +134,8 @@ class AzureCloud(settingscloud.SettingsCloud):
             **surroundings(self._settings.plugins),
             **self._access.environment(place),
         }
-        if self._settings.endpoint_url:
-            given["ARM_METADATA_HOSTNAME"] = f"{self._settings.endpoint_url.host}:{self._settings.endpoint_url.port}"
+        if (url := self._settings.endpoint_url) is not None:
+            given["ARM_METADATA_HOSTNAME"] = str(HostPort(url.host or "", url.port or 443))
         return given
 
     def recognise(self, diagnostics: Sequence[str]) -> errors.ProviderError | None:

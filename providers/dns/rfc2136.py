@@ -19,6 +19,7 @@ import dns.tsig
 import dns.update
 from pydantic import SecretStr
 
+from agent.host_port import HostPort
 from providers.dns.zone import NOTHING, OWNER_LABEL, HeldName, changed_meanwhile
 from providers.errors import AuthFailed, CloudUnavailable, NotFound, ProviderError
 
@@ -108,7 +109,7 @@ class UpdatedZone:
         return dns.tsig.Key(self.key.name, self.key.secret.get_secret_value(), dns.name.from_text(self.key.algorithm))
 
     def _where(self) -> str:
-        return f"zone {self.name} on {self.server}:{self.port}"
+        return f"zone {self.name} on {HostPort(self.server, self.port)}"
 
 
 def _swap(

@@ -8,6 +8,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from agent.exposition import Exposition, families, serve
+from agent.host_port import HostPort
 from agent.metrics import DIGEST
 from agent.wire import FindingReport, LogDirReport, Report, ServiceReport
 from controlplane.api.metrics import families as server_families
@@ -47,7 +48,7 @@ def scraped(port: int) -> dict[str, dict[tuple[str, ...], float]]:
 
 def test_the_last_report_is_served_and_nothing_before_the_first() -> None:
     exposition = Exposition()
-    served = serve(exposition, host="127.0.0.1", port=0)
+    served = serve(exposition, at=HostPort("127.0.0.1", 0))
     assert served is not None
     server, _ = served
     try:
@@ -71,7 +72,7 @@ def test_the_last_report_is_served_and_nothing_before_the_first() -> None:
 
 def test_an_address_that_is_taken_is_said_and_the_agent_goes_on(caplog: pytest.LogCaptureFixture) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        assert serve(Exposition(), host="127.0.0.1", port=taken.getsockname()[1]) is None
+        assert serve(Exposition(), at=HostPort("127.0.0.1", taken.getsockname()[1])) is None
     assert "no metrics are served at 127.0.0.1" in caplog.text
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
+from agent.host_port import HostPort
 from controlplane.api.moments import as_utc
 from controlplane.api.presenters.client_examples import client_examples, protocol_of
 from controlplane.api.presenters.conditions import brake_out, conditions_out, drain_out, rebalance_out, status_word
@@ -126,13 +127,13 @@ def _addresses(view: ClusterView, listener: Listener) -> list[str]:
     if view.document is None:
         return []
     bootstrap = view.document.spec.bootstrap
-    named = [f"{bootstrap.dns}:{listener.port}"] if bootstrap.dns else []
+    named = [str(HostPort(bootstrap.dns, listener.port))] if bootstrap.dns else []
     if not bootstrap.list:
         return named
     there = [i for i in endpoints.listed_brokers(view) if endpoints.has_listener(i, listener)]
     is_new = view.nodes_speak_tls or listener.security == "tls"  # a broker in plaintext keeps the port of its birth
     ports = ((i, listener.port if is_new else view.port_of(i)) for i in there)
-    return [*named, *(f"{view.address_of(i)}:{port}" for i, port in ports), *client_addresses(view)]
+    return [*named, *(str(HostPort(view.address_of(i), port)) for i, port in ports), *client_addresses(view)]
 
 
 def _dns_name(seen: LatestValue) -> api.DnsNameOut:

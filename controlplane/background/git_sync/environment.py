@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from agent.host_port import HostPort, bracketed, plain_host
 from controlplane.background.git_sync.binding import SSH_PORT, GitBinding, ssh_host
 from controlplane.background.git_sync.faults import SourceFault
 from controlplane.background.git_sync.tokens import kept_token
@@ -123,10 +124,9 @@ def _pinned(binding: GitBinding, egress: Egress) -> dict[str, str]:
             egress.judge_unresolved(host, named=True)
         return {}
     addresses = _judged(host, port, egress)
-    if addresses == (host,):  # an address itself: there is nothing to look up
+    if [*map(plain_host, addresses)] == [plain_host(host)]:  # an address itself: there is nothing to look up
         return {}
-    written = ",".join(f"[{address}]" if ":" in address else address for address in addresses)
-    return {"http.curloptResolve": f"{host}:{port}:{written}"}
+    return {"http.curloptResolve": f"{HostPort(host, port)}:{','.join(map(bracketed, addresses))}"}
 
 
 def _pinned_ssh(binding: GitBinding, egress: Egress) -> tuple[str, ...]:
@@ -136,7 +136,7 @@ def _pinned_ssh(binding: GitBinding, egress: Egress) -> tuple[str, ...]:
     if more:
         address = next((one for one in (address, *more) if _answers(one, port)), address)
     known_as = host if port == SSH_PORT else f"[{host}]:{port}"
-    return () if address == host else (f"HostName={address}", f"HostKeyAlias={known_as}")
+    return () if plain_host(address) == plain_host(host) else (f"HostName={address}", f"HostKeyAlias={known_as}")
 
 
 def _judged(host: str, port: int, egress: Egress) -> tuple[str, ...]:

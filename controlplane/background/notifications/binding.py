@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
+from agent.host_port import HostPort
 from controlplane.background.notifications.notice import Notice
 from controlplane.cluster.condition_severity import Severity
 from controlplane.runtime.private_file import PrivateFileUnusable, private_text
@@ -63,7 +64,7 @@ class SmtpBinding(BaseModel):
     @property
     def where(self) -> str:
         """For people."""
-        return f"{', '.join(self.recipients)} by {self.host}:{self.port}"
+        return f"{', '.join(self.recipients)} by {HostPort(self.host, self.port)}"
 
 
 class NotifierBinding(BaseModel):

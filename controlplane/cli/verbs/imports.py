@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from agent.host_port import HostPort
 from controlplane.cli.errors import CliError
 from controlplane.cli.session import Session, session_of
 from controlplane.runtime.call_errors import LOOK_AGAIN
@@ -148,9 +149,9 @@ def _refuse_silence(addresses: tuple[str, ...]) -> None:
     from controlplane.kafka.errors import KafkaUnavailable
 
     for address in addresses:
-        host, _, port = address.rpartition(":")
         try:
-            socket.create_connection((host.strip("[]"), int(port)), _ANSWERS_WITHIN_S).close()
+            at = HostPort.parse(address)
+            socket.create_connection((at.host, at.port), _ANSWERS_WITHIN_S).close()
         except ConnectionRefusedError:
             continue
         except (OSError, ValueError):

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 
+from agent.host_port import HostPort
 from controlplane.cluster.folds.steps import Rules, current_drain, frozen, with_drain
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.external import ExternalBrokerView, ExternalView
@@ -83,7 +84,7 @@ def _with(view: ClusterView, brokers: Iterable[ExternalBrokerView]) -> ClusterVi
 
 
 def _new(found: facts.ExternalBrokerFound) -> ExternalBrokerView:
-    return ExternalBrokerView(found.id, found.rack, f"{found.host}:{found.port}")
+    return ExternalBrokerView(found.id, found.rack, str(HostPort(found.host, found.port)))
 
 
 RULES: Rules = {

@@ -20,6 +20,7 @@ from kazoo.exceptions import (
     RuntimeInconsistency,
 )
 
+from agent.host_port import HostPort
 from controlplane.kafka.zookeeper import ensemble, errors, registry, sessions
 from planner.observed import TopicPartition
 
@@ -166,8 +167,8 @@ class KazooRegistry:
 def _broker(broker: int, document: Mapping[str, object], owner: int) -> registry.RegisteredBroker:
     endpoints = document.get("endpoints")
     first = str(endpoints[0]) if isinstance(endpoints, list) and endpoints else ""
-    host, _, port = first.rpartition("://")[2].rpartition(":")
-    return registry.RegisteredBroker(broker, host, int(port or -1), str(document.get("rack") or ""), owner)
+    at = HostPort.parse(first.rpartition("://")[2]) if first else HostPort("", -1)
+    return registry.RegisteredBroker(broker, at.host, at.port, str(document.get("rack") or ""), owner)
 
 
 def _each(client: KazooClient, paths: Mapping[_Key, str]) -> dict[_Key, Any]:

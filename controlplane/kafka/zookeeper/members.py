@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+from agent.host_port import HostPort, plain_host
+
 Role = Literal["participant", "observer"]
 
 _LINE = re.compile(
@@ -20,7 +22,7 @@ open in plaintext alone."""
 
 @dataclass(frozen=True, slots=True, order=True)
 class ZooKeeperMember:
-    """One server. Participants vote; observers only follow."""
+    """One server. Participants vote; observers only follow. Addresses are compared, however they are written."""
 
     id: int
     address: str
@@ -29,17 +31,20 @@ class ZooKeeperMember:
     election_port: int = 3888
     role: Role = "participant"
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "address", plain_host(self.address))
+
     @property
     def line(self) -> str:
         """As ZooKeeper writes it and `reconfig` takes it (ZooKeeper Dynamic Reconfiguration, "Specifying the client
         port")."""
-        peers = f"server.{self.id}={self.address}:{self.peer_port}:{self.election_port}:{self.role}"
-        return peers if self.port == SECURE_PORT else f"{peers};{self.address}:{self.port}"
+        peers = f"server.{self.id}={HostPort(self.address, self.peer_port)}:{self.election_port}:{self.role}"
+        return peers if self.port == SECURE_PORT else f"{peers};{self.endpoint}"
 
     @property
     def endpoint(self) -> str:
         """Where clients connect, `host:port`."""
-        return f"{self.address}:{self.port}"
+        return str(HostPort(self.address, self.port))
 
 
 @dataclass(frozen=True, slots=True)

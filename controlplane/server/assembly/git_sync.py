@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
+from agent.host_port import HostPort
 from controlplane.background.forges.link import ForgeLink, link_of
 from controlplane.background.git_sync.clone import Clone
 from controlplane.background.git_sync.service import SourceService
@@ -110,8 +111,7 @@ class _NotifyingSource:
 def links_of(settings: Settings, statuses: SourceStatuses, clock: Clock) -> Mapping[str, ForgeLink]:
     """The forges of the bindings that name one. Statuses lead to the portal where people elsewhere can reach it."""
     name = settings.portal.names[0] if settings.portal.names else ""
-    bare = ":" not in name or name.endswith("]")
-    portal = f"https://{name}{f':{settings.portal.port}' if bare else ''}" if name else ""
+    portal = f"https://{HostPort.parse(name, settings.portal.port)}" if name else ""
     return {
         binding.name: link_of(
             binding,

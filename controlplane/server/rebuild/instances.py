@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 from types import MappingProxyType
 
+from agent.host_port import plain_host
 from controlplane.cluster.views.vms import FIRST_BROKER_ID
 from controlplane.converger.questions.rolls.node_volumes import directory_names
 from controlplane.server.rebuild.evidence import FoundCluster, FoundVm
@@ -81,7 +82,7 @@ def service_ids(found: FoundCluster, desired: Mapping[str, DesiredNode], success
     none. With a new id it would be taken for one that does not join, and stopped while it serves.
     """
     by_key = {vm.key: vm.service.node_id for vm in found.vms if vm.service}
-    voters = {v.address: v.id for vm in found.vms if vm.service for v in vm.service.voters}
+    voters = {plain_host(v.address): v.id for vm in found.vms if vm.service for v in vm.service.voters}
     hosts = _brokers_by_host(found)
     controllers = {vm.seen.node for vm in found.vms if is_controller(found, vm, desired)}
     fresh = count(_next_broker_id(found, controllers))
@@ -89,7 +90,7 @@ def service_ids(found: FoundCluster, desired: Mapping[str, DesiredNode], success
     for vm in sorted(found.vms, key=lambda v: (v.seen.generation, v.seen.node)):
         if vm.key in by_key:
             continue
-        registered = hosts.get(vm.seen.address or "", -1)
+        registered = hosts.get(plain_host(vm.seen.address or ""), -1)
         if vm.seen.node in controllers:
             known = _controller_id(found, vm, voters, by_key)
         elif registered >= 0:
@@ -107,9 +108,9 @@ def service_ids(found: FoundCluster, desired: Mapping[str, DesiredNode], success
 def homeless_brokers(found: FoundCluster) -> tuple[int, ...]:
     """Brokers that Kafka has registered, and of which neither an agent's document nor an address tells the VM."""
     told = {vm.service.node_id for vm in found.vms if vm.service and vm.service.name == "broker"}
-    addresses = {vm.seen.address for vm in found.vms if vm.service is None}
+    addresses = {plain_host(vm.seen.address or "") for vm in found.vms if vm.service is None}
     brokers = found.kafka.brokers.values() if found.kafka is not None else ()
-    return tuple(sorted(b.id for b in brokers if b.id not in told and b.host not in addresses))
+    return tuple(sorted(b.id for b in brokers if b.id not in told and plain_host(b.host) not in addresses))
 
 
 def place(
@@ -221,7 +222,7 @@ def _controller_id(found: FoundCluster, vm: FoundVm, voters: Mapping[str, int], 
     by_sibling = next(siblings, -1)
     if by_sibling >= 0:
         return by_sibling
-    by_address = voters.get(found.node_addresses.get(vm.seen.node, ""), -1)
+    by_address = voters.get(plain_host(found.node_addresses.get(vm.seen.node, "")), -1)
     if by_address >= 0 or found.kafka is None:
         return by_address
     directories = {kafka_uuid("directory", found.uid, key) for key in _keys_of_node(found, vm)}
@@ -259,7 +260,7 @@ def _taken_over(found: FoundCluster, vm: FoundVm) -> list[FoundVm]:
 
 def _brokers_by_host(found: FoundCluster) -> Mapping[str, int]:
     """The ids that Kafka has registered, by the host each said; nothing while it does not answer."""
-    return {b.host: b.id for b in found.kafka.brokers.values()} if found.kafka is not None else {}
+    return {plain_host(b.host): b.id for b in found.kafka.brokers.values()} if found.kafka is not None else {}
 
 
 def _elder_let_go(found: FoundCluster, vm: FoundVm) -> bool:
@@ -269,7 +270,11 @@ def _elder_let_go(found: FoundCluster, vm: FoundVm) -> bool:
     if not elders or not (vm.seen.volumes or _free_volumes(found, vm)):
         return False
     elder = max(elders, key=lambda v: v.seen.generation)
-    return elder.service is None and not elder.seen.volumes and elder.seen.address in _brokers_by_host(found)
+    return (
+        elder.service is None
+        and not elder.seen.volumes
+        and plain_host(elder.seen.address or "") in _brokers_by_host(found)
+    )
 
 
 def _free_volumes(found: FoundCluster, vm: FoundVm) -> list[str]:

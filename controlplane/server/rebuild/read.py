@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from pydantic import SecretBytes, ValidationError
 
+from agent.host_port import HostPort
 from agent.wire import BootData, Document
 from controlplane.api.auth import enrolment_token
 from controlplane.cluster.view import TLS_BROKER_PORT
@@ -158,7 +159,7 @@ def _with_kafka(found: FoundCluster, dial: Dial, port: int) -> FoundCluster:
 
 def _snapshot(found: FoundCluster, dial: Dial, port: int) -> tuple[KafkaSnapshot | None, str]:
     bootstrap = [
-        f"{vm.seen.address}:{vm.service.port if vm.service else port}"
+        str(HostPort(vm.seen.address, vm.service.port if vm.service else port))
         for vm in found.vms
         if vm.seen.state is InstanceState.RUNNING and vm.seen.address
         if (vm.service.name == "broker" if vm.service else vm.seen.node not in found.node_addresses)

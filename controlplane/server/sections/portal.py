@@ -4,6 +4,7 @@ from ipaddress import ip_address
 
 from pydantic import Field, model_validator
 
+from agent.host_port import HostPort
 from controlplane.server.sections.section import AbsolutePath, Section, is_host
 
 
@@ -43,8 +44,14 @@ class PortalSection(Section):
                 "by a name of its own"
             )
         for name in self.names:
-            host, colon, port = name.rpartition(":") if not name.endswith("]") else (name, "", "")
-            host = host if colon and port.isdigit() else name
-            if not is_host(host.strip("[]")):
+            if not _is_called(name):
                 raise ValueError(f"portal.names has {name!r}: write a host name or address, and its port if it has one")
         return self
+
+
+def _is_called(name: str) -> bool:
+    """Whether it is a host, with or without a port."""
+    try:
+        return is_host(HostPort.parse(name, 0).host)
+    except ValueError:
+        return False

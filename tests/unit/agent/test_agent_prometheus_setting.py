@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from agent.host_port import HostPort
 from agent.settings import AgentSettings, AgentSettingsRefused
 
 
-def of(text: str) -> tuple[str, int] | None:
+def of(text: str) -> HostPort | None:
     environ = {"KEDGE_KAFKA_DIR": "/opt/kafka", "KEDGE_AGENT_PROMETHEUS": text}
     return AgentSettings.from_env(root=Path("/"), environ=environ).prometheus
 
@@ -16,12 +17,12 @@ def of(text: str) -> tuple[str, int] | None:
     ("text", "meant"),
     [
         ("", None),
-        ("127.0.0.1:9404", ("127.0.0.1", 9404)),
-        ("[::1]:9404", ("::1", 9404)),
-        ("vm.local:1", ("vm.local", 1)),
+        ("127.0.0.1:9404", HostPort("127.0.0.1", 9404)),
+        ("[::1]:9404", HostPort("::1", 9404)),
+        ("vm.local:1", HostPort("vm.local", 1)),
     ],
 )
-def test_it_is_a_host_and_a_port(text: str, meant: tuple[str, int] | None) -> None:
+def test_it_is_a_host_and_a_port(text: str, meant: HostPort | None) -> None:
     assert of(text) == meant
 
 

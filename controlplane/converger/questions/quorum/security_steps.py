@@ -1,6 +1,7 @@
 """Who of a cluster between plaintext and TLS has not made the step in hand, and by what a controller is known to have
 made it. Pure."""
 
+from agent.host_port import HostPort, plain_host
 from controlplane.cluster.tls_steps import tls_step_of
 from controlplane.cluster.view import TLS_CONTROLLER_PORT, ClusterView
 from controlplane.cluster.views.instances import InstanceView
@@ -71,9 +72,9 @@ def wanted_endpoints(view: ClusterView, instance: InstanceView) -> frozenset[End
         tls_step_of(view, instance), plain_port=CONTROLLER_PORT, tls_port=TLS_CONTROLLER_PORT
     )
     address = view.address_of(instance)
-    return frozenset(EndpointSeen(name, address, port) for name, port in listeners)
+    return frozenset(EndpointSeen(name, plain_host(address), port) for name, port in listeners)
 
 
 def _in_words(endpoints: frozenset[EndpointSeen]) -> str:
-    told = sorted(f"{e.name}://{e.host}:{e.port}" for e in endpoints)
+    told = sorted(f"{e.name}://{HostPort(e.host, e.port)}" for e in endpoints)
     return " and ".join(told) or "no address"

@@ -9,6 +9,7 @@ from datetime import timedelta
 from functools import lru_cache
 from typing import Literal
 
+from agent.host_port import HostPort
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
@@ -103,7 +104,7 @@ def _wrong(view: ClusterView, instance: InstanceView, kafka: KafkaSnapshot) -> M
         )
     wanted, port = view.address_of(instance), view.port_of(instance)
     if _is_elsewhere(seen, wanted, port):
-        words = f"broker {broker} is registered at {seen.host}:{seen.port}, not at {wanted}:{port}"
+        words = f"broker {broker} is registered at {HostPort(seen.host, seen.port)}, not at {HostPort(wanted, port)}"
         return Misregistration(instance.key, "WrongAddress", words)
     return None
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from agent.host_port import HostPort
 from controlplane.commands.import_spec import ImportRefused, imported_spec
 from controlplane.kafka.import_reader import ForeignCluster
 from controlplane.kafka.settings_live import RunningSetting, SettingSource
@@ -35,7 +36,7 @@ def a_cluster(
         features={"metadata.version": FeatureSeen(finalised, 7, supported)},
     )
     running = {b: {n: a_setting(n, v) for n, v in (settings or {}).get(b, {}).items()} for b in (1, 2)}
-    return ForeignCluster(seen, running, {9: ("c.example", 9093)})
+    return ForeignCluster(seen, running, {9: HostPort("c.example", 9093)})
 
 
 def both(**settings: str) -> dict[int, dict[str, str]]:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from kafka.protocol.admin import DescribeQuorumRequest
 
+from agent.host_port import HostPort
 from controlplane.kafka.deadline import Deadline
 from controlplane.kafka.errors import KafkaRefused
 from controlplane.kafka.import_reader import InZooKeeperMode, addresses_in_settings, read_foreign
@@ -60,4 +61,4 @@ def test_brokers_of_a_static_quorum_know_where_it_is() -> None:
     text = "9@c1.example:9093, 10@[::1]:9094,broken"
     setting = RunningSetting("controller.quorum.voters", text, SettingSource.FILE, "list", True, False)
     found = addresses_in_settings({1: {}, 2: {"controller.quorum.voters": setting}})
-    assert found == {9: ("c1.example", 9093), 10: ("[::1]", 9094)}
+    assert found == {9: HostPort("c1.example", 9093), 10: HostPort("::1", 9094)}

@@ -38,6 +38,12 @@ def test_each_voter_has_the_endpoints_of_the_log_and_nobody_else_any() -> None:
     assert [member.endpoints for member in members[1:]] == [frozenset(), frozenset()]
 
 
+def test_an_address_of_version_6_is_in_its_shortest_form_as_the_view_has_it() -> None:
+    spelled = SimpleNamespace(name="CONTROLLER", host="fd5a:0:0:0:c:0:0:64", port=9093)
+    (member, *_) = log_of(_answer(nodes=[SimpleNamespace(node_id=100, listeners=[spelled])]), "orders").quorum.members
+    assert member.endpoints == {EndpointSeen("CONTROLLER", "fd5a::c:0:0:64", 9093)}
+
+
 def test_of_a_leader_before_kafka_3_9_nobody_knows() -> None:
     assert {member.endpoints for member in log_of(_answer(), "orders").quorum.members} == {frozenset()}
 

@@ -63,3 +63,14 @@ def test_brokers_and_clusters_that_keep_what_they_were_born_with_are_not_asked()
     assert endpoint_trouble(a_situation(view, kafka=kafka), kafka, instance) == ""
     broker = view.instances["brokers-a-0.g1"]
     assert endpoint_trouble(a_situation(view, kafka=kafka), kafka, broker) == ""
+
+
+def test_an_ipv6_address_is_the_same_however_it_is_written_and_told_with_brackets() -> None:
+    instance = an_instance(NODE, tls_step="")
+    spelled = {NODE: "fd5a:0:0:0:c:0:0:64"}
+    view = a_view(instance, security=SecurityView(0, 1, 1), node_addresses=spelled)
+    reports = {instance.key: a_report(instance, "running", since=NOW - timedelta(seconds=60))}
+    right, wrong = (_kafka(EndpointSeen("CONTROLLER", host, 9093)) for host in ("fd5a::c:0:0:64", "fd5a::c:0:0:65"))
+    assert endpoint_trouble(a_situation(view, kafka=right, reports=reports), right, instance) == ""
+    said = endpoint_trouble(a_situation(view, kafka=wrong, reports=reports), wrong, instance)
+    assert "CONTROLLER://[fd5a::c:0:0:65]:9093, and it is to be at CONTROLLER://[fd5a::c:0:0:64]:9093" in said

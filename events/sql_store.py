@@ -22,6 +22,9 @@ from events.tables import COUNTER, EVENT, EVENT_COUNTER, UtcDateTime
 
 _PAGE = 2000
 
+RECORDED = "kedge_recorded"
+"""The channel of PostgreSQL on which it is told that something was recorded, as it is committed."""
+
 
 class SqlEventStore:
     """Events in the tables of `events.tables`. Thread-safe. `clock` stamps `recorded_at`, which is data only."""
@@ -181,7 +184,7 @@ RETURNING position - :size AS base
 
 _TAKE_POSITIONS = text(_TAKE.format(event_ids="SELECT value FROM json_each(:event_ids)"))
 
-# The data stays JSON text all the way: json, not jsonb.
+# The data stays JSON text all the way: json, not jsonb. Whoever listens is told at the commit, once for a batch.
 _INSERT_TAKEN = """
 WITH taken AS ({take})
 INSERT INTO event (position, stream, version, event_id, type, schema_version, data,
@@ -191,11 +194,13 @@ SELECT taken.base + batch.part + 1, :stream, :expected + batch.part + 1,
        :actor, CAST(:cause AS text), CAST(:command_id AS text), batch.part, :epoch, :recorded_at
   FROM taken, json_to_recordset(CAST(:batch AS json))
        AS batch (part int, event_id text, type text, schema_version int, data json)
-RETURNING position
+RETURNING position, pg_notify('{channel}', '')
 """
 
 _APPEND_AT_ONCE = text(
-    _INSERT_TAKEN.format(take=_TAKE.format(event_ids="SELECT json_array_elements_text(CAST(:event_ids AS json))"))
+    _INSERT_TAKEN.format(
+        take=_TAKE.format(event_ids="SELECT json_array_elements_text(CAST(:event_ids AS json))"), channel=RECORDED
+    )
 ).bindparams(bindparam("recorded_at", type_=UtcDateTime))
 
 

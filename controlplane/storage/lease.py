@@ -59,6 +59,9 @@ class LeaseStore(Protocol):
     def is_current(self, duty: str, epoch: Epoch) -> bool:
         """To be asked right before each external call: is this epoch the last one, and its term not over?"""
 
+    def held(self, duty: str) -> Lease | None:
+        """The lease that somebody holds now, for who only follows; None while nobody does."""
+
     def time(self) -> datetime:
         """The clock leases are measured by; `acts_after` is compared with this one."""
 
@@ -130,9 +133,15 @@ class SqlLeaseStore:
 
     def is_current(self, duty: str, epoch: Epoch) -> bool:
         """See LeaseStore. Raises StoreUnavailable."""
+        held = self.held(duty)
+        return held is not None and held.epoch == epoch
+
+    def held(self, duty: str) -> Lease | None:
+        """See LeaseStore. Raises StoreUnavailable."""
         with reading(self._engine) as connection:
             row = connection.execute(select(LEASE).where(LEASE.c.duty == duty)).one_or_none()
-            return row is not None and row.epoch == epoch and _lease(row).is_held(self._now(connection))
+            lease = _lease(row) if row is not None else None
+            return lease if lease is not None and lease.is_held(self._now(connection)) else None
 
     def time(self) -> datetime:
         """See LeaseStore. Raises StoreUnavailable."""

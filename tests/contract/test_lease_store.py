@@ -51,6 +51,17 @@ def test_while_it_is_held_nobody_else_gets_it(leases, watch):
     assert leases.is_current("converge", 1)
 
 
+def test_who_follows_sees_the_lease_while_it_is_held(leases, watch):
+    assert leases.held("converge") is None
+    lease = leases.acquire("converge", "a", term_s=TERM_S)
+    assert leases.held("converge") == lease
+    assert leases.held("gitsync") is None
+    watch.pass_(15)
+    assert leases.held("converge") is None, "it is over"
+    leases.release(leases.acquire("converge", "b", term_s=TERM_S))
+    assert leases.held("converge") is None, "it was given back"
+
+
 def test_duties_are_held_apart(leases):
     leases.acquire("converge", "a", term_s=TERM_S)
     assert leases.acquire("gitsync", "b", term_s=TERM_S).epoch == 1

@@ -44,9 +44,14 @@ class MemoryLeaseStore:
 
     def is_current(self, duty: str, epoch: Epoch) -> bool:
         """See LeaseStore."""
+        held = self.held(duty)
+        return held is not None and held.epoch == epoch
+
+    def held(self, duty: str) -> Lease | None:
+        """See LeaseStore."""
         with self._lock:
             current = self._leases.get(duty)
-            return current is not None and current.epoch == epoch and current.is_held(self._clock())
+            return current if current is not None and current.is_held(self._clock()) else None
 
     def time(self) -> datetime:
         """See LeaseStore."""

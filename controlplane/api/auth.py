@@ -21,8 +21,12 @@ from controlplane.storage.agent_credentials import Credential, Vm
 from controlplane.storage.certificates.agents import AgentCertificate
 from events.ids import ClusterUid, IntentId, NodeName
 
-OPEN_PATHS = frozenset({"/healthz", "/agent/v1/enrol", "/agent/v1/ca"})
-"""Paths that ask for no identity: one says nothing, one checks a token of its own, one shows a public certificate."""
+HEALTH_PATHS = frozenset({"/healthz", "/readyz"})
+"""Whether the process is well, and whether calls are to be sent to it."""
+
+OPEN_PATHS = HEALTH_PATHS | {"/agent/v1/enrol", "/agent/v1/ca"}
+"""Paths that ask for no identity: two say next to nothing, one checks a token of its own, one shows a public
+certificate."""
 
 AGENT_PATHS = "/agent/"
 """Prefix of what agents call; everything else but `RUN_PATHS` is for people."""

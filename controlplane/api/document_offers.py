@@ -3,6 +3,7 @@
 import re
 import time
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
@@ -15,9 +16,10 @@ from controlplane.api import agent_admission, agent_refusals, documents
 from controlplane.api.agent_instances import is_let_go, is_over, is_revoked
 from controlplane.api.feed import MAX_WAIT_S, Feed
 from controlplane.api.report_paces import ReportPaces
-from controlplane.api.services import PortalServices
+from controlplane.api.services import BrokerServices, PortalServices
 from controlplane.background.metric_pipeline.topic import metrics_to
 from controlplane.cluster.observed.agent_reports import last_report
+from controlplane.cluster.observed.agent_telemetry import AgentTelemetry
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.questions.rolls.stale_stops import has_stale_stop, may_have_stale_stop
 from controlplane.kafka.zookeeper.superuser import super_digest, super_password
@@ -40,8 +42,12 @@ class _Remembered:
 class DocumentOffers:
     """What each VM was offered last is remembered, as most questions come while nothing has changed."""
 
-    def __init__(self, services: PortalServices, paces: ReportPaces) -> None:
+    def __init__(
+        self, services: PortalServices, paces: ReportPaces, telemetry: Callable[[], AgentTelemetry] | None = None
+    ) -> None:
+        """`telemetry`: what agents are to send, where another server says it."""
         self._services, self.paces = services, paces
+        self._telemetry = telemetry or (lambda: telemetry_of(services.brokers))
         self._remembered: dict[Vm, _Remembered] = {}
         self._pruned_s = time.monotonic()
 
@@ -71,6 +77,9 @@ class DocumentOffers:
         if epoch is None:
             raise agent_refusals.not_leading()
         services = self._services
+        # All that was recorded before the question counts: another process may have told of it already, and an agent
+        # that then hears an older document would start what it was told to stop.
+        services.fleet.clusters.catch_up()
         view = services.fleet.clusters.view(vm.cluster_uid)
         instance = view.instances.get(_key(vm)) if view is not None else None
         if view is None or instance is None or view.requests.held or is_let_go(view):
@@ -87,17 +96,17 @@ class DocumentOffers:
         is_server = instance.planned.service == "zookeeper" or instance.planned.member is not None
         secret = services.access.installation.server_key.get_secret_value()
         digest = super_digest(super_password(secret, view.uid)) if is_server else ""
-        rules = services.cluster.packet_filter(view, instance)
+        rules, sent = services.cluster.packet_filter(view, instance), self._telemetry()
         offered = documents.offer(
             view,
             instance.key,
             epoch=epoch,
             metrics=metrics_to(
-                services.fleet.clusters.views(),
-                metrics=services.brokers.metrics,
-                metrics_cluster=services.brokers.metrics_cluster,
+                services.fleet.clusters.views() if sent.metrics_cluster else (),
+                metrics=sent.metrics,
+                metrics_cluster=sent.metrics_cluster,
             ),
-            logs=services.brokers.logs,
+            logs=sent.logs,
             super_digest=digest,
             packet_filter=rules,
         )
@@ -110,6 +119,11 @@ class DocumentOffers:
             young = {vm: kept for vm, kept in dict(self._remembered).items() if one.at_s - kept.at_s <= REMEMBERED_S}
             self._remembered, self._pruned_s = young, one.at_s
         self._remembered[vm] = one
+
+
+def telemetry_of(brokers: BrokerServices) -> AgentTelemetry:
+    """What agents are to send by this server's own settings."""
+    return AgentTelemetry(brokers.metrics, brokers.metrics_cluster, brokers.logs)
 
 
 async def answer_question(

@@ -1,15 +1,12 @@
 """Waiting for a cluster to change, without a thread or a database connection for each who waits.
 
-One task looks at the folded views a few times a second for all of them, on a worker thread: the fold's lock may be held
-while the database is slow, and the event loop must not wait for it.
+One task looks at the folded views a few times a second for all of them, and at those only that somebody waits for.
 """
 
 import asyncio
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-
-from starlette.concurrency import run_in_threadpool
 
 from controlplane.api.services import Fleet
 from controlplane.runtime.process_errors import TROUBLES
@@ -28,7 +25,7 @@ class _Waiter:
 
 
 class Feed:
-    """For one event loop at a time. `close` may be called from any thread."""
+    """For one event loop at a time. `close` and `ring` may be called from any thread."""
 
     def __init__(
         self, fleet: Fleet, *, look_every_s: float = LOOK_EVERY_S, also_close: Callable[[], None] = lambda: None
@@ -38,10 +35,16 @@ class Feed:
         self._look_every_s = look_every_s
         self._waiting: defaultdict[ClusterUid, set[_Waiter]] = defaultdict(set)
         self._looking: asyncio.Task[None] | None = None
+        self._rung: deque[str] = deque()
         self._closing = False
 
+    def ring(self, uid: str) -> None:
+        """Has whoever waits for that cluster look again, though it is recorded as it was. For any thread."""
+        self._rung.append(uid)
+
     async def wait(self, uid: ClusterUid, seen_version: int, timeout_s: float) -> bool:
-        """Waits until the cluster's view is past `seen_version`; False when time is up or the server stops."""
+        """Waits until the cluster's view is past `seen_version`, or it is rung for; False when time is up or the server
+        stops."""
         if timeout_s <= 0 or self._closing:
             return False
         waiter = _Waiter(seen_version)
@@ -76,16 +79,14 @@ class Feed:
     async def _look(self) -> None:
         while self._waiting:
             with TROUBLES.turn("long polls"):  # whoever waits has nobody else who looks
-                await self._look_once()
+                self._look_once()
             await asyncio.sleep(self._look_every_s)
 
-    async def _look_once(self) -> None:
-        versions = await run_in_threadpool(_versions_of(self._fleet))
-        for uid, waiters in list(self._waiting.items()):
-            for waiter in list(waiters):
-                if self._closing or versions.get(uid, 0) > waiter.seen_version:
+    def _look_once(self) -> None:
+        rung = {self._rung.popleft() for _ in range(len(self._rung))}
+        for uid, waiters in self._waiting.items():
+            view = self._fleet.view(uid)
+            version = view.version if view is not None else 0
+            for waiter in waiters:
+                if self._closing or uid in rung or version > waiter.seen_version:
                     waiter.news.set()
-
-
-def _versions_of(fleet: Fleet) -> Callable[[], dict[ClusterUid, int]]:
-    return lambda: {view.uid: view.version for view in fleet.views()}

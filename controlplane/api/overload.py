@@ -59,7 +59,7 @@ class OverloadGuard:
         if path.startswith(auth.AGENT_PATHS):
             with bodies.HeldBody(self._memory, bodies.MOST_OF_AGENTS_BYTES) as held:
                 await self._of_agent(scope, receive, send, held)
-        elif path == "/healthz" or path.startswith((auth.RUN_PATHS, auth.STATIC_PATHS)):
+        elif path in auth.HEALTH_PATHS or path.startswith((auth.RUN_PATHS, auth.STATIC_PATHS)):
             await self._app(scope, receive, send)
         else:
             with bodies.HeldBody(self._memory, bodies.MOST_BYTES) as held:

@@ -12,10 +12,14 @@ from enum import StrEnum
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from controlplane.api.auth import AGENT_PATHS, API_PATHS, OPEN_PATHS, RUN_PATHS
+from controlplane.api.auth import AGENT_PATHS, API_PATHS, HEALTH_PATHS, OPEN_PATHS, RUN_PATHS
 from controlplane.api.problems import ApiError
 
 _KEY = "kedge.door"
+
+
+_ABOUT = HEALTH_PATHS | {"/v1/version", "/v1/metrics"}
+"""What a process that answers agents tells of itself."""
 
 
 class Door(StrEnum):
@@ -56,9 +60,12 @@ def wrong_door(door: Door, path: str) -> ApiError | None:
 
 
 def other_part(part: str, door: Door, path: str) -> ApiError | None:
-    """The refusal, where loop and portal are processes of their own, of what the other one serves. At a loop commands
+    """The refusal, where parts are processes of their own, of what another one serves. At a loop commands
     of its operator are served, on its machine and with the token of its home.
     """
+    if part == "agents" and not path.startswith(AGENT_PATHS) and path not in _ABOUT:
+        then = "Ask the server: `kedge server`, or `kedge server --only portal`. It has an address of its own."
+        return ApiError(421, "agents-only", "only agents are served here, no people and no API", next_step=then)
     if part == "portal" and path.startswith(AGENT_PATHS):
         return ApiError(403, "people-only", "only people are served here", next_step="Agents call the loop.")
     is_own = path in OPEN_PATHS or path.startswith((*API_PATHS, AGENT_PATHS))

@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 
 PROBLEM_JSON = "application/problem+json"
 
-NO_PAGES = ("/v1/", "/agent/", "/terraform/", "/hooks/", "/openapi.json", "/healthz")
+NO_PAGES = ("/v1/", "/agent/", "/terraform/", "/hooks/", "/openapi.json", "/healthz", "/readyz")
 """Where no browser ever looks: errors are problem+json whatever it says to accept."""
 
 

@@ -1,5 +1,6 @@
 """What agents are asked for: reports every few seconds while there is work or something was found, rarely at rest."""
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from agent.wire import Report
@@ -14,18 +15,32 @@ WATCHED_FOR = timedelta(seconds=60)
 _WELL = frozenset({"running", "stopped"})
 
 
-class ReportPaces:
-    """Findings are remembered by cluster, as far as they came here. `at_rest` is what agents at rest are asked for."""
+_TOLD_EVERY = WATCHED_FOR / 3
+"""While an agent goes on finding something, others are told so often."""
 
-    def __init__(self, clock: Clock, at_rest: ReportPace = AT_REST) -> None:
-        self._clock, self._at_rest = clock, at_rest
+
+def _unheard(uid: ClusterUid) -> None:
+    """Where nobody waits."""
+
+
+class ReportPaces:
+    """Findings are remembered by cluster, as far as they came here or `found` was told. `at_rest` is what agents at
+    rest are asked for; `tell` is called where a finding has the other agents of its cluster asked closely from now on.
+    """
+
+    def __init__(
+        self, clock: Clock, at_rest: ReportPace = AT_REST, *, tell: Callable[[ClusterUid], None] = _unheard
+    ) -> None:
+        self._clock, self._at_rest, self._tell = clock, at_rest, tell
         self._found_at: dict[ClusterUid, datetime] = {}
+        self._told_at: dict[ClusterUid, datetime] = {}
 
     def of(self, view: ClusterView) -> ReportPace:
         """What the agents of a cluster are asked for now."""
         found_at = self._found_at.get(view.uid)
         if found_at is not None and self._clock() - found_at > WATCHED_FOR:
             self._found_at.pop(view.uid, None)
+            self._told_at.pop(view.uid, None)
             found_at = None
         if found_at is not None or pace_of(view) is AT_WORK:
             return AT_WORK
@@ -34,8 +49,16 @@ class ReportPaces:
     def after(self, view: ClusterView, report: Report) -> ReportPace:
         """The same once this report has come. An agent that follows no pace is asked for what it does."""
         if is_unwell(report):
-            self._found_at[view.uid] = self._clock()
+            self.found(view.uid)
+            now, told_at = self._clock(), self._told_at.get(view.uid)
+            if told_at is None or now - told_at >= _TOLD_EVERY:
+                self._told_at[view.uid] = now
+                self._tell(view.uid)
         return self.of(view) if report.digest else AT_WORK
+
+    def found(self, uid: ClusterUid) -> None:
+        """An agent of that cluster found something just now, here or at another process."""
+        self._found_at[uid] = self._clock()
 
 
 def is_unwell(report: Report) -> bool:

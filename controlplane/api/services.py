@@ -46,6 +46,7 @@ from controlplane.fleet.proposals.fold import ProposalView
 from controlplane.storage.agent_credentials import CredentialStore
 from controlplane.storage.backup import BackupSummary
 from controlplane.storage.certificates.authority import Authority
+from controlplane.storage.channels import Channels, NullChannels
 from controlplane.storage.home import Installation
 from controlplane.storage.known_credentials import KnownCredentials
 from controlplane.storage.latest_values import LatestStore
@@ -303,8 +304,12 @@ class OperationsServices:
     """What was planned on Spark and what was not; None where nobody says, or no Spark is used."""
     loop_notice: Callable[[], str] = lambda: ""
     """Where the loop is another process and is not heard: that, in words; "" else."""
-    part: Literal["", "loop", "portal"] = ""
+    part: Literal["", "loop", "portal", "agents"] = ""
     """Which part of a server this is, "" for a whole one. At a loop nobody but its operator is served."""
+    why_not_ready: Callable[[], str] = lambda: ""
+    """Why calls are better sent to another process now, "" where they are not."""
+    channels: Channels = field(default_factory=NullChannels)
+    """Hints to and from other processes."""
     planner_state: Callable[[], str]
 
 

@@ -5,16 +5,15 @@ from functools import cache, partial
 from typing import Any
 
 from fastapi import APIRouter, FastAPI
-from starlette.datastructures import State
 from starlette.routing import BaseRoute
 
-from controlplane.api import agent_calls, approvals, document_offers, feed, gate, overload, problems
+from controlplane.api import agents_app, approvals, feed, problems
 from controlplane.api.history import History
 from controlplane.api.hooks import Hooks
 from controlplane.api.read_models import event_tail as live, roll_stages, topic_rates, uptimes
-from controlplane.api.report_buffer import KEPT_EVERY_S, ReportBuffer
-from controlplane.api.report_paces import ReportPaces
+from controlplane.api.report_buffer import KEPT_EVERY_S
 from controlplane.api.routes import (
+    about,
     access,
     acls,
     agent_releases,
@@ -106,7 +105,6 @@ from controlplane.portal import (
 )
 from controlplane.portal.errors import error_page
 from controlplane.portal.frame import PositionNoted
-from controlplane.storage.certificates.shown import ShownCertificates
 
 API = (
     clusters,
@@ -143,6 +141,7 @@ API = (
     state,
     agents,
     metrics,
+    about,
     system,
     loop_routes,
     machine_routes,
@@ -227,30 +226,9 @@ def create_app(services: PortalServices, *, reports_every_s: float = KEPT_EVERY_
     app.state.rolls = roll_stages.Rolls(services.store)
     app.state.rated_topics = topic_rates.RatedTopics()
     app.state.uptimes = uptimes.UptimeQueries(services.cluster.latest, services.clock)
-    app.state.shown_certificates = ShownCertificates(services.cluster.latest, services.clock)
-    app.state.offers = document_offers.DocumentOffers(services, ReportPaces(services.clock))
-    app.add_middleware(gate.AccessGate, services=services)
-    # The last one added is the first one passed.
-    app.add_middleware(
-        overload.OverloadGuard, services=services, calls=_agent_calls(services, app.state, reports_every_s)
-    )
+    agents_app.serve_agents_by(app, services, reports_every_s=reports_every_s)
     problems.answer_problems(app, error_page)
     return app
-
-
-def _agent_calls(services: PortalServices, state: State, reports_every_s: float) -> agent_calls.AgentCalls | None:
-    agents = services.access.known_agents
-    if agents is None:
-        return None
-    reports = ReportBuffer(services.cluster.latest, services.cluster.wake, every_s=reports_every_s)
-    return agent_calls.AgentCalls(
-        services,
-        agents,
-        feed=state.feed,
-        offers=state.offers,
-        shown_certificates=state.shown_certificates,
-        reports=reports,
-    )
 
 
 @cache

@@ -64,10 +64,13 @@ def address_of(url: str) -> ListenAddress:
     return ListenAddress(parts.hostname, parts.port or _PORTS[parts.scheme], parts.scheme)
 
 
-def listening(host: str, port: int, *, settings: str = "KEDGE_PROCESS_") -> socket.socket:
-    """A listening socket; port 0 lets the system choose. `settings` begins the names of both. Raises CannotListen."""
+def listening(host: str, port: int, *, settings: str = "KEDGE_PROCESS_", shared: bool = False) -> socket.socket:
+    """A listening socket; port 0 lets the system choose. `settings` begins the names of both. `shared`: with others of
+    this user that say so too, and the kernel spreads connections over them. Raises CannotListen."""
     door = tcp_socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     try:
+        if shared:
+            door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         door.bind((host, port))
         door.listen(KNOCKING)
     except OSError as error:

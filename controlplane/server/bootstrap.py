@@ -14,6 +14,7 @@ from controlplane.server.assembly.terraform_states import refuse_beside_local
 from controlplane.server.parts import BackgroundParts, Services
 from controlplane.server.settings import Settings
 from controlplane.server.split.setup import teller_of
+from controlplane.storage.channels import REPORTED, channels_of
 from controlplane.storage.home_binding import HomeRefused, agree_on_agent_url
 from events.ids import Epoch
 
@@ -37,7 +38,9 @@ def build(
     rooms = rooms_of(ground, loop, asking)
     watch = LoopWatch()
     service = _service(ground, loop, asking, rooms, watch)
-    portal = api_of(ground, loop, asking, rooms, service, listens_on=address)
+    channels = channels_of(settings.database_url)
+    channels.subscribe(REPORTED, loop.hands.bell.ring)
+    portal = api_of(ground, loop, asking, rooms, service, listens_on=address, channels=channels)
     teller = teller_of(settings, portal, service, ground.latest, asking.sources, ground.cluster_authorities)
     scheduler = _scheduler(ground, loop, asking, watch)
     _refuse_where_it_cannot_join(ground, loop)
@@ -52,6 +55,7 @@ def build(
         planning=loop.hands.planning,
         gateways=loop.hands.gateways,
         authority=ground.authority,
+        channels=channels,
         agree_on_agent_url=partial(agree_on_agent_url, ground.engine, ground.identity.home_id),
         dispose=ground.dispose,
         background=BackgroundParts(

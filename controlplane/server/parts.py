@@ -21,6 +21,7 @@ from controlplane.server.assembly.metric_pipeline import PipelineRoom
 from controlplane.server.assembly.topics import TopicRoom
 from controlplane.server.settings import Settings
 from controlplane.storage.certificates.authority import Authority
+from controlplane.storage.channels import Channels
 from controlplane.storage.home import Home
 from controlplane.storage.home_binding import HTTP
 from controlplane.storage.lease_holder import Candidate
@@ -87,6 +88,7 @@ class Services:
     planning: PlanningService
     gateways: Gateways
     authority: Authority | None
+    channels: Channels
     agree_on_agent_url: Callable[[str], None]
     dispose: Callable[[], None]
     background: BackgroundParts
@@ -100,6 +102,7 @@ class Services:
     def close(self) -> None:
         """Begins nothing new, ends what runs, gives the lease back. VMs stay up. Only after the API has stopped."""
         self.background.close()
+        self.channels.stop()
         self.scheduler.stop()
         self.converger.close()
         self.planning.stop()

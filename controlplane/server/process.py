@@ -12,6 +12,7 @@ from types import FrameType
 from typing import Protocol
 
 from controlplane.api.access.accounts import FIRST_USER
+from controlplane.api.agents_app import create_agents_app
 from controlplane.api.connections import ConnectionTable
 from controlplane.api.oidc.binding import OidcRefused
 from controlplane.api.services import PortalServices
@@ -21,8 +22,9 @@ from controlplane.runtime import core_dumps, descriptors, gc_tuning, redaction, 
 from controlplane.runtime.listen_addresses import AddressRefused, CannotListen, ListenAddress, address_of, listening
 from controlplane.server import bootstrap, database_roles, logging_setup, tls_agents, tls_people, web_server
 from controlplane.server.parts import Services
-from controlplane.server.sections.process import LOOP, PORTAL
+from controlplane.server.sections.process import AGENTS, LOOP, PORTAL
 from controlplane.server.settings import Settings, warn_of_old_names
+from controlplane.server.split.agents_build import AgentsPartRefused, build_agents
 from controlplane.server.split.forbidden_access import PortalRefused
 from controlplane.server.split.portal_build import build_portal
 from controlplane.storage.certificates.authority import AuthorityRefused
@@ -36,7 +38,7 @@ _log = logging.getLogger(__name__)
 
 _REFUSALS = (
     *(CannotListen, AddressRefused, AuthorityRefused, MigrationError, database_roles.RoleRefused, HomeRefused),
-    *(tls_people.PeopleDoorRefused, OidcRefused, PortalRefused, MirrorRefused),
+    *(tls_people.PeopleDoorRefused, OidcRefused, PortalRefused, AgentsPartRefused, MirrorRefused),
     *(EventsError, OSError),
 )
 
@@ -60,6 +62,8 @@ def run(settings: Settings, *, take_over_home: bool = False, move_states: bool =
         with logging_setup.thread_errors_logged():
             if settings.process.only == PORTAL:
                 serve_portal(settings)
+            elif settings.process.only == AGENTS:
+                serve_agents(settings)
             else:
                 serve(
                     settings, assemble=partial(bootstrap.build, take_over_home=take_over_home, move_states=move_states)
@@ -141,6 +145,54 @@ def serve_portal(settings: Settings) -> None:
             parts.close()
 
 
+def serve_agents(settings: Settings) -> None:
+    """What answers agents, alone. Raises CannotListen, MigrationError, RoleRefused, AgentsPartRefused,
+    AuthorityRefused, StoreUnavailable, PositionGap, OSError.
+    """
+    clouds = settings.clouds.model_copy(update={"vm_network": "loopback"})  # VMs of this machine have their server's
+    settings = settings.model_copy(update={"clouds": clouds})
+    _make_room()
+    with (
+        _stopped_by_signals(),
+        listening(settings.process.host, settings.process.port) as door,
+        _shared_door(settings) as agents_door,
+    ):
+        address = ListenAddress(settings.process.host, door.getsockname()[1])
+        parts = build_agents(settings, listens_on=(address.host, address.port))
+        try:
+            app = create_agents_app(parts.portal, telemetry=parts.candidate.telemetry)
+            table = ConnectionTable(parts.portal.operations.load)
+            server = web_server.WebServer(
+                web_server.config_of(app, settings, table),
+                parts,
+                table=table,
+                feed=app.state.feed,
+                record=None,
+                told=None,
+                tls=parts.tls,
+                agents_door=agents_door,
+            )
+            parts.start()
+            _log.info(
+                "listening on %s, token in %s; agents are served, and nothing else", address.url, parts.home.token_file
+            )
+            server.run(sockets=[door])
+        finally:
+            _log.info("stopping: agents go on with another process")
+            parts.close()
+
+
+def _shared_door(settings: Settings) -> socket.socket:
+    """Where agents are served over TLS, with other processes of this machine that do. Raises CannotListen."""
+    try:
+        return listening(settings.agents.host, settings.agents.port, settings="KEDGE_AGENTS_", shared=True)
+    except CannotListen as error:
+        if not error.is_taken:
+            raise
+        why = f"{error} A server that serves agents itself has it alone: set agents.apart there, and start it again."
+        raise CannotListen(why, is_taken=True) from error
+
+
 def _make_room() -> None:
     """As many descriptors as may be. Before the parts are built: they reckon with it."""
     budget = descriptors.budget_of(descriptors.raise_limit())
@@ -167,7 +219,7 @@ def _serve(
     record = ServerRecord(address.url, os.getpid())
     for_agents = _served_to_agents(services.settings, address, agents_door)
     told = _address_for_agents(services, for_agents)
-    if told is None and for_agents.is_tls and agents_door is None:
+    if told is None and for_agents.is_tls and agents_door is None and not services.settings.agents.apart:
         told = for_agents  # the server beside this one has it, and this one when it leads
     app = create_app(services.portal)
     table = ConnectionTable(services.portal.operations.load)
@@ -189,6 +241,7 @@ def _serve(
     services.planning.warm_up()
     services.scheduler.start()
     services.background.start()
+    services.channels.start()
     _log.info("listening on %s, token in %s", address.url, services.home.token_file)
     if serves_people:
         _tell_first_password(services.portal, address)
@@ -218,12 +271,12 @@ def _states_door(settings: Settings) -> Iterator[socket.socket | None]:
 
 @contextmanager
 def _agents_door(settings: Settings) -> Iterator[socket.socket | None]:
-    """Where agents are served over TLS, bound. None without such a setting, and where a server beside us has it.
+    """Where agents are served over TLS, bound. None without such a setting, and where another process has it.
 
     Raises CannotListen.
     """
     door = None
-    if settings.agents.host:
+    if settings.agents.host and not settings.agents.apart:
         try:
             door = listening(settings.agents.host, settings.agents.port, settings="KEDGE_AGENTS_")
         except CannotListen as error:
@@ -272,7 +325,7 @@ def _tell_first_password(portal: PortalServices, address: ListenAddress) -> None
 
 
 def _served_to_agents(settings: Settings, address: ListenAddress, agents_door: socket.socket | None) -> ListenAddress:
-    if not settings.agents.host:
+    if not settings.agents.over_tls:
         return address
     port = agents_door.getsockname()[1] if agents_door else settings.agents.port
     return ListenAddress(settings.agents.called, port, "https")

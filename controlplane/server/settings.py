@@ -116,6 +116,19 @@ class Settings(BaseSettings):
         return self
 
     @model_validator(mode="after")
+    def _agents_have_somewhere_to_call(self) -> "Settings":
+        if self.process.only == "agents" and not self.agents.host:
+            raise ValueError(
+                "only = 'agents' needs agents.host: the address of this machine to serve agents of VMs at, over TLS"
+            )
+        if self.agents.apart and not self.database_url.startswith("postgresql"):
+            raise ValueError(
+                "agents.apart leaves agents to `kedge server --only agents`, which needs PostgreSQL: set database.url, "
+                "or take `apart` away, and this server serves them itself"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _relays_to_a_topic(self) -> "Settings":
         if self.process.only == "relay" and self.audit_topic is None:
             raise ValueError("only = 'relay' needs [audit_topic]: it writes the audit there and does nothing else")

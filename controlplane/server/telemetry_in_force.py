@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from controlplane.server.sections.process import PORTAL
+from controlplane.server.sections.process import AGENTS, PORTAL
 from controlplane.server.settings import Settings
 from events.extras import how_to_add
 from spark.lake_jars import JarsMissing, jars_in
@@ -42,6 +42,8 @@ def _why_no_pipeline(settings: Settings) -> str:
     told = settings.telemetry
     if settings.process.only == PORTAL:
         return "the loop reads metrics, and this is a portal alone"
+    if settings.process.only == AGENTS:
+        return "the server that leads reads metrics, and this process answers agents alone"
     if told.metrics is False:
         return "agents send no metrics: `telemetry.metrics` is false"
     if told.pipeline is False:

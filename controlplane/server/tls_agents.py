@@ -66,7 +66,7 @@ def authority_of(settings: Settings, home: Home, *, clock: Clock = utc_now) -> A
     """
     told, told_ca = home.agent_url() or "", home.agent_ca()
     if not told.startswith("https://"):
-        return load_or_make(home.path, home.installation().id, now=clock()) if settings.agents.host else None
+        return load_or_make(home.path, home.installation().id, now=clock()) if settings.agents.over_tls else None
     lost = [name for name in ("ca.pem", "ca-key.pem", "agent-ca") if not (home.path / name).exists()]
     if lost:
         raise AuthorityRefused(

@@ -73,7 +73,7 @@ class WebServer(uvicorn.Server):
         *,
         table: connections.ConnectionTable,
         feed: Feed,
-        record: ServerRecord,
+        record: ServerRecord | None,
         told: listen_addresses.ListenAddress | None,
         tls: AgentTls | None = None,
         agents_door: socket.socket | None = None,
@@ -81,6 +81,7 @@ class WebServer(uvicorn.Server):
         states_door: socket.socket | None = None,
         before_stop: Callable[[], None] = lambda: None,
     ) -> None:
+        """`record` is what the CLI finds this server by, None where it is not to be found."""
         super().__init__(config)
         self._table = table
         self._load = table.load
@@ -177,6 +178,8 @@ class WebServer(uvicorn.Server):
 
     def _say_where(self) -> None:
         """The CLI goes to the leader; to whoever is there while nobody leads."""
+        if self._record is None:
+            return
         home, known = self._services.home, self._services.home.server()
         if known == self._record:
             return

@@ -80,7 +80,7 @@ def _serve(home: str, environ: dict[str, str], log: Connection, user: int | None
     from controlplane.server.bootstrap import build
     from controlplane.server.logging_setup import log_to_stderr
     from controlplane.server.parts import Services
-    from controlplane.server.process import serve, serve_portal
+    from controlplane.server.process import serve, serve_agents, serve_portal
     from controlplane.server.settings import Settings, load_settings
     from controlplane.server.split.relay import serve_relay
 
@@ -103,6 +103,8 @@ def _serve(home: str, environ: dict[str, str], log: Connection, user: int | None
     settings = load_settings(home=home, port=int(environ.get("PORT_OF_TEST", "0")))
     if settings.process.only == "portal":
         serve_portal(settings)
+    elif settings.process.only == "agents":
+        serve_agents(settings)
     elif settings.process.only == "relay":
         serve_relay(settings)
     else:

@@ -63,9 +63,7 @@ _DIGEST_TOTALS = {
 
 def families(server: ServerSnapshot) -> Iterator[Metric]:
     """All families of one scrape. What is not known is left out: an absent series, not a zero."""
-    yield InfoMetricFamily("kedge_build", "This release.", value={"version": server.version})
-    yield _gauge("kedge_leader", "1 where this server leads.", float(server.leads))
-    yield _gauge("kedge_epoch", "The lease epoch this server holds, 0 for none.", float(server.epoch))
+    yield from _of_process(server)
     states = GaugeMetricFamily("kedge_planner", "1 for what plans drains now.", labels=["engine"])
     states.add_metric([server.planner], 1.0)
     yield states
@@ -89,6 +87,20 @@ def families(server: ServerSnapshot) -> Iterator[Metric]:
     yield from pipeline_families(server.pipeline)
     yield from plan_families(server.plans)
     yield from load_families(server.load)
+
+
+def agents_process_families(server: ServerSnapshot) -> Iterator[Metric]:
+    """Of a process that answers agents and nothing else: the fleet is told by the server, once."""
+    yield from _of_process(server)
+    yield from load_families(server.load)
+
+
+def _of_process(server: ServerSnapshot) -> Iterator[Metric]:
+    told = {"version": server.version, "part": server.part or "whole"}
+    yield InfoMetricFamily("kedge_build", "This release, and which part of a server this process is.", value=told)
+    yield _gauge("kedge_ready", "1 where calls are to be sent to this process.", float(server.is_ready))
+    yield _gauge("kedge_leader", "1 where this server leads.", float(server.leads))
+    yield _gauge("kedge_epoch", "The lease epoch this server holds, or follows; 0 for none.", float(server.epoch))
 
 
 def _of_clusters(clusters: Iterable[ClusterSnapshot]) -> Iterator[Metric]:

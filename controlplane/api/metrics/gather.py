@@ -68,6 +68,24 @@ def server_snapshot(services: PortalServices) -> ServerSnapshot:
         pipeline=_pipeline(services, {str(view.uid): view.name for view in living}),
         plans=services.operations.plans(),
         load=services.operations.load.figures(services.operations.database_trouble()),
+        part=services.operations.part,
+        is_ready=not services.operations.why_not_ready(),
+    )
+
+
+def process_snapshot(services: PortalServices) -> ServerSnapshot:
+    """This process alone, without the fleet. Asks nobody."""
+    operations = services.operations
+    return ServerSnapshot(
+        now=services.clock(),
+        version=operations.version,
+        leads=operations.leadership.may_act,
+        epoch=operations.leadership.held_epoch() or 0,
+        planner="",
+        clusters=(),
+        load=operations.load.figures(operations.database_trouble()),
+        part=operations.part,
+        is_ready=not operations.why_not_ready(),
     )
 
 

@@ -62,3 +62,6 @@ class ServerSnapshot:
     plans: PlanningTotals | None = None
     load: LoadFigures | None = None
     """Of the process that answers."""
+    part: str = ""
+    """Which part of a server that is."""
+    is_ready: bool = True

@@ -66,8 +66,7 @@ def enrol(body: EnrolRequest, request: Request, services: Services) -> EnrolAnsw
     vm = Vm(ClusterUid(body.cluster_uid), NodeName(body.node), body.generation)
     certificate = peers.certificate_of(request.scope)
     auth.refuse_other_certificate(certificate, vm)
-    view = services.fleet.clusters.view(vm.cluster_uid)
-    instance = view.instances.get(_key(vm)) if view is not None else None
+    view, instance = _in_records(vm, services)
     right = auth.enrolment_token(services.access.installation.server_key, IntentId(body.intent_id))
     if (
         not auth.same_secret(body.token.get_secret_value(), right)
@@ -251,6 +250,17 @@ def _who_reports(
     if view is not None and instance is not None and is_over(view, instance):
         raise agent_refusals.gone(vm)
     return view, instance
+
+
+def _in_records(vm: Vm, services: PortalServices) -> tuple[ClusterView | None, InstanceView | None]:
+    """As they are recorded. A VM is refused for good where it is not there: another process may have recorded it a
+    moment ago, and then it is read."""
+    fleet, key = services.fleet.clusters, _key(vm)
+    view = fleet.view(vm.cluster_uid)
+    if view is None or key not in view.instances:
+        fleet.catch_up()
+        view = fleet.view(vm.cluster_uid)
+    return view, view.instances.get(key) if view is not None else None
 
 
 def _refuse_wire(wire: int) -> None:

@@ -1,6 +1,6 @@
 """/v1/metrics for Prometheus: as much of the fleet as the caller may see, and the server's own process."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from fastapi import APIRouter
 from prometheus_client import ProcessCollector
@@ -11,8 +11,8 @@ from starlette.responses import PlainTextResponse, Response
 
 from controlplane.api.access.caller import Caller
 from controlplane.api.access.roles import Verb
-from controlplane.api.metrics.families import families
-from controlplane.api.metrics.gather import server_snapshot
+from controlplane.api.metrics.families import agents_process_families, families
+from controlplane.api.metrics.gather import process_snapshot, server_snapshot
 from controlplane.api.metrics.snapshot import ServerSnapshot
 from controlplane.api.schemas import messages as message_api
 from controlplane.api.services import Services
@@ -23,11 +23,11 @@ router = APIRouter(prefix=message_api.API_PREFIX, tags=["system"])
 class _Collected:
     """One snapshot as a collector of `prometheus_client`."""
 
-    def __init__(self, snapshot: ServerSnapshot) -> None:
-        self._snapshot = snapshot
+    def __init__(self, snapshot: ServerSnapshot, told: Callable[[ServerSnapshot], Iterator[Metric]]) -> None:
+        self._snapshot, self._told = snapshot, told
 
     def collect(self) -> Iterator[Metric]:
-        return families(self._snapshot)
+        return self._told(self._snapshot)
 
 
 @router.get("/metrics", response_class=PlainTextResponse)
@@ -36,5 +36,8 @@ def metrics(services: Services, rights: Caller) -> Response:
     rights.require_somewhere(Verb.READ, "metrics")
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)
-    registry.register(_Collected(server_snapshot(services)))
+    if services.operations.part == "agents":
+        registry.register(_Collected(process_snapshot(services), agents_process_families))
+    else:
+        registry.register(_Collected(server_snapshot(services), families))
     return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)

@@ -22,4 +22,4 @@ class VersionOut(Message):
     epoch: int
     leader: bool
     planner: str = Field(description="spark, starting or in-process; `unknown` to a portal that has heard no loop")
-    part: str = Field(default="", description="`loop` or `portal` where these are processes of their own")
+    part: str = Field(default="", description="`loop`, `portal` or `agents` where these are processes of their own")

@@ -24,6 +24,7 @@ class Only(StrEnum):
 
     LOOP = "loop"
     PORTAL = "portal"
+    AGENTS = "agents"
     RELAY = "relay"
 
 
@@ -97,6 +98,7 @@ def server(
       kedge server --home /var/lib/kedge --database-url postgresql://kedge@db/kedge
       kedge server --agent-host 10.0.0.5 --agent-name kedge.example.com
       kedge server --only portal --home /var/lib/kedge-portal
+      kedge server --only agents --agent-host 10.0.0.6 --port 8431
       kedge server --only relay --home /etc/kedge-relay
     """
     agents = {"agent_host": agent_host, "agent_port": agent_port, "agent_name": agent_name}
@@ -241,7 +243,8 @@ def version(
         return
     session.show(f"kedge {client}")
     if there is not None:
-        role = "serves people" if there.part == "portal" else "leads" if there.leader else "stands by"
+        apart = {"portal": "serves people", "agents": "serves agents"}
+        role = apart.get(there.part, "leads" if there.leader else "stands by")
         session.show(f"server {there.version} (API {there.api}, {role}, epoch {there.epoch}, planner: {there.planner})")
         session.show(f"installation {there.installation_id}")
     elif problem:

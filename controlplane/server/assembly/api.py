@@ -45,11 +45,12 @@ from controlplane.server.cloud_readiness import examiner_of
 from controlplane.server.clouds import console_page_in, packet_filter_in, places_in
 from controlplane.server.database_roles import examined
 from controlplane.server.own_authority_findings import own_authority_findings
-from controlplane.server.sections.process import LOOP
+from controlplane.server.sections.process import AGENTS, LOOP
 from controlplane.server.status import planner_state, progress_of, release
 from controlplane.server.telemetry_in_force import telemetry_in_force
 from controlplane.storage.agent_credentials import CredentialStore, SqlCredentialStore
 from controlplane.storage.backup import backup
+from controlplane.storage.channels import Channels
 from controlplane.storage.home import Home
 from controlplane.storage.home_binding import HTTP
 from controlplane.storage.known_credentials import KnownCredentials
@@ -59,7 +60,14 @@ from providers.price_list import read_price_list
 
 
 def api_of(
-    ground: Ground, loop: Loop, asking: CommandParts, rooms: Rooms, service: LoopService, *, listens_on: tuple[str, int]
+    ground: Ground,
+    loop: Loop,
+    asking: CommandParts,
+    rooms: Rooms,
+    service: LoopService,
+    *,
+    listens_on: tuple[str, int],
+    channels: Channels,
 ) -> services.PortalServices:
     """That of a whole server, or of a loop apart from its portals. `service` tells how the loop does."""
     settings, converger, hands = ground.settings, loop.converger, loop.hands
@@ -95,7 +103,7 @@ def api_of(
             ServerIdentities(ground.cluster_authorities, client_files=ground.settings.kafka.client_properties),
         ),
         access=_access(ground, asking, rooms, listens_on),
-        operations=_operations(ground, loop, rooms, service),
+        operations=replace(_operations(ground, loop, rooms, service), channels=channels),
     )
 
 
@@ -177,15 +185,15 @@ def broker_services(
 def access_services(
     base: Base, hosts: frozenset[str], people: People, credentials: CredentialStore, ca_pem: str
 ) -> services.AccessServices:
-    """Whom a loop apart from its portal serves has its home's token, nobody else."""
+    """Who asks a part that serves no people has its home's token, nobody else."""
     settings, engine, installation = base.settings, base.engine, base.installation
-    is_loop = settings.process.only == LOOP
+    serves_nobody = settings.process.only in (LOOP, AGENTS)
     return services.AccessServices(
         installation=installation,
         hosts=hosts,
         public_hosts=auth.public_hosts(settings.portal.names, settings.portal.port),
-        people=null_people() if is_loop else people,
-        oidc=None if is_loop else oidc_of(settings, engine, installation),
+        people=null_people() if serves_nobody else people,
+        oidc=None if serves_nobody else oidc_of(settings, engine, installation),
         audit=SqlAuditStore(engine),
         call_keys=idempotency_keys.SqlCallKeys(engine),
         credentials=credentials,

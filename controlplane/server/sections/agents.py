@@ -17,6 +17,11 @@ class AgentsSection(Section):
     name: str = Field(
         default="", description="host name or address VMs are told and the certificate names; empty: agents.host"
     )
+    apart: bool = Field(
+        default=False,
+        description="`kedge server --only agents` serves agents at agents.name: this server tells VMs that address and "
+        "does not listen there",
+    )
     credential_life_s: float = Field(
         default=7 * 86_400.0, ge=10, le=365 * 86_400, description="age at which agents rotate their credential"
     )
@@ -30,10 +35,12 @@ class AgentsSection(Section):
 
     @model_validator(mode="after")
     def _agents_can_call(self) -> "AgentsSection":
+        if self.apart and not self.called:
+            raise ValueError("agents.apart needs agents.name: the host name or address at which VMs call")
         if not self.host:
-            if self.name:
+            if self.name and not self.apart:
                 raise ValueError("agents.name is set, but agents.host is not: agents are served nowhere over TLS")
-            return self
+            return self._named()
         try:
             address = ip_address(self.host)
         except ValueError:
@@ -46,12 +53,20 @@ class AgentsSection(Section):
                 f"agents.host {self.host} is every address of this machine: say in agents.name which one, or "
                 "which host name, VMs call"
             )
+        return self._named()
+
+    def _named(self) -> "AgentsSection":
         if self.name and not is_host(self.name):
             raise ValueError(
                 f"agents.name {self.name!r} is not a host name or address: give it without scheme and port, as in "
                 "kedge.example.com"
             )
         return self
+
+    @property
+    def over_tls(self) -> bool:
+        """Whether VMs call over TLS, at this server or at processes beside it."""
+        return bool(self.host) or self.apart
 
     @property
     def called(self) -> str:

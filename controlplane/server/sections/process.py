@@ -7,15 +7,16 @@ from pydantic import Field, field_validator
 from controlplane.runtime.loopback import is_loopback
 from controlplane.server.sections.section import Section
 
-LOOP, PORTAL = "loop", "portal"
+LOOP, PORTAL, AGENTS = "loop", "portal", "agents"
 """Words of the setting `only`."""
 
 
 class ProcessSection(Section):
     """Of the server's process."""
 
-    only: Literal["", "loop", "portal", "relay"] = Field(
-        default="", description="`loop`, `portal` or `relay`: that part alone, as a process of its own, on PostgreSQL"
+    only: Literal["", "loop", "portal", "agents", "relay"] = Field(
+        default="",
+        description="`loop`, `portal`, `agents` or `relay`: that part alone, as a process of its own, on PostgreSQL",
     )
     host: str = Field(default="127.0.0.1", description="a loopback address: plain HTTP is spoken on no other")
     port: int = Field(default=8428, ge=0, le=65535, description="0 lets the system choose")

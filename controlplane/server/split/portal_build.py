@@ -119,7 +119,7 @@ def _built(settings: Settings, engine: Engine, hasty: Engine, listens_on: tuple[
         latest=latest_values.SqlLatestStore(hasty),
     )
     base.store.verify()
-    folded = _folded(base, brake)
+    folded = folded_of(base, brake)
     subscriber = LoopSubscriber(base.latest, utc_now)
     portal_key = installation.server_key.get_secret_value()
     received = ReceivedCertificates(portal_key, base.latest, subscriber, utc_now)
@@ -143,9 +143,10 @@ def _built(settings: Settings, engine: Engine, hasty: Engine, listens_on: tuple[
     return PortalParts(settings, home, portal, poller, released)
 
 
-def _folded(base: core.Base, brake: FleetBrake) -> loop.Folded:
+def folded_of(base: core.Base, brake: FleetBrake) -> loop.Folded:
+    """All clusters, for who ticks none of them."""
     settings, installation_id = base.settings, base.installation.id
-    clouds = Clouds(settings, installation_id)
+    clouds = Clouds(settings, installation_id, networks=lambda place: networks.settings_of(place))
     ports = inert_ports(base.store, job_store.SqlJobStore(base.engine), base.latest, installation_id, utc_now)
     # The loop dials: where from is known here only where it is declared.
     servers = server_cidrs(settings.clouds.server_addresses, "") if settings.clouds.server_addresses else None
@@ -188,7 +189,7 @@ def _services(
             fleet.sentence_on,
             sources=sources,
             forges=git_sync.links_of(settings, statuses, utc_now),
-            agents=_agents(base, folded),
+            agents=portal_agents(base, folded),
             notifiers=PortalNotifiers(NotifierService(settings.notifiers, {}, SqlOutbox(engine), utc_now)),
         ),
         brokers=api.broker_services(
@@ -201,7 +202,8 @@ def _services(
     )
 
 
-def _agents(base: core.Base, folded: loop.Folded) -> PortalAgents:
+def portal_agents(base: core.Base, folded: loop.Folded) -> PortalAgents:
+    """What is known of agents' releases, for who publishes none."""
     reconciler = AgentUpgradeReconciler(
         base.store,
         base.latest,

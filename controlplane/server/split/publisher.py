@@ -1,4 +1,5 @@
-"""The loop's side: once a second it tells portals how it does, and answers what they asked for."""
+"""The loop's side: it tells portals how it does, once a second, and answers what they asked for; it tells processes
+that answer agents what those are to send."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -7,6 +8,7 @@ from datetime import datetime, timedelta
 from controlplane.api.cloud_readiness import Examination, Examinations
 from controlplane.api.services import Fleet, HeldLeadership
 from controlplane.background.git_sync.status import SourceStatuses
+from controlplane.cluster.observed.agent_telemetry import AgentTelemetry, keep_telemetry
 from controlplane.converger.tick.report import Said
 from controlplane.converger.tick.status import ServerLoop
 from controlplane.server.portal_rights import ASKED
@@ -20,6 +22,19 @@ SAID_ANEW = timedelta(seconds=10)
 
 OLDEST_ASK = timedelta(seconds=30)
 """What was asked for longer ago than this when a loop begins is answered by the next time somebody asks."""
+
+
+@dataclass(frozen=True, slots=True)
+class TelemetryTeller:
+    """`Polled` by the leader: processes that answer agents hear what those are to send."""
+
+    latest: LatestStore
+    telemetry: AgentTelemetry
+    clock: Clock
+
+    def poll(self) -> None:
+        """See Polled. Raises StoreUnavailable."""
+        keep_telemetry(self.latest, self.telemetry, self.clock())
 
 
 @dataclass(slots=True)

@@ -13,8 +13,11 @@ from controlplane.api.auth import enrolment_token
 from controlplane.api.document_offers import hold_s
 from controlplane.cluster.observed.agent_reports import AGENT_REPORT
 from controlplane.converger.questions.documents import document_for
+from controlplane.converger.tick.cluster_tick import new_events
 from controlplane.storage.agent_credentials import Vm
+from controlplane.storage.streams import cluster_stream
 from events import facts
+from events.envelope import Origin
 from events.ids import ClusterUid, Epoch, IntentId, NodeName
 from tests.unit.controlplane.api.portal_house import START, House, broker, vm_of
 from tests.unit.events.spec_texts import ORDERS
@@ -459,3 +462,26 @@ def test_agents_that_asked_together_do_not_come_back_together() -> None:
     assert 20.0 <= held[0] < held[-1] <= 25.0
     assert max(sum(at <= other < at + 0.5 for other in held) for at in held) < 100, "of 500 in any half second"
     assert hold_s(Vm(ClusterUid("ab" * 8), NodeName("brokers-a-0"), 1), 0.0) == 0.0
+
+
+def _recorded_elsewhere(house: House, *told: object) -> None:
+    """By another process: what is folded here does not have it yet."""
+    view = house.view()
+    stream = cluster_stream(view.uid)
+    events = new_events(stream, view.version, told)
+    house.store.append(stream, events, expected_version=view.version, origin=Origin("elsewhere"))
+
+
+def test_a_document_is_made_of_all_that_was_recorded_before_the_question(house: House) -> None:
+    """Another process told of it already: an older one would have the agent start what it was told to stop."""
+    vm = _enrolled(house)
+    assert Document.model_validate_json(_ask(house, vm).content).services == ()
+    voter = facts.FoundingVoter("controllers-a-0", 100, "127.64.0.1", 9093, "dir")
+    _recorded_elsewhere(house, facts.QuorumFounded("kafka", "4.1", (voter,)))
+    assert Document.model_validate_json(_ask(house, vm).content).services[0].name == "broker"
+
+
+def test_a_vm_that_another_process_recorded_a_moment_ago_enrols(house: House) -> None:
+    vm = vm_of(house.view(), broker())
+    _recorded_elsewhere(house, facts.SurgeRequested("intent-1", (broker(),), "test"))
+    assert _enrol(house, vm).status_code == 200

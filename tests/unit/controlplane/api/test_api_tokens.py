@@ -293,7 +293,7 @@ def test_neither_agents_nor_states_are_served_to_people_elsewhere(elsewhere: Hou
     assert at(elsewhere, Door.PEOPLE, Authorization=f"Bearer {TOKEN}").get(path).status_code == 403
 
 
-@pytest.mark.parametrize("path", ["/", "/login", "/v1/whoami", "/terraform/v1/states/x/y", "/healthz"])
+@pytest.mark.parametrize("path", ["/", "/login", "/v1/whoami", "/terraform/v1/states/x/y", "/healthz", "/readyz"])
 def test_nothing_but_agents_is_served_at_the_agents_door(elsewhere: House, path: str) -> None:
     assert at(elsewhere, Door.AGENTS, Authorization=f"Bearer {TOKEN}").get(path).status_code == 403
 

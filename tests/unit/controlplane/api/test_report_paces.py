@@ -35,8 +35,11 @@ class Party:
         self.seq = 0
 
     def report(self, **changes: Any) -> dict[str, Any]:
+        return self._post("report", {**self.reported().model_dump(mode="json"), "services": [SERVICE], **changes})
+
+    def reported(self) -> Report:
         self.seq += 1
-        told = Report(
+        return Report(
             cluster_uid=self.vm.cluster_uid,
             node=self.vm.node,
             generation=1,
@@ -48,7 +51,6 @@ class Party:
             services=(),
             digest="d1",
         )
-        return self._post("report", {**told.model_dump(mode="json"), "services": [SERVICE], **changes})
 
     def unchanged(self, digest: str = "d1", boot: str = "b1") -> dict[str, Any]:
         self.seq += 1
@@ -118,6 +120,30 @@ def test_while_something_is_wrong_every_agent_of_the_cluster_is_asked_closely(
     assert party.report(**wrong)["next_s"] == 3.0
     assert party.paces.of(party.house.view()) == AT_WORK
     assert party.paces.of(a_view()) == AT_REST, "of another cluster nothing was found"
+    party.house.pass_time(seconds=WATCHED_FOR.total_seconds() + 1)
+    assert party.report()["next_s"] == 30.0
+
+
+def test_others_are_told_of_a_finding_at_once_and_again_while_it_goes_on(party: Party) -> None:
+    told: list[str] = []
+    paces, view = ReportPaces(lambda: party.house.now, tell=told.append), party.house.view()
+    well = party.reported()
+    ill = well.model_copy(update={"message": "a document was refused"})
+    paces.after(view, well)
+    assert told == []
+    paces.after(view, ill)
+    paces.after(view, ill)
+    assert told == [view.uid], "they heard"
+    party.house.pass_time(seconds=WATCHED_FOR.total_seconds() / 2)
+    paces.after(view, ill)
+    assert told == [view.uid] * 2, "another process has it for a minute only"
+
+
+def test_a_finding_of_another_process_counts_as_one_that_came_here(party: Party) -> None:
+    assert party.report()["next_s"] == 30.0
+    party.paces.found(party.vm.cluster_uid)
+    assert party.asks(30) == (304, "3")
+    assert party.report()["next_s"] == 3.0
     party.house.pass_time(seconds=WATCHED_FOR.total_seconds() + 1)
     assert party.report()["next_s"] == 30.0
 

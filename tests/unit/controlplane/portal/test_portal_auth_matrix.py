@@ -166,6 +166,7 @@ ROUTES = {
     ("POST", "/agent/v1/enrol"): OPEN,
     ("GET", "/agent/v1/ca"): OPEN,
     ("GET", "/healthz"): OPEN,
+    ("GET", "/readyz"): OPEN,
     ("POST", "/hooks/git/{name}"): HOOK,  # let in by test_forge_hooks.py
     **{
         (method, "/terraform/v1/states/{cluster_uid}/{place}"): RUN  # at a door of its own: test_terraform_routes.py

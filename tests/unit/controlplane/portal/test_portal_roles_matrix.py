@@ -149,7 +149,7 @@ def test_every_page_is_in_the_table() -> None:
     assert pages == set(PAGE_ROUTES)
     found = {(m, r.path) for r in routes_of(House().app.routes) for m in r.methods - {"HEAD"}}
     outside = {(m, p) for m, p in found if not p.startswith(("/v1", "/agent/", "/terraform/", "/static/", "/hooks/"))}
-    doors = {("GET", "/healthz"), ("GET", "/openapi.json"), ("GET", "/login"), ("POST", "/login")}
+    doors = {("GET", "/healthz"), ("GET", "/readyz"), ("GET", "/openapi.json"), ("GET", "/login"), ("POST", "/login")}
     doors |= {("GET", f"/oidc/{step}") for step in ("begin", "callback", "out")} | {("POST", "/oidc/backchannel")}
     assert outside - doors == pages
 

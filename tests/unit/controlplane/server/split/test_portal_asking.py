@@ -188,4 +188,4 @@ def test_either_part_needs_postgresql(tmp_path: Path, only: str) -> None:
 
 def test_another_word_is_no_part(tmp_path: Path) -> None:
     with pytest.raises(ServerSettingsRefused, match="KEDGE_PROCESS__ONLY"):
-        load_settings(home=tmp_path, only="agents", database_url="postgresql://db/kedge")
+        load_settings(home=tmp_path, only="agent", database_url="postgresql://db/kedge")

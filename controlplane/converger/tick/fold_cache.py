@@ -34,6 +34,8 @@ class FoldCache:
         self._lock = threading.RLock()
         self.position = 0
         self.views: dict[ClusterUid, ClusterView] = {}
+        self._by_name: list[ClusterUid] | None = None
+        """Those, in the order of `all`; None once one has come, or another name."""
         self.tells = False
         """Whether what is recorded from now on is written to the log, too."""
 
@@ -49,7 +51,9 @@ class FoldCache:
     def all(self) -> list[ClusterView]:
         """All clusters as of the last fold, by name."""
         with self._lock:
-            return sorted(self.views.values(), key=lambda v: (v.name, v.uid))
+            if self._by_name is None:
+                self._by_name = sorted(self.views, key=lambda uid: (self.views[uid].name, uid))
+            return [self.views[uid] for uid in self._by_name]
 
     def of(self, uid: ClusterUid) -> ClusterView | None:
         """As of the last fold. Waits for nobody: `catch_up` holds the lock while the database is slow."""
@@ -62,8 +66,7 @@ class FoldCache:
         with self._lock:
             current = self.views.get(view.uid)
             if current is None or current.version < view.version:
-                self.views[view.uid] = view
-                self._on_view(view)
+                self._put(view)
         return view
 
     def _take_in(self, page: Iterable[Recorded]) -> None:
@@ -79,6 +82,12 @@ class FoldCache:
         if uid is not None:
             view = self.views.get(uid) or empty_view(uid)
             if recorded.version > view.version:
-                self.views[uid] = view = evolve(view, recorded)
-                self._on_view(view)
+                self._put(evolve(view, recorded))
         self._on_event(recorded)
+
+    def _put(self, view: ClusterView) -> None:
+        before = self.views.get(view.uid)
+        if before is None or before.name != view.name:
+            self._by_name = None
+        self.views[view.uid] = view
+        self._on_view(view)

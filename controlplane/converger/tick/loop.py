@@ -88,6 +88,9 @@ class Converger:
             why_not_spark,
             waits_for_spark,
         )
+        self._changed: set[ClusterUid] = set()
+        """What the brake has not counted since the last tick of all. Noted while the fold is locked, and counted after
+        that: whoever takes a place from the brake folds while it holds it."""
         self._said: dict[ClusterUid, Said] = {}
         self._busy: dict[ClusterUid, Future[TickReport]] = {}
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="tick") if workers else None
@@ -102,14 +105,26 @@ class Converger:
         self._leads()
         self.catch_up()
         total = TickReport()
-        self._look_after_networks()
-        working = [v for v in self.views() if not v.deleted]
-        self._brake.look_at(working)
-        for view in working:
-            if only is not None and view.uid not in only:
-                continue
+        for view in self._whole_fleet() if only is None else self._named(only):
             add_to(total, self._begin(view, asked=only is not None))
         return total
+
+    def _whole_fleet(self) -> list[ClusterView]:
+        """Living clusters, counted by the brake; what they share is looked after first."""
+        self._look_after_networks()
+        self._changed.clear()
+        living = [v for v in self.views() if not v.deleted]
+        self._brake.look_at(living)
+        return living
+
+    def _named(self, uids: Collection[str]) -> list[ClusterView]:
+        """Those of them that live. It costs nothing that grows with the fleet: the brake counts what has changed."""
+        while self._changed:
+            changed = self.view(self._changed.pop())
+            if changed is not None and not changed.deleted:
+                self._brake.note(changed)
+        found = [view for uid in uids if (view := self.view(ClusterUid(uid))) is not None and not view.deleted]
+        return sorted(found, key=lambda view: (view.name, view.uid))
 
     def _begin(self, view: ClusterView, *, asked: bool) -> TickReport:
         """Ticks it, or has a thread do so, where it is due. Whatever goes wrong stays with this cluster."""
@@ -234,6 +249,7 @@ class Converger:
 
     def _note(self, view: ClusterView) -> None:
         """A view is new."""
+        self._changed.add(view.uid)
         self._images.note(view)
         self._order.note(view)
 

@@ -345,6 +345,21 @@ def test_only_the_named_clusters_are_ticked() -> None:
     assert fleet.tick(only=()).clusters == 0
 
 
+def test_a_tick_of_what_rang_knows_what_others_have_begun_since() -> None:
+    """It goes through no other cluster, and still takes no place that another one has."""
+    fleet = Fleet(GOOD, BAD, brake=FleetBrake(max_rolling=1))
+    fleet.tick()
+    good = fleet.converger.view(GOOD)
+    assert good is not None
+    assert fleet.converger.brake_on(good).startswith("0 of 1 clusters roll")
+    fleet.declare(BAD)
+    another = Converger(fleet._ports())
+    for _ in range(3):
+        another.tick()
+    fleet.tick(only={GOOD})
+    assert "1 clusters are rolling (bad)" in fleet.converger.brake_on(good)
+
+
 def test_a_cluster_at_rest_is_left_alone_for_a_while() -> None:
     fleet = Fleet(GOOD, rest_s=5.0)
     assert fleet.tick().clusters == 1

@@ -21,6 +21,7 @@ from controlplane.cluster.observed.agent_reports import AGENT_REPORT, reports_by
 from controlplane.cluster.observed.disks import with_volume_sizes
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.source import API
+from controlplane.commands.admission.failovers import check_failover_of
 from controlplane.commands.admission.in_cluster import by_cluster
 from controlplane.commands.admission.judge import Judgement, SpecJudge
 from controlplane.commands.handler import CommandOutcome
@@ -73,6 +74,8 @@ class Judged:
     user_digests: Mapping[str, str] = field(default_factory=dict)
     reserved: tuple[str, ...] = ()
     """Why a second person must approve, in words."""
+    failovers: tuple[str, ...] = ()
+    """Names of its pairs, which nothing declares."""
 
     @property
     def ok(self) -> bool:
@@ -135,12 +138,13 @@ class Declared:
         return [*self.clusters, *self.topics, *self.users]
 
 
-def judge(services: PortalServices, text: str, *, file: str) -> Judged:
+def judge(services: PortalServices, text: str, *, file: str, only_checked: bool = False) -> Judged:
     """Reads a file, judges it against what is in force as far as the caller may know, and plans each document.
 
-    A name of a cluster they may not read is judged as one that is free; `declare` refuses it. Raises StoreUnavailable.
+    A name of a cluster they may not read is judged as one that is free; `declare` refuses it. `only_checked`: nothing
+    of it is to be declared. Raises StoreUnavailable.
     """
-    loaded, ask = load_documents(text, file=file), services.cluster.judge
+    loaded, ask = load_documents(text, file=file, only_checked=only_checked), services.cluster.judge
     views = {d.metadata.name: services.cluster.commands.visible(d.metadata.name) for d in loaded.documents if loaded.ok}
     loaded = settled_file(loaded, {name: view.document for name, view in views.items()}) if loaded.ok else loaded
     problems = list(loaded.problems)
@@ -166,6 +170,7 @@ def judge(services: PortalServices, text: str, *, file: str) -> Judged:
     users = [UserDeclared(u, at) for u, at in zip(loaded.users, loaded.user_positions, strict=True)]
     if loaded.ok:
         beside = {document.metadata.name: document for document in loaded.documents}
+        problems += _of_pairs(services, loaded, beside)
         found_topics = _beside(services, beside, topics, _TOPICS).added_to(problems, reserved)
         found_users = _beside(services, beside, users, _USERS).added_to(problems, reserved)
         judged = replace(
@@ -176,10 +181,22 @@ def judge(services: PortalServices, text: str, *, file: str) -> Judged:
             users=tuple(users),
             user_plan=tuple(found_users.lines),
             user_digests=found_users.digests,
+            failovers=tuple(failover.pair for failover in loaded.failovers),
         )
     if has_errors(problems):
         return Judged(file, tuple(problems), ())
     return replace(judged, problems=tuple(problems), reserved=tuple(dict.fromkeys(reserved)))
+
+
+def _of_pairs(
+    services: PortalServices, loaded: LoadResult, beside: Mapping[str, KafkaClusterDocument]
+) -> list[Problem]:
+    """What of the file's pairs only their living clusters tell."""
+    found: list[Problem] = []
+    for failover, where in zip(loaded.failovers, loaded.failover_positions, strict=True):
+        living = {name: services.cluster.commands.visible(name) for name in failover.spec.clusters}
+        found += check_failover_of(failover, living, beside, positions=where)
+    return [problem for problem in found if problem not in loaded.problems]
 
 
 def _planned(

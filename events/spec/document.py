@@ -10,6 +10,9 @@ from pydantic.fields import FieldInfo
 
 from events.spec import problems as p
 from events.spec.conversion import CONVERSIONS, UnknownApiVersion
+from events.spec.failover_file import failovers_together
+from events.spec.failover_model import FAILOVER_KIND, KafkaFailoverDocument
+from events.spec.failover_rules import check_failover
 from events.spec.fields import Part, fields_of
 from events.spec.model import KIND, ClusterSpec, KafkaClusterDocument, Pool
 from events.spec.positions import FileMark, Positions
@@ -29,15 +32,16 @@ from events.spec.yaml_tree import RawDocument, read_yaml
 
 MAX_PROBLEMS = 100
 
-_Document = KafkaClusterDocument | KafkaTopicDocument | KafkaUserDocument
+_Document = KafkaClusterDocument | KafkaTopicDocument | KafkaUserDocument | KafkaFailoverDocument
 _P = TypeVar("_P", bound=Part)
 _KINDS = (KIND, TOPIC_KIND, USER_KIND)
+"""What can be declared."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoadResult:
-    """What a file holds. `documents` (clusters), `topics` and `users` are those without errors; positions run beside
-    them.
+    """What a file holds. `documents` (clusters), `topics`, `users` and `failovers` are those without errors; positions
+    run beside them.
 
     A file with any error is to be refused as a whole (`ok` is False): its author has not finished it.
     """
@@ -49,6 +53,8 @@ class LoadResult:
     topic_positions: tuple[Positions, ...] = ()
     users: tuple[KafkaUserDocument, ...] = ()
     user_positions: tuple[Positions, ...] = ()
+    failovers: tuple[KafkaFailoverDocument, ...] = ()
+    failover_positions: tuple[Positions, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -63,10 +69,11 @@ class LoadResult:
         return tuple(problem for problem in self.problems if not problem.is_error)
 
 
-def load_documents(text: str | bytes, *, file: str) -> LoadResult:
+def load_documents(text: str | bytes, *, file: str, only_checked: bool = False) -> LoadResult:
     """Reads, converts and judges every document of a file. Never raises for what a file holds.
 
-    `file` is only shown. Problems come in the order of the file, at most `MAX_PROBLEMS` of them.
+    `file` is only shown. Problems come in the order of the file, at most `MAX_PROBLEMS` of them. `only_checked`:
+    nothing of it is to be declared, so a `KafkaFailover`, of which nothing would be done, is no problem.
     """
     decoded = _decode(text, file)
     if isinstance(decoded, Problem):
@@ -78,6 +85,7 @@ def load_documents(text: str | bytes, *, file: str) -> LoadResult:
     accepted: list[tuple[KafkaClusterDocument, Positions]] = []
     topics: list[tuple[KafkaTopicDocument, Positions]] = []
     users: list[tuple[KafkaUserDocument, Positions]] = []
+    failovers: list[tuple[KafkaFailoverDocument, Positions]] = []
     for document in raw.documents:
         parsed, found = _parse(document)
         problems += found
@@ -87,12 +95,16 @@ def load_documents(text: str | bytes, *, file: str) -> LoadResult:
             topics.append((parsed, document.positions))
         elif isinstance(parsed, KafkaUserDocument):
             users.append((parsed, document.positions))
+        elif isinstance(parsed, KafkaFailoverDocument):
+            failovers.append((parsed, document.positions))
         else:
             accepted.append((parsed, document.positions))
     problems += _same_names(accepted)
     clusters = [document for document, _ in accepted]
     problems += topics_together(clusters, topics)
     problems += users_together(clusters, users)
+    problems += failovers_together(clusters, topics, failovers)
+    problems += [] if only_checked else [_undeclared(where) for _, where in failovers]
     return LoadResult(
         tuple(document for document, _ in accepted),
         _in_order(problems, file),
@@ -101,6 +113,8 @@ def load_documents(text: str | bytes, *, file: str) -> LoadResult:
         tuple(positions for _, positions in topics),
         tuple(user for user, _ in users),
         tuple(positions for _, positions in users),
+        tuple(failover for failover, _ in failovers),
+        tuple(positions for _, positions in failovers),
     )
 
 
@@ -129,6 +143,8 @@ def _parse(raw: RawDocument) -> tuple[_Document | None, list[Problem]]:
     kind = raw.value.get("kind")
     if kind == TOPIC_KIND:
         return _parse_as(KafkaTopicDocument, check_topic, raw.value, where)
+    if kind == FAILOVER_KIND:
+        return _parse_as(KafkaFailoverDocument, check_failover, raw.value, where)
     if kind == USER_KIND:
         value, secrets = without_secrets(raw.value, where)
         user, found = _parse_as(KafkaUserDocument, check_user, value, where)
@@ -191,6 +207,11 @@ def _unknown_kind(kind: object, where: Positions) -> Problem:
     said = f"`kind` is `{shorten(word)}`" if word else "the document has no `kind`"
     fix = f"{did_you_mean(word, _KINDS)}Write {' or '.join(f'`kind: {one}`' for one in _KINDS)}."
     return where.problem(p.DOCUMENT_KIND, ("kind",), f"{said}; known: {', '.join(_KINDS)}", fix)
+
+
+def _undeclared(where: Positions) -> Problem:
+    message = f"this release switches no clusters: a `{FAILOVER_KIND}` is checked by `kedge validate`, and that is all"
+    return where.problem(p.FAILOVER_UNDECLARED, ("kind",), message, "Keep it out of what is applied, or in git.")
 
 
 def _unknown_version(version: object, known: tuple[str, ...], where: Positions) -> Problem:

@@ -97,7 +97,7 @@ KEY_NOT_TEXT = _kind(9, "key is not a name", "The keys of a spec are plain names
 EMPTY = _kind(10, "no document", "An empty file declares nothing, and it never deletes anything.")
 NOT_A_MAPPING = _kind(11, "document is not a mapping", "A document starts with apiVersion and kind.")
 API_VERSION = _kind(12, "unknown apiVersion", "It says how the rest is to be read.")
-DOCUMENT_KIND = _kind(13, "unknown kind", "Only KafkaCluster, KafkaTopic and KafkaUser documents are declared here.")
+DOCUMENT_KIND = _kind(13, "unknown kind", "Only the kinds of this page are read.")
 SAME_NAME = _kind(14, "cluster named twice", "Two documents would fight over one cluster.")
 TOO_MANY = _kind(15, "more problems than shown", "Later problems are mostly caused by earlier ones.")
 NOT_A_SPEC = _kind(16, "something else than a spec", "A pointer, a conflict or a page stands where the file should be.")
@@ -269,6 +269,21 @@ NO_BROKERS_LEFT = _kind(151, "nowhere for the topics no set names", "They stay o
 BROKER_SET_SMALL = _kind(152, "broker set with fewer brokers than replicas", "Each replica needs a broker of its own.")
 BROKER_SET_ZONES = _kind(
     153, "broker set in fewer zones than replicas", "Two replicas in one zone are lost together.", "warning"
+)
+
+# Pairs of clusters.
+FAILOVER_UNDECLARED = _kind(160, "pair that is only checked", "What would never be done must not pass for declared.")
+FAILOVER_PAIR = _kind(161, "clusters that are no pair", "One says of a cluster who may write to it, and nobody else.")
+FAILOVER_CLUSTER = _kind(162, "cluster that can be of no pair", "Who takes over has to keep the other's writers out.")
+FAILOVER_MODE = _kind(163, "parts of another mode", "A copy that is not made, or a size that nobody said.")
+FAILOVER_NAME = _kind(164, "name of a pair that is taken", "It leads to the primary, whichever that is.")
+FAILOVER_TOPIC = _kind(165, "topic of no pair", "The standby's follows the primary's; some are each cluster's own.")
+FAILOVER_REPLICAS = _kind(166, "more replicas than the standby has brokers", "Each replica needs one of its own.")
+FAILOVER_UNPROVEN = _kind(167, "loss that nobody could prove", "Two primaries cost more records than a late one.")
+FAILOVER_ROUTE = _kind(168, "replicator without a way", "Who copies has to reach the brokers of both clusters.")
+FAILOVER_ONE_PLACE = _kind(169, "both clusters in one place", "What takes one takes both.", "warning")
+FAILOVER_PRODUCER_IDS = _kind(
+    170, "producer ids that may be the other's", "Its producers' records would pass for duplicates.", "warning"
 )
 
 # Tokens of a provider.

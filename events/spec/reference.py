@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
+from events.spec.failover_model import KafkaFailoverDocument
 from events.spec.fields import CLASS_MEANING, Part, field_class, fields_of, is_listed, part_type
 from events.spec.model import API_VERSION, KafkaClusterDocument
 from events.spec.problems import KINDS
@@ -48,6 +49,7 @@ def pages() -> dict[str, str]:
         "spec.md": page(),
         "spec.schema.json": json.dumps(schema(), indent=2) + "\n",
         "user.schema.json": json.dumps(schema(KafkaUserDocument), indent=2) + "\n",
+        "failover.schema.json": json.dumps(schema(KafkaFailoverDocument), indent=2) + "\n",
         "topic.schema.json": json.dumps(schema(KafkaTopicDocument), indent=2) + "\n",
     }
 
@@ -98,6 +100,15 @@ def page() -> str:
         "| field | type | default | class | meaning |",
         "|---|---|---|---|---|",
         *_field_rows(KafkaUserDocument, ""),
+        "",
+        "## Fields of a failover",
+        "",
+        "One document of `kind: KafkaFailover`: two clusters of which one is to take over from the other.",
+        "`kedge validate` says whether they could. Nothing else reads it: a file that is applied, or in git, has none.",
+        "",
+        "| field | type | default | class | meaning |",
+        "|---|---|---|---|---|",
+        *_field_rows(KafkaFailoverDocument, ""),
         "",
         *_kafka_section(),
         "## Problems",

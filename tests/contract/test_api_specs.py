@@ -20,6 +20,17 @@ from tests.unit.events.spec_texts import ORDERS, edited
 NEWER = edited({7: "    version: 4.2.0"})
 LARGER = edited({19: "      size: 6"})
 UNEVEN = edited({19: "      size: 4"})
+PAIR = """\
+apiVersion: kedge/v1alpha1
+kind: KafkaFailover
+metadata: {name: both}
+spec:
+  clusters: [orders, orders-us]
+  bootstrap: {dns: both.example}
+  mode: cold
+  standby: {size: 3}
+---
+"""
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -67,6 +78,20 @@ def test_validating_knows_what_is_in_force(house: House) -> None:
     house.apply()
     answer = post(house, "/validate", {"text": edited({11: "    - name: voters"})}).json()
     assert [p["code"] for p in answer["problems"] if p["severity"] == "error"] == ["KEDGE-SPEC-071"]
+
+
+def test_a_pair_is_checked_against_what_lives_and_declared_by_nothing(house: House) -> None:
+    house.apply()
+    pair = PAIR + ORDERS.replace("name: orders", "name: orders-us")
+    answer = post(house, "/validate", {"text": pair}).json()
+    assert (answer["ok"], answer["failovers"], answer["clusters"]) == (True, ["both"], ["orders-us"])
+    alone = post(house, "/validate", {"text": PAIR}).json()
+    assert [(p["code"], p["line"]) for p in alone["problems"]] == [("KEDGE-SPEC-162", 5)]
+    before = house.store.head()
+    for path in ("/plan", "/apply"):
+        refused = post(house, path, {"text": pair}).json()
+        assert (refused["ok"], [p["code"] for p in refused["problems"]]) == (False, ["KEDGE-SPEC-160"])
+    assert house.store.head() == before
 
 
 def test_apply_declares_once_and_then_says_unchanged(house: House) -> None:

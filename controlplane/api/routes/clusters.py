@@ -161,13 +161,14 @@ async def _refuse_who_left(request: Request, view: ClusterView) -> None:
 @router.post("/validate")
 def validate(spec: spec_api.SpecIn, services: Services) -> spec_api.ValidateOut:
     """Every problem of a file at once, also against what is in force."""
-    judged = specs.judge(services, spec.text, file=spec.file)
+    judged = specs.judge(services, spec.text, file=spec.file, only_checked=True)
     return spec_api.ValidateOut(
         ok=judged.ok,
         clusters=[d.document.metadata.name for d in judged.documents],
         problems=[spec_answers.problem_out(p) for p in judged.problems],
         topics=[f"{t.document.spec.cluster}/{t.document.topic}" for t in judged.topics],
         users=[f"{u.document.spec.cluster}/{u.document.user}" for u in judged.users],
+        failovers=list(judged.failovers),
     )
 
 

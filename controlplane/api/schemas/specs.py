@@ -44,6 +44,9 @@ class ValidateOut(Message):
     problems: list[ProblemOut]
     topics: list[str] = Field(default_factory=list, description="CLUSTER/TOPIC of each topic of the file")
     users: list[str] = Field(default_factory=list, description="CLUSTER/USER of each user of the file")
+    failovers: list[str] = Field(
+        default_factory=list, description="pairs of the file: checked, and declared by nothing"
+    )
 
 
 class StepOut(Message):

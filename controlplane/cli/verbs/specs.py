@@ -52,6 +52,7 @@ def validate(
         clusters=[cluster for answer in answers for cluster in answer.clusters],
         topics=[topic for answer in answers for topic in answer.topics],
         users=[user for answer in answers for user in answer.users],
+        failovers=[pair for answer in answers for pair in answer.failovers],
         problems=[problem for answer in answers for problem in answer.problems],
     )
     if output is Format.TEXT:
@@ -147,12 +148,13 @@ def _validated(session: Session, spec: SpecFile) -> spec_api.ValidateOut:
 def _offline(spec: SpecFile) -> spec_api.ValidateOut:
     from events.spec.document import load_documents
 
-    loaded = load_documents(spec.content, file=spec.name)
+    loaded = load_documents(spec.content, file=spec.name, only_checked=True)
     return spec_api.ValidateOut(
         ok=loaded.ok,
         clusters=[found.metadata.name for found in loaded.documents],
         topics=[f"{found.spec.cluster}/{found.topic}" for found in loaded.topics],
         users=[f"{found.spec.cluster}/{found.user}" for found in loaded.users],
+        failovers=[found.pair for found in loaded.failovers],
         problems=[spec_api.ProblemOut.like(p) for p in loaded.problems],
     )
 
@@ -164,11 +166,12 @@ def _show_validation(session: Session, answer: spec_api.ValidateOut, *, files: i
     errors = sum(problem.severity == "error" for problem in answer.problems)
     warnings = len(answer.problems) - errors
     found = f"{counted(errors, 'error')}, {counted(warnings, 'warning')}"
-    is_beside = answer.topics or answer.users
+    is_beside = answer.topics or answer.users or answer.failovers
     counts = [counted(len(answer.clusters), "cluster")] if answer.clusters or not is_beside else []
     counts += [counted(len(answer.topics), "topic")] if answer.topics else []
     counts += [counted(len(answer.users), "user")] if answer.users else []
-    names = ", ".join([*answer.clusters, *answer.topics, *answer.users])
+    counts += [f"{counted(len(answer.failovers), 'failover')} (checked alone)"] if answer.failovers else []
+    names = ", ".join([*answer.clusters, *answer.topics, *answer.users, *answer.failovers])
     sound = f"{', '.join(counts)} in {counted(files, 'file')}: {names}"
     session.tell(f"{sound if answer.ok else counted(files, 'file')}; {found}", "green" if answer.ok else "red")
 

@@ -32,6 +32,7 @@ from events.spec.conversion import to_data
 from tests.builders import BEFORE, a_document, a_planned, a_view, an_instance
 from tests.changed_view import changed_view
 from tests.unit.controlplane.external_samples import EXTERNAL_SAMPLES, external_states
+from tests.unit.controlplane.failover_samples import ONE_OF_EACH as FAILOVER_SAMPLES
 from tests.unit.controlplane.migration_samples import MIGRATION_SAMPLES, migration_states
 from tests.unit.controlplane.topic_samples import TOPIC_SAMPLES, topic_states
 from tests.unit.controlplane.user_samples import USER_SAMPLES, user_states
@@ -48,6 +49,7 @@ SAMPLES: tuple[object, ...] = (
     *TOPIC_SAMPLES,
     *USER_SAMPLES,
     *EXTERNAL_SAMPLES,
+    *FAILOVER_SAMPLES,
     proposals.ProposalMade(
         id="0123456789ab",
         change="apply",

@@ -19,6 +19,7 @@ from events.envelope import Recorded
 from events.registry import REGISTRY, FactType
 from events.spec.conversion import from_data, to_data
 from tests.builders import NOW, a_view
+from tests.unit.controlplane import failover_samples
 from tests.unit.controlplane.samples import SAMPLES, states
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -53,6 +54,7 @@ OF_OTHER_STREAMS = {
     proposals.ProposalRejected,
     proposals.ProposalVoided,
     proposals.ProposalExecuted,
+    *(type(one) for one in failover_samples.ONE_OF_EACH),
 }
 OURS: list[FactType] = [entry for entry in REGISTRY if entry.cls.__module__.startswith("events.")]
 

@@ -1,0 +1,239 @@
+"""The fold of a pair's stream. Pure and total: an event that cannot be placed makes the history `unreadable`, and what
+comes after it does not count.
+
+Once a standby is seeded, at most one of the two doors is not proved shut, whatever the order of events: two events open
+a door, `PromotionRequested` and `FailoverAbortRequested`, and each is legal only while the other door is shut.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+from controlplane.fleet.failovers.view import ABORTABLE, Door, DoorState, OrderView, PairState, PairView
+from events import failover_facts as facts
+from events.codec import decode
+from events.envelope import Recorded
+from events.errors import EventsError
+
+
+class IllegalStep(Exception):
+    """The event is not legal as the pair stands: why."""
+
+
+def evolve(view: PairView, recorded: Recorded) -> PairView:
+    """The pair after one event of its stream."""
+    if view.unreadable:
+        return replace(view, version=recorded.version)
+    try:
+        return replace(after(view, decode(recorded)), version=recorded.version)
+    except (EventsError, IllegalStep) as error:
+        why = f"event {recorded.version} ({recorded.type}): {error}"
+        return replace(view, version=recorded.version, unreadable=why)
+
+
+def after(view: PairView, fact: object) -> PairView:
+    """The pair after that fact. Raises IllegalStep; who decides asks before anything is recorded."""
+    rule = RULES.get(type(fact))
+    if rule is None:
+        raise IllegalStep(f"a pair knows no {type(fact).__name__}")
+    return rule(view, fact)
+
+
+def _declared(view: PairView, e: facts.FailoverDeclared) -> PairView:
+    _need(not view.name, "the pair was declared before")
+    _need(e.primary != e.standby, "a cluster does not take over from itself")
+    doors = {e.primary: Door(DoorState.OPEN, 0), e.standby: Door(DoorState.CLOSING, 1)}
+    return PairView(
+        name=e.pair,
+        primary=e.primary,
+        standby=e.standby,
+        is_warm=e.mode == "warm",
+        doors=MappingProxyType(doors),
+        names_lead_to=e.primary,
+        last_epoch=1,
+    )
+
+
+def _copy_requested(view: PairView, e: facts.CopyRequested) -> PairView:
+    _in(view, PairState.SEEDING, PairState.REVERSING)
+    _need(view.is_warm and view.flow is None, "nothing is to be copied, or it is already")
+    _need(view.doors[view.standby].is_shut, "the standby's door is not shut")
+    return replace(view, state=PairState.SEEDING, flow=(view.primary, view.standby))
+
+
+def _seeded(view: PairView, e: facts.StandbySeeded) -> PairView:
+    _in(view, PairState.SEEDING)
+    _need(view.doors[view.standby].is_shut, "the standby's door is not shut")
+    _need(view.flow is not None or not view.is_warm, "nothing is copied to it")
+    return replace(view, state=PairState.STANDBY)
+
+
+def _requested(view: PairView, e: facts.FailoverRequested) -> PairView:
+    _in(view, PairState.STANDBY)
+    order = OrderView(e.order, e.planned, view.last_epoch + 1)
+    return replace(view, state=PairState.PREPARING, order=order)
+
+
+def _ready(view: PairView, e: facts.StandbyReady) -> PairView:
+    _of_order(view, e.order, PairState.PREPARING)
+    return replace(view, state=PairState.FLIPPING)
+
+
+def _flip_requested(view: PairView, e: facts.NamesFlipRequested) -> PairView:
+    order = _of_order(view, e.order, PairState.FLIPPING, PairState.ABORTING)
+    _need(e.to == _led_to(view), "the name is to lead elsewhere")
+    return replace(view, names_lead_to=e.to, order=replace(order, names_lead_to=""))
+
+
+def _flipped(view: PairView, e: facts.NamesFlipped) -> PairView:
+    order = _of_order(view, e.order, PairState.FLIPPING, PairState.ABORTING)
+    _need(e.to == view.names_lead_to == _led_to(view), "the name was not to lead there")
+    state = PairState.FENCING if view.state is PairState.FLIPPING else view.state
+    return replace(view, state=state, order=replace(order, names_lead_to=e.to))
+
+
+def _close_requested(view: PairView, e: facts.DoorCloseRequested) -> PairView:
+    _of_order(view, e.order, PairState.FENCING)
+    _need(e.cluster == view.primary, "it is the primary's door that is closed")
+    return _with_door(view, e.cluster, DoorState.CLOSING, _next(view, e.epoch))
+
+
+def _closed(view: PairView, e: facts.DoorClosed) -> PairView:
+    door = view.doors.get(e.cluster)
+    if door is None:
+        raise IllegalStep(f"{e.cluster} is not of the pair")
+    _need(e.epoch <= view.last_epoch, "no order has that epoch")
+    if door.state is not DoorState.CLOSING or e.epoch != door.epoch:
+        return view  # an answer to an earlier order, which another one has overtaken, or a second one
+    view = _with_door(view, e.cluster, DoorState.CLOSED, e.epoch)
+    if view.state is not PairState.FENCING or view.order is None:
+        return view
+    drains = view.is_warm and view.order.planned
+    return replace(view, state=PairState.DRAINING if drains else PairState.PROMOTING)
+
+
+def _drained(view: PairView, e: facts.PairDrained) -> PairView:
+    _of_order(view, e.order, PairState.DRAINING)
+    return replace(view, state=PairState.ALIGNING)
+
+
+def _align_requested(view: PairView, e: facts.OffsetsAlignRequested) -> PairView:
+    order = _of_order(view, e.order, PairState.ALIGNING)
+    return replace(view, order=replace(order, aligns=True))
+
+
+def _aligned(view: PairView, e: facts.OffsetsAligned) -> PairView:
+    order = _of_order(view, e.order, PairState.ALIGNING)
+    _need(order.aligns, "nobody was to align them")
+    return replace(view, state=PairState.PROMOTING)
+
+
+def _stop_requested(view: PairView, e: facts.ReplicatorStopRequested) -> PairView:
+    order = _of_order(view, e.order, PairState.PROMOTING)
+    _need(not order.is_promoted and view.flow is not None, "nothing is copied")
+    return replace(view, order=replace(order, replicator_stops=True))
+
+
+def _stopped(view: PairView, e: facts.ReplicatorStopped) -> PairView:
+    order = _of_order(view, e.order, PairState.PROMOTING, PairState.ABORTING)
+    _need(order.replicator_stops, "nobody was to stop it")
+    return replace(view, flow=None)
+
+
+def _promotion_requested(view: PairView, e: facts.PromotionRequested) -> PairView:
+    order = _of_order(view, e.order, PairState.PROMOTING)
+    _need(e.cluster == view.standby and not order.is_promoted, "it is the standby that is promoted, and once")
+    shut = view.doors[view.primary]
+    _need(shut.is_shut and shut.epoch >= order.first_epoch, "the primary's door is not shut since this order")
+    _need(view.flow is None, "the replicator may still write to it")
+    view = _with_door(view, e.cluster, DoorState.OPENING, _next(view, e.epoch))
+    return replace(view, order=replace(order, is_promoted=True))
+
+
+def _opened(view: PairView, e: facts.DoorOpened) -> PairView:
+    door = view.doors.get(e.cluster)
+    if door is None:
+        raise IllegalStep(f"{e.cluster} is not of the pair")
+    _need(e.epoch <= view.last_epoch, "no order has that epoch")
+    if door.state is not DoorState.OPENING or e.epoch != door.epoch:
+        return view
+    return _with_door(view, e.cluster, DoorState.OPEN, e.epoch)
+
+
+def _promoted(view: PairView, e: facts.PairPromoted) -> PairView:
+    order = _of_order(view, e.order, PairState.PROMOTING)
+    _need(order.is_promoted and view.doors[view.standby].state is DoorState.OPEN, "its door is not open")
+    state = PairState.REVERSING if view.is_warm else PairState.SEEDING
+    return replace(view, state=state, primary=view.standby, standby=view.primary, order=None)
+
+
+def _abort_requested(view: PairView, e: facts.FailoverAbortRequested) -> PairView:
+    order = _of_order(view, e.order, *ABORTABLE)
+    _need(not order.is_promoted, "the promotion was requested: the way back is a failback")
+    _need(view.doors[view.standby].is_shut, "the standby's door is not shut")
+    view = _with_door(view, view.primary, DoorState.OPENING, _next(view, e.epoch))
+    return replace(view, state=PairState.ABORTING, order=replace(order, names_lead_to=""))
+
+
+def _aborted(view: PairView, e: facts.FailoverAborted) -> PairView:
+    order = _of_order(view, e.order, PairState.ABORTING)
+    _need(view.doors[view.primary].state is DoorState.OPEN, "the primary's door is not open")
+    _need(order.names_lead_to == view.primary, "the name does not lead to the primary yet")
+    _need(view.flow is None or not order.replicator_stops, "the replicator was to stop, and has not")
+    return replace(view, state=PairState.SEEDING, order=None)
+
+
+def _led_to(view: PairView) -> str:
+    """Where the name belongs by the step in hand."""
+    return view.primary if view.state is PairState.ABORTING else view.standby
+
+
+def _with_door(view: PairView, cluster: str, state: DoorState, epoch: int) -> PairView:
+    doors = MappingProxyType({**view.doors, cluster: Door(state, epoch)})
+    return replace(view, doors=doors, last_epoch=max(view.last_epoch, epoch))
+
+
+def _next(view: PairView, epoch: int) -> int:
+    _need(epoch == view.last_epoch + 1, f"its epoch is {epoch}, after {view.last_epoch}")
+    return epoch
+
+
+def _in(view: PairView, *states: PairState) -> None:
+    _need(bool(view.name), "no pair was declared")
+    _need(view.state in states, f"the pair is {view.state}")
+
+
+def _of_order(view: PairView, order: str, *states: PairState) -> OrderView:
+    _in(view, *states)
+    if view.order is None or view.order.id != order:
+        raise IllegalStep(f"{order} is not the order in hand")
+    return view.order
+
+
+def _need(holds: bool, why: str) -> None:
+    if not holds:
+        raise IllegalStep(why)
+
+
+RULES: Mapping[type, Callable[[PairView, Any], PairView]] = {
+    facts.FailoverDeclared: _declared,
+    facts.CopyRequested: _copy_requested,
+    facts.StandbySeeded: _seeded,
+    facts.FailoverRequested: _requested,
+    facts.StandbyReady: _ready,
+    facts.NamesFlipRequested: _flip_requested,
+    facts.NamesFlipped: _flipped,
+    facts.DoorCloseRequested: _close_requested,
+    facts.DoorClosed: _closed,
+    facts.PairDrained: _drained,
+    facts.OffsetsAlignRequested: _align_requested,
+    facts.OffsetsAligned: _aligned,
+    facts.ReplicatorStopRequested: _stop_requested,
+    facts.ReplicatorStopped: _stopped,
+    facts.PromotionRequested: _promotion_requested,
+    facts.DoorOpened: _opened,
+    facts.PairPromoted: _promoted,
+    facts.FailoverAbortRequested: _abort_requested,
+    facts.FailoverAborted: _aborted,
+}

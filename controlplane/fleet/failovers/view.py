@@ -1,0 +1,100 @@
+"""A pair of clusters, as values. Made by `controlplane.fleet.failovers.fold.evolve`, changed by nothing else.
+
+    SEEDING -> STANDBY -> PREPARING -> FLIPPING -> FENCING -> DRAINING -> ALIGNING -> PROMOTING -> REVERSING -> SEEDING
+                              |            |           +---- (unplanned, or cold) --------^  |         (cold: SEEDING)
+                              +------------+-----------+-----------+----------+--------------+-> ABORTING -> SEEDING
+
+A promotion that was requested is not aborted: the way back is another failover. After an abort, and behind a promotion,
+the standby is seeded anew, which is quick where its replicator ran on, or goes on from where the other one ended.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+
+
+class PairState(StrEnum):
+    """How far a pair is."""
+
+    SEEDING = "Seeding"
+    STANDBY = "Standby"
+    PREPARING = "Preparing"
+    FLIPPING = "Flipping"
+    FENCING = "Fencing"
+    DRAINING = "Draining"
+    ALIGNING = "Aligning"
+    PROMOTING = "Promoting"
+    REVERSING = "Reversing"
+    ABORTING = "Aborting"
+
+
+ABORTABLE = frozenset(
+    {
+        PairState.PREPARING,
+        PairState.FLIPPING,
+        PairState.FENCING,
+        PairState.DRAINING,
+        PairState.ALIGNING,
+        PairState.PROMOTING,
+    }
+)
+
+
+class DoorState(StrEnum):
+    """What is known of a cluster's door."""
+
+    OPEN = "open"
+    OPENING = "opening"
+    CLOSING = "closing"
+    CLOSED = "closed"
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """Where clients of a cluster come in. `epoch`: of the last order; what agents tell of an earlier one counts for
+    nothing."""
+
+    state: DoorState
+    epoch: int
+
+    @property
+    def is_shut(self) -> bool:
+        """Whether it is proved that nobody comes in, nor will by what was ordered."""
+        return self.state is DoorState.CLOSED
+
+
+@dataclass(frozen=True, slots=True)
+class OrderView:
+    """The failover, or the way back, in hand. The rest says how far it is."""
+
+    id: str
+    planned: bool
+    first_epoch: int
+    """Doors that it closes or opens have this epoch or a later one."""
+    names_lead_to: str = ""
+    aligns: bool = False
+    replicator_stops: bool = False
+    is_promoted: bool = False
+    """The point of no return is behind it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairView:
+    """Everything the events say of one pair. Which cluster is which is by uid."""
+
+    name: str = ""
+    version: int = 0
+    state: PairState = PairState.SEEDING
+    primary: str = ""
+    standby: str = ""
+    is_warm: bool = False
+    doors: Mapping[str, Door] = field(default_factory=lambda: MappingProxyType({}))
+    names_lead_to: str = ""
+    """The cluster the pair's name leads to, or is about to."""
+    flow: tuple[str, str] | None = None
+    """What may be copied: from that cluster to that one."""
+    order: OrderView | None = None
+    last_epoch: int = 0
+    unreadable: str = ""
+    """Why the history cannot be understood: nothing is done to the pair then."""

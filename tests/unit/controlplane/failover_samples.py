@@ -1,0 +1,32 @@
+"""Facts of a pair of clusters, one of each type, in the order of a planned failover; an abort behind them."""
+
+from events import failover_facts as facts
+
+PLANNED: tuple[object, ...] = (
+    facts.FailoverDeclared("orders", "eu", "us", "warm"),
+    facts.DoorClosed("us", 1, "agents", "3 VMs, 0 connections"),
+    facts.CopyRequested({}),
+    facts.StandbySeeded("12 topics, lag 0.2 s"),
+    facts.FailoverRequested("f1", True, "asked by anna: drill"),
+    facts.StandbyReady("f1", "12 topics with leaders and copies in sync"),
+    facts.NamesFlipRequested("f1", "us"),
+    facts.NamesFlipped("f1", "us"),
+    facts.DoorCloseRequested("f1", "eu", 2),
+    facts.DoorClosed("eu", 2, "agents", "3 VMs, 0 connections"),
+    facts.PairDrained("f1", 48),
+    facts.OffsetsAlignRequested("f1"),
+    facts.OffsetsAligned("f1", {"billing": 12}),
+    facts.ReplicatorStopRequested("f1"),
+    facts.ReplicatorStopped("f1", "2 processes ended"),
+    facts.PromotionRequested("f1", "us", 3),
+    facts.DoorOpened("us", 3),
+    facts.PairPromoted("f1"),
+)
+ABORTED: tuple[object, ...] = (
+    facts.FailoverAbortRequested("f1", 3, "the drain stalls"),
+    facts.DoorOpened("eu", 3),
+    facts.NamesFlipRequested("f1", "eu"),
+    facts.NamesFlipped("f1", "eu"),
+    facts.FailoverAborted("f1"),
+)
+ONE_OF_EACH = tuple({type(f): f for f in (*PLANNED, *ABORTED)}.values())

@@ -6,15 +6,12 @@ A release that ignored the record would begin at 0, as it did where nothing was 
 from pathlib import Path
 
 import pytest
-from kafka.errors import CoordinatorLoadInProgressError
-from kafka.protocol.producer import InitProducerIdRequest
 
 from agent.wire import ServiceDocument
-from controlplane.kafka.deadline import Deadline
-from controlplane.kafka.dialer import DirectDialer
 from tests.agent.small_cluster import BROKER, Cluster, serving
-from tests.waiting import until
+from tests.begun_producers import begun_producer
 
+BOOTSTRAP = (f"{BROKER}:9092",)
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]
 
 FIRST = 2**63 - 2**44
@@ -40,22 +37,7 @@ def test_producers_get_ids_of_the_clusters_own_range(tmp_path: Path, release: st
     cluster = Founded(tmp_path)
     cluster.release, cluster.level, cluster.first = release, level, FIRST
     with serving(cluster):
-        ids = [until(begun_producer, "a producer begins") for _ in range(2)]
-        assert ids == [FIRST, FIRST + 1]
+        assert [begun_producer(BOOTSTRAP) for _ in range(2)] == [FIRST, FIRST + 1]
         cluster.serve_broker("b-2")
         cluster.broker_running("b-2")
-        assert until(begun_producer, "a producer begins") == FIRST + BLOCK
-
-
-def begun_producer() -> int | None:
-    """The id of a producer that begins; None while the broker has asked for ids and none are there."""
-    dialer = DirectDialer()
-    try:
-        deadline = Deadline.after(20.0)
-        with dialer.dial("own", (f"{BROKER}:9092",), deadline) as connection:
-            asked = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
-            answer = connection.ask(asked, what="a producer's id", deadline=deadline)
-    finally:
-        dialer.close()
-    assert answer.error_code in {0, CoordinatorLoadInProgressError.errno}
-    return None if answer.error_code else int(answer.producer_id)
+        assert begun_producer(BOOTSTRAP) == FIRST + BLOCK

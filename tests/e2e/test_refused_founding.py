@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from controlplane.cluster.producer_ids import WIDTH, first_producer_id
+from events.ids import ClusterUid
+from tests.begun_producers import begun_producer
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.living_cluster import LivingCluster
 from tests.e2e.running import types_told
@@ -52,8 +55,19 @@ def _refused_and_mended(home: Path, spec: ClusterSpec, mended: ClusterSpec) -> N
         told = types_told(cluster, 0)
         assert "instance.join_failed" not in told
         assert told.count("instance.reconfigured") >= len(spec.brokers_in)
+        if spec.quorum != "zookeeper":
+            _has_producer_ids_of_its_own(cluster)
     finally:
         assert cluster.close() == []
+
+
+def _has_producer_ids_of_its_own(cluster: LivingCluster) -> None:
+    """Also behind a founding that took two tries."""
+    [founded] = [event for event in cluster.events(0) if event.type == "quorum.founded"]
+    first = first_producer_id(ClusterUid(cluster.detail().uid), frozenset())
+    assert first is not None
+    assert founded.data["first_producer_id"] == first
+    assert begun_producer(cluster.bootstrap()) in range(first, first + WIDTH)
 
 
 def _past_two_deadlines(cluster: LivingCluster, spec: ClusterSpec) -> None:

@@ -13,6 +13,10 @@ TIMED_OUT = 3
 """`wait`, `apply --wait`: the time was up before the goal was reached; the server goes on."""
 BLOCKED = 4
 """`wait`, `apply --wait`: the goal cannot be reached before a person does something."""
+VULNERABLE = 5
+"""`images scan`: something in the image is vulnerable."""
+NOT_COVERED = 6
+"""`images scan`: nothing is known to be vulnerable, and not everything is known."""
 USAGE = 64
 """The command line itself is wrong (EX_USAGE of sysexits.h): never to be taken for `CHANGES`."""
 INTERRUPTED = 130

@@ -16,6 +16,7 @@ _CLICK_USAGE = 2
 
 OF_VERB = {
     "demo": "server,spark",
+    "images": "images",
     **dict.fromkeys(("agent-bundle", "db", "doctor", "import", "rebuild", "restore", "server"), "server"),
 }
 """What a verb takes as a whole, where the first module that is missing would tell of a part."""

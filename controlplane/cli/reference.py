@@ -57,6 +57,8 @@ is no plan |
 | {exits.CHANGES} | `plan --detailed-exitcode`: there is something to do; `diff`: it could not be told |
 | {exits.TIMED_OUT} | `wait`, `apply --wait`: `--timeout` was up; the server goes on |
 | {exits.BLOCKED} | `wait`, `apply --wait`: it needs a person; reason and next command are on stderr |
+| {exits.VULNERABLE} | `images scan`: something in the image is vulnerable |
+| {exits.NOT_COVERED} | `images scan`: nothing is known to be vulnerable, and not everything is known |
 | {exits.USAGE} | the command line itself is wrong |
 | {exits.INTERRUPTED} | Ctrl-C, also when it only detached |
 

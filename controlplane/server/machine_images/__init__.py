@@ -1,0 +1,1 @@
+"""Machine images, judged by what they are made of."""

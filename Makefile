@@ -87,6 +87,14 @@ $(OIDC): tests/tools/oidc/package-lock.json tests/tools/oidc/provider.mjs | $(VE
 	  $(BIN)/python -m tests.tools.oidc.install --cache $(CACHE) && touch $@; \
 	else echo "no npm here: the OpenID provider of the tests is not installed, its tests will fail"; fi
 
+# For the tests alone: tunnels where the kernel has no WireGuard. Without Go the tests that need them are skipped or fail.
+WIREGUARD := $(CACHE)/wireguard/wireguard-go
+$(WIREGUARD): tests/tools/wireguard/go.mod tests/tools/wireguard/go.sum tests/tools/wireguard/install.py | $(VENV)/.locked
+	@if command -v go > /dev/null; then \
+	  echo "building wireguard-go"; \
+	  $(BIN)/python -m tests.tools.wireguard.install --cache $(CACHE) > /dev/null && touch $@; \
+	else echo "no Go here: wireguard-go is not built, the tests of overlays are skipped or fail"; fi
+
 # Scanners (tests/gates), in an environment of their own: checkov pins older packages than Kedge uses.
 GATES := $(CACHE)/gates/.locked
 $(GATES): tests/gates/requirements.txt
@@ -124,7 +132,7 @@ setup: check $(VENV)/.locked $(LAKE_JARS) $(KERNELS) $(IMAGES) ## what Kedge run
 .PHONY: test-setup
 test-setup: check $(VENV)/.locked ## that, and what only the tests need
 	@$(MAKE) -s -j 3 maven-setup $(KERNELS) $(HCLOUD) $(GATES) $(DEBIAN) $(GITLEAKS) $(MUTATION) \
-	  $(CACHE)/standins/.locked $(OIDC) $(BUILD)
+	  $(CACHE)/standins/.locked $(OIDC) $(WIREGUARD) $(BUILD)
 
 .PHONY: maven-setup
 maven-setup: $(VENV)/.locked

@@ -18,15 +18,16 @@ LOOK_EVERY_S = 60.0
 """How often it is looked whether the kernel still has the rules: anybody with root may have changed them."""
 TRY_EVERY_S = 10.0
 
-_TABLE = ("nft", "list", "table", "inet", "kedge")
+_TABLE = ("inet", "kedge")
 
 
 class PacketFilter:
-    """Keeps the rules it is told in force. `file` is where they are written for nft to read."""
+    """Keeps the rules it is told in force, all of one `table`. `file` is where they are written for nft to read."""
 
-    def __init__(self, file: Path, run: Tool = run_tool) -> None:
+    def __init__(self, file: Path, run: Tool = run_tool, *, table: tuple[str, str] = _TABLE) -> None:
         self._file = file
         self._run = run
+        self._table = table
         self._rules = ""
         self._listing = ""
         self._problem = ""
@@ -60,7 +61,7 @@ class PacketFilter:
 
     def _listed(self) -> str:
         """The kernel's own words for the table, "" where there is none."""
-        answer = self._run(_TABLE)
+        answer = self._run(("nft", "list", "table", *self._table))
         return answer.out if answer.code == 0 else ""
 
     def _tell_problem(self, problem: str) -> None:

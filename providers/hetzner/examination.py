@@ -1,6 +1,7 @@
 """What `kedge doctor` asks Hetzner: the token, images, types, placement groups, networks. Nothing is changed."""
 
 from collections.abc import Callable, Iterator, Set
+from ipaddress import IPv4Network
 from typing import Any
 
 from hcloud import APIException, Client
@@ -17,6 +18,7 @@ MEMBERS_OF_A_GROUP = 10
 MEMBERS_OF_A_NETWORK = 100
 
 _CORRECT = "Correct hetzner.yaml."
+_ROUTE = "Give the network a route to a server of yours in it that passes packets on, or put Kedge's into the network."
 _WRITE = "Make a token that may read and write."
 _QUOTA = "Look at the project's limits in Hetzner's console."
 
@@ -30,6 +32,8 @@ def examine_region(client: Client, place: Place, region: HetznerRegion) -> Itera
     yield looked_at(f"{place}: permissions", _may_write(client, place), _WRITE)
     for name, number in (("network", region.network), ("node network", region.node_network)):
         yield looked_at(f"{place}: {name}", _network(client, place, number), "Use another network.")
+    if region.servers:
+        yield looked_at(f"{place}: way to Kedge's servers", _way_to_servers(client, place, region), _ROUTE)
     if region.placement_groups:
         yield looked_at(f"{place}: placement groups", _groups(client, place, region), "Add groups to hetzner.yaml.")
     if not region.images:
@@ -73,6 +77,20 @@ def _network(client: Client, place: Place, number: int) -> _Look:
         told = _get(client, f"{place}: network {number}", f"/networks/{number}")["network"]
         left = MEMBERS_OF_A_NETWORK - len(told["servers"])
         return left > 0, f"{told['ip_range']}; room for {left} more servers"
+
+    return look
+
+
+def _way_to_servers(client: Client, place: Place, region: HetznerRegion) -> _Look:
+    """Whether packets get there: VMs send all to the network's gateway, which knows the network and its routes."""
+
+    def look() -> tuple[bool | None, str]:
+        told = _get(client, f"{place}: routes of {region.network}", f"/networks/{region.network}")["network"]
+        ways = [IPv4Network(told["ip_range"]), *(IPv4Network(one["destination"]) for one in told["routes"])]
+        lost = [one for one in region.servers if not any(IPv4Network(one).subnet_of(way) for way in ways)]
+        if lost:
+            return False, f"network {region.network} has no route to {', '.join(lost)}: VMs would not reach Kedge there"
+        return True, f"network {region.network} leads to {', '.join(region.servers)}"
 
     return look
 

@@ -193,6 +193,25 @@ def test_a_range_that_is_not_the_networks_is_told(wrong: str, tmp_path: Path, mo
         assert "reaches every port" in found["told"]
 
 
+def test_a_network_at_hetzner_that_leads_to_no_server_of_kedges_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Found by VMs that live: they sent what was for Kedge to their gateway, which knew no way."""
+    with a_scene("hetzner", tmp_path, monkeypatch) as scene:
+        what = "way to Kedge's servers"
+        assert what not in scene.findings(), "nobody said where they are"
+        scene.edit(servers=["10.0.0.5/32"])
+        assert scene.findings()[what]["well"] is True, "in the network itself"
+        scene.edit(servers=["10.0.0.5/32", "192.168.50.5/32"])
+        found = scene.findings()[what]
+        assert (found["well"], "no route to 192.168.50.5/32" in found["told"]) == (False, True)
+        assert "Give the network a route" in found["whatNext"]
+        (network, *_) = scene.fake.project.networks
+        route = {"destination": "192.168.0.0/16", "gateway": "10.0.0.2"}
+        scene.fake.project.act("POST", ["networks", str(network), "actions", "add_route"], {}, route)
+        assert scene.findings()[what]["well"] is True
+
+
 def test_credentials_that_may_too_little_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with a_scene("google", tmp_path, monkeypatch) as scene:
         scene.fake.denied = {"compute.instances.create"}

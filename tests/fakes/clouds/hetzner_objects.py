@@ -375,6 +375,12 @@ class Project:
     def _drop_subnet(self, network: Body, body: Body) -> None:
         network["subnets"] = [s for s in network["subnets"] if s["ip_range"] != body["ip_range"]]
 
+    def _add_route(self, network: Body, body: Body) -> None:
+        """To a server in one of its subnets; the API does not ask whether one is there."""
+        if not any(IPv4Address(body["gateway"]) in IPv4Network(s["ip_range"]) for s in network["subnets"]):
+            raise invalid("gateway", "must be in a subnet of the network")
+        network["routes"].append({"destination": body["destination"], "gateway": body["gateway"]})
+
     def _poweron(self, server: Body, body: Body) -> None:
         server["status"] = "running"
 
@@ -428,6 +434,7 @@ _COMMANDS: dict[tuple[str, str], Callable[[Project, Body, Body], None]] = {
     ("volumes", "resize"): Project._resize,
     ("networks", "add_subnet"): Project._add_subnet,
     ("networks", "delete_subnet"): Project._drop_subnet,
+    ("networks", "add_route"): Project._add_route,
     ("firewalls", "remove_from_resources"): Project._unapply,
     ("firewalls", "set_rules"): Project._set_rules,
 }

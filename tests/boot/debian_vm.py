@@ -4,8 +4,10 @@ Everything is ended by its process id, and every loop device and address that wa
 """
 
 import json
+import os
 import signal
 import subprocess
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -153,6 +155,16 @@ class DebianVm:
         except FileNotFoundError:
             return 0
         return int(children[0]) if children else 0
+
+    def processes(self) -> list[Path]:
+        """The folders below /proc of what runs in it, as this machine counts; other machines' are not among them."""
+        own = os.readlink(f"/proc/{self.init_pid()}/ns/pid")
+        there = []
+        for proc in Path("/proc").glob("[0-9]*"):
+            with suppress(FileNotFoundError):  # over by now
+                if os.readlink(proc / "ns/pid") == own:
+                    there.append(proc)
+        return there
 
     def end(self) -> None:
         """Whatever it does: gone."""

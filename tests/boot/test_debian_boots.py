@@ -161,7 +161,7 @@ def _runs_as_its_own_user(vm: DebianVm) -> None:
     account = next(a.split(":") for a in vm.text("/etc/passwd").splitlines() if a.startswith(f"{SERVICE_USER}:"))
     uid, gid = int(account[2]), int(account[3])
     mark = b"-Dkedge.service=/var/lib/kedge-agent/controller"
-    (status,) = [p.parent / "status" for p in Path("/proc").glob("[0-9]*/cmdline") if mark in p.read_bytes()]
+    (status,) = [proc / "status" for proc in vm.processes() if mark in (proc / "cmdline").read_bytes()]
     ids = {
         name: fields.split() for name, _, fields in (line.partition(":") for line in status.read_text().splitlines())
     }

@@ -27,14 +27,17 @@ PACKAGES = (
 
 
 def root_archive(cache: Path) -> Path:
-    """The archive, made if it is not there yet. Raises CalledProcessError with mmdebstrap's own words above it."""
+    """The archive, made if it is not there yet, or of other packages. Raises CalledProcessError with mmdebstrap's own
+    words above it."""
     archive = cache / "debian" / f"{SUITE}.tar"
-    if not archive.exists():
+    told, packages = archive.with_suffix(".packages"), "".join(f"{name}\n" for name in PACKAGES)
+    if not (archive.exists() and told.exists() and told.read_text() == packages):
         archive.parent.mkdir(parents=True, exist_ok=True)
         beside = archive.with_suffix(".part.tar")
         command = ("mmdebstrap", "--quiet", "--variant=apt", f"--include={','.join(PACKAGES)}", SUITE, str(beside))
         subprocess.run(command, check=True)
         beside.rename(archive)
+        told.write_text(packages)
     return archive
 
 

@@ -42,6 +42,8 @@ class CloudNetwork:
     metadata: Telling
     cards: dict[str, Card] = field(default_factory=dict)
     """By address."""
+    routes: dict[str, str] = field(default_factory=dict)
+    """Destination -> the server of the network that passes packets on."""
 
     def open(self) -> "CloudNetwork":
         namespaces.make(self.name)
@@ -81,7 +83,10 @@ class CloudNetwork:
         ran("ip", "-n", self.name, "link", "del", f"to-{int(IPv4Network(address).network_address):x}")
 
     def route(self, destination: str, gateway: str) -> None:
-        """Packets to there go to that server of the network."""
+        """Packets to there go to that server of the network. Again: nothing is changed."""
+        if self.routes.get(destination) == gateway:
+            return
+        self.routes[destination] = gateway
         device = f"to-{int(IPv4Network(gateway).network_address):x}"
         ran("ip", "-n", self.name, "route", "add", destination, "via", gateway, "dev", device, "onlink")
 

@@ -50,8 +50,10 @@ class HetznerSite:
         network = self.living.networks[self._ids["network"]]
         network.join(Card(self.server, "vpn0", _VPN), own=SERVER)
         network.join(Card(self.outside, "office0", _OFFICE), own=CLIENT, default=True)
-        network.route(f"{SERVER}/32", _VPN)
-        network.route("0.0.0.0/0", _OFFICE)
+        for destination, gateway in ((f"{SERVER}/32", _VPN), ("0.0.0.0/0", _OFFICE)):
+            route = {"destination": destination, "gateway": gateway}
+            project.act("POST", ["networks", str(self._ids["network"]), "actions", "add_route"], {}, route)
+        self.living.follow()
         return self
 
     def close(self) -> None:

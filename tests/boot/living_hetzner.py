@@ -53,6 +53,8 @@ class LivingHetzner:
             for number, network in list(project.networks.items()):
                 if number not in self.networks:
                     self.networks[number] = self._network(number, network)
+                for route in network["routes"]:
+                    self.networks[number].route(route["destination"], route["gateway"])
             for number in self.servers.keys() - project.servers.keys():
                 self._lose(number)
             for number, server in list(project.servers.items()):

@@ -12,14 +12,15 @@ from controlplane.server.agent_bundle import write_bundle
 from providers.software import Download, Software
 
 
-def filled(folder: Path, cache: Path, version: str) -> Path:
-    """The folder with what `software` names for a version of Kafka."""
+def filled(folder: Path, cache: Path, *versions: str) -> Path:
+    """The folder with what `software` names for these versions of Kafka."""
     folder.mkdir()
-    kafka = cache / "kafka" / version / "libs"
-    with tarfile.open(folder / f"kafka_2.13-{version}.tgz", "w") as archive:
-        archive.add(kafka, f"kafka_2.13-{version}/libs", filter=_no_jolokia)
-    jolokia = next(kafka.glob("jolokia-agent-jvm-*javaagent.jar"))
-    shutil.copy(jolokia, folder / jolokia.name)
+    for version in versions:
+        kafka = cache / "kafka" / version / "libs"
+        with tarfile.open(folder / f"kafka_2.13-{version}.tgz", "w") as archive:
+            archive.add(kafka, f"kafka_2.13-{version}/libs", filter=_no_jolokia)
+        jolokia = next(kafka.glob("jolokia-agent-jvm-*javaagent.jar"))
+        shutil.copy(jolokia, folder / jolokia.name)
     write_bundle(folder)
     return folder
 
@@ -34,12 +35,12 @@ class Mirror:
         self._url = f"http://{address}:{self._server.server_address[1]}"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
-    def software(self, version: str) -> Software:
+    def software(self, *versions: str) -> Software:
         """The settings of that name."""
         (agent,) = self.folder.glob("kedge-agent-*.tar.gz")
         (jolokia,) = self.folder.glob("jolokia-*.jar")
-        kafka = self._download(self.folder / f"kafka_2.13-{version}.tgz")
-        return Software(agent=self._download(agent), kafka={version: kafka}, jolokia=self._download(jolokia))
+        kafka = {version: self._download(self.folder / f"kafka_2.13-{version}.tgz") for version in versions}
+        return Software(agent=self._download(agent), kafka=kafka, jolokia=self._download(jolokia))
 
     def close(self) -> None:
         self._server.shutdown()

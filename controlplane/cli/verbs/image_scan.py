@@ -1,4 +1,4 @@
-"""`kedge images scan`: holds an image's bill of materials to what is known to be vulnerable."""
+"""`kedge images scan`: holds an image's SBOM to what is known to be vulnerable."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -23,9 +23,7 @@ _PATIENCE_S = 60.0
 
 def scan(
     context: typer.Context,
-    image: Annotated[
-        Path, typer.Argument(metavar="IMAGE", show_default=False, help="An image, or its bill of materials.")
-    ],
+    image: Annotated[Path, typer.Argument(metavar="IMAGE", show_default=False, help="An image, or its SBOM.")],
     vulnerabilities: Annotated[
         list[str],
         typer.Option(
@@ -49,7 +47,7 @@ def scan(
     ] = "low",
     output: Output = Format.TEXT,
 ) -> None:
-    """Scan an image for known vulnerabilities, by its bill of materials.
+    """Scan an image for known vulnerabilities, by its SBOM.
 
     Debian's packages go by their source packages. Says how to flag a revision for security: with --before by what the
     image is rid of, else by what can be fixed in the next one. What no source tells of is unknown, and is not safe.
@@ -81,13 +79,13 @@ def scan(
 
 def _scanned(image: Path, before: Path | None, places: list[str]) -> "tuple[Scan, Scan | None]":
     """The image, and the one it is to replace."""
-    from controlplane.server.machine_images.bill_reader import bill_beside, read_bill
     from controlplane.server.machine_images.refusal import ImageRefused
+    from controlplane.server.machine_images.sbom_reader import read_sbom, sbom_beside
     from controlplane.server.machine_images.scan import scan as judged
 
     try:
-        parts = read_bill(bill_beside(image))
-        parts_before = read_bill(bill_beside(before)) if before is not None else None
+        parts = read_sbom(sbom_beside(image))
+        parts_before = read_sbom(sbom_beside(before)) if before is not None else None
         known = [one for place in places for one in _read(place)]
     except ImageRefused as error:
         raise CliError("nothing was scanned", why=str(error), next_step=error.next_step) from None

@@ -1,11 +1,11 @@
-"""Holds a bill of materials to what is known to be vulnerable. What nobody knows is told, and is not safe."""
+"""Holds an SBOM to what is known to be vulnerable. What nobody knows is told, and is not safe."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from controlplane.server.machine_images.advisories import Advisory, AdvisorySeverity
-from controlplane.server.machine_images.bill_reader import Component
+from controlplane.server.machine_images.sbom_reader import Component
 
 _MOST_NAMED = 4
 _GRAVITY = tuple(AdvisorySeverity)
@@ -42,7 +42,7 @@ class Flag:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """What a bill was found to be. `clear`: parts that a source knows, and that nothing it tells affects."""
+    """What an SBOM was found to be. `clear`: parts that a source knows, and that nothing it tells affects."""
 
     vulnerable: tuple[Vulnerable, ...]
     unknown: tuple[Unknown, ...]

@@ -16,7 +16,7 @@ def world(tmp_path: Path) -> World:
     return World(tmp_path)
 
 
-def a_bill(path: Path, version: str, *others: dict[str, Any]) -> str:
+def an_sbom(path: Path, version: str, *others: dict[str, Any]) -> str:
     parts = [{"name": "libssl3", "version": version, "purl": PURL.format(version=version)}, *others]
     path.write_text(json.dumps({"bomFormat": "CycloneDX", "components": parts}))
     return str(path)
@@ -31,7 +31,7 @@ def tracker(tmp_path: Path) -> str:
 
 
 def test_findings_are_a_table_with_the_flag_for_the_next_image(world: World, tmp_path: Path, tracker: str) -> None:
-    ran = world.run("images", "scan", a_bill(tmp_path / "old.cdx.json", "3.0.15-1"), "--vulnerabilities", tracker)
+    ran = world.run("images", "scan", an_sbom(tmp_path / "old.cdx.json", "3.0.15-1"), "--vulnerabilities", tracker)
     assert ran.exit_code == 5
     rows = [line.split() for line in ran.stdout.splitlines()]
     assert ["PACKAGE", "INSTALLED", "FIXED", "IN", "SEVERITY", "ID"] in rows
@@ -41,7 +41,7 @@ def test_findings_are_a_table_with_the_flag_for_the_next_image(world: World, tmp
 
 
 def test_an_image_is_flagged_by_what_it_is_rid_of(world: World, tmp_path: Path, tracker: str) -> None:
-    old, new = a_bill(tmp_path / "old.cdx.json", "3.0.15-1"), a_bill(tmp_path / "new.cdx.json", "3.0.16-1")
+    old, new = an_sbom(tmp_path / "old.cdx.json", "3.0.15-1"), an_sbom(tmp_path / "new.cdx.json", "3.0.16-1")
     ran = world.run("images", "scan", new, "--before", old, "--vulnerabilities", tracker, "-o", "json")
     told = json.loads(ran.stdout)
     assert (ran.exit_code, told["kind"], told["vulnerable"], told["clear"]) == (0, "ImageScan", [], 1)
@@ -50,7 +50,7 @@ def test_an_image_is_flagged_by_what_it_is_rid_of(world: World, tmp_path: Path, 
 
 def test_nothing_found_but_not_everything_known_is_no_success(world: World, tmp_path: Path, tracker: str) -> None:
     jar = {"name": "jolokia.jar", "version": "2", "purl": "pkg:generic/jolokia.jar"}
-    ran = world.run("images", "scan", a_bill(tmp_path / "b.cdx.json", "3.0.16-1", jar), "--vulnerabilities", tracker)
+    ran = world.run("images", "scan", an_sbom(tmp_path / "b.cdx.json", "3.0.16-1", jar), "--vulnerabilities", tracker)
     assert ran.exit_code == 6
     assert "1 part of the image unknown, which is not safe" in ran.stdout
     assert "jolokia.jar" in ran.stdout
@@ -61,13 +61,13 @@ def test_versions_of_another_release_are_not_held_to_those_of_this_one(
     world: World, tmp_path: Path, tracker: str, distro: str, status: int
 ) -> None:
     """Other writers name the point release as well."""
-    bill = a_bill(tmp_path / "b.cdx.json", "3.0.16-1")
-    Path(bill).write_text(Path(bill).read_text().replace("debian-12", distro))
-    assert world.run("images", "scan", bill, "--vulnerabilities", tracker).exit_code == status
+    sbom = an_sbom(tmp_path / "b.cdx.json", "3.0.16-1")
+    Path(sbom).write_text(Path(sbom).read_text().replace("debian-12", distro))
+    assert world.run("images", "scan", sbom, "--vulnerabilities", tracker).exit_code == status
 
 
-def test_an_image_is_scanned_by_the_bill_beside_it(world: World, tmp_path: Path, tracker: str) -> None:
-    a_bill(tmp_path / "kedge-4.2.0-amd64.cdx.json", "3.0.16-1")
+def test_an_image_is_scanned_by_the_sbom_beside_it(world: World, tmp_path: Path, tracker: str) -> None:
+    an_sbom(tmp_path / "kedge-4.2.0-amd64.cdx.json", "3.0.16-1")
     for name in ("kedge-4.2.0-amd64.raw", "kedge-4.2.0-amd64.manifest.json"):
         ran = world.run("images", "scan", str(tmp_path / name), "--vulnerabilities", tracker)
         assert ran.exit_code == 0
@@ -76,9 +76,9 @@ def test_an_image_is_scanned_by_the_bill_beside_it(world: World, tmp_path: Path,
 @pytest.mark.parametrize(
     ("image", "source", "why"),
     [
-        ("none.raw", "tracker.json", "has no bill of materials beside it (none.cdx.json)"),
+        ("none.raw", "tracker.json", "has no SBOM beside it (none.cdx.json)"),
         ("none.cdx.json", "tracker.json", "cannot be read"),
-        ("tracker.json", "tracker.json", "is no bill of materials"),
+        ("tracker.json", "tracker.json", "is no SBOM"),
         ("empty.cdx.json", "tracker.json", "names no component"),
         ("good.cdx.json", "none.json", "cannot be read"),
         ("good.cdx.json", "good.cdx.json", "neither Debian's tracker nor OSV"),
@@ -88,7 +88,7 @@ def test_an_image_is_scanned_by_the_bill_beside_it(world: World, tmp_path: Path,
 def test_what_cannot_be_scanned_is_told_and_is_no_success(
     world: World, tmp_path: Path, tracker: str, image: str, source: str, why: str
 ) -> None:
-    a_bill(tmp_path / "good.cdx.json", "3.0.16-1")
+    an_sbom(tmp_path / "good.cdx.json", "3.0.16-1")
     (tmp_path / "empty.cdx.json").write_text('{"bomFormat": "CycloneDX"}')
     place = source if "://" in source else str(tmp_path / source)
     ran = world.run("images", "scan", str(tmp_path / image), "--vulnerabilities", place)
@@ -98,6 +98,6 @@ def test_what_cannot_be_scanned_is_told_and_is_no_success(
 
 
 def test_a_severity_nobody_has_is_told(world: World, tmp_path: Path, tracker: str) -> None:
-    bill = a_bill(tmp_path / "b.cdx.json", "1")
-    ran = world.run("images", "scan", bill, "--vulnerabilities", tracker, "--at-least", "grave")
+    sbom = an_sbom(tmp_path / "b.cdx.json", "1")
+    ran = world.run("images", "scan", sbom, "--vulnerabilities", tracker, "--at-least", "grave")
     assert (ran.exit_code, "no severity 'grave'" in ran.stderr) == (1, True)

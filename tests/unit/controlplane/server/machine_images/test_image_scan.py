@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from controlplane.server.machine_images.advisories import Advisory, AdvisorySeverity, AffectedRange, read_advisories
-from controlplane.server.machine_images.bill_reader import Component
 from controlplane.server.machine_images.refusal import ImageRefused
 from controlplane.server.machine_images.release import ECOSYSTEM as DEBIAN
+from controlplane.server.machine_images.sbom_reader import Component
 from controlplane.server.machine_images.scan import Vulnerable, at_least, flag_of, rid_of, scan
 
 LIBSSL = Component("libssl3", "3.0.15-1~deb12u1", ((DEBIAN, "openssl", "3.0.15-1~deb12u1"),))

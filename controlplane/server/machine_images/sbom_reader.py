@@ -1,4 +1,4 @@
-"""Reads bills of materials, ours or of other writers, as far as a scan needs them."""
+"""Reads SBOMs, ours or of other writers, as far as a scan needs them."""
 
 import json
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from controlplane.server.machine_images.release import DISTRO, ECOSYSTEM
 
 BUILT_USING = "kedge:built-using"
 """The property of a component that names a source package whose code it has in it, as `NAME@VERSION`."""
-_MAKE = "give a bill of materials in CycloneDX (NAME.cdx.json), or an image with it beside it"
+_MAKE = "give an SBOM in CycloneDX (NAME.cdx.json), or an image with it beside it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,18 +25,18 @@ class Component:
     """Empty where no source of vulnerabilities could know it."""
 
 
-def bill_beside(path: Path) -> Path:
-    """The bill of an image, or the path itself where it is one. Raises `ImageRefused`."""
+def sbom_beside(path: Path) -> Path:
+    """The SBOM of an image, or the path itself where it is one. Raises `ImageRefused`."""
     if path.name.endswith(".json") and not path.name.endswith(".manifest.json"):
         return path
     name = path.name.removesuffix(".manifest.json") if path.suffix == ".json" else path.stem
     beside = path.with_name(f"{name}.cdx.json")
     if not beside.is_file():
-        raise ImageRefused(f"{path} has no bill of materials beside it ({beside.name})", next_step=_MAKE)
+        raise ImageRefused(f"{path} has no SBOM beside it ({beside.name})", next_step=_MAKE)
     return beside
 
 
-def read_bill(path: Path) -> tuple[Component, ...]:
+def read_sbom(path: Path) -> tuple[Component, ...]:
     """Its parts, sorted. Raises `ImageRefused`."""
     try:
         told = json.loads(path.read_bytes())
@@ -46,7 +46,7 @@ def read_bill(path: Path) -> tuple[Component, ...]:
     except OSError as error:
         raise ImageRefused(f"{path} cannot be read: {error.strerror}", next_step=_MAKE) from None
     except (ValueError, KeyError, AttributeError, TypeError) as error:
-        raise ImageRefused(f"{path} is no bill of materials: {error}", next_step=_MAKE) from None
+        raise ImageRefused(f"{path} is no SBOM: {error}", next_step=_MAKE) from None
     if not found:
         raise ImageRefused(f"{path} names no component: there is nothing to judge", next_step=_MAKE)
     return tuple(sorted(found, key=lambda one: (one.name, one.version)))

@@ -8,9 +8,21 @@ from pydantic import ValidationError
 
 from agent.services.tls_steps import wrong_step
 from agent.wire import TLS_WIRE_VERSION, WIRE_VERSION, BootData, Document, ServiceDocument, TlsListener
-from agent.wire_tls import ENSEMBLE_STEP_WIRE_VERSION, NAMES_WIRE_VERSION, STEP_WIRE_VERSION
+from agent.wire_tls import (
+    ENSEMBLE_STEP_WIRE_VERSION,
+    MIGRATION_WIRE_VERSION,
+    NAMES_WIRE_VERSION,
+    STEP_WIRE_VERSION,
+)
 
-_KNOWN = (WIRE_VERSION, TLS_WIRE_VERSION, STEP_WIRE_VERSION, NAMES_WIRE_VERSION, ENSEMBLE_STEP_WIRE_VERSION)
+_KNOWN = (
+    WIRE_VERSION,
+    TLS_WIRE_VERSION,
+    STEP_WIRE_VERSION,
+    NAMES_WIRE_VERSION,
+    ENSEMBLE_STEP_WIRE_VERSION,
+    MIGRATION_WIRE_VERSION,
+)
 
 _SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _RULES = re.compile(r"flush ruleset\ntable inet kedge \{\n[^\"'\\$`]*\}\n")
@@ -111,8 +123,8 @@ def _unsafe_tls(service: ServiceDocument) -> str:
     """Why what it says of TLS is not rendered, "" where it says nothing of it or all is well."""
     if service.tls is None:
         return ""
-    if service.is_migrating:
-        return "a service that migrates from ZooKeeper speaks no TLS"
+    if service.is_migrating and service.tls.step is not None:
+        return "a service that migrates from ZooKeeper is at no step between plaintext and TLS"
     wrong = [one.name for one in service.tls.listeners if not _LISTENER.fullmatch(one.name)]
     wrong += [user for user in service.tls.super_users if not _SUPER_USER.fullmatch(user)]
     if wrong:

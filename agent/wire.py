@@ -19,6 +19,7 @@ from agent.wire_pace import (
 )
 from agent.wire_tls import (
     ENSEMBLE_STEP_WIRE_VERSION as ENSEMBLE_STEP_WIRE_VERSION,
+    MIGRATION_WIRE_VERSION as MIGRATION_WIRE_VERSION,
     STEP_WIRE_VERSION as STEP_WIRE_VERSION,
     TLS_WIRE_VERSION as TLS_WIRE_VERSION,
     CertificateReport as CertificateReport,
@@ -141,7 +142,6 @@ class ServiceDocument(Wire):
         description="`super:<hash>`: by it a ZooKeeper server knows who may change the ensemble; the password stays"
         " with the control plane",
     )
-
     tls: ServiceTls | None = Field(
         default=None,
         description="absent: it speaks plaintext. Only in documents of version 2. `port` is where nodes reach it",

@@ -24,7 +24,11 @@ ENSEMBLE_STEP_WIRE_VERSION = 5
 """Of a document with a service of ZooKeeper's mode between plaintext and TLS: an agent of before refuses one of the
 versions above, and goes on with what it has. It knows no document of this version."""
 
-NEWEST_WIRE_VERSION = ENSEMBLE_STEP_WIRE_VERSION
+MIGRATION_WIRE_VERSION = 6
+"""Of a document with a service that speaks TLS and migrates from ZooKeeper to KRaft: an agent of before refuses one of
+the versions above, and goes on with what it has. It knows no document of this version."""
+
+NEWEST_WIRE_VERSION = MIGRATION_WIRE_VERSION
 """Of documents that an agent of this release takes."""
 
 TlsStep = Literal["C1", "Z1", "B1", "C2", "Z2", "B2"]

@@ -4,6 +4,10 @@ PEM files).
 
 Controllers are reached at CONTROLPLANE, brokers by one another at REPLICATION: both ask for a certificate of the
 cluster's CA. Clients have the listeners of the spec.
+
+Who migrates (KIP-866) has the keys of both modes: controllers go to the ensemble and write what brokers own there as
+those do, and send brokers what a controller of ZooKeeper's would, by REPLICATION. Each asks the authorizer of the mode
+it is in: what people change is written to both.
 """
 
 from collections.abc import Mapping
@@ -30,8 +34,11 @@ _USERS = r"RULE:^CN=([a-z0-9._-]+)$/$1/"
 
 def tls_properties(service: ServiceDocument, tls: ServiceTls, folder: Path) -> dict[str, str]:
     """The keys, over those of a plaintext node. `folder` has the three files above."""
+    knows_quorum = service.is_migrating or not service.is_zookeeper_mode
     owned = {
-        **(_to_zookeeper(folder) if service.is_zookeeper_mode else _to_quorum(service, folder, tls)),
+        **(_to_quorum(service, folder, tls) if knows_quorum else {}),
+        **(_to_zookeeper(folder) if service.ensemble else {}),
+        "authorizer.class.name": _ZOOKEEPER_AUTHORIZER if service.is_zookeeper_mode else _AUTHORIZER,
         "allow.everyone.if.no.acl.found": "false",
         "super.users": ";".join(tls.super_users),  # right before the first start: no admin call could mend it
     }
@@ -42,8 +49,9 @@ def tls_properties(service: ServiceDocument, tls: ServiceTls, folder: Path) -> d
             "listeners": endpoint,
             "advertised.listeners": endpoint,
             "listener.security.protocol.map": f"{CONTROLPLANE}:SSL",
+            **(_to_brokers_of_zookeeper(folder, tls) if service.is_migrating else {}),
         }
-    mapped = {} if service.is_zookeeper_mode else {CONTROLPLANE: "SSL"}
+    mapped = {CONTROLPLANE: "SSL"} if knows_quorum else {}
     mapped |= {REPLICATION: "SSL"} | {one.name: _protocol(one) for one in tls.listeners}
     there = [(REPLICATION, service.port), *((one.name, one.port) for one in tls.listeners)]
     endpoints = ",".join(f"{name}://{HostPort(service.address, port)}" for name, port in there)
@@ -64,7 +72,14 @@ def _to_quorum(service: ServiceDocument, folder: Path, tls: ServiceTls) -> Mappi
         "controller.listener.names": CONTROLPLANE,
         "controller.quorum.bootstrap.servers": ",".join(str(HostPort(v.address, v.port)) for v in service.voters),
         **_of_nodes(CONTROLPLANE, folder, tls),
-        "authorizer.class.name": _AUTHORIZER,
+    }
+
+
+def _to_brokers_of_zookeeper(folder: Path, tls: ServiceTls) -> Mapping[str, str]:
+    return {
+        **_of_nodes(REPLICATION, folder, tls),
+        "listener.security.protocol.map": f"{CONTROLPLANE}:SSL,{REPLICATION}:SSL",
+        "inter.broker.listener.name": REPLICATION,
     }
 
 
@@ -79,7 +94,6 @@ def _to_zookeeper(folder: Path) -> Mapping[str, str]:
         "zookeeper.ssl.truststore.type": "PEM",
         "zookeeper.ssl.truststore.location": str(folder / CLUSTER_CA),
         "zookeeper.set.acl": "true",
-        "authorizer.class.name": _ZOOKEEPER_AUTHORIZER,
     }
 
 

@@ -11,7 +11,7 @@ from agent.services.properties import ignored_settings, server_properties
 from agent.services.storage import storage_tool_arguments
 from agent.services.zoo_cfg import first_membership, ignored_zookeeper_settings, static_config
 from agent.wire import TLS_WIRE_VERSION, ServiceDocument, ServiceTls, TlsListener
-from agent.wire_tls import NEWEST_WIRE_VERSION
+from agent.wire_tls import MIGRATION_WIRE_VERSION, NEWEST_WIRE_VERSION, TlsStep
 from tests.unit.agent.test_agent_rendering import LOG_DIRS, check
 from tests.unit.agent.wanted import ENSEMBLE, VOTERS, boot_data, broker, controller, document, old_broker, server
 
@@ -31,11 +31,19 @@ TLS_CONTROLLER = controller(port=9090, voters=AT_9090, tls=ServiceTls(super_user
 AT_2182 = tuple(member.model_copy(update={"port": 2182}) for member in ENSEMBLE)
 TLS_OLD_BROKER = old_broker(port=9091, ensemble=AT_2182, tls=TLS_BROKER.tls)
 TLS_SERVER = server(port=2182, ensemble=AT_2182, tls=ServiceTls(super_users=SUPER_USERS[:2]))
+TLS_BRIDGED = TLS_OLD_BROKER.model_copy(update={"voters": AT_9090})
+TLS_MIGRATING = TLS_CONTROLLER.model_copy(update={"kafka_version": "3.9.1", "ensemble": AT_2182})
 
 
 @pytest.mark.parametrize(
     ("name", "service"),
-    [("broker-tls", TLS_BROKER), ("controller-tls", TLS_CONTROLLER), ("broker-zookeeper-tls", TLS_OLD_BROKER)],
+    [
+        ("broker-tls", TLS_BROKER),
+        ("controller-tls", TLS_CONTROLLER),
+        ("broker-zookeeper-tls", TLS_OLD_BROKER),
+        ("broker-migrating-tls", TLS_BRIDGED),
+        ("controller-migrating-tls", TLS_MIGRATING),
+    ],
 )
 def test_server_properties(name: str, service: ServiceDocument) -> None:
     check(f"{name}.properties", server_properties(service, log_dirs=LOG_DIRS, tls_dir=TLS_DIR))
@@ -68,16 +76,55 @@ def test_no_setting_of_a_server_takes_the_place_of_one_of_them(key: str) -> None
     assert ignored_zookeeper_settings(stolen) == (key,)
 
 
-@pytest.mark.parametrize("service", [TLS_OLD_BROKER, TLS_SERVER])
-def test_services_of_zookeepers_mode_speak_tls_where_they_do_not_migrate(service: ServiceDocument) -> None:
-    def judged(one: ServiceDocument) -> object:
-        told = document(one).model_copy(update={"wire": TLS_WIRE_VERSION})
-        return judge_document(told.model_dump_json().encode(), boot=boot_data(), current=None)
+@pytest.mark.parametrize(
+    ("service", "wire"),
+    [
+        (TLS_OLD_BROKER, TLS_WIRE_VERSION),
+        (TLS_SERVER, TLS_WIRE_VERSION),
+        (TLS_BRIDGED, MIGRATION_WIRE_VERSION),
+        (TLS_MIGRATING, MIGRATION_WIRE_VERSION),
+    ],
+)
+def test_services_of_zookeepers_mode_speak_tls_and_those_that_leave_it(service: ServiceDocument, wire: int) -> None:
+    assert isinstance(_judged(service, wire), Accepted)
 
-    assert isinstance(judged(service), Accepted)
-    migrating = judged(service.model_copy(update={"voters": AT_9090}))
-    assert isinstance(migrating, DocumentRejected)
-    assert "a service that migrates from ZooKeeper speaks no TLS" in migrating.reason
+
+@pytest.mark.parametrize(("service", "step"), [(TLS_BRIDGED, "B1"), (TLS_MIGRATING, "C1")])
+def test_nobody_migrates_between_plaintext_and_tls(service: ServiceDocument, step: TlsStep) -> None:
+    tls = ServiceTls(super_users=SUPER_USERS, step=step)
+    refused = _judged(service.model_copy(update={"tls": tls}), MIGRATION_WIRE_VERSION)
+    assert isinstance(refused, DocumentRejected)
+    assert "is at no step between plaintext and TLS" in refused.reason
+
+
+def _judged(service: ServiceDocument, wire: int) -> Accepted | DocumentRejected:
+    told = document(service).model_copy(update={"wire": wire})
+    return judge_document(told.model_dump_json().encode(), boot=boot_data(), current=None)
+
+
+def test_who_is_told_of_both_asks_the_authorizer_of_its_mode_and_writes_what_is_the_nodes_own() -> None:
+    """KIP-866: ACLs that people change meanwhile are in the log, and in ZooKeeper."""
+    told = [_properties(one) for one in (TLS_OLD_BROKER, TLS_BRIDGED, TLS_MIGRATING, TLS_BROKER, TLS_CONTROLLER)]
+    assert [one["authorizer.class.name"].rpartition(".")[2] for one in told] == [
+        *["AclAuthorizer"] * 2,
+        *["StandardAuthorizer"] * 3,
+    ]
+    assert [one.get("zookeeper.set.acl") for one in told] == [*["true"] * 3, None, None]
+    assert [one.get("zookeeper.connect", "").count(":2182") for one in told] == [3, 3, 3, 0, 0]
+    assert {one["super.users"] for one in told[:2]} == {";".join(SUPER_USERS)}
+
+
+def test_controllers_of_a_migration_reach_brokers_as_those_reach_one_another() -> None:
+    controller = _properties(TLS_MIGRATING)
+    name = controller["inter.broker.listener.name"]
+    assert (name, controller["listener.security.protocol.map"]) == ("REPLICATION", "CONTROLPLANE:SSL,REPLICATION:SSL")
+    assert controller[f"listener.name.{name.lower()}.ssl.keystore.location"] == str(TLS_DIR / "node.pem")
+    assert controller["listeners"] == "CONTROLPLANE://10.0.0.1:9090", "and it listens there alone"
+
+
+def _properties(service: ServiceDocument) -> dict[str, str]:
+    lines = server_properties(service, log_dirs=LOG_DIRS, tls_dir=TLS_DIR).splitlines()
+    return dict(line.split("=", 1) for line in lines if "=" in line)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +159,7 @@ def test_an_agent_takes_such_a_document_by_its_version_which_agents_of_before_re
     newer = told.model_copy(update={"wire": NEWEST_WIRE_VERSION + 1})
     refused = judge_document(newer.model_dump_json().encode(), boot=boot_data(), current=None)
     assert isinstance(refused, DocumentRejected)
-    assert "this agent speaks 1, 2, 3, 4 and 5" in refused.reason
+    assert "this agent speaks 1, 2, 3, 4, 5 and 6" in refused.reason
 
 
 def test_an_agent_that_does_not_know_how_a_listener_asks_starts_nothing() -> None:

@@ -60,10 +60,11 @@ class FirewallPorts:
     @property
     def of_server(self) -> tuple[int, ...]:
         """Those the server of Kedge dials: brokers, where a cluster's nodes speak TLS at the port of brokers among
-        themselves, and while a cluster of the network has a ZooKeeper ensemble its ports for clients, and that of
+        themselves, and while a cluster of the network has a ZooKeeper ensemble its ports for clients, and those of
         controllers, which a migration asks for the quorum by themselves."""
-        beside = {2181, 9093} & {*self.members} if 2181 in self.members else set()
-        beside |= {9091, 2182} & {*self.members}
+        plain = {2181, 9093} if 2181 in self.members else set()
+        secured = {2182, 9090} if 2182 in self.members else set()
+        beside = {9091, *plain, *secured} & {*self.members}
         return tuple(sorted({*self.brokers, *beside}))
 
     def without(self, other: "FirewallPorts") -> tuple[int, ...]:

@@ -206,6 +206,7 @@ class Gateways:
             registry=registry,
             roll=roll,
             controllers=lambda: self._controllers[uid],
+            tls=self._shown_to(uid),
         )
 
     def _password(self, uid: ClusterUid) -> str:

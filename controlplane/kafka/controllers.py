@@ -5,6 +5,7 @@ of its own. Only the leader describes the quorum; the others answer NOT_LEADER_O
 """
 
 import socket
+import ssl
 import struct
 from collections.abc import Iterable
 from contextlib import closing
@@ -22,12 +23,15 @@ _ANSWER_S = 2.0
 _LARGEST_BYTES = 2**20
 
 
-def read_log(endpoints: Iterable[str], where: str, deadline: Deadline) -> MetadataLog:
-    """By the first of these `host:port` that leads. Raises KafkaUnavailable when none does, with what each said."""
+def read_log(
+    endpoints: Iterable[str], where: str, deadline: Deadline, tls: ssl.SSLContext | None = None
+) -> MetadataLog:
+    """By the first of these `host:port` that leads; `tls` is who asks, None where they speak plaintext. Raises
+    KafkaUnavailable when none does, with what each said."""
     said = []
     for endpoint in endpoints:
         try:
-            return _described(endpoint, f"{where}, controller at {endpoint}", deadline.capped(_ANSWER_S))
+            return _described(endpoint, f"{where}, controller at {endpoint}", deadline.capped(_ANSWER_S), tls)
         except KafkaUnavailable as fault:
             said.append(f"{endpoint}: {fault.why}")
     why = "no controller leads it (" + ("; ".join(said) or "none is known") + ")"
@@ -39,27 +43,36 @@ def read_log(endpoints: Iterable[str], where: str, deadline: Deadline) -> Metada
     )
 
 
-def _described(endpoint: str, where: str, timeout_s: float) -> MetadataLog:
+def _described(endpoint: str, where: str, timeout_s: float, tls: ssl.SSLContext | None) -> MetadataLog:
     request = quorum_request()
     request.API_VERSION = _VERSION
     request.with_header(correlation_id=1, client_id="kedge")
     try:
-        answer = _asked(endpoint, request.encode(header=True, framed=True), timeout_s)
+        answer = _asked(endpoint, request.encode(header=True, framed=True), timeout_s, tls)
     except (OSError, struct.error) as error:
         raise KafkaUnavailable(what=DESCRIBE, where=where, why=str(error) or type(error).__name__) from error
     return log_of(DescribeQuorumResponse.decode(answer, version=_VERSION, header=True), where)
 
 
-def _asked(endpoint: str, message: bytes, timeout_s: float) -> bytes:
+def _asked(endpoint: str, message: bytes, timeout_s: float, tls: ssl.SSLContext | None) -> bytes:
     """One message and its answer, both with the length before them."""
-    at = HostPort.parse(endpoint)
-    with closing(socket.create_connection((at.host, at.port), timeout_s)) as line:
+    with closing(_dialled(endpoint, timeout_s, tls)) as line:
         line.settimeout(timeout_s)
         line.sendall(message)
         (size,) = struct.unpack(">i", _read(line, 4))
         if not 0 < size <= _LARGEST_BYTES:
             raise OSError(f"an answer of {size} bytes is none of Kafka's")
         return _read(line, size)
+
+
+def _dialled(endpoint: str, timeout_s: float, tls: ssl.SSLContext | None) -> socket.socket:
+    at = HostPort.parse(endpoint)
+    plain = socket.create_connection((at.host, at.port), timeout_s)
+    try:
+        return tls.wrap_socket(plain, server_hostname=at.host) if tls is not None else plain
+    except BaseException:
+        plain.close()
+        raise
 
 
 def _read(line: socket.socket, size: int) -> bytes:

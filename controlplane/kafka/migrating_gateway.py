@@ -22,6 +22,7 @@ from controlplane.kafka.zookeeper.errors import ZooKeeperFault
 from controlplane.kafka.zookeeper.live_registry import ZooKeeperRegistry
 from controlplane.kafka.zookeeper.quorum import EnsembleRecord
 from controlplane.kafka.zookeeper.registry import RegisteredPartition, RegistrySeen
+from controlplane.kafka.zookeeper.sessions import ShownTo, plaintext
 from controlplane.kafka.zookeeper_gateway import ZooKeeperGateway, as_kafka_fault
 from controlplane.kafka.zookeeper_mode import current_controller, in_kraft_mode, registered
 from planner.observed import KafkaSnapshot, TopicPartition
@@ -42,10 +43,12 @@ class MigratingGateway(ZooKeeperGateway):
         registry: ZooKeeperRegistry,
         roll: Callable[[], EnsembleRecord],
         controllers: Callable[[], Sequence[str]],
+        tls: ShownTo = plaintext,
     ) -> None:
-        """`controllers`: their `host:port`, read at every call."""
+        """`controllers`: their `host:port`, and `tls` who this server is to them, both read at every call."""
         super().__init__(dialer, cluster, bootstrap, ensemble=ensemble, registry=registry, roll=roll)
         self._controllers = controllers
+        self._tls = tls
 
     def snapshot(self) -> KafkaSnapshot:
         at = self._now()
@@ -97,7 +100,7 @@ class MigratingGateway(ZooKeeperGateway):
 
     def _log(self, registry: RegistrySeen, deadline: Deadline) -> MetadataLog:
         """The quorum's log, with a majority behind its leader and ZooKeeper written up to its end."""
-        log = read_log(self._controllers(), self._where, deadline)
+        log = read_log(self._controllers(), self._where, deadline, self._tls())
         voters = [m for m in log.quorum.members if m.is_voter]
         if 2 * sum(m.silent_s < SILENT_S for m in voters) <= len(voters):
             self._unavailable(f"controller {log.quorum.leader} leads, and no majority of the quorum follows it")

@@ -28,11 +28,6 @@ def migration_problems(old: KafkaClusterDocument, new: KafkaClusterDocument, whe
         message = "the mode was `kraft` and cannot become `zookeeper`: Kafka has no way from KRaft to ZooKeeper"
         yield where.problem(p.MIGRATION, _MODE, message, "Write `mode: kraft`.")
         return
-    if old.spec.security.internal == "tls":
-        message = "a cluster whose nodes speak TLS does not migrate to KRaft: no run has shown that it can"
-        fix = "Keep `mode: zookeeper`; make another cluster in mode `kraft`, and move its topics there."
-        yield where.problem(p.TLS_MIGRATION, _MODE, message, fix)
-        return
     if any(pool.has_members for pool in old.spec.pools):
         message = (
             "the cluster's ZooKeeper servers share the VMs of its brokers; a cluster migrates to KRaft from an "

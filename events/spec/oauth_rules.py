@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from events.spec import problems as p
+from events.spec.kafka_rules import is_migrated
 from events.spec.model import Access, KafkaSection, Pool
 from events.spec.positions import Positions
 from events.spec.problems import Path, Problem, shorten
@@ -33,9 +34,7 @@ def oauth_problems(sections: Mapping[str, Any], where: Positions) -> Iterator[Pr
     for index, listener in enumerate(listeners):
         path: Path = (*_LISTENERS, index, "authentication")
         if listener.authentication.type == "oauth":
-            if kafka is not None and kafka.mode == "zookeeper":
-                message = f"listener `{listener.name}` is to ask for tokens, which is not offered in mode `zookeeper`"
-                yield where.problem(p.OAUTH, (*path, "type"), message, "Use `scram-sha-512`, or mode `kraft`.")
+            yield from _offered(kafka, listener, path, where)
             yield from _judged(listener, path, where)
             yield from _addresses(listener.authentication, path, where, is_local=is_local)
             yield from _ca(listener.authentication, path, where)
@@ -46,6 +45,13 @@ def oauth_problems(sections: Mapping[str, Any], where: Positions) -> Iterator[Pr
     if authorization is not None:
         yield from _super_users(authorization, listeners, where)
         yield from _anonymous(authorization, listeners, sections.get("access"), where)
+
+
+def _offered(kafka: KafkaSection | None, listener: Listener, path: Path, where: Positions) -> Iterator[Problem]:
+    if kafka is not None and (kafka.mode == "zookeeper" or is_migrated(kafka)):
+        why = "in mode `zookeeper`" if kafka.mode == "zookeeper" else f"with Kafka {kafka.version}"
+        message = f"listener `{listener.name}` is to ask for tokens, which is not offered {why}"
+        yield where.problem(p.OAUTH, (*path, "type"), message, "Use `scram-sha-512`, or mode `kraft` with Kafka 4.")
 
 
 def _judged(listener: Listener, path: Path, where: Positions) -> Iterator[Problem]:

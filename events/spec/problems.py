@@ -168,9 +168,6 @@ SECURITY = _kind(
 SECURITY_WAY = _kind(
     110, "no way to TLS from here", "Every service is restarted for it: it begins where all stands as it should."
 )
-TLS_MIGRATION = _kind(
-    144, "migration of a cluster that speaks TLS", "Its controllers would take over what no run has shown they can."
-)
 COHOSTED_TLS = _kind(
     145, "TLS beside servers on brokers' VMs", "Each service shows a certificate of its own, and a VM has one."
 )

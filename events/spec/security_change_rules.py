@@ -5,6 +5,7 @@ way, and where it was tried. Going back is judged by how far the cluster is, whi
 from collections.abc import Iterator
 
 from events.spec import problems as p
+from events.spec.kafka_rules import is_migrated
 from events.spec.model import KafkaClusterDocument
 from events.spec.positions import Positions
 from events.spec.problems import Path, Problem
@@ -30,6 +31,10 @@ def security_change_problems(
     elif before.version != after.version:
         message = f"Kafka {before.version} -> {after.version} and the way to TLS cannot be asked for together"
         fix = "Write `plaintext`, apply the version, and `tls` once its generation is reached; or the other way round."
+        yield where.problem(p.SECURITY_WAY, _INTERNAL, message, fix)
+    elif is_migrated(after):
+        message = f"no cluster goes to TLS on Kafka {after.version} in mode `kraft`: migrated clusters roll on first"
+        fix = "Write `plaintext`, apply Kafka 4, and `tls` once its generation is reached."
         yield where.problem(p.SECURITY_WAY, _INTERNAL, message, fix)
     yield from _kept(old, new, where)
     for index, one in enumerate(new.spec.listeners):

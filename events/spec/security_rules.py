@@ -75,10 +75,6 @@ def _met_by_clients(listener: Listener) -> tuple[int, str, str]:
 
 
 def _where_offered(sections: Mapping[str, Any], where: Positions) -> Iterator[Problem]:
-    kafka = sections.get("kafka")
-    if kafka is not None and kafka.mode == "kraft" and kafka.version.startswith("3."):
-        message = f"`tls` is not offered with Kafka {kafka.version}: no cluster is born with it, only migrated to it"
-        yield where.problem(p.SECURITY, _INTERNAL, message, "Write `plaintext`, or use Kafka 4.")
     if any(pool.has_members for pool in sections.get("pools") or ()):
         message = "`tls` is not offered where ZooKeeper servers share the VMs of brokers: a VM has one certificate"
         fix = "Write `services: [broker]` for them, and a pool with `services: [zookeeper]`."

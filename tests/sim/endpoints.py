@@ -33,7 +33,7 @@ def not_found(starting: ServiceDocument, running: Iterable[ServiceDocument], lea
         led_by = next((s for s in others if s.name == "controller" and s.node_id == leader), None)
         if led_by is not None and endpoints_of(led_by)[0].name not in _names(starting):
             return f"controller {starting.node_id} lacks the listener its leader {leader} dials by: it would end itself"
-    for broker in brokers:
+    for broker in (b for b in brokers if b.voters):
         dials = _PLAIN if broker.tls is None else _TLS
         for controller in controllers:
             if dials not in _names(controller):

@@ -3,6 +3,7 @@
 As ZooKeeper 3.8 does it: a server dials the others in plaintext until Z2, and takes by `portUnification` what it is not
 dialled by itself; clients are served at 2181 while the file of a server or the membership says so, and at 2182 where
 its file does. As Kafka does it: with `zookeeper.set.acl` what a broker makes only one that has a certificate changes.
+Controllers of a migration come to the ensemble as brokers do, and to brokers of ZooKeeper's mode.
 """
 
 from collections.abc import Iterable
@@ -44,21 +45,25 @@ class SimEnsemble:
         there = [*others, starting]
         servers = [s for s in there if s.name == "zookeeper"]
         brokers = [s for s in there if s.name == "broker"]
+        clients = [s for s in there if s.name != "zookeeper" and s.ensemble]
         for one in servers:
             deaf = next((s for s in servers if _dials(one) not in _takes(s)), None)
             if deaf is not None:
                 return f"server {one.node_id} dials {_dials(one)}, and server {deaf.node_id} does not take it"
-        for broker in brokers:
-            ports = {member.port for member in broker.ensemble}
+        for client in clients:
+            ports = {member.port for member in client.ensemble}
             deaf = next((s for s in servers if not ports <= self._served(s)), None)
             if deaf is not None:
-                return f"broker {broker.node_id} comes to {ports}, and server {deaf.node_id} does not listen there"
+                said = f"{client.name} {client.node_id} comes to {ports}"
+                return f"{said}, and server {deaf.node_id} does not listen there"
         if _owns(starting):
             self.has_owned = True
-        shut_out = next((b for b in brokers if b.tls is None), None)
+        shut_out = next((c for c in clients if c.tls is None), None)
         if self.has_owned and shut_out is not None:
-            return f"broker {shut_out.node_id} comes in plaintext, and may not change what is the nodes' own"
-        return _deaf_broker(brokers)
+            said = f"{shut_out.name} {shut_out.node_id} comes in plaintext"
+            return f"{said}, and may not change what is the nodes' own"
+        controllers = [c for c in clients if c.name == "controller"]
+        return _deaf_broker(brokers, (*brokers, *controllers))
 
     def _served(self, server: ServiceDocument) -> set[int]:
         if server.tls is None:
@@ -67,7 +72,7 @@ class SimEnsemble:
 
 
 def _owns(service: ServiceDocument) -> bool:
-    return service.name == "broker" and service.tls is not None and service.tls.step != "B1"
+    return service.name != "zookeeper" and service.tls is not None and service.tls.step != "B1"
 
 
 def _dials(server: ServiceDocument) -> str:
@@ -80,14 +85,15 @@ def _takes(server: ServiceDocument) -> set[str]:
     return {_dials(server)}
 
 
-def _deaf_broker(brokers: Iterable[ServiceDocument]) -> str:
+def _deaf_broker(brokers: Iterable[ServiceDocument], dialling: Iterable[ServiceDocument]) -> str:
     there = [
         (b, {"PLAINTEXT"} if b.tls is None else {"REPLICATION", *(one.name for one in b.tls.listeners)})
         for b in brokers
     ]
-    for broker, _ in there:
-        dials = "PLAINTEXT" if broker.tls is None or broker.tls.step == "B1" else "REPLICATION"
-        deaf = next((b for b, names in there if b is not broker and dials not in names), None)
+    for one in dialling:
+        dials = "PLAINTEXT" if one.tls is None or one.tls.step == "B1" else "REPLICATION"
+        deaf = next((b for b, names in there if b is not one and dials not in names), None)
         if deaf is not None:
-            return f"broker {broker.node_id} dials others by {dials}, and broker {deaf.node_id} does not listen by it"
+            said = f"{one.name} {one.node_id} dials brokers by {dials}"
+            return f"{said}, and broker {deaf.node_id} does not listen by it"
     return ""

@@ -305,10 +305,9 @@ class Services:
     def _find_one_another(self, uid: str, service: ServiceDocument) -> None:
         """Of the whole cluster, once that service runs."""
         running = [p.document for vm in self.vms.values() if vm.alive and vm.uid == uid for p in vm.processes if p.up]
-        if service.ensemble:
-            lost = self.ensemble.not_found(service, running)
-        else:
-            lost = not_found(service, running, self.kafka.leader)
+        lost = self.ensemble.not_found(service, running) if service.ensemble else ""
+        if service.voters:  # both of one that migrates
+            lost = lost or not_found(service, running, self.kafka.migration.home_of("controller").leader)
         if lost:
             raise Violation(lost)
 

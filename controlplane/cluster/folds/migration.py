@@ -7,6 +7,7 @@ from controlplane.cluster.folds.steps import Rules, frozen
 from controlplane.cluster.lifecycle import ALIVE, Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.migration import MigrationView
+from controlplane.cluster.views.security import at_rest
 from controlplane.kafka.zookeeper.migration import Goal, Knows
 from events import facts
 from events.spec.model import KafkaClusterDocument
@@ -98,9 +99,12 @@ def _ended(view: ClusterView, e: facts.MigrationEnded, at: datetime) -> ClusterV
         else replace(i, start=replace(i.start, listed=ids, protocol=""))
         for key, i in view.instances.items()
     }
+    known = view.settings.security  # the steps between plaintext and TLS are those of who votes
+    settings = view.settings if known is None else replace(view.settings, security=at_rest(known.to, "controller"))
     return replace(
         view,
         instances=frozen(instances),
+        settings=settings,
         quorum=replace(
             view.quorum,
             migration=None,

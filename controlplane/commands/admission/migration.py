@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.tls_steps import security_in_change
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.work_in_hand import has_work
 from events.spec import problems as p
@@ -58,6 +59,8 @@ def not_ready(view: ClusterView) -> str:
         return (
             f"its brokers speak protocol {view.quorum.protocol}, and {level} is needed: it comes at the end of the roll"
         )
+    if changing := security_in_change(view):
+        return changing
     unready = next((i for i in view.alive() if i.phase is not Phase.JOINED or i.lost), None)
     if unready is not None:
         return f"{unready.key} is {'lost' if unready.lost else unready.phase}"

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from agent.wire import (
     ENSEMBLE_STEP_WIRE_VERSION,
+    MIGRATION_WIRE_VERSION,
     TLS_WIRE_VERSION,
     WIRE_VERSION,
     AgentBuild,
@@ -154,6 +155,8 @@ def _wire(services: Sequence[ServiceDocument], *, secured: bool) -> int:
 
 
 def _spoken(service: ServiceDocument, tls: ServiceTls) -> int:
+    if service.is_migrating:
+        return MIGRATION_WIRE_VERSION
     return ENSEMBLE_STEP_WIRE_VERSION if service.ensemble and tls.step is not None else tls.wire
 
 

@@ -341,6 +341,12 @@ def _goes_tls(view: ClusterView) -> bool:
     return asks or view.security.high > FIRST
 
 
+def _has_controllers(view: ClusterView) -> bool:
+    """From the spec of a migration to KRaft on, so before the first of them listens."""
+    comes = view.document is not None and view.document.spec.kafka.mode == "kraft"
+    return comes or any(i.planned.service == "controller" for i in view.alive())
+
+
 @once
 def _ports(view: ClusterView) -> FirewallPorts:
     """Where its brokers listen, those that stand at an older port among them, and its controllers; in all its places. A
@@ -353,5 +359,6 @@ def _ports(view: ClusterView) -> FirewallPorts:
     kept = any(i.planned.service == "zookeeper" for i in view.alive())
     members = {*USUAL_PORTS.members, *(_ZOOKEEPER if view.in_zookeeper_mode or kept else ())}
     if _goes_tls(view):
-        members |= {TLS_BROKER_PORT, SECURE_PORT if view.in_zookeeper_mode else TLS_CONTROLLER_PORT}
+        members |= {TLS_BROKER_PORT} | ({SECURE_PORT} if view.in_zookeeper_mode or kept else set())
+        members |= {TLS_CONTROLLER_PORT} if _has_controllers(view) else set()
     return FirewallPorts((), tuple(sorted(members))).joined(FirewallPorts(tuple(sorted(brokers)), ()))

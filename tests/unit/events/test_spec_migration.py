@@ -69,9 +69,15 @@ def test_what_stands_in_the_way_of_a_migration_is_told(
     assert fix in problem.fix
 
 
-def test_a_cluster_whose_nodes_speak_tls_does_not_migrate() -> None:
-    [problem] = refusals(with_tls(on_3_9()), with_tls(to_kraft()))
-    assert (problem.code, "no run has shown that it can" in problem.message) == ("KEDGE-SPEC-144", True)
+def test_a_cluster_whose_nodes_speak_tls_migrates_and_stays_so() -> None:
+    assert check_change(with_tls(on_3_9()), with_tls(to_kraft()), data_bytes_per_pool=None) == []
+
+
+@pytest.mark.parametrize(("old", "new"), [(on_3_9(), with_tls(to_kraft())), (with_tls(on_3_9()), to_kraft())])
+def test_the_mode_and_the_security_between_nodes_do_not_change_together(
+    old: KafkaClusterDocument, new: KafkaClusterDocument
+) -> None:
+    assert "would change beside the mode" in " ".join(problem.message for problem in refusals(old, new))
 
 
 def test_many_changes_beside_the_mode_are_named_and_counted() -> None:

@@ -40,6 +40,11 @@ def test_what_a_provider_needs_is_taken() -> None:
     assert (authentication.principal_claim, authentication.clock_skew, authentication.reauthenticate) == ("azp", 5, 600)
 
 
+def test_a_cluster_that_has_migrated_takes_tokens_on_kafka_4_alone() -> None:
+    (found,) = told(loaded(text=ORDERS.replace("version: 4.1.1", "version: 3.9.1")))
+    assert found[1] == "listener `TOKENS` is to ask for tokens, which is not offered with Kafka 3.9.1"
+
+
 @pytest.mark.parametrize("key", ["issuer", "jwks", "audience"])
 def test_what_is_not_said_of_a_token_any_token_would_have(key: str) -> None:
     (found,) = loaded(asked(**{key: ""})).problems

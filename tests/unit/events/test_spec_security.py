@@ -75,14 +75,14 @@ def test_a_listener_with_a_dot_breaks_properties_and_is_refused() -> None:
 def test_where_tls_cannot_be_kept_it_is_refused_with_the_reason() -> None:
     cohosted = [one for one in check(secured(a_cohosted_document())) if one.is_error]
     assert [(one.code, "share the VMs of brokers" in one.message) for one in cohosted] == [("KEDGE-SPEC-145", True)]
-    migrated = a_document().model_copy(
-        update={
-            "spec": a_document().spec.model_copy(
-                update={"kafka": a_document().spec.kafka.model_copy(update={"version": "3.9.1"})}
-            )
-        }
-    )
-    assert any("only migrated to it" in m for m in messages(secured(migrated)))
+
+
+def test_a_cluster_that_has_migrated_keeps_tls_and_goes_there_on_kafka_4_alone() -> None:
+    migrated = a_document(version="3.9.1")
+    assert messages(secured(migrated)) == []
+    new = secured(migrated, Listener(), Listener(name="TLS", port=9094, security="tls"))
+    [problem] = [one for one in change_problems(migrated, new, None, NOWHERE) if one.is_error]
+    assert (problem.code, "migrated clusters roll on first" in problem.message) == ("KEDGE-SPEC-110", True)
 
 
 def test_an_ensemble_in_a_pool_of_its_own_speaks_tls_with_its_brokers() -> None:

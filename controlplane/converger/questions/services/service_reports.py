@@ -1,5 +1,7 @@
 """What agents last said of the services of their VMs, and of which start."""
 
+from collections.abc import Iterable
+
 from agent.wire import ServiceReport
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.views.instances import InstanceView
@@ -29,6 +31,13 @@ def has_reported(situation: Situation, instance: InstanceView) -> bool:
     """Whether the agent of this very VM has spoken since it was launched."""
     seen = situation.seen.reports.get(instance.key)
     return seen is not None and instance.launched_at is not None and seen.received_at >= instance.launched_at
+
+
+def agents_of_before(situation: Situation, instances: Iterable[InstanceView], wire: int) -> str:
+    """Those whose agents take no documents of that version, or were not heard; "" where all do."""
+    reports = situation.seen.reports
+    old = sorted(i.key for i in instances if i.key not in reports or reports[i.key].report.documents < wire)
+    return "" if not old else f"{old[0]} and {len(old) - 1} more" if len(old) > 1 else old[0]
 
 
 def service_report(situation: Situation, instance: InstanceView) -> ServiceReport | None:

@@ -8,9 +8,12 @@ Nothing else that is voluntary begins meanwhile; what is lost is mended first. A
 sync after the one before, behind the gate of every restart, and under the restart lock while a broker leads.
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
 
+from agent.wire import MIGRATION_WIRE_VERSION
 from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.tls_steps import security_in_change
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.migration import MigrationView
@@ -18,9 +21,9 @@ from controlplane.cluster.wait_reasons import WaitReason
 from controlplane.converger.questions.quorum.migration_look import look, unproved
 from controlplane.converger.questions.quorum.migration_text import progress
 from controlplane.converger.questions.quorum.protocol import target_of
-from controlplane.converger.questions.quorum.quorum_ports import CONTROLLER_PORT
+from controlplane.converger.questions.quorum.quorum_ports import member_port
 from controlplane.converger.questions.running.restart_safety import restart_safety
-from controlplane.converger.questions.services.service_reports import has_reported, state_of
+from controlplane.converger.questions.services.service_reports import agents_of_before, has_reported, state_of
 from controlplane.converger.questions.windows import closed_for
 from controlplane.converger.situation.decision import Decision, Wait, act, record, wait
 from controlplane.converger.situation.effects import ForgetMigration, ReleaseRestartLock
@@ -76,6 +79,8 @@ def migration_begin_step(situation: Situation) -> Decision | None:
             WaitReason.NOT_SETTLED,
             f"not migrating to KRaft: {waiting.key} is {'lost' if waiting.lost else waiting.phase}",
         )
+    if changing := security_in_change(view):
+        return wait(WaitReason.NOT_SETTLED, f"not migrating to KRaft: {changing}")
     level = metadata_level_of(MIGRATES)
     if (
         view.quorum.protocol != level
@@ -84,12 +89,27 @@ def migration_begin_step(situation: Situation) -> Decision | None:
     ):
         sentence = f"not migrating to KRaft: brokers speak protocol {view.quorum.protocol}, and {level} is needed first"
         return wait(WaitReason.MIGRATION_BLOCKED, sentence, next_command=f"kedge describe {view.name}", patience_s=0)
+    refused = _refused_by_agents(situation, view.brokers())
+    if refused is not None:
+        return refused
     if not situation.allowance.may_roll:
         return wait(WaitReason.FLEET_BRAKE, f"waiting to migrate to KRaft: {situation.allowance.reason}")
     reason = f"the spec of generation {view.generation} asks for mode kraft, and every VM is as declared"
     return record(
         "the migration to KRaft begins: its controllers are made", facts.MigrationBegun(view.generation, reason)
     )
+
+
+def _refused_by_agents(situation: Situation, instances: Iterable[InstanceView]) -> Decision | None:
+    """An agent of before refuses the document of a service that speaks TLS and is told of both."""
+    if not situation.view.nodes_speak_tls:
+        return None
+    old = agents_of_before(situation, instances, MIGRATION_WIRE_VERSION)
+    if not old:
+        return None
+    sentence = f"not migrating to KRaft: the agent of {old} knows of no migration with TLS, or was not heard"
+    again = "kedge agents publish, with an agent of this release"
+    return wait(WaitReason.MIGRATION_BLOCKED, sentence, next_command=again, patience_s=situation.join_deadline_s + 30)
 
 
 def _turn(view: ClusterView, migration: MigrationView) -> Decision | None:
@@ -130,9 +150,16 @@ def _found(situation: Situation, migration: MigrationView) -> Decision | None:
         late = sorted(set(wanted) - {i.node for i in ready})
         sentence = progress(situation, migration, None, f"waiting for the VMs of {', '.join(late)}")
         return wait(WaitReason.INSTANCE_JOINS, sentence, patience_s=situation.join_deadline_s)
+    refused = _refused_by_agents(situation, ready)
+    if refused is not None:
+        return refused
     voters = tuple(
         facts.FoundingVoter(
-            i.node, i.service_id, view.seat_address(i), CONTROLLER_PORT, i.planned.volumes[0].directory_id
+            i.node,
+            i.service_id,
+            view.seat_address(i),
+            member_port(view, "controller"),
+            i.planned.volumes[0].directory_id,
         )
         for i in sorted(ready, key=lambda i: i.service_id)
     )

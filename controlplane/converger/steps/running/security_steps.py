@@ -22,7 +22,7 @@ from controlplane.converger.questions.quorum.ensemble_content import content_lef
 from controlplane.converger.questions.quorum.security_steps import endpoint_trouble, late_step, step_in_words
 from controlplane.converger.questions.services.agent_evidence import says_it_is_down
 from controlplane.converger.questions.services.cluster_healthy import cluster_is_whole
-from controlplane.converger.questions.services.service_reports import state_of
+from controlplane.converger.questions.services.service_reports import agents_of_before, state_of
 from controlplane.converger.situation.decision import Decision, record, wait
 from controlplane.converger.situation.situation import Situation
 from events import facts
@@ -143,10 +143,9 @@ def _cannot(situation: Situation, what: str) -> Decision | None:
         again = f"kedge apply, with plaintext, or without kafka.metadataVersion ({view.name})"
         return wait(WaitReason.SECURITY_BLOCKED, sentence, next_command=again, patience_s=0)
     needed = ENSEMBLE_STEP_WIRE_VERSION if view.in_zookeeper_mode else STEP_WIRE_VERSION
-    old = sorted(i.key for i in view.alive() if _knows(situation, i) < needed)
+    old = agents_of_before(situation, view.alive(), needed)
     if old:
-        several = f" and {len(old) - 1} more" if len(old) > 1 else ""
-        sentence = f"{what} waits: the agent of {old[0]}{several} knows of no such step, or was not heard"
+        sentence = f"{what} waits: the agent of {old} knows of no such step, or was not heard"
         again = "kedge agents publish, with an agent of this release"
         return wait(WaitReason.SECURITY_BLOCKED, sentence, next_command=again, patience_s=_patience_s(situation))
     if trouble := _trouble(situation, kafka, view.alive()):
@@ -164,11 +163,6 @@ def _trouble(situation: Situation, kafka: KafkaSnapshot, services: Sequence[Inst
     if not whole.open:
         return whole.reason
     return next((said for i in services if (said := endpoint_trouble(situation, kafka, i))), "")
-
-
-def _knows(situation: Situation, instance: InstanceView) -> int:
-    seen = situation.seen.reports.get(instance.key)
-    return seen.report.documents if seen is not None else 0
 
 
 def _patience_s(situation: Situation) -> float:

@@ -5,15 +5,19 @@ from dataclasses import replace
 
 import pytest
 
+from agent.wire import MIGRATION_WIRE_VERSION, TLS_WIRE_VERSION
 from controlplane.cluster.folds.migration import RULES
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.quorum_config import awaits_first_step, has_stop_order, knows, quorum_status
 from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.security import SecurityView, at_rest
 from controlplane.converger.questions.documents import document_for
 from controlplane.kafka.zookeeper.migration import Knows
 from events import facts
 from planner.rollout.desired import desired_nodes
-from tests.builders import NOW, a_document, a_zookeeper_document, an_instance
+from planner.rollout.security_steps import FIRST, LAST
+from tests.builders import NOW, a_document, a_zookeeper_document, an_instance, with_tls
+from tests.changed_view import changed_view
 from tests.unit.controlplane.migration_samples import CONTROLLER, ENDED, in_zookeeper_mode, migrating
 
 
@@ -35,6 +39,18 @@ def with_controller(view: ClusterView, phase: Phase = Phase.LAUNCHED) -> Cluster
     one = an_instance("controllers-a-0", phase=phase)
     planned = replace(one.planned, service_id=CONTROLLER.id)
     return replace(view, instances={**view.instances, one.key: replace(one, planned=planned)})
+
+
+def secured(view: ClusterView, recorded: SecurityView | None = None) -> ClusterView:
+    """The same with TLS between nodes, and their ports; by what is recorded, or from birth."""
+    assert view.document is not None
+    assert view.quorum.migration is not None
+    assert view.quorum.migration.founding is not None
+    founding = replace(view.quorum.migration.founding, voters=(replace(CONTROLLER, port=9090),))
+    servers = {number: replace(server, port=2182) for number, server in view.quorum.voters.items()}
+    migration = replace(view.quorum.migration, founding=founding)
+    document = with_tls(view.document)
+    return changed_view(view, document=document, migration=migration, voters=servers, security=recorded)
 
 
 def test_metadata_stays_in_zookeeper_until_the_migration_has_ended_whatever_the_spec_says() -> None:
@@ -139,8 +155,43 @@ def test_a_broker_is_told_of_the_ensemble_of_the_quorum_or_of_both(
     assert service.state == "running"
 
 
-def test_a_broker_of_the_quorum_is_told_the_same_after_the_end() -> None:
+@pytest.mark.parametrize(
+    ("told", "wire"),
+    [(Knows.ENSEMBLE, TLS_WIRE_VERSION), (Knows.BOTH, MIGRATION_WIRE_VERSION), (Knows.QUORUM, TLS_WIRE_VERSION)],
+)
+@pytest.mark.parametrize("recorded", [None, at_rest(LAST, "zookeeper")], ids=["born so", "gone there"])
+def test_a_broker_that_speaks_tls_is_told_of_both_by_their_ports_with_tls(
+    told: Knows, wire: int, recorded: SecurityView | None
+) -> None:
+    document = document_for(secured(migrating(knows={1000: told}), recorded), "brokers-a-0.g1", epoch=1)
+    assert document is not None
+    [service] = document.services
+    assert (document.wire, service.port, service.tls is not None) == (wire, 9091, True)
+    assert {member.port for member in service.ensemble} <= {2182}
+    assert {voter.port for voter in service.voters} <= {9090}
+
+
+def test_a_controller_that_speaks_tls_is_told_of_both_by_their_ports_with_tls() -> None:
+    view = apply(secured(with_controller(migrating())), started(CONTROLLER.id, knows=Knows.BOTH, service="controller"))
+    document = document_for(view, "controllers-a-0.g1", epoch=1)
+    assert document is not None
+    [service] = document.services
+    assert (document.wire, service.port, service.tls is not None) == (MIGRATION_WIRE_VERSION, 9090, True)
+    assert ({m.port for m in service.ensemble}, {v.port for v in service.voters}) == ({2182}, {9090})
+
+
+@pytest.mark.parametrize("position", [FIRST, LAST])
+def test_what_is_recorded_of_the_way_to_tls_is_of_the_controllers_in_the_end(position: int) -> None:
+    """The next way, to TLS or back, is theirs: the ensemble whose steps those were is gone."""
+    view = apply(secured(migrating(), at_rest(position, "zookeeper")), ENDED)
+    assert view.security == at_rest(position, "controller")
+    assert apply(migrating(), ENDED).settings.security is None
+
+
+@pytest.mark.parametrize("is_tls", [False, True])
+def test_a_broker_of_the_quorum_is_told_the_same_after_the_end(is_tls: bool) -> None:
     view = migrating(knows={1000: Knows.QUORUM, 1001: Knows.QUORUM, 1002: Knows.QUORUM, CONTROLLER.id: Knows.QUORUM})
+    view = secured(view) if is_tls else view
     assert document_for(apply(view, ENDED), "brokers-a-0.g1", epoch=1) == document_for(view, "brokers-a-0.g1", epoch=1)
 
 

@@ -5,6 +5,8 @@ from dataclasses import replace
 import pytest
 
 from controlplane.cluster.view import ClusterView, empty_view
+from controlplane.cluster.views.certificates import AuthorityPhase, AuthorityReplacementView
+from controlplane.cluster.views.security import SecurityView, at_rest as security_at
 from controlplane.commands.admission.migration import not_ready
 from controlplane.commands.admission.spec import admission_problems
 from controlplane.commands.previews.migration import migration_phases
@@ -13,7 +15,8 @@ from controlplane.kafka.zookeeper.migration import Knows
 from events.spec.model import KafkaClusterDocument
 from events.spec.positions import Positions
 from planner.rollout.desired import desired_nodes
-from tests.builders import NOW, a_document, a_zookeeper_document
+from planner.rollout.security_steps import LAST
+from tests.builders import NOW, a_document, a_zookeeper_document, with_tls
 from tests.changed_view import changed_view
 from tests.unit.controlplane.migration_samples import CONTROLLER, in_zookeeper_mode, migrating
 
@@ -46,6 +49,14 @@ def test_a_cluster_at_rest_on_3_9_may_migrate() -> None:
     assert refused(at_rest(), KRAFT) == []
 
 
+@pytest.mark.parametrize("recorded", [None, security_at(LAST, "zookeeper")], ids=["born so", "gone there"])
+def test_one_whose_nodes_speak_tls_alone_may_too(recorded: SecurityView | None) -> None:
+    before, after = with_tls(ZOOKEEPER), with_tls(KRAFT)
+    view = at_rest(document=before, ensemble_spec=before, security=recorded)
+    assert not_ready(view) == ""
+    assert refused(view, after) == []
+
+
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
@@ -53,6 +64,12 @@ def test_a_cluster_at_rest_on_3_9_may_migrate() -> None:
         ({"converged": 0}, "not been founded"),
         ({"generation": 2}, "generation 2 is not reached"),
         ({"recycling": 1}, "other work in hand"),
+        ({"security": SecurityView(2, 3, 3, quorum="zookeeper")}, "on its way between plaintext and TLS"),
+        ({"security": security_at(3, "zookeeper")}, "on its way between plaintext and TLS"),
+        (
+            {"authority_change": AuthorityReplacementView("r", "clients", AuthorityPhase.TRUST_BOTH, NOW, "ann")},
+            "a CA is being replaced",
+        ),
     ],
 )
 def test_one_that_is_not_ready_is_told_why(changes: dict[str, object], why: str) -> None:

@@ -1,10 +1,11 @@
 """Who says how current the picture of a cluster is that a quorum leads and whose brokers are all in ZooKeeper mode."""
 
 import socket
+import ssl
 import struct
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from types import SimpleNamespace as Answer
@@ -24,6 +25,7 @@ from controlplane.kafka.zookeeper.registry import RegisteredBroker, RegisteredPa
 from planner.observed import KafkaSnapshot, TopicPartition
 from tests.fakes.zookeeper import FakeEnsemble
 from tests.unit.controlplane.kafka.test_kafka_reading import DIRECTORY, Scripted
+from tests.unit.controlplane.kafka.test_tls_handshakes import HOST, THEIRS, kedge, node
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 T0 = TopicPartition("t", 0)
@@ -75,9 +77,9 @@ NOT_LEADER = 6
 
 
 @contextmanager
-def controller(answer: bytes) -> Iterator[str]:
-    """Answers every message so; its `host:port`."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
+def controller(answer: bytes, tls: ssl.SSLContext | None = None) -> Iterator[str]:
+    """Answers every message so, with TLS where it has some; its `host:port`."""
+    with socket.create_server((HOST, 0)) as server:
 
         def serve() -> None:
             while True:
@@ -85,15 +87,25 @@ def controller(answer: bytes) -> Iterator[str]:
                     line, _ = server.accept()
                 except OSError:
                     return
-                with line:
-                    (size,) = struct.unpack(">i", line.recv(4, socket.MSG_WAITALL))
-                    line.recv(size, socket.MSG_WAITALL)
-                    line.sendall(answer)
+                with suppress(OSError), line if tls is None else tls.wrap_socket(line, server_side=True) as talk:
+                    (size,) = struct.unpack(">i", _received(talk, 4))
+                    _received(talk, size)
+                    talk.sendall(answer)
 
         threading.Thread(target=serve, daemon=True).start()
         host, port = server.getsockname()
         yield f"{host}:{port}"
         server.shutdown(socket.SHUT_RDWR)
+
+
+def _received(line: socket.socket, size: int) -> bytes:
+    read = b""
+    while len(read) < size:
+        part = line.recv(size - len(read))
+        if not part:
+            raise ConnectionError("it hung up")
+        read += part
+    return read
 
 
 class Hybrid(Scripted):
@@ -238,6 +250,18 @@ def test_what_each_controller_said_is_told_where_none_leads() -> None:
     assert "it hung up" in told
     assert "refused" in told
     assert "controllers' port" in told
+
+
+def test_a_controller_that_speaks_tls_is_asked_with_a_certificate_and_believed_by_its_own() -> None:
+    deadline = Deadline.after(10.0)
+    with controller(described(), node()) as ours:
+        assert read_log([ours], "c", deadline, kedge()).quorum.leader == 103
+        for foreign in (None, kedge(THEIRS)):
+            with pytest.raises(KafkaUnavailable, match="no controller leads it"):
+                read_log([ours], "c", deadline, foreign)
+    for foreign in (node(THEIRS), node(address="127.0.44.2")):
+        with controller(described(), foreign) as there, pytest.raises(KafkaUnavailable, match="verify failed"):
+            read_log([there], "c", deadline, kedge())
 
 
 def test_without_an_address_of_a_controller_nobody_is_asked() -> None:

@@ -9,6 +9,7 @@ import pytest
 from controlplane.fleet.networks.fold import NetworkView
 from controlplane.fleet.networks.reconciler import NetworkReconciler
 from controlplane.fleet.networks.server_addresses import server_cidrs, server_network
+from events import facts
 from providers.networks import NetworkRunKind
 from tests.sim.networkworld import NetworkWorld
 
@@ -132,6 +133,26 @@ def test_an_ensemble_that_speaks_tls_is_dialled_where_it_does_and_no_controller_
     assert {2182, 9091} <= {*ports.of_server}
     assert {2182, 2888, 3888, 9091} <= {*ports.members}
     assert 9090 not in ports.members
+
+
+def test_controllers_of_a_migration_with_tls_are_dialled_before_they_are_made() -> None:
+    world = NetworkWorld()
+    dials(world, HERE)
+    world.declare("orders", mode="zookeeper", tls=True)
+    world.settle()
+    world.declare("orders", mode="kraft", tls=True)
+    with_an_ensemble(world, "orders")
+    world.settle()
+    ports = its_network(world).access.ports
+    assert {2182, 9090, 9091} <= {*ports.of_server}
+    assert {2182, 2888, 3888, 9090, 9091} <= {*ports.members}
+
+
+def with_an_ensemble(world: NetworkWorld, name: str) -> None:
+    """Which holds the cluster's metadata, whatever the spec says by then."""
+    view = world.clusters[name]
+    founding = facts.QuorumFounded("kafka-id", "3.9", ())
+    world.clusters[name] = replace(view, quorum=replace(view.quorum, founding=founding, protocol="3.9"))
 
 
 def test_declared_addresses_win_and_an_address_is_a_network_of_one() -> None:

@@ -10,7 +10,10 @@ import pytest
 
 from controlplane.background.anomalies.status import own_doing
 from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.observed.agent_reports import ReportSeen
 from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.certificates import AuthorityPhase, AuthorityReplacementView
+from controlplane.cluster.views.security import SecurityView
 from controlplane.converger.questions.quorum.migration_look import look
 from controlplane.converger.situation.effects import ForgetMigration, ReleaseRestartLock, TakeRestartLock
 from controlplane.converger.situation.situation import Situation
@@ -24,12 +27,14 @@ from planner.rollout.desired import desired_nodes
 from tests.builders import (
     BEFORE,
     NOW,
+    a_document,
     a_partition,
     a_report,
     a_situation,
     a_snapshot,
     a_zookeeper_document,
     an_instance,
+    with_tls,
 )
 from tests.changed_view import changed_view
 from tests.unit.controlplane.migration_samples import in_zookeeper_mode, migrating
@@ -264,6 +269,63 @@ def test_it_begins_once_every_vm_is_as_declared_and_speaks_the_protocol() -> Non
 
 def _late(view: ClusterView) -> dict[str, Any]:
     return {"brokers-a-0.g1": replace(view.instances["brokers-a-0.g1"], phase=Phase.LAUNCHED)}
+
+
+@pytest.mark.parametrize(("documents", "begins"), [(5, False), (6, True), (7, True)])
+def test_one_that_speaks_tls_waits_for_agents_that_know_of_it(documents: int, begins: bool) -> None:
+    before = with_tls(a_zookeeper_document(version="3.9.1"))
+    view = changed_view(in_zookeeper_mode(), document=with_tls(a_document(version="3.9.1")), ensemble_spec=before)
+    reports = {i.key: with_documents(a_report(i), documents) for i in view.alive()}
+    decision = migration_begin_step(a_situation(view, reports=reports))
+    assert decision is not None
+    assert [type(e) for e in decision.events] == ([facts.MigrationBegun] if begins else [])
+    if not begins:
+        assert decision.wait is not None
+        assert decision.wait.reason == "MigrationBlocked"
+        assert "the agent of brokers-a-0.g1 and 2 more knows of no migration with TLS" in decision.sentence
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"security": SecurityView(2, 3, 3, quorum="zookeeper")},
+        {"authority_change": AuthorityReplacementView("r", "clients", AuthorityPhase.TRUST_BOTH, NOW, "ann")},
+    ],
+)
+def test_one_whose_security_is_being_changed_does_not_begin(changes: dict[str, Any]) -> None:
+    decision = migration_begin_step(a_situation(in_zookeeper_mode(**changes)))
+    assert decision is not None
+    assert decision.wait is not None
+    assert (decision.events, decision.wait.reason) == ((), "NotSettled")
+
+
+@pytest.mark.parametrize(("is_tls", "port"), [(False, 9093), (True, 9090)])
+def test_controllers_are_founded_where_they_listen_once_their_agents_know_of_it(is_tls: bool, port: int) -> None:
+    view = view_of({})
+    assert view.document is not None
+    assert view.quorum.migration is not None
+    arrived = {k: replace(i, phase=Phase.LAUNCHED) for k, i in view.instances.items() if k.startswith("controllers-")}
+    view = changed_view(
+        view,
+        document=with_tls(view.document) if is_tls else view.document,
+        instances={**view.instances, **arrived},
+        migration=replace(view.quorum.migration, founding=None),
+    )
+    for documents in (5, 6):
+        reports = {i.key: with_documents(a_report(i), documents) for i in view.alive()}
+        decision = migration_step(a_situation(view, reports=reports))
+        assert decision is not None
+        if documents == 5 and is_tls:
+            assert decision.wait is not None
+            assert (decision.events, decision.wait.reason) == ((), "MigrationBlocked")
+            continue
+        [founded] = decision.events
+        assert isinstance(founded, facts.MigrationQuorumFounded)
+        assert {voter.port for voter in founded.voters} == {port}
+
+
+def with_documents(seen: ReportSeen, documents: int) -> ReportSeen:
+    return replace(seen, report=seen.report.model_copy(update={"documents": documents}))
 
 
 def test_a_broker_the_migration_starts_anew_is_none_that_failed() -> None:

@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Producer
 from kazoo.client import KazooClient
 
 from controlplane.api.schemas import chaos as chaos_api, nodes as node_api, specs as spec_api
@@ -26,6 +25,7 @@ from tests.e2e.cluster_spec import CONTROLLERS, ClusterSpec
 from tests.e2e.doors import Admits, Certificate, Door, Scan, as_client, doors_of, ensemble_answers, stranger, told
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import LivingCluster
+from tests.e2e.signed_in import is_held_back, refusal, signed_in
 from tests.e2e.traffic import traffic
 from tests.kafka_topics import create_topic
 from tests.waiting import until
@@ -86,9 +86,7 @@ def given() -> dict[str, str]:
 
 
 def _writer(cluster: LivingCluster, given: dict[str, str]) -> dict[str, str]:
-    signed = {"sasl.mechanism": "SCRAM-SHA-512", "sasl.username": "writer", "sasl.password": given["writer"]}
-    ca = cluster.client.endpoints(cluster.spec.name).ca
-    return {"security.protocol": "sasl_ssl", "ssl.ca.pem": ca, **signed}
+    return signed_in(cluster, "writer", given["writer"])
 
 
 def _traffic(
@@ -135,21 +133,9 @@ def test_a_declared_user_may_do_what_its_document_says(living_cluster: LivingClu
     given["writer"] = cluster.client.collect_password(name, "writer").password
     with _traffic(cluster, given) as workload:
         until(lambda: workload.acknowledged > 200, "records of the writer", timeout_s=60)
-    refused = _refusal({**_writer(cluster, given)}, cluster, "ledger")
-    assert refused == "TOPIC_AUTHORIZATION_FAILED"
-    assert _refusal({**_writer(cluster, given), "sasl.password": "another"}, cluster, "ledger") == "_AUTHENTICATION"
-
-
-def _refusal(client: dict[str, str], cluster: LivingCluster, topic: str) -> str:
-    servers = ",".join(f"{address.rpartition(':')[0]}:9096" for address in cluster.bootstrap())
-    outcomes: list[str] = []
-    refused: list[str] = []
-    producer = Producer(
-        {**client, "bootstrap.servers": servers, "log_level": "0", "error_cb": lambda e: refused.append(e.name())}
-    )
-    producer.produce(topic, b"x", on_delivery=lambda error, _: outcomes.append(error.name() if error else "OK"))
-    until(lambda: producer.poll(0.2) or outcomes or "_AUTHENTICATION" in refused, "an outcome", timeout_s=60)
-    return outcomes[0] if outcomes else "_AUTHENTICATION"
+    assert refusal(cluster, _writer(cluster, given), 9096, "ledger") == "TOPIC_AUTHORIZATION_FAILED"
+    wrong = {**_writer(cluster, given), "sasl.password": "another"}
+    assert refusal(cluster, wrong, 9096, "ledger") == "_AUTHENTICATION"
 
 
 def test_quotas_hold_producers_back_are_put_right_and_go_with_their_declaration(
@@ -172,10 +158,10 @@ def test_quotas_hold_producers_back_are_put_right_and_go_with_their_declaration(
     cluster.client.apply(spec_api.ApplyIn(text=USERS.replace(_OWN_QUOTAS, HELD_BACK), file="users.yaml"))
     _quotas_are(cluster, declared, of_writer)
     writer = {**_writer(cluster, given), "client.id": "backfill"}
-    assert _is_held_back(cluster, writer, 9096, topic)
-    assert not _is_held_back(cluster, {**writer, "client.id": "another"}, 9096, topic)
-    assert _is_held_back(cluster, {"client.id": "slow"}, 9092, topic)
-    assert not _is_held_back(cluster, {"client.id": "another"}, 9092, topic)
+    assert is_held_back(cluster, writer, 9096, topic)
+    assert not is_held_back(cluster, {**writer, "client.id": "another"}, 9096, topic)
+    assert is_held_back(cluster, {"client.id": "slow"}, 9092, topic)
+    assert not is_held_back(cluster, {"client.id": "another"}, 9092, topic)
     by_hand: dict[QuotaEntity, QuotaChange] = {
         slow: {"producer_byte_rate": 1.0},
         backfill: {"producer_byte_rate": None},
@@ -185,7 +171,7 @@ def test_quotas_hold_producers_back_are_put_right_and_go_with_their_declaration(
     cluster.declare(replace(cluster.spec, quotas={}))
     cluster.client.apply(spec_api.ApplyIn(text=USERS, file="users.yaml"))
     _quotas_are(cluster, {}, {own: {"producer_byte_rate": 10485760.0}})
-    assert not _is_held_back(cluster, {"client.id": "slow"}, 9092, topic)
+    assert not is_held_back(cluster, {"client.id": "slow"}, 9092, topic)
     settled(cluster, within_s=180)
     assert not [e.type for e in cluster.events(before) if e.type in ("restart.requested", "surge.requested")]
 
@@ -201,25 +187,6 @@ def _quotas_are(cluster: LivingCluster, declared: Quotas, of_writer: Quotas) -> 
             return None
 
     cluster.until(look, f"{declared} and {of_writer}", timeout_s=240, every_s=1.0)
-
-
-def _is_held_back(cluster: LivingCluster, client: dict[str, str], port: int, topic: str) -> bool:
-    """Whether a broker has that client wait when it sends 1.6 MiB at once, as it tells with its answers: rates are
-    those of the last ten seconds."""
-    servers = ",".join(f"{address.rpartition(':')[0]}:{port}" for address in cluster.bootstrap())
-    waits: list[float] = []
-    producer = Producer(
-        {
-            **client,
-            "bootstrap.servers": servers,
-            "log_level": "0",
-            "throttle_cb": lambda e: waits.append(e.throttle_time),
-        }
-    )
-    for _ in range(100):
-        producer.produce(topic, bytes(16 * 1024), partition=0)
-    assert producer.flush(120) == 0
-    return any(waits)
 
 
 def test_what_brokers_keep_of_users_nodes_alone_read_and_change(living_cluster: LivingCluster) -> None:

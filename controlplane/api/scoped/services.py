@@ -160,6 +160,8 @@ class ScopedFleet:
 
     fleet: Fleet
     rights: Rights
+    _hidden: dict[int, frozenset[str]] = field(default_factory=dict)
+    """The names that are not shown, as of a position of the log: within a request many texts are looked through."""
 
     def views(self) -> list[ClusterView]:
         every = self.fleet.views()
@@ -204,9 +206,15 @@ class ScopedFleet:
         """The same for many texts at this moment."""
         return partial(_without, others=self._others())
 
-    def _others(self) -> re.Pattern[str] | None:
+    def _others(self) -> frozenset[str]:
+        position = self.fleet.position
+        if (known := self._hidden.get(position)) is not None:
+            return known
         every = self.fleet.views()
-        return _others(every, [view for view in every if self._shows(view)])
+        others = _others(every, [view for view in every if self._shows(view)])
+        self._hidden.clear()
+        self._hidden[position] = others
+        return others
 
     def _may_see(self, uid: ClusterUid) -> bool:
         view = self.fleet.view(uid)
@@ -323,22 +331,24 @@ class ScopedService(SourceService):
         return self.rights.may(verb, Traits(status.binding.team))
 
 
-def _others(every: Sequence[ClusterView], shown: Sequence[ClusterView]) -> re.Pattern[str] | None:
-    """What finds the names of clusters that are not shown, None where there is none. A name both have is no secret."""
-    names = {v.name for v in every if v.name} - {v.name for v in shown}
-    if not names:
-        return None
-    longest_first = sorted(names, key=lambda name: (-len(name), name))
-    return re.compile(rf"(?<![\w-])(?:{'|'.join(re.escape(name) for name in longest_first)})(?![\w-])")
+_WORD = re.compile(r"[\w-]+")
+"""What the name of a cluster is one of, as a whole: it is made of lower-case letters, digits and hyphens."""
 
 
-def _without(text: str, others: re.Pattern[str] | None) -> str:
-    return text if others is None else others.sub(ANOTHER, text)
+def _others(every: Sequence[ClusterView], shown: Sequence[ClusterView]) -> frozenset[str]:
+    """The names of clusters that are not shown. A name both have is no secret."""
+    return frozenset({v.name for v in every if v.name} - {v.name for v in shown})
 
 
-def _redacted(view: ClusterView, others: re.Pattern[str] | None) -> ClusterView:
+def _without(text: str, others: frozenset[str]) -> str:
+    """Word by word: a pattern of ten thousand names takes a third of a second to make, and tries all of them at each
+    letter."""
+    return _WORD.sub(lambda word: ANOTHER if word[0] in others else word[0], text) if others else text
+
+
+def _redacted(view: ClusterView, others: frozenset[str]) -> ClusterView:
     """The view with the names of others taken out of its conditions."""
-    if others is None or not any(others.search(c.message) for c in view.conditions.values()):
+    if not others or not any(word in others for c in view.conditions.values() for word in _WORD.findall(c.message)):
         return view
     conditions = {t: replace(c, message=_without(c.message, others)) for t, c in view.conditions.items()}
     return replace(view, conditions=conditions)

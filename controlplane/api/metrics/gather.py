@@ -17,18 +17,17 @@ from controlplane.background.anomalies.record import ANOMALIES_NOTED, noted_of
 from controlplane.background.dns.reconciler import DNS_NAME
 from controlplane.background.metric_pipeline.sources import SHARED
 from controlplane.background.notifications.service import NotifierSeen
-from controlplane.cluster.observed.agent_reports import AGENT_REPORT
+from controlplane.cluster.observed.agent_reports import AGENT_REPORT, seen_in
 from controlplane.cluster.observed.cloud_drift import all_audits
 from controlplane.cluster.observed.consumer_groups import GROUPS_NOTED, notes_of
+from controlplane.cluster.view import ClusterView
+from controlplane.storage.latest_values import LatestStore
+from events.ids import ClusterUid
 from spark.pipeline.status import PipelineStatus
 
 
 def server_snapshot(services: PortalServices) -> ServerSnapshot:
     """Everything as far as the caller may see it. Raises StoreUnavailable."""
-    reports: dict[str, dict[str, tuple[Report, datetime]]] = defaultdict(dict)
-    for seen in services.cluster.latest.of_kind(AGENT_REPORT):
-        report = (Report.model_validate(dict(seen.value)), seen.observed_at)
-        reports[seen.subject.cluster_uid][seen.subject.name] = report
     names: dict[str, dict[str, str]] = defaultdict(dict)
     for seen in services.cluster.latest.of_kind(DNS_NAME):
         names[seen.subject.cluster_uid][seen.subject.name] = str(seen.value["problem"])
@@ -38,13 +37,14 @@ def server_snapshot(services: PortalServices) -> ServerSnapshot:
     now, fleet, service = services.clock(), services.fleet.clusters, services.fleet.sources
     trends = services.brokers.windows.trends()
     living = [v for v in fleet.views() if not v.deleted]
+    reports = _reports(services.cluster.latest, living)
     clusters = tuple(
         ClusterSnapshot(
             view=view,
             status=status_word(view, now),
             said=fleet.said(view.uid),
             snapshot=fleet.last_snapshot(view.uid),
-            reports={i.key: reports[view.uid][i.key] for i in view.alive() if i.key in reports[view.uid]},
+            reports=reports[view.uid],
             names=names[view.uid],
             groups=groups.get(view.uid),
             anomalies=anomalies.get(view.uid),
@@ -87,6 +87,20 @@ def process_snapshot(services: PortalServices) -> ServerSnapshot:
         part=operations.part,
         is_ready=not operations.why_not_ready(),
     )
+
+
+def _reports(
+    latest: LatestStore, living: Sequence[ClusterView]
+) -> Mapping[ClusterUid, Mapping[str, tuple[Report, datetime]]]:
+    """By cluster and instance, with when it was heard. What VMs said that are gone costs nothing here, and one report
+    that cannot be read leaves all others: it is as if that agent had not been heard."""
+    found: dict[ClusterUid, dict[str, tuple[Report, datetime]]] = {view.uid: {} for view in living}
+    alive = {(view.uid, instance.key) for view in living for instance in view.alive()}
+    for row in latest.of_kind(AGENT_REPORT):
+        uid, key = row.subject.cluster_uid, row.subject.name
+        if (uid, key) in alive and (seen := seen_in(row)) is not None:
+            found[uid][key] = seen.report, row.observed_at
+    return found
 
 
 def _pipeline(services: PortalServices, names: Mapping[str, str]) -> PipelineStatus | None:

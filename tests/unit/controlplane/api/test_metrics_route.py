@@ -119,6 +119,14 @@ def test_the_server_and_its_clusters_are_told(house: House) -> None:
     assert value(told, "process_open_fds") > 0
 
 
+def test_one_report_that_another_release_kept_takes_no_other_one_away(house: House) -> None:
+    unread = LatestValue(Subject(AGENT_REPORT, house.view().uid, "brokers-c-0.g1"), {"wire": "of 2031"}, "agent", START)
+    house.latest.put(unread)
+    told = scraped(house)
+    assert value(told, "kedge_service_state", instance="brokers-a-0.g1", state="running", service="broker") == 1
+    assert "brokers-c-0.g1" not in {s.labels["instance"] for s in told["kedge_agent_report_timestamp_seconds"]}
+
+
 def test_a_service_is_told_as_its_agent_saw_it(house: House) -> None:
     told = scraped(house)
     where = {"cluster": "orders", "instance": "brokers-a-0.g1", "service": "broker"}

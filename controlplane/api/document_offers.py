@@ -71,15 +71,23 @@ class DocumentOffers:
         pace = self.paces.of(view) if view is not None else None
         return pace.every_s if pace is not None and pace.every_s < report_s else None
 
-    def of(self, vm: Vm) -> documents.Offer:
-        """What is offered now. May wait for the database. Raises ApiError, StoreUnavailable."""
+    def of(self, vm: Vm, etag: str = "") -> documents.Offer:
+        """What is offered now to who has the document of `etag`. May wait for the database. Raises ApiError,
+        StoreUnavailable."""
+        offered, fleet = self._offered(vm), self._services.fleet.clusters
+        if offered.etag in ("", etag):
+            return offered
+        # All that was recorded before the question counts: another process may have told of it already, and an agent
+        # that then hears an older document would start what it was told to stop.
+        fleet.catch_up()
+        view = fleet.view(vm.cluster_uid)
+        return offered if view is not None and view.version == offered.version else self._offered(vm)
+
+    def _offered(self, vm: Vm) -> documents.Offer:
         epoch = self._services.operations.leadership.held_epoch()
         if epoch is None:
             raise agent_refusals.not_leading()
         services = self._services
-        # All that was recorded before the question counts: another process may have told of it already, and an agent
-        # that then hears an older document would start what it was told to stop.
-        services.fleet.clusters.catch_up()
         view = services.fleet.clusters.view(vm.cluster_uid)
         instance = view.instances.get(_key(vm)) if view is not None else None
         if view is None or instance is None or view.requests.held or is_let_go(view):
@@ -150,7 +158,7 @@ async def answer_question(
         if offered is None:
             await turn.take_again()
             # On a thread: the database may be slow.
-            offered = await run_in_threadpool(offers.of, vm)
+            offered = await run_in_threadpool(offers.of, vm, etag)
         in_s = offers.report_in_s(vm, report_s)
         paced = {REPORT_IN: f"{in_s:.0f}"} if in_s is not None else {}
         if offered.etag not in ("", etag):

@@ -22,7 +22,7 @@ _MODULES = {  # what is imported of each, by its first name
     "digitalocean": "pydo",
     "google": "google",
     "hetzner": "hcloud",
-    "images": "cvss debian packageurl",
+    "images": "cvss cyclonedx debian packageurl",
     "upcloud": "upcloud_api",
 }
 OF_MODULE: Mapping[str, str] = MappingProxyType({m: extra for extra, found in _MODULES.items() for m in found.split()})

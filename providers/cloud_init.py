@@ -38,18 +38,24 @@ PROMETHEUS = "127.0.0.1:9404"
 _USER_ID = 59092
 """The same on all VMs where it is free, so that a disk that goes from one to another need not be given anew."""
 _USER_OPTIONS = "--system --user-group --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin"
-_MAKE_USER = (
+MAKE_USER = (
     f"id {SERVICE_USER} >/dev/null 2>&1 || useradd -u {_USER_ID} {_USER_OPTIONS} {SERVICE_USER} || "
     f"useradd {_USER_OPTIONS} {SERVICE_USER}"
 )
+"""A shell's command that makes it where it is missing."""
 
-_SYSCTL_FILE = "/etc/sysctl.d/60-kedge.conf"
+SYSCTL_FILE = "/etc/sysctl.d/60-kedge.conf"
 _SYSCTL = {
     # A broker maps two areas for each segment (its index and its time index); the kernel's 65530 end at some 30,000.
     "vm.max_map_count": 262144,
     # A heap that is swapped out stops a broker; 0 would have the kernel kill it instead. Kafka's own advice is 1.
     "vm.swappiness": 1,
 }
+
+
+def sysctl_text() -> str:
+    """The kernel's settings of a Kedge VM, as a file of `sysctl.d`."""
+    return "".join(f"{k}={v}\n" for k, v in sorted(_SYSCTL.items()))
 
 
 def user_data(
@@ -78,7 +84,7 @@ def user_data(
         "write_files": [{"path": p, "permissions": mode, "content": text} for p, (mode, text) in wanted.items()],
         # No `--now` for both at once: the agent's unit waits for the other one, cloud-init for neither.
         "runcmd": [
-            ["sh", "-c", _MAKE_USER],
+            ["sh", "-c", MAKE_USER],
             ["systemctl", "restart", "systemd-sysctl.service"],
             ["systemctl", "daemon-reload"],
             ["systemctl", "enable", *units],
@@ -167,7 +173,7 @@ def _files(
         BOOT_FILE: (_PRIVATE, boot_data),
         "/etc/kedge/agent.env": (_READ_ONLY, "".join(f"{k}={v}\n" for k, v in sorted(environment.items()))),
         f"/etc/systemd/system/{_AGENT_UNIT}": (_READ_ONLY, _resource(_AGENT_UNIT)),
-        _SYSCTL_FILE: (_READ_ONLY, "".join(f"{k}={v}\n" for k, v in sorted(_SYSCTL.items()))),
+        SYSCTL_FILE: (_READ_ONLY, sysctl_text()),
     }
     if software is None:
         return found

@@ -1,4 +1,4 @@
-"""Verbs of images: the catalogue (list, show, publish, withdraw), and what judges one (scan)."""
+"""Verbs of images: the catalogue (list, show, publish, withdraw), and what makes and judges one (build, scan)."""
 
 from typing import Annotated, Any
 
@@ -11,6 +11,7 @@ from controlplane.cli.image_view import image_lines, image_table
 from controlplane.cli.options import Output, Reason
 from controlplane.cli.output import Format, document, show_or_write, write_document
 from controlplane.cli.session import Session, session_of
+from controlplane.cli.verbs.image_build import build
 from controlplane.cli.verbs.image_scan import scan
 
 images = typer.Typer(no_args_is_help=False, rich_markup_mode=None)
@@ -110,6 +111,7 @@ def withdraw(context: typer.Context, name: Name, reason: Reason = "") -> None:
     session.show(session.client.withdraw_image(name, api.ImageWithdrawalIn(reason=reason)).sentence)
 
 
+images.command()(build)
 images.command()(scan)
 
 

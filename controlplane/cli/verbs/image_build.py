@@ -46,7 +46,7 @@ def build(
     """Build a machine image with Kafka and the agent in it.
 
     It is made here, from Debian 12's packages, without a cloud: VMs made from it fetch nothing at their first boot.
-    mmdebstrap and root, or a user with subordinate ids, are needed. Beside the image are written its bill of materials
+    mmdebstrap and root, or a user with subordinate ids, are needed. Beside the image are written its SBOM
     (CycloneDX) and its manifest, which names every input by digest. Given back with --lock, the manifest makes the
     same image again, byte by byte, as long as the mirror has those packages. Files have the time of
     SOURCE_DATE_EPOCH, else of the lock, else the beginning of this day (UTC).

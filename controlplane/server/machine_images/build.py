@@ -1,4 +1,4 @@
-"""Builds a machine image: inputs, root filesystem, disk, bill of materials, manifest, one after another.
+"""Builds a machine image: inputs, root filesystem, disk, SBOM, manifest, one after another.
 
 Nothing is mounted and no device is needed. The same inputs give the same bytes: times are those of the inputs, lists
 are sorted, identifiers follow from what the image is.
@@ -15,11 +15,11 @@ from pathlib import Path
 from controlplane.server.agent_bundle import BundleRefused, write_bundle
 from controlplane.server.machine_images import disk, overlay, root
 from controlplane.server.machine_images.architecture import Architecture, architecture_named
-from controlplane.server.machine_images.bill import bill, wheels_in
 from controlplane.server.machine_images.manifest import FileDigest, Inputs, Manifest
 from controlplane.server.machine_images.programs import RunProgram, run
 from controlplane.server.machine_images.refusal import ImageRefused
 from controlplane.server.machine_images.release import SUITE
+from controlplane.server.machine_images.sbom import sbom, wheels_in
 from controlplane.server.machine_images.steps import DiskFormat, Steps
 from events.spec.releases import IN_ZOOKEEPER_MODE, SUPPORTED, is_supported
 
@@ -50,7 +50,7 @@ class BuiltImage:
     """What was written."""
 
     image: Path
-    bill: Path
+    sbom: Path
     manifest_path: Path
     manifest: Manifest
 
@@ -120,8 +120,8 @@ def _built(order: ImageOrder, wanted: Architecture, folder: Path, tell: Tell, ru
     tell("making the disk")
     raw = steps.make_disk()
     image = steps.converted(order.format)
-    text = bill(inputs, jars, wheels_in(bundle.path))
-    return _published(order, name, inputs, raw_sha256=digest_of(raw), image=image, bill_text=text)
+    text = sbom(inputs, jars, wheels_in(bundle.path))
+    return _published(order, name, inputs, raw_sha256=digest_of(raw), image=image, sbom_text=text)
 
 
 def _same_files(locked: Inputs, told: Inputs) -> None:
@@ -140,22 +140,22 @@ def _same_files(locked: Inputs, told: Inputs) -> None:
 
 
 def _published(
-    order: ImageOrder, name: str, inputs: Inputs, *, raw_sha256: str, image: Path, bill_text: str
+    order: ImageOrder, name: str, inputs: Inputs, *, raw_sha256: str, image: Path, sbom_text: str
 ) -> BuiltImage:
     """Gives the files their names, the manifest last: where it stands, the others are whole."""
     target = order.out / f"{name}.{order.format}"
-    bill_path, manifest_path = order.out / f"{name}.cdx.json", order.out / f"{name}.manifest.json"
+    sbom_path, manifest_path = order.out / f"{name}.cdx.json", order.out / f"{name}.manifest.json"
     manifest_path.unlink(missing_ok=True)
     digest = raw_sha256 if order.format is DiskFormat.RAW else digest_of(image)
     image.replace(target)
-    bill_path.write_text(bill_text)
+    sbom_path.write_text(sbom_text)
     written = (
         FileDigest(name=target.name, sha256=digest),
-        FileDigest(name=bill_path.name, sha256=digest_of(bill_path)),
+        FileDigest(name=sbom_path.name, sha256=digest_of(sbom_path)),
     )
     manifest = Manifest(inputs=inputs, raw_sha256=raw_sha256, files=written)
     manifest_path.write_text(manifest.text())
-    return BuiltImage(target, bill_path, manifest_path, manifest)
+    return BuiltImage(target, sbom_path, manifest_path, manifest)
 
 
 def digest_of(path: Path) -> str:

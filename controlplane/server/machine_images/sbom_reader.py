@@ -12,7 +12,7 @@ from controlplane.server.machine_images.release import DISTRO, ECOSYSTEM
 
 BUILT_USING = "kedge:built-using"
 """The property of a component that names a source package whose code it has in it, as `NAME@VERSION`."""
-_MAKE = "give an image that `kedge images build` made, or its bill: NAME.cdx.json"
+_MAKE = "give an image that `kedge images build` made, or its SBOM: NAME.cdx.json"
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,9 +82,9 @@ def test_an_image_lies_beside_its_bill_and_its_manifest_and_nothing_else_is_left
 
 
 def test_the_bill_names_packages_with_their_sources_jars_and_wheels(order: ImageOrder) -> None:
-    bill = json.loads(built(order).bill.read_text())
-    assert (bill["bomFormat"], bill["specVersion"]) == ("CycloneDX", "1.6")
-    purls = {one["purl"]: one for one in bill["components"]}
+    sbom = json.loads(built(order).sbom.read_text())
+    assert (sbom["bomFormat"], sbom["specVersion"]) == ("CycloneDX", "1.6")
+    purls = {one["purl"]: one for one in sbom["components"]}
     libssl = next(purl for purl in purls if purl.startswith("pkg:deb/debian/libssl3@3.0.17-1~deb12u2?"))
     assert "upstream=openssl" in libssl
     assert purls[libssl]["hashes"] == [{"alg": "SHA-256", "content": "a" * 64}]
@@ -98,7 +98,7 @@ def test_the_same_inputs_make_the_same_files(order: ImageOrder, tmp_path: Path, 
     one, other = (built(replace(order, out=tmp_path / name, format=form)) for name in ("one", "other"))
     assert one.manifest == other.manifest
     assert one.image.read_bytes() == other.image.read_bytes()
-    assert one.bill.read_bytes() == other.bill.read_bytes()
+    assert one.sbom.read_bytes() == other.sbom.read_bytes()
 
 
 def test_a_lock_pins_packages_and_programs_and_makes_the_same_image(order: ImageOrder) -> None:

@@ -1,4 +1,4 @@
-"""The bill of materials of an image, in CycloneDX 1.6: Debian's packages, Kafka's jars and the agent's wheels.
+"""The SBOM of an image, in CycloneDX 1.6: Debian's packages, Kafka's jars and the agent's wheels.
 
 Each has a package URL, by which scanners know it: `kedge images scan`, or any other that reads CycloneDX.
 """
@@ -15,14 +15,14 @@ from cyclonedx.model.component import Component, ComponentType
 from cyclonedx.output.json import JsonV1Dot6
 from packageurl import PackageURL
 
-from controlplane.server.machine_images.bill_reader import BUILT_USING
 from controlplane.server.machine_images.manifest import Inputs, identifier
 from controlplane.server.machine_images.overlay import Jar
 from controlplane.server.machine_images.packages import DebianPackage
 from controlplane.server.machine_images.release import DISTRO
+from controlplane.server.machine_images.sbom_reader import BUILT_USING
 
 
-def bill(inputs: Inputs, jars: Sequence[Jar], wheels: Sequence[tuple[str, str]]) -> str:
+def sbom(inputs: Inputs, jars: Sequence[Jar], wheels: Sequence[tuple[str, str]]) -> str:
     """JSON, the same for the same inputs. `wheels`: name and version. Package URLs of Debian name the source package
     as `upstream`, as other writers do."""
     name = f"kedge-{inputs.kafka}-{inputs.architecture}"
@@ -30,7 +30,7 @@ def bill(inputs: Inputs, jars: Sequence[Jar], wheels: Sequence[tuple[str, str]])
     top = Component(name=name, version=inputs.kafka, type=ComponentType.OPERATING_SYSTEM, bom_ref="image")
     document = Bom(
         components=[*map(_debian, inputs.packages), *map(_jar, jars), *_wheels(wheels)],
-        serial_number=identifier("bill", told),
+        serial_number=identifier("sbom", told),
         metadata=BomMetaData(component=top, timestamp=datetime.fromtimestamp(inputs.epoch, UTC)),
     )
     return JsonV1Dot6(document).output_as_string(indent=1) + "\n"

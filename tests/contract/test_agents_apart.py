@@ -16,7 +16,7 @@ import pytest
 from agent.client import NewDocument, RetryLater, ServerClient
 from agent.identity import enrol_request, identity_of
 from agent.trust import PinnedCa
-from agent.wire import BootData, Document, Report, ReportAnswer, UnchangedReport
+from agent.wire import BootData, Document, PreemptionReport, Report, ReportAnswer, UnchangedReport
 from controlplane.cluster.observed.agent_reports import AGENT_REPORT
 from controlplane.converger.tick.cluster_tick import new_events
 from controlplane.runtime.listen_addresses import listening
@@ -62,8 +62,8 @@ class Installation:
         self.started.append(Server(home, KEDGE_DATABASE__URL=self.database, **{**agents, **settings}))
         return self.started[-1].wait_until_it_listens()
 
-    def server(self) -> Server:
-        return self.begun(Home(self.root / "home"))
+    def server(self, **settings: str) -> Server:
+        return self.begun(Home(self.root / "home"), **settings)
 
     def agents(self, name: str) -> Server:
         """A process that answers agents, on a home of its own that has the keys."""
@@ -104,8 +104,13 @@ def installation(tmp_path: Path, fresh_database: Callable[[str], str]) -> Iterat
 
 @pytest.fixture
 def agent(installation: Installation) -> Iterator["Agent"]:
-    """A VM of a cluster that nothing is done with, as the server recorded it."""
-    server = installation.server()
+    made = born(installation, installation.server())
+    yield made
+    made.client.close()
+
+
+def born(installation: Installation, server: Server) -> "Agent":
+    """The agent of a VM of a cluster that nothing is done with, as the server recorded it."""
     eventually(lambda: server.leads, server)
     assert server.post("/v1/apply", {"text": PAUSED}).json()["ok"]
     uid = ClusterUid(server.get("/v1/clusters/orders").json()["uid"])
@@ -117,10 +122,8 @@ def agent(installation: Installation) -> Iterator["Agent"]:
     )
     home = Home(installation.root / "home")
     assert home.agent_url() == f"https://{HOST}:{installation.port}", "though it does not listen there"
-    born = boot_data(home, home.installation(), uid, NODE, 1, "intent-1")
-    made = Agent(installation, BootData.model_validate_json(born), installation.root / "vm")
-    yield made
-    made.client.close()
+    told = boot_data(home, home.installation(), uid, NODE, 1, "intent-1")
+    return Agent(installation, BootData.model_validate_json(told), installation.root / "vm")
 
 
 class Agent:
@@ -151,7 +154,7 @@ class Agent:
             if told.services:
                 return told
 
-    def reports(self) -> ReportAnswer:
+    def reports(self, preemption: PreemptionReport | None = None) -> ReportAnswer:
         self.seq += 1
         told = Report(
             cluster_uid=self.uid,
@@ -164,6 +167,7 @@ class Agent:
             epoch=1,
             services=(),
             digest="d1",
+            preemption=preemption,
         )
         return self.client.report(told)
 
@@ -223,6 +227,24 @@ def test_an_agent_goes_from_one_process_to_the_other_and_nothing_is_lost(
         if answered.whole:
             assert agent.reports().accepted
     until(lambda: installation.kept(agent.uid) == agent.seq, "its last word is kept", timeout_s=DEADLINE_S)
+
+
+def test_a_report_that_is_not_to_wait_wakes_the_loop_of_the_server(installation: Installation) -> None:
+    """By itself that one looks at all clusters once a minute."""
+    server = installation.server(KEDGE_LOOP__TICK_INTERVAL_S="60")
+    agent, process = born(installation, server), installation.agents("one")
+    eventually(lambda: process.get("/readyz").status_code == 200, process)
+    agent.enrol()
+    now = datetime.now(UTC)
+    assert agent.reports(PreemptionReport(kind="preempt", deadline=now, since=now, words="preempted")).accepted
+    eventually(lambda: rung_since(server, now), server)
+    agent.client.close()
+
+
+def rung_since(server: Server, moment: datetime) -> bool:
+    """Whether the loop has looked at the one cluster that rang."""
+    beats = server.get("/v1/loop").json()["beats"]
+    return any(beat["rung"] == 1 and datetime.fromisoformat(beat["at"]) > moment for beat in beats)
 
 
 def test_at_that_process_nobody_but_agents_is_served(installation: Installation, agent: Agent) -> None:

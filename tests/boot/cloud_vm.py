@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.boot import namespaces
-from tests.boot.debian_vm import DebianVm, LoopDisk, Root, ran
+from tests.boot.debian_vm import NO_LANGUAGES, DebianVm, LoopDisk, Root, ran
 from tests.waiting import until
 
 _SEEN_WITHIN_S = 60.0
@@ -102,7 +102,7 @@ class CloudVm:
         files: Mapping[str, tuple[int, str]] = {
             "usr/sbin/dmidecode": (0o755, _FIRMWARE.format(vendor=vendor, serial=serial)),
             "usr/bin/systemd-detect-virt": (0o755, _VIRTUAL),
-            "etc/cloud/cloud.cfg.d/90-vendor.cfg": (0o644, f"datasource_list: [{vendor}, None]\n"),
+            "etc/cloud/cloud.cfg.d/90-vendor.cfg": (0o644, f"datasource_list: [{vendor}, None]\n{NO_LANGUAGES}"),
             "etc/systemd/network/90-every-card.network": (0o644, _EVERY_CARD),
         }
         for path, (mode, text) in files.items():

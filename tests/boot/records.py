@@ -4,9 +4,9 @@ import sys
 
 from tests.boot.debian_vm import ran
 
-_CLIENT = """
+_WRITE = """
 import sys
-from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
+from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 bootstrap, topic, value = sys.argv[1:]
 common = {"bootstrap.servers": bootstrap}
@@ -16,17 +16,32 @@ for made in admin.create_topics([NewTopic(topic, 1, 1)], operation_timeout=30).v
 producer = Producer(common)
 producer.produce(topic, value.encode())
 assert producer.flush(60) == 0, "not acknowledged"
-consumer = Consumer(common | {"group.id": topic})
+"""
+
+_READ = """
+import sys
+from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
+bootstrap, topic = sys.argv[1:]
+consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": topic})
 consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
-read = consumer.poll(60)
-assert read is not None, "nothing was read"
-assert read.error() is None, read.error()
-print(read.value().decode())
+found = consumer.poll(60)
+assert found is not None, "nothing was read"
+assert found.error() is None, found.error()
+print(found.value().decode())
 consumer.close()
 """
 
 
 def through(namespace: str, bootstrap: str, topic: str, value: str) -> str:
     """What was read of a new topic after `value` was written to it. Raises AssertionError with the client's words."""
-    command = ("ip", "netns", "exec", namespace, sys.executable, "-c", _CLIENT, bootstrap, topic, value)
-    return ran(*command)
+    _ran(namespace, _WRITE, bootstrap, topic, value)
+    return read(namespace, bootstrap, topic)
+
+
+def read(namespace: str, bootstrap: str, topic: str) -> str:
+    """The first record of a topic. Raises AssertionError with the client's words."""
+    return _ran(namespace, _READ, bootstrap, topic)
+
+
+def _ran(namespace: str, program: str, *told: str) -> str:
+    return ran("ip", "netns", "exec", namespace, sys.executable, "-c", program, *told)

@@ -7,18 +7,19 @@ the API was given as user data, by cloud-init's own source for Hetzner.
 import json
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 import yaml
 
+from controlplane.api.schemas.commands import DeleteIn
 from controlplane.storage.home import Home
 from tests.boot.debian_vm import unpacked
 from tests.boot.hetzner_site import CLIENT, SERVER, STRANGER, HetznerSite, a_site
 from tests.boot.knocking import let_in
 from tests.boot.listening import listening
-from tests.boot.records import through
+from tests.boot.records import read, through
 from tests.boot.software_mirror import Mirror, filled
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.living_cluster import LivingCluster
@@ -28,10 +29,11 @@ from tests.terraform.hetznerlife import hcloud_plugins
 from tests.tools.debian_root import root_archive
 from tests.waiting import until
 
-VERSION = "4.2.0"
+BEFORE, VERSION = "4.1.1", "4.2.0"
 CACHE = Path(__file__).parents[2] / ".cache"
 FOUNDED_WITHIN_S = 500.0
 """On a quiet machine a minute; nothing here is about how long it takes."""
+ROLLED_WITHIN_S = 1500.0
 NOBODY: dict[str, set[int]] = {CLIENT: set(), STRANGER: set()}
 SETTINGS = {"KEDGE_AGENTS__HOST": SERVER, "KEDGE_AGENTS__PORT": "0"}
 
@@ -45,14 +47,15 @@ pytestmark = [
 
 @dataclass(frozen=True)
 class SpecAtHetzner(ClusterSpec):
-    """The spec of the end-to-end tests, with its pools in Hetzner's first location."""
+    """The spec of the end-to-end tests, with its pools over Hetzner's locations."""
 
     def text(self) -> str:
         document = yaml.safe_load(super().text())
         for pool in document["spec"]["pools"]:
             pool["machine"] = "ccx13"
             pool["disk"]["sizeGib"] = 10
-            pool["place"] = {"cloud": "hetzner", "account": "production", "region": "eu-central", "zones": ["fsn1"]}
+            zones = ["fsn1", "hel1", "nbg1"][: pool["size"]]
+            pool["place"] = {"cloud": "hetzner", "account": "production", "region": "eu-central", "zones": zones}
         return yaml.safe_dump(document)
 
 
@@ -78,17 +81,20 @@ def site(debian: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
 
 @pytest.fixture
 def mirror(site: HetznerSite, tmp_path: Path) -> Iterator[Mirror]:
-    running = Mirror(filled(tmp_path / "mirror", CACHE, VERSION), SERVER)
+    running = Mirror(filled(tmp_path / "mirror", CACHE, BEFORE, VERSION), SERVER)
     yield running
     running.close()
 
 
 @pytest.fixture
-def cluster(site: HetznerSite, mirror: Mirror, tmp_path: Path) -> Iterator[LivingCluster]:
+def cluster(
+    site: HetznerSite, mirror: Mirror, tmp_path: Path, request: pytest.FixtureRequest
+) -> Iterator[LivingCluster]:
+    """What a test names as its parameter, converged; `SMALL` unless it does."""
     home = tmp_path / "home"
     home.mkdir()
-    site.write_settings(home / "hetzner.yaml", hcloud_plugins(), mirror.software(VERSION))
-    living = LivingCluster(home, spec=SMALL, settings=SETTINGS)
+    site.write_settings(home / "hetzner.yaml", hcloud_plugins(), mirror.software(BEFORE, VERSION))
+    living = LivingCluster(home, spec=getattr(request, "param", SMALL), settings=SETTINGS)
     try:
         living.open(within_s=FOUNDED_WITHIN_S)
         yield living
@@ -115,7 +121,7 @@ def test_vms_boot_by_themselves_serve_who_is_let_in_and_nobody_else_before_and_a
     assert _gets_in(site, "one", {SERVER: {9092}}, site.server) == {SERVER: {9092}}
 
     # Other clients from now on: the settings of a network of one's own count from the next start of the server.
-    software = mirror.software(VERSION)
+    software = mirror.software(BEFORE, VERSION)
     others = "192.168.70.0/24"
     site.write_settings(cluster.home / "hetzner.yaml", hcloud_plugins(), software, clients=others)
     booted = (broker.machine.init_pid(), controller.machine.init_pid())
@@ -132,6 +138,44 @@ def test_vms_boot_by_themselves_serve_who_is_let_in_and_nobody_else_before_and_a
     assert _gets_in(site, "controllers", NOBODY) == NOBODY
     assert _gets_in(site, "one", {SERVER: {9092}}, site.server) == {SERVER: {9092}}
     assert (broker.machine.init_pid(), controller.machine.init_pid()) == booted, "no VM was touched for it"
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("cluster", [pytest.param(replace(SMALL, version=BEFORE), id=BEFORE)], indirect=True)
+def test_a_new_version_comes_by_new_vms_that_get_address_and_volume_while_they_run_and_nothing_is_left(
+    site: HetznerSite, cluster: LivingCluster
+) -> None:
+    """The controller's: a network card and a disk more in a VM that booted without them, and its agent sees both."""
+    project = site.living.hetzner.project
+    (bootstrap,) = cluster.bootstrap()
+    assert through(site.outside, bootstrap, "orders", "of before") == "of before"
+    before, voters = cluster.head(), cluster.voters()
+    old = {i.node: i.address for i in cluster.detail().instances}
+
+    cluster.declare(replace(SMALL, version=VERSION))
+    cluster.event("feature.finalised", before, within_s=ROLLED_WITHIN_S)
+    cluster.converged(within_s=ROLLED_WITHIN_S)
+    assert [e.type for e in cluster.events(before)].count("replacement.completed") == 2
+    assert {i.kafka_version for i in cluster.detail().instances} == {VERSION}
+    assert cluster.voters() == voters, "the disk it votes from"
+    new = {i.node: i.address for i in cluster.detail().instances}
+    assert new["controllers-fsn1-0"] == old["controllers-fsn1-0"]
+    assert new["one-fsn1-0"] != old["one-fsn1-0"]
+    (bootstrap,) = cluster.bootstrap()
+    assert read(site.outside, bootstrap, "orders") == "of before"
+    meant = NOBODY | {CLIENT: {9092}}
+    assert _gets_in(site, "one", meant) == meant
+    assert _gets_in(site, "controllers", NOBODY) == NOBODY
+
+    cluster.client.delete(SMALL.name, DeleteIn(confirm=SMALL.name, reason="the story is over"))
+    until(
+        # The last ones are switched off after the call that deletes them.
+        lambda: not (project.servers or project.volumes or site.living.servers),
+        "all servers and volumes to be gone",
+        timeout_s=ROLLED_WITHIN_S,
+        told=site.living.words,
+    )
 
 
 def _came_by_hetzners_own_ways(root: Path, cluster: LivingCluster) -> None:

@@ -72,7 +72,9 @@ class CloudVm:
 
     def lose(self) -> None:
         """Deleted: its plug is pulled, its own disk is gone, the others stay."""
+        first = self.machine.init_pid()
         self.machine.power_cut()
+        until(lambda: not Path(f"/proc/{first}/root").exists(), "its processes to end", timeout_s=_SEEN_WITHIN_S)
         for name in list(self.disks):
             self.detach(name)
         namespaces.remove(self.name)

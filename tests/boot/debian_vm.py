@@ -145,8 +145,11 @@ class DebianVm:
         self._process = None
 
     def power_cut(self) -> None:
-        """Off, as if somebody had pulled the plug."""
+        """Off, as if somebody had pulled the plug: nothing of it runs any more."""
         if self._process is not None:
+            # With its first process the kernel ends all others. systemd-nspawn killed alone leaves them running.
+            if first := self.init_pid():
+                os.kill(first, signal.SIGKILL)
             self._process.kill()
             self._process.wait(20)
             self._process = None
@@ -177,10 +180,9 @@ class DebianVm:
             self._process.send_signal(signal.SIGTERM)
             try:
                 self._process.wait(20)
+                self._process = None
             except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait(20)
-            self._process = None
+                self.power_cut()
 
     def text(self, path: str) -> str:
         """A file inside, "" while there is none."""

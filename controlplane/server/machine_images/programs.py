@@ -74,8 +74,10 @@ def run(command: Sequence[str], *, environment: Mapping[str, str], stdin: str = 
 
 
 def refused(program: str, told: str) -> ImageRefused:
-    """What the last words of a program that failed mean for a person. Pure."""
-    last = " / ".join(line.strip() for line in told.splitlines()[-_LAST_LINES:] if line.strip()) or "it said nothing"
+    """What the words of a program that failed mean for a person: its errors, and the last it said. Pure."""
+    lines = [line.strip() for line in told.splitlines() if line.strip()]
+    errors = [line for line in lines if "error" in line.lower()][:_LAST_LINES]
+    last = " / ".join(dict.fromkeys((*errors, *lines[-_LAST_LINES:]))) or "it said nothing"
     for said, why, next_step in _MEANINGS:
         if found := said.search(told):
             named = next((one for one in found.groups() if one), "")

@@ -9,9 +9,11 @@ from controlplane.server.machine_images.release import SUITE
 
 TOOLS_SUITE = "trixie"
 """Debian 13: the first whose mke2fs fills a filesystem from a tar, with the tar's own times (1.47.1)."""
-TOOLS = ("base-files", "dosfstools", "e2fsprogs", "fdisk", "libarchive13t64", "mtools", "qemu-utils")
+TOOLS = ("base-files", "dosfstools", "e2fsprogs", "fdisk", "libarchive13t64", "libc-bin", "mtools", "qemu-utils")
+"""libc-bin brings C.UTF-8: a file of a CA has letters in its name that mke2fs reads from a tar only with it."""
 
-_WITHOUT = ("/usr/share/man/*", "/usr/share/info/*", "/usr/share/locale/*", "/usr/share/doc/*")
+_WITHOUT = ("/usr/share/man/*/*", "/usr/share/info/*", "/usr/share/locale/*", "/usr/share/doc/*")
+"""The folders of manual pages stay: Java's links to its own are made there, and fail without them."""
 _WITH = ("/usr/share/doc/*/copyright", "/usr/share/locale/locale.alias")
 _KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
 

@@ -33,6 +33,7 @@ def sbom(inputs: Inputs, jars: Sequence[Jar], wheels: Sequence[tuple[str, str]])
         serial_number=identifier("sbom", told),
         metadata=BomMetaData(component=top, timestamp=datetime.fromtimestamp(inputs.epoch, UTC)),
     )
+    document.register_dependency(top, document.components)
     return JsonV1Dot6(document).output_as_string(indent=1) + "\n"
 
 

@@ -39,7 +39,9 @@ def test_a_failure_says_what_a_person_can_do(said: str, why: str, next_step: str
 
 
 def test_words_nobody_knows_are_passed_on_and_so_is_silence() -> None:
-    assert str(refused("sfdisk", "a\nb\n\nsfdisk: bad input\n")) == "`sfdisk` failed: b / sfdisk: bad input"
+    assert str(refused("sfdisk", "a\nb\n\nsfdisk: bad input\n")) == "`sfdisk` failed: a / b / sfdisk: bad input"
+    said = "update-alternatives: error: no man1\n" + "more\n" * 9 + "E: mmdebstrap failed to run\n"
+    assert "error: no man1 / more / E: mmdebstrap failed" in str(refused("mmdebstrap", said))
     assert str(refused("sfdisk", "")) == "`sfdisk` failed: it said nothing"
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from events.clock import Clock, utc_now
+from events.errors import StoreUnavailable
 
 _log = logging.getLogger(__name__)
 
@@ -48,14 +49,16 @@ class Troubles:
             self.went_well(task)
 
     def note(self, task: str, error: Exception) -> None:
-        """A turn failed. Logged with its traceback when it is another error than the last one, else as a line."""
+        """A turn failed. Logged when it is another error than the last one: with its traceback, but for a database that
+        is away, which is no fault of this program."""
         sentence, now = f"{type(error).__name__}: {error}", self._clock()
         with self._lock:
             before = self._troubles.get(task)
             since = before.since if before is not None and before.since is not None else now
             self._troubles[task] = Trouble(task, before.count + 1 if before else 1, sentence, now, since)
         if before is None or before.since is None or before.error != sentence:
-            _log.error("%s failed and goes on: %s", task, sentence, exc_info=error)
+            traceback = None if isinstance(error, StoreUnavailable) else error
+            _log.error("%s failed and goes on: %s", task, sentence, exc_info=traceback)
 
     def went_well(self, task: str) -> None:
         """A turn was done."""

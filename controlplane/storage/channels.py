@@ -15,6 +15,7 @@ from sqlalchemy.engine import make_url
 
 from controlplane.runtime.process_errors import TROUBLES, Troubles
 from events.engine import answering, build_engine, writing
+from events.errors import StoreUnavailable
 
 REPORTED, FOUND = "kedge_reported", "kedge_found"
 """A report came that the loop is not to wait with; an agent found something. The message is the cluster's uid."""
@@ -120,7 +121,12 @@ class PostgresChannels:
                 self._deliver(channel, EVERYTHING)
             driver = cast("psycopg.Connection[object]", connection.connection.driver_connection)
             while not self._stop.is_set():
-                for one in driver.notifies(timeout=_LOOK_EVERY_S):
+                try:
+                    told = list(driver.notifies(timeout=_LOOK_EVERY_S, stop_after=1))
+                except psycopg.OperationalError as error:  # past SQLAlchemy, which would not know that it is gone
+                    connection.invalidate(error)
+                    raise StoreUnavailable(f"the connection that hints come by is lost: {error}") from error
+                for one in told:
                     self._deliver(one.channel, one.payload)
                 connection.exec_driver_sql("SELECT 1")  # raises where nobody is at the other end
                 self._troubles.went_well(_LISTENS)

@@ -18,13 +18,13 @@ DATASOURCES = ("NoCloud", "Ec2", "GCE", "Azure", "DigitalOcean", "Hetzner", "UpC
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class SymbolicLink:
     """A symbolic link."""
 
     target: str
 
 
-Content = bytes | Path | Link
+Content = bytes | Path | SymbolicLink
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def _libs_of(source: Path, scratch: Path) -> Path:
 def agent_entries(bundle: Path, sha256: str) -> dict[str, Content]:
     """The agent where `kedge-software.service` would put it, so that it has nothing to fetch."""
     home = f"{AGENT_DIR}/{sha256[:16]}"
-    found: dict[str, Content] = {f"{AGENT_DIR}/current": Link(home)}
+    found: dict[str, Content] = {f"{AGENT_DIR}/current": SymbolicLink(home)}
     with tarfile.open(bundle) as archive:
         for member in archive:
             if member.isfile() and (source := archive.extractfile(member)) is not None:
@@ -99,7 +99,7 @@ def write_overlay(path: Path, entries: Mapping[str, Content], *, epoch: int) -> 
         for name, content in sorted(entries.items()):
             entry = tarfile.TarInfo(name.lstrip("/"))
             entry.mtime, entry.mode = epoch, 0o644
-            if isinstance(content, Link):
+            if isinstance(content, SymbolicLink):
                 entry.type, entry.linkname = tarfile.SYMTYPE, content.target
                 tar.addfile(entry)
                 continue

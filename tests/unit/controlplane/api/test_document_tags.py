@@ -16,7 +16,7 @@ VM = Vm(ClusterUid("c1"), NodeName("broker-0"), 1)
 class Nothing:
     """Offers with nothing to tell, a feed without news, and a turn."""
 
-    def of(self, vm: Vm) -> Offer:
+    def of(self, vm: Vm, etag: str) -> Offer:
         return Offer(body="", etag="", version=1)
 
     def report_in_s(self, vm: Vm, report_s: float) -> float | None:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from controlplane.runtime.process_errors import Troubles, repeat
+from events.errors import StoreUnavailable
 
 
 class Clock:
@@ -53,3 +54,11 @@ def test_an_order_to_stop_is_no_failure() -> None:
     with pytest.raises(KeyboardInterrupt), troubles.turn("loop"):
         raise KeyboardInterrupt
     assert troubles.all() == []
+
+
+def test_a_database_that_is_away_is_told_without_a_traceback(caplog: pytest.LogCaptureFixture) -> None:
+    troubles = Troubles(Clock())
+    for error in (StoreUnavailable("no answer"), ValueError("no sense")):
+        with troubles.turn("hints"):
+            raise error
+    assert [(r.exc_info is None, r.levelname) for r in caplog.records] == [(True, "ERROR"), (False, "ERROR")]

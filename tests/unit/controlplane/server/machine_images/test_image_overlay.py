@@ -83,13 +83,13 @@ def test_all_that_a_vm_would_fetch_lies_where_it_would_put_it(tmp_path: Path) ->
     agent, kafka = Software(agent=download, kafka={"4.2.0": download}).parts("4.2.0")
     entries = overlay.agent_entries(bundle, sha256) | overlay.kafka_entries("4.2.0", a_kafka(tmp_path / "k"), tmp_path)
     assert f"{agent['directory']}/agent/__init__.py" in entries
-    assert entries[agent["link"]] == overlay.Link(agent["directory"])
+    assert entries[agent["link"]] == overlay.SymbolicLink(agent["directory"])
     assert any(path.startswith(f"{kafka['directory']}/libs/") for path in entries)
 
 
 def test_the_overlay_is_the_same_whenever_and_in_whatever_order_it_is_written(tmp_path: Path) -> None:
     jar = a_jar(tmp_path / "a.jar")
-    entries: dict[str, overlay.Content] = {"/b": b"text", "/a": overlay.Link("b"), "/c": jar}
+    entries: dict[str, overlay.Content] = {"/b": b"text", "/a": overlay.SymbolicLink("b"), "/c": jar}
     for name, told in (("one", entries), ("two", dict(reversed(entries.items())))):
         overlay.write_overlay(tmp_path / name, told, epoch=1764000000)
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()

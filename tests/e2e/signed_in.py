@@ -8,6 +8,23 @@ from tests.e2e.living_cluster import LivingCluster
 from tests.waiting import until
 
 
+def writer_of(cluster: str, quotas: str) -> str:
+    """A `KafkaUser` that may write and read all topics of `traffic`, with these quotas, a flow mapping of YAML."""
+    return f"""\
+apiVersion: kedge/v1alpha1
+kind: KafkaUser
+metadata: {{name: writer}}
+spec:
+  cluster: {cluster}
+  authentication: {{type: scram-sha-512}}
+  authorization:
+    acls:
+      - {{resource: {{type: topic, name: traffic-, patternType: prefix}}, operations: [Read, Write, Describe]}}
+      - {{resource: {{type: group, name: traffic-, patternType: prefix}}, operations: [Read, Describe]}}
+  quotas: {quotas}
+"""
+
+
 def signed_in(cluster: LivingCluster, user: str, password: str) -> dict[str, str]:
     """A client's properties, but for whom it asks first."""
     signed = {"sasl.mechanism": "SCRAM-SHA-512", "sasl.username": user, "sasl.password": password}

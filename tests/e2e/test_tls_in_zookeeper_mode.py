@@ -25,7 +25,7 @@ from tests.e2e.cluster_spec import CONTROLLERS, ClusterSpec
 from tests.e2e.doors import Admits, Certificate, Door, Scan, as_client, doors_of, ensemble_answers, stranger, told
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import LivingCluster
-from tests.e2e.signed_in import is_held_back, refusal, signed_in
+from tests.e2e.signed_in import is_held_back, refusal, signed_in, writer_of
 from tests.e2e.traffic import traffic
 from tests.kafka_topics import create_topic
 from tests.waiting import until
@@ -53,19 +53,7 @@ SPEC = ClusterSpec(
     heal_after_s=3,
 )
 WITHIN_S = 600.0
-USERS = """\
-apiVersion: kedge/v1alpha1
-kind: KafkaUser
-metadata: {name: writer}
-spec:
-  cluster: kept
-  authentication: {type: scram-sha-512}
-  authorization:
-    acls:
-      - {resource: {type: topic, name: traffic-, patternType: prefix}, operations: [Read, Write, Describe]}
-      - {resource: {type: group, name: traffic-, patternType: prefix}, operations: [Read, Describe]}
-  quotas: {producerByteRate: 10485760}
-"""
+USERS = writer_of("kept", "{producerByteRate: 10485760}")
 _OWN_QUOTAS = "  quotas: {producerByteRate: 10485760}\n"
 QUOTAS = {
     "defaultUser": {"requestPercentage": 400},

@@ -21,7 +21,7 @@ from tests.e2e.cluster_spec import CONTROLLERS, POOLS, ClusterSpec
 from tests.e2e.doors import Admits, Door, Scan, doors_of, stranger, told
 from tests.e2e.invariants import settled
 from tests.e2e.living_cluster import LivingCluster
-from tests.e2e.signed_in import is_held_back, refusal, signed_in
+from tests.e2e.signed_in import is_held_back, refusal, signed_in, writer_of
 from tests.e2e.tls_way import server_properties
 from tests.e2e.traffic import traffic
 from tests.kafka_topics import create_topic
@@ -48,19 +48,9 @@ SPEC = ClusterSpec(
 )
 IN_KRAFT = replace(SPEC, quorum="controller", quorum_pool=CONTROLLERS, controllers=3)
 WITHIN_S = 900.0
-USERS = """\
-apiVersion: kedge/v1alpha1
-kind: KafkaUser
-metadata: {name: writer}
-spec:
-  cluster: departing
-  authentication: {type: scram-sha-512}
-  authorization:
-    acls:
-      - {resource: {type: topic, name: traffic-, patternType: prefix}, operations: [Read, Write, Describe]}
-      - {resource: {type: group, name: traffic-, patternType: prefix}, operations: [Read, Describe]}
-  quotas: {producerByteRate: 10485760, byClientId: [{clientId: backfill, producerByteRate: 65536}]}
-"""
+USERS = writer_of(
+    "departing", "{producerByteRate: 10485760, byClientId: [{clientId: backfill, producerByteRate: 65536}]}"
+)
 MEANWHILE = USERS.replace("operations: [Read, Write, Describe]", "operations: [Read, Write, Describe, DescribeConfigs]")
 OWN, BACKFILL, SLOW = user_entity("writer"), client_entity("backfill", user_entity("writer")), client_entity("slow")
 

@@ -4,7 +4,7 @@ One task looks at the folded views a few times a second for all of them, and at 
 """
 
 import asyncio
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -35,12 +35,13 @@ class Feed:
         self._look_every_s = look_every_s
         self._waiting: defaultdict[ClusterUid, set[_Waiter]] = defaultdict(set)
         self._looking: asyncio.Task[None] | None = None
-        self._rung: deque[str] = deque()
+        self._rung: set[str] = set()
+        """Stays as small as the fleet where nobody waits, and so nobody looks. Each change of it is one step."""
         self._closing = False
 
     def ring(self, uid: str) -> None:
         """Has whoever waits for that cluster look again, though it is recorded as it was. For any thread."""
-        self._rung.append(uid)
+        self._rung.add(uid)
 
     async def wait(self, uid: ClusterUid, seen_version: int, timeout_s: float) -> bool:
         """Waits until the cluster's view is past `seen_version`, or it is rung for; False when time is up or the server
@@ -83,7 +84,8 @@ class Feed:
             await asyncio.sleep(self._look_every_s)
 
     def _look_once(self) -> None:
-        rung = {self._rung.popleft() for _ in range(len(self._rung))}
+        rung = set(self._rung)
+        self._rung -= rung
         for uid, waiters in self._waiting.items():
             view = self._fleet.view(uid)
             version = view.version if view is not None else 0

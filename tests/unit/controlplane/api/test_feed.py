@@ -37,3 +37,10 @@ def test_a_ring_wakes_who_waits_for_that_cluster_though_nothing_was_recorded(hou
 
 def test_a_ring_for_another_cluster_wakes_nobody(house: House) -> None:
     assert not waited(house, ClusterUid("ab" * 16), timeout_s=0.05)
+
+
+def test_rings_that_nobody_hears_are_no_more_than_there_are_clusters(house: House) -> None:
+    feed = Feed(house.converger)
+    for _ in range(3):
+        feed.ring(house.view().uid)
+    assert feed._rung == {house.view().uid}

@@ -8,6 +8,7 @@ from events.spec.failover_rules import check_failover_in, is_paired
 from events.spec.model import KafkaClusterDocument
 from events.spec.positions import Positions
 from events.spec.problems import Problem
+from events.spec.settings import broker_count
 from events.spec.topic_model import KafkaTopicDocument
 from events.spec.topic_tiers import effective_replicas
 
@@ -81,4 +82,4 @@ def _brokers(document: KafkaFailoverDocument, standby: KafkaClusterDocument) -> 
         return document.spec.standby.resize_to
     external = standby.spec.external
     foreign = len(external.brokers) if external is not None else 0
-    return foreign + sum(pool.size for pool in standby.spec.pools if "broker" in pool.services)
+    return foreign + broker_count(standby.spec.pools)

@@ -127,4 +127,4 @@ def _beside(
 
 
 def _places(cluster: KafkaClusterDocument) -> list[PlaceSpec]:
-    return [pool.place for pool in cluster.spec.pools if "broker" in pool.services]
+    return [pool.place for pool in cluster.spec.broker_pools]

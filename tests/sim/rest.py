@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from controlplane.cluster.external_brokers import external_brokers
+from controlplane.cluster.lifecycle import Phase
 from controlplane.converger.conditions.disk_growth import DISK_GROWTH_HELD
 from controlplane.converger.questions.health.broken_down import BROKER_AWAY
 from controlplane.converger.questions.rolls.disk_limits import DISK_NEARLY_FULL
@@ -12,6 +13,12 @@ from events.spec.setting_values import reads_alike
 
 if TYPE_CHECKING:
     from tests.sim.world import World
+
+
+def noticed_every_loss(world: "World") -> bool:
+    """Whether each VM that died is known to be lost."""
+    vms = world.machines.vms
+    return all(i.lost or i.key not in vms or vms[i.key].alive for i in world.view().in_phase(Phase.JOINED))
 
 
 def values_left(world: "World") -> set[tuple[int, str]]:

@@ -19,6 +19,7 @@ from tests.fakes.resources import instance, resources
 from tests.sim.cloudlisting import Hands, LateListings
 from tests.sim.cloudworld import RETRIED, CloudTrouble, CloudWorld, delete, no_foreign_vms, nothing_lost, spec_in
 from tests.sim.evidence import Violation
+from tests.sim.rest import noticed_every_loss
 
 OTHER_UID = ClusterUid("0ddba11500000000000000000ddba115")
 STRAY = "brokers-a-7"
@@ -95,7 +96,7 @@ class SideBySide:
 
     def converge(self, *, ticks: int) -> None:
         """Both get to where they are going, and rest there."""
-        self.run(until=lambda w: w.is_converged() and w._noticed_every_loss(), ticks=ticks)
+        self.run(until=lambda w: w.is_converged() and noticed_every_loss(w), ticks=ticks)
         for actor, other in (self.both, self.both[::-1]):
             self.watched(actor, other, actor.settle)
 

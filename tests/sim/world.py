@@ -14,7 +14,6 @@ from math import ceil
 from typing import Any, cast
 
 from controlplane.cluster.kedge_rights import AclReconciler
-from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.work_in_hand import has_work
 from controlplane.converger.questions.rolls.pending_changes import pending_changes
@@ -60,7 +59,7 @@ from tests.sim.jobs import SimRunner
 from tests.sim.machines import Machines
 from tests.sim.properties import is_held_up, judge
 from tests.sim.reports import KeptReport
-from tests.sim.rest import is_quiet, scene_of, values_by_hand, values_left, waits_for_a_look
+from tests.sim.rest import is_quiet, noticed_every_loss, scene_of, values_by_hand, values_left, waits_for_a_look
 from tests.sim.stops import fence_of, vote_trouble
 from tests.sim.vms import voting_on
 
@@ -370,16 +369,12 @@ class World:
 
     def converge(self, *, ticks: int = 400) -> None:
         """Ticks until the declared generation is reached, then makes sure that nothing happens any more (P6)."""
-        self.run(until=lambda w: w.is_converged() and w._noticed_every_loss(), ticks=ticks)
+        self.run(until=lambda w: w.is_converged() and noticed_every_loss(w), ticks=ticks)
         self.settle()
 
     def is_converged(self) -> bool:
         view = self.view()
         return view.generation > 0 and view.roll.converged == view.generation and not has_work(view)
-
-    def _noticed_every_loss(self) -> bool:
-        vms = self.machines.vms
-        return all(i.lost or i.key not in vms or vms[i.key].alive for i in self.view().in_phase(Phase.JOINED))
 
     def is_postponed(self) -> bool:
         """Whether what it waits for is tried again at a time of which it told, and which is yet to come."""

@@ -9,6 +9,8 @@ from heapq import heapify, heapreplace
 from math import inf
 from pathlib import Path
 
+from controlplane.runtime import free_memory
+from controlplane.runtime.free_memory import MEMINFO
 from tests.recorder import Selection
 from tests.soak.durations import GUESS_S, Durations, files_of_soak, has_sweep
 from tests.soak.slices import PAIRED
@@ -70,11 +72,10 @@ class Streams:
         return {PROCESSOR: self.processor, WAITING: self.waiting, TIMED: self.timed}[lane]
 
 
-def free_gib(told: Path = Path("/proc/meminfo")) -> float:
+def free_gib(told: Path = MEMINFO) -> float:
     """Memory that programs can have without swapping; infinite where the kernel does not tell."""
-    lines = told.read_text().splitlines() if told.exists() else []
-    kib = [int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
-    return kib[0] / 1024**2 if kib else inf
+    found = free_memory.free_gib(told)
+    return inf if found is None else found
 
 
 def jobs(known: Durations, sweeps: Chosen, root: Path) -> list[Job]:

@@ -7,6 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Lock
 
+from controlplane.runtime.free_memory import MEMINFO, free_gib
+
 RUN_GIB = 1.0
 """Memory of a run, resident: Terraform 0.60 and the largest provider, that of AWS, 0.41 (measured, Terraform 1.11)."""
 FEWEST, MOST = 4, 32
@@ -68,8 +70,6 @@ class RunPool:
         return f"waits for another run: {limit}"
 
 
-def runs_by_memory(told: Path = Path("/proc/meminfo")) -> int:
+def runs_by_memory(told: Path = MEMINFO) -> int:
     """As many as the memory carries that programs can have now; the fewest where the kernel does not tell."""
-    lines = told.read_text().splitlines() if told.exists() else []
-    kib = next((int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")), 0)
-    return max(FEWEST, min(MOST, int(kib / 1024**2 / RUN_GIB)))
+    return max(FEWEST, min(MOST, int((free_gib(told) or 0) / RUN_GIB)))

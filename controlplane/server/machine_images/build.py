@@ -5,7 +5,6 @@ are sorted, identifiers follow from what the image is.
 """
 
 import errno
-import hashlib
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -13,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from controlplane.server.agent_bundle import BundleRefused, write_bundle
-from controlplane.server.machine_images import disk, overlay, root
+from controlplane.server.machine_images import contents, disk, root
 from controlplane.server.machine_images.architecture import Architecture, architecture_named
-from controlplane.server.machine_images.manifest import FileDigest, Inputs, Manifest
+from controlplane.server.machine_images.manifest import FileDigest, Inputs, Manifest, digest_of
 from controlplane.server.machine_images.programs import RunProgram, run
 from controlplane.server.machine_images.refusal import ImageRefused
 from controlplane.server.machine_images.release import SUITE
@@ -95,8 +94,8 @@ def _room(folder: Path) -> None:
 def _built(order: ImageOrder, wanted: Architecture, folder: Path, tell: Tell, run: RunProgram) -> BuiltImage:
     scratch = root.Scratch(folder)
     bundle = write_bundle(folder, wanted.processor)
-    kafka = overlay.kafka_entries(order.kafka, order.kafka_files, folder)
-    jars = overlay.jars_of(kafka)
+    kafka = contents.kafka_entries(order.kafka, order.kafka_files, folder)
+    jars = contents.jars_of(kafka)
     inputs = Inputs(
         kafka=order.kafka,
         architecture=wanted.name,
@@ -114,7 +113,7 @@ def _built(order: ImageOrder, wanted: Architecture, folder: Path, tell: Tell, ru
     tell("unpacking the programs that make a disk")
     tools = steps.unpack_tools(order.lock.inputs.tools if order.lock else None)
     tell("installing Debian's packages into the root: the longest part")
-    entries = {**kafka, **overlay.agent_entries(bundle.path, bundle.sha256)}
+    entries = {**kafka, **contents.agent_entries(bundle.path, bundle.sha256)}
     installed = steps.make_root(entries, order.lock.inputs.packages if order.lock else None)
     inputs = inputs.model_copy(update={"packages": installed, "tools": tools})
     tell("making the disk")
@@ -156,9 +155,3 @@ def _published(
     manifest = Manifest(inputs=inputs, raw_sha256=raw_sha256, files=written)
     manifest_path.write_text(manifest.text())
     return BuiltImage(target, sbom_path, manifest_path, manifest)
-
-
-def digest_of(path: Path) -> str:
-    """SHA-256 of a file, in hex."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,5 +1,6 @@
 """The manifest of an image: what went into it, by digests. Given back as a lock, it makes the same image again."""
 
+import hashlib
 import json
 import uuid
 from pathlib import Path
@@ -74,3 +75,9 @@ def read_manifest(path: Path) -> Manifest:
 def identifier(*parts: str) -> uuid.UUID:
     """A UUID that follows from these words."""
     return uuid.uuid5(_NAMESPACE, "/".join(parts))
+
+
+def digest_of(path: Path) -> str:
+    """SHA-256 of a file, in hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

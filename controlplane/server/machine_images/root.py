@@ -47,8 +47,8 @@ class Scratch:
         return self.folder / "root.tar"
 
     @property
-    def overlay(self) -> Path:
-        return self.folder / "overlay.tar"
+    def contents(self) -> Path:
+        return self.folder / "contents.tar"
 
     @property
     def finish(self) -> Path:
@@ -89,7 +89,7 @@ def root_command(architecture: Architecture, scratch: Scratch, mirrors: Mirrors)
         *(f"--dpkgopt=path-include={path}" for path in _WITH),
         "--dpkgopt=force-unsafe-io",
         f"--setup-hook=upload {scratch.preferences} /etc/apt/preferences.d/kedge",
-        f"--customize-hook=tar-in {scratch.overlay} /",
+        f"--customize-hook=tar-in {scratch.contents} /",
         f"--customize-hook=upload {scratch.finish} /tmp/kedge-finish",
         f"--customize-hook=upload {scratch.settle_cacerts} /tmp/kedge-settle-cacerts",
         f'--customize-hook=chroot "$1" sh /tmp/kedge-finish {bios}',

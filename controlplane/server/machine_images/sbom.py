@@ -15,8 +15,8 @@ from cyclonedx.model.component import Component, ComponentType
 from cyclonedx.output.json import JsonV1Dot6
 from packageurl import PackageURL
 
+from controlplane.server.machine_images.contents import Jar
 from controlplane.server.machine_images.manifest import Inputs, identifier
-from controlplane.server.machine_images.overlay import Jar
 from controlplane.server.machine_images.packages import DebianPackage
 from controlplane.server.machine_images.release import DISTRO
 from controlplane.server.machine_images.sbom_reader import BUILT_USING

@@ -9,7 +9,7 @@ from enum import StrEnum
 from importlib.resources import files
 from pathlib import Path
 
-from controlplane.server.machine_images import disk, overlay, packages, root, vhd
+from controlplane.server.machine_images import contents, disk, packages, root, vhd
 from controlplane.server.machine_images.architecture import Architecture, architecture_named
 from controlplane.server.machine_images.manifest import identifier
 from controlplane.server.machine_images.packages import DebianPackage
@@ -17,8 +17,10 @@ from controlplane.server.machine_images.programs import RunProgram
 from controlplane.server.machine_images.refusal import ImageRefused
 from providers.cloud_init import MAKE_USER
 
-_RAW, _ROOT = "/work/disk.raw", "/work/root.tar"
-"""As the programs see them, from their own root."""
+_FOLDER = "image"
+"""Below the root of the programs: what they work on."""
+_RAW, _ROOT = f"/{_FOLDER}/disk.raw", f"/{_FOLDER}/root.tar"
+"""As the programs see them."""
 
 
 class DiskFormat(StrEnum):
@@ -53,15 +55,15 @@ class Steps:
         self.scratch.tools.mkdir()
         unpacked = ("tar", "--extract", "--no-same-owner", "--exclude=./dev/*", "--file", str(self.scratch.tools_tar))
         self._ran(*unpacked, "--directory", str(self.scratch.tools))
-        (self.scratch.tools / "work").mkdir()
+        (self.scratch.tools / _FOLDER).mkdir()
         return found
 
     def make_root(
-        self, entries: Mapping[str, overlay.Content], locked: Sequence[DebianPackage] | None
+        self, entries: Mapping[str, contents.Content], locked: Sequence[DebianPackage] | None
     ) -> tuple[DebianPackage, ...]:
         """Its packages. Raises `ImageRefused`, also where they are not those of a lock."""
-        settings = overlay.settings_entries(str(self.layout.root_uuid))
-        overlay.write_overlay(self.scratch.overlay, {**settings, **entries}, epoch=self.epoch)
+        settings = contents.settings_entries(str(self.layout.root_uuid))
+        contents.write_contents(self.scratch.contents, {**settings, **entries}, epoch=self.epoch)
         here = files("controlplane.server.machine_images")
         self.scratch.finish.write_text((here / "finish.sh").read_text().replace("@MAKE_USER@", MAKE_USER))
         self.scratch.settle_cacerts.write_text((here / "settle_cacerts.py").read_text())
@@ -74,7 +76,7 @@ class Steps:
 
     def make_disk(self) -> Path:
         """The disk, raw."""
-        inside = self.scratch.tools / "work"
+        inside = self.scratch.tools / _FOLDER
         raw = inside / "disk.raw"
         os.link(self.scratch.root_tar, inside / "root.tar")
         with raw.open("wb") as file:
@@ -95,16 +97,16 @@ class Steps:
         for path, held in disk.esp_files(self.wanted, self.layout).items():
             body = held if isinstance(held, bytes) else _file(tar, held)
             name = Path(path).name
-            (self.scratch.tools / "work" / name).write_bytes(body)
-            self._in_tools("mcopy", "-i", at, f"/work/{name}", f"::{path}")
+            (self.scratch.tools / _FOLDER / name).write_bytes(body)
+            self._in_tools("mcopy", "-i", at, f"/{_FOLDER}/{name}", f"::{path}")
 
     def converted(self, wanted: DiskFormat) -> Path:
         """The disk in the form that was asked for."""
-        inside = self.scratch.tools / "work"
+        inside = self.scratch.tools / _FOLDER
         if wanted is DiskFormat.RAW:
             return inside / "disk.raw"
         form = ("qcow2",) if wanted is DiskFormat.QCOW2 else ("vpc", "-o", "subformat=fixed,force_size=on")
-        self._in_tools("qemu-img", "convert", "-f", "raw", "-O", *form, _RAW, f"/work/disk.{wanted}")
+        self._in_tools("qemu-img", "convert", "-f", "raw", "-O", *form, _RAW, f"/{_FOLDER}/disk.{wanted}")
         made = inside / f"disk.{wanted}"
         if wanted is DiskFormat.VHD:
             with made.open("r+b") as file:

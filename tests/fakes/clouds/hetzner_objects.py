@@ -322,9 +322,8 @@ class Project:
             raise Refused(403, "resource_limit_exceeded", "too many networks, or servers in one")
         address = self._free_address(network, body.get("ip"), body.get("ip_range"))
         network["servers"].append(server["id"])
-        hardware = ":".join(f"{byte:02x}" for byte in (0x86, 0x00, *IPv4Address(address).packed))
-        net = {"network": network["id"], "ip": address, "alias_ips": [], "mac_address": hardware}
-        server["private_net"].append(net)
+        mac = (b"\x86\x00" + IPv4Address(address).packed).hex(":")
+        server["private_net"].append({"network": network["id"], "ip": address, "alias_ips": [], "mac_address": mac})
 
     def _free_address(self, network: Body, wanted: str | None, ip_range: str | None) -> str:
         ranges = [IPv4Network(ip_range)] if ip_range else [IPv4Network(s["ip_range"]) for s in network["subnets"]]

@@ -13,7 +13,7 @@ from controlplane.server.machine_images.build import BuiltImage, ImageOrder, bui
 from controlplane.server.machine_images.manifest import read_manifest
 from controlplane.server.machine_images.refusal import ImageRefused
 from controlplane.server.machine_images.steps import DiskFormat
-from tests.unit.controlplane.server.machine_images.test_image_overlay import a_kafka
+from tests.unit.controlplane.server.machine_images.test_image_contents import a_kafka
 from tests.unit.controlplane.server.machine_images.test_image_packages import SHOWN
 
 EPOCH = 1764000000

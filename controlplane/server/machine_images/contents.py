@@ -1,6 +1,5 @@
 """What an image has over Debian's packages: agent, Kafka, and few files of settings."""
 
-import hashlib
 import io
 import tarfile
 import zipfile
@@ -9,6 +8,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path, PurePosixPath
 
+from controlplane.server.machine_images.manifest import digest_of
 from controlplane.server.machine_images.refusal import ImageRefused
 from providers.cloud_init import SYSCTL_FILE, sysctl_text
 from providers.software import AGENT_DIR, KAFKA_DIR
@@ -93,7 +93,7 @@ def settings_entries(root_uuid: str) -> dict[str, Content]:
     }
 
 
-def write_overlay(path: Path, entries: Mapping[str, Content], *, epoch: int) -> None:
+def write_contents(path: Path, entries: Mapping[str, Content], *, epoch: int) -> None:
     """A tar of plain files and links, sorted, root's, all of one time."""
     with tarfile.open(path, "w", format=tarfile.PAX_FORMAT) as tar:
         for name, content in sorted(entries.items()):
@@ -120,7 +120,7 @@ def _jar(path: Path) -> Jar:
             told = [_properties(jar.read(name).decode()) for name in jar.namelist() if name.endswith("/pom.properties")]
     except (zipfile.BadZipFile, UnicodeDecodeError) as error:
         raise ImageRefused(f"{path} is not a jar: {error}", next_step=_GET_KAFKA) from None
-    sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+    sha256 = digest_of(path)
     # A jar that has others packed into it names them as well: its own is that of its name.
     for one in told:
         if path.stem == f"{one.get('artifactId')}-{one.get('version')}":

@@ -29,6 +29,7 @@ from controlplane.cli.verbs.anomalies import anomalies, healing, notifiers
 from controlplane.cli.verbs.apply import apply
 from controlplane.cli.verbs.balance import brokers, rebalance
 from controlplane.cli.verbs.chaos import chaos
+from controlplane.cli.verbs.clouds import cloud
 from controlplane.cli.verbs.database import db
 from controlplane.cli.verbs.dependents import dependents
 from controlplane.cli.verbs.doctor import doctor
@@ -137,6 +138,7 @@ GROUPS = {
     "notifiers": notifiers,
     "policy": policy,
     "db": db,
+    "cloud": cloud,
 }
 """Verbs of a noun."""
 

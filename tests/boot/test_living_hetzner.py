@@ -5,7 +5,10 @@ the API was given as user data, by cloud-init's own source for Hetzner.
 """
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +17,7 @@ import pytest
 import yaml
 
 from controlplane.api.schemas.commands import DeleteIn
+from controlplane.cli.cloud_verify.stages import VerifyStage
 from controlplane.storage.home import Home
 from tests.boot.debian_vm import unpacked
 from tests.boot.hetzner_site import CLIENT, SERVER, STRANGER, HetznerSite, a_site
@@ -176,6 +180,40 @@ def test_a_new_version_comes_by_new_vms_that_get_address_and_volume_while_they_r
         timeout_s=ROLLED_WITHIN_S,
         told=site.living.words,
     )
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+def test_one_command_verifies_hetzner_and_leaves_nothing(site: HetznerSite, mirror: Mirror, tmp_path: Path) -> None:
+    """`kedge cloud verify`: VMs that boot, disks that grow, a controller's that passes on, each in a VM that runs."""
+    home, told = tmp_path / "home", tmp_path / "report.md"
+    home.mkdir()
+    site.write_settings(home / "hetzner.yaml", hcloud_plugins(), mirror.software(VERSION))
+    living = LivingCluster(home, settings=SETTINGS)
+    try:
+        living.start_server()
+        where = ["--cloud", "hetzner", "--account", "production", "--region", "eu-central", "--zone", "fsn1"]
+        what = ["--machine", "ccx13", "--kafka", VERSION, "--timeout", f"{ROLLED_WITHIN_S:.0f}s", "-y", "-o", "json"]
+        ran = subprocess.run(
+            [sys.executable, "-m", "controlplane.cli", "cloud", "verify", *where, *what, "--report", str(told)],
+            env={**os.environ, "KEDGE_HOME": str(home)},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        words = f"{ran.stderr}\n{site.living.words()}"
+        assert ran.returncode == 0, words
+        endings = {one["stage"]: one["ended"] for one in json.loads(ran.stdout)["stages"]}
+        assert endings == {str(stage): "passed" for stage in VerifyStage} | {str(VerifyStage.NETWORK): "left out"}, (
+            words
+        )
+        project = site.living.hetzner.project
+        gone = lambda: not (project.servers or project.volumes or site.living.servers)  # noqa: E731
+        until(gone, "all servers and volumes to be gone", timeout_s=60, told=site.living.words)
+        assert "production" not in told.read_text()
+    finally:
+        assert living.close() == []
 
 
 def _came_by_hetzners_own_ways(root: Path, cluster: LivingCluster) -> None:

@@ -49,7 +49,7 @@ def doctor(
     """
     session = session_of(context)
     asks_server = home is None and names_server(session.around.environ)
-    found = _by_server(session, cloud) if asks_server else _from_here(session, home, cloud)
+    found = server_findings(session, cloud) if asks_server else _from_here(session, home, cloud)
     if output is not Format.TEXT:
         listed = [{"what": f.what, "well": f.well, "told": f.told, "whatNext": f.what_next} for f in found]
         write_document(session, output, document("Examination", {"cloud": cloud, "findings": listed}))
@@ -60,6 +60,26 @@ def doctor(
     wrong = [f for f in found if f.well is False]
     if wrong:
         raise CliError(f"{cloud} is not ready", why=wrong[0].told, next_step=wrong[0].what_next)
+
+
+def server_findings(session: Session, cloud: str) -> "list[Finding]":
+    """What a server finds, which is waited for. Raises CliError where it does not come to an end."""
+    from providers.finding import Finding
+
+    until = session.around.monotonic() + _LONGEST_S
+    answer = session.client.doctor(cloud)
+    for one in (*answer.database, *answer.server):
+        _warn(session, Finding(one.what, one.well, one.told, one.what_next))
+    (examination,) = answer.items
+    while examination.asking:
+        if session.around.monotonic() >= until:
+            why = f"it has asked for {_LONGEST_S:.0f} s"
+            raise CliError(f"the server does not know yet how {cloud} is", why=why, next_step="ask again later")
+        session.around.sleep(_PAUSE_S)
+        (examination,) = session.client.doctor(cloud).items
+    if examination.ended_at is not None:
+        session.tell(f"asked by the server at {examination.ended_at:%Y-%m-%d %H:%M:%S} UTC", "dim")
+    return [Finding(f.what, f.well, f.told, f.what_next) for f in examination.findings]
 
 
 def _from_here(session: Session, home: Path | None, cloud: str) -> "list[Finding]":
@@ -79,26 +99,6 @@ def _from_here(session: Session, home: Path | None, cloud: str) -> "list[Finding
     file = settings_file_of(settings, cloud)
     clouds = Clouds(settings, installation)
     return list(examine(cloud, file, lambda: clouds(cloud), mirrored=mirrored(settings), reach=Reach()))
-
-
-def _by_server(session: Session, cloud: str) -> "list[Finding]":
-    """Waits while the server asks."""
-    from providers.finding import Finding
-
-    until = session.around.monotonic() + _LONGEST_S
-    answer = session.client.doctor(cloud)
-    for one in (*answer.database, *answer.server):
-        _warn(session, Finding(one.what, one.well, one.told, one.what_next))
-    (examination,) = answer.items
-    while examination.asking:
-        if session.around.monotonic() >= until:
-            why = f"it has asked for {_LONGEST_S:.0f} s"
-            raise CliError(f"the server does not know yet how {cloud} is", why=why, next_step="ask again later")
-        session.around.sleep(_PAUSE_S)
-        (examination,) = session.client.doctor(cloud).items
-    if examination.ended_at is not None:
-        session.tell(f"asked by the server at {examination.ended_at:%Y-%m-%d %H:%M:%S} UTC", "dim")
-    return [Finding(f.what, f.well, f.told, f.what_next) for f in examination.findings]
 
 
 def _warn(session: Session, one: "Finding") -> None:

@@ -111,6 +111,29 @@ def test_a_stop_counts_only_when_it_is_proved(old: InstanceView, report: Any, pr
     assert proof or _reason(decision) == "Fencing"
 
 
+@pytest.mark.parametrize(
+    ("revoked", "report", "words"),
+    [
+        ((), None, "silent"),
+        ((), a_report(_old(Phase.FENCING), "running"), "running"),
+        ((KEY,), a_report(_old(Phase.FENCING), "running"), "power its VM off in the cloud, whose word is proof"),
+        ((KEY,), None, "power its VM off in the cloud, whose word is proof"),
+    ],
+    ids=["silent", "runs", "revoked, and was heard before", "revoked"],
+)
+def test_what_a_stop_is_waited_for_with_is_told(revoked: tuple[str, ...], report: Any, words: str) -> None:
+    """Of a revoked VM nobody hears the agent any more: only a person can bring the proof, and is told how."""
+    old = _old(Phase.FENCING)
+    view = a_view(old, SUCCESSOR)
+    view = replace(view, vms=replace(view.vms, revoked=dict.fromkeys(revoked, BEFORE)))
+    seen = {"reports": {KEY: report}} if report else {}
+    decision = departure_step(a_situation(view, kafka=a_snapshot(WITHOUT, brokers=LIVE), **seen))
+    assert decision is not None
+    assert decision.wait is not None
+    assert words in decision.sentence
+    assert ("nobody hears its agent" in decision.sentence) == bool(revoked)
+
+
 # --- leave ------------------------------------------------------------------------------------------------------------
 
 FENCED = _old(Phase.FENCED)

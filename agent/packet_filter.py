@@ -24,10 +24,18 @@ _TABLE = ("inet", "kedge")
 class PacketFilter:
     """Keeps the rules it is told in force, all of one `table`. `file` is where they are written for nft to read."""
 
-    def __init__(self, file: Path, run: Tool = run_tool, *, table: tuple[str, str] = _TABLE) -> None:
+    def __init__(
+        self,
+        file: Path,
+        run: Tool = run_tool,
+        *,
+        table: tuple[str, str] = _TABLE,
+        look_every_s: float = LOOK_EVERY_S,
+    ) -> None:
         self._file = file
         self._run = run
         self._table = table
+        self._look_every_s = look_every_s
         self._rules = ""
         self._listing = ""
         self._problem = ""
@@ -37,7 +45,7 @@ class PacketFilter:
         """Loads `rules` where they are not in force, and tells what is. "": the filter is not the agent's to keep."""
         if not rules:
             return None
-        pause_s = TRY_EVERY_S if self._problem else LOOK_EVERY_S if rules == self._rules else 0.0
+        pause_s = TRY_EVERY_S if self._problem else self._look_every_s if rules == self._rules else 0.0
         if now_s - self._looked_s >= pause_s:
             self._looked_s = now_s
             try:

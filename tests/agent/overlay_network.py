@@ -152,12 +152,12 @@ def members(folder: Path, count: int) -> Iterator[tuple[list[Member], Namespace]
     all_of = [Member(f"ov{mark}{n}", n + 1) for n in range(count)]
     stranger = Namespace(f"ov{mark}s", 99)
     try:
-        _made(hub)
+        made(hub)
         for path in PATHS:
             hub.run("ip", "link", "add", path, "type", "bridge", "forward_delay", "0")
             hub.run("ip", "link", "set", path, "up")
         for one in (*all_of, stranger):
-            _made(one)
+            made(one)
             _wired(hub, one)
         for one in all_of:
             one.folder = folder / one.name
@@ -172,10 +172,10 @@ def members(folder: Path, count: int) -> Iterator[tuple[list[Member], Namespace]
         yield all_of, stranger
     finally:
         for one in (*all_of, stranger, hub):
-            _unmade(one)
+            unmade(one)
 
 
-def _made(one: Namespace) -> None:
+def made(one: Namespace) -> None:
     ran("ip", "netns", "add", one.name)
     one.run("ip", "link", "set", "lo", "up")
 
@@ -190,7 +190,7 @@ def _wired(hub: Namespace, one: Namespace) -> None:
         one.run("ip", "link", "set", device, "up")
 
 
-def _unmade(one: Namespace) -> None:
+def unmade(one: Namespace) -> None:
     """With all processes in it, wireguard-go's among them."""
     there = subprocess.run(("ip", "netns", "pids", one.name), capture_output=True, text=True, check=False)
     for pid in there.stdout.split():

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from agent.host_port import HostPort
+from agent.services.properties_text import section
 from agent.services.tls_properties import tls_properties
 from agent.services.tls_steps import at_step
 from agent.wire import ServiceDocument
@@ -70,7 +71,7 @@ def server_properties(service: ServiceDocument, *, log_dirs: tuple[Path, ...], t
         ("defaults of Kedge", {k: v for k, v in defaults.items() if k not in settings and k not in owned}),
         ("settings of the spec", dict(sorted(settings.items()))),
     )
-    return "\n".join(_section(title, values) for title, values in layers if values)
+    return "\n".join(section(title, values) for title, values in layers if values)
 
 
 def ignored_settings(service: ServiceDocument) -> tuple[str, ...]:
@@ -184,13 +185,3 @@ def _defaults(service: ServiceDocument) -> dict[str, str]:
     defaults |= _SMALL_DEFAULTS if is_small else {}
     defaults |= _SMALL_BROKER_DEFAULTS if is_broker and is_small else {}
     return defaults
-
-
-def _section(title: str, values: Mapping[str, str]) -> str:
-    return "".join([f"# {title}\n", *(f"{_escaped(k)}={_escaped(v)}\n" for k, v in values.items())])
-
-
-def _escaped(text: str) -> str:
-    """java.util.Properties syntax: a line break in a value may not become a line of its own."""
-    escaped = text.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
-    return f"\\{escaped}" if escaped.startswith((" ", "\t")) else escaped

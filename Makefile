@@ -95,6 +95,13 @@ $(WIREGUARD): tests/tools/wireguard/go.mod tests/tools/wireguard/go.sum tests/to
 	  $(BIN)/python -m tests.tools.wireguard.install --cache $(CACHE) > /dev/null && touch $@; \
 	else echo "no Go here: wireguard-go is not built, the tests of overlays are skipped or fail"; fi
 
+# For the tests alone: what copies one cluster to another. Its jars are in Apache's archives of Kafka.
+MIRROR_MAKER := $(CACHE)/mirror-maker/.fetched
+$(MIRROR_MAKER): tests/tools/mirror_maker/pom.xml
+	@echo "fetching the jars of MirrorMaker 2"
+	@mvn -q -B -f $< dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/$(@D)/libs > /dev/null
+	@touch $@
+
 # Scanners (tests/gates), in an environment of their own: checkov pins older packages than Kedge uses.
 GATES := $(CACHE)/gates/.locked
 $(GATES): tests/gates/requirements.txt
@@ -136,7 +143,7 @@ test-setup: check $(VENV)/.locked ## that, and what only the tests need
 
 .PHONY: maven-setup
 maven-setup: $(VENV)/.locked
-	@MAKEFLAGS= $(MAKE) -s $(IMAGES) $(LAKE_JARS)
+	@MAKEFLAGS= $(MAKE) -s $(IMAGES) $(LAKE_JARS) $(MIRROR_MAKER)
 
 # Packages, and kernels from them, beside Maven and Java.
 .PHONY: demo-setup

@@ -6,23 +6,10 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
+from agent.overlay.from_wire import wrong_overlay
 from agent.services.tls_steps import wrong_step
-from agent.wire import TLS_WIRE_VERSION, WIRE_VERSION, BootData, Document, ServiceDocument, TlsListener
-from agent.wire_tls import (
-    ENSEMBLE_STEP_WIRE_VERSION,
-    MIGRATION_WIRE_VERSION,
-    NAMES_WIRE_VERSION,
-    STEP_WIRE_VERSION,
-)
-
-_KNOWN = (
-    WIRE_VERSION,
-    TLS_WIRE_VERSION,
-    STEP_WIRE_VERSION,
-    NAMES_WIRE_VERSION,
-    ENSEMBLE_STEP_WIRE_VERSION,
-    MIGRATION_WIRE_VERSION,
-)
+from agent.wire import BootData, Document, ServiceDocument, TlsListener
+from agent.wire_versions import WIRE_VERSIONS
 
 _SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _RULES = re.compile(r"flush ruleset\ntable inet kedge \{\n[^\"'\\$`]*\}\n")
@@ -59,8 +46,8 @@ def judge_document(raw: bytes, *, boot: BootData, current: Document | None) -> A
         return DocumentRejected(
             "the server's document is not a JSON object with a `wire` version; the last one stays in force"
         )
-    if wire not in _KNOWN:
-        *others, last = _KNOWN
+    if wire not in WIRE_VERSIONS:
+        *others, last = WIRE_VERSIONS
         return DocumentRejected(
             f"the server's document has wire version {wire!r}, this agent speaks {', '.join(map(str, others))} and"
             f" {last}; the last one stays in force, update the agent"
@@ -115,8 +102,17 @@ def _unsafe(document: Document) -> str:
             return f"{service.name}: the document names no log directory"
     if document.packet_filter is not None and not _RULES.fullmatch(document.packet_filter):
         return "the packet filter is not a ruleset with a table `inet kedge`"
+    if wrong := _wrong_overlay(document):
+        return f"the overlay: {wrong}"
     names = [service.name for service in document.services]
     return "" if len(names) == len(set(names)) else f"a service is listed twice: {names}"
+
+
+def _wrong_overlay(document: Document) -> str:
+    if document.overlay is None:
+        return ""
+    cluster_uid, node, generation = document.cluster_uid, document.node, document.generation
+    return wrong_overlay(document.overlay, cluster_uid=cluster_uid, node=node, generation=generation)
 
 
 def _unsafe_tls(service: ServiceDocument) -> str:

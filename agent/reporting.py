@@ -10,7 +10,7 @@ from agent.health.checkup import Checkup
 from agent.health.vitals import VitalsFinding
 from agent.pace import digest_of
 from agent.status import ServiceWatch, Status
-from agent.wire_tls import NEWEST_WIRE_VERSION
+from agent.wire_versions import NEWEST_WIRE_VERSION
 
 
 class Reporting:

@@ -10,6 +10,13 @@ from typing import Annotated, Literal
 from pydantic import Field, PlainSerializer, SecretStr
 
 from agent.wire_base import Wire as Wire
+from agent.wire_overlay import (
+    OverlayDocument as OverlayDocument,
+    OverlayLink as OverlayLink,
+    OverlayPeer as OverlayPeer,
+    OverlayPeerReport as OverlayPeerReport,
+    OverlayReport as OverlayReport,
+)
 from agent.wire_pace import (
     REPORT_IN as REPORT_IN,
     SILENT_AFTER_S as SILENT_AFTER_S,
@@ -18,10 +25,6 @@ from agent.wire_pace import (
     UnchangedReport as UnchangedReport,
 )
 from agent.wire_tls import (
-    ENSEMBLE_STEP_WIRE_VERSION as ENSEMBLE_STEP_WIRE_VERSION,
-    MIGRATION_WIRE_VERSION as MIGRATION_WIRE_VERSION,
-    STEP_WIRE_VERSION as STEP_WIRE_VERSION,
-    TLS_WIRE_VERSION as TLS_WIRE_VERSION,
     CertificateReport as CertificateReport,
     NodeCertificateAnswer as NodeCertificateAnswer,
     ServiceTls as ServiceTls,
@@ -36,8 +39,14 @@ from agent.wire_topics import (
     LogsTopic as LogsTopic,
     MetricsTopic as MetricsTopic,
 )
-
-WIRE_VERSION = 1
+from agent.wire_versions import (
+    ENSEMBLE_STEP_WIRE_VERSION as ENSEMBLE_STEP_WIRE_VERSION,
+    MIGRATION_WIRE_VERSION as MIGRATION_WIRE_VERSION,
+    OVERLAY_WIRE_VERSION as OVERLAY_WIRE_VERSION,
+    STEP_WIRE_VERSION as STEP_WIRE_VERSION,
+    TLS_WIRE_VERSION as TLS_WIRE_VERSION,
+    WIRE_VERSION as WIRE_VERSION,
+)
 
 DIRECTORY_LOST = "directory_lost"
 """Finding about a service that does not run: its volume is attached, and what it kept there is not on it."""
@@ -214,6 +223,9 @@ class Document(Wire):
         description="rules for `nft -f`; absent: the VM's filter stays as it is. Came later than wire version 1; an"
         " older agent ignores it",
     )
+    overlay: OverlayDocument | None = Field(
+        default=None, description="absent: what there is stays as it is. Only in documents of version 7"
+    )
 
 
 class LogDirReport(Wire):
@@ -384,6 +396,9 @@ class Report(Wire):
     )
     packet_filter: PacketFilterReport | None = Field(
         default=None, description="absent: none is told, or an agent that loads none. Came later than wire version 1"
+    )
+    overlay: OverlayReport | None = Field(
+        default=None, description="absent: its document has none, or an older agent. Came later than wire version 1"
     )
     documents: int = Field(
         default=0,

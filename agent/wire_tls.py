@@ -6,30 +6,7 @@ from typing import Literal
 from pydantic import Field
 
 from agent.wire_base import Wire
-
-TLS_WIRE_VERSION = 2
-"""Of a document whose services speak TLS: an agent from before would leave that out and start Kafka in plaintext. It
-knows no document of this version, and starts nothing."""
-
-STEP_WIRE_VERSION = 3
-"""Of a document with a service between plaintext and TLS: an agent that left the step out would start it as if all had
-made all steps, and controllers that skip one end themselves. It knows no document of this version."""
-
-NAMES_WIRE_VERSION = 4
-"""Of a document whose nodes are known by other names than their certificates have, or with a listener that asks for
-tokens: an agent that left the names out would start Kafka with super users that are nobody. It knows no document of
-this version."""
-
-ENSEMBLE_STEP_WIRE_VERSION = 5
-"""Of a document with a service of ZooKeeper's mode between plaintext and TLS: an agent of before refuses one of the
-versions above, and goes on with what it has. It knows no document of this version."""
-
-MIGRATION_WIRE_VERSION = 6
-"""Of a document with a service that speaks TLS and migrates from ZooKeeper to KRaft: an agent of before refuses one of
-the versions above, and goes on with what it has. It knows no document of this version."""
-
-NEWEST_WIRE_VERSION = MIGRATION_WIRE_VERSION
-"""Of documents that an agent of this release takes."""
+from agent.wire_versions import NAMES_WIRE_VERSION, STEP_WIRE_VERSION, TLS_WIRE_VERSION
 
 TlsStep = Literal["C1", "Z1", "B1", "C2", "Z2", "B2"]
 """How far controllers (C), servers of an ensemble (Z) and brokers (B) of a living cluster are on their way:

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from agent import wire
 from agent.wire import Document, PacketFilterReport, Report, ServiceDocument
-from agent.wire_tls import NEWEST_WIRE_VERSION
+from agent.wire_versions import NEWEST_WIRE_VERSION
 from controlplane.cluster.observed.agent_reports import keep_report
 from controlplane.converger.questions.quorum.protocol import PROTOCOL
 from controlplane.storage.latest_values import LatestStore

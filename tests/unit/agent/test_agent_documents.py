@@ -43,9 +43,9 @@ def test_the_document_of_another_instance_is_refused(change: dict[str, object]) 
 
 
 def test_a_newer_wire_version_is_refused_even_if_it_has_another_shape() -> None:
-    verdict = judge_document(json.dumps({"wire": 7, "units": []}).encode(), boot=boot_data(), current=None)
+    verdict = judge_document(json.dumps({"wire": 8, "units": []}).encode(), boot=boot_data(), current=None)
     assert isinstance(verdict, DocumentRejected)
-    assert "wire version 7, this agent speaks 1, 2, 3, 4, 5 and 6" in verdict.reason
+    assert "wire version 8, this agent speaks 1, 2, 3, 4, 5, 6 and 7" in verdict.reason
     assert "update the agent" in verdict.reason
 
 

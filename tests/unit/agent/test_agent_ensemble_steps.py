@@ -8,7 +8,8 @@ from agent.documents import Accepted, DocumentRejected, judge_document
 from agent.services.properties import server_properties
 from agent.services.zoo_cfg import first_membership, static_config, write_configuration
 from agent.wire import ServiceDocument, ServiceTls
-from agent.wire_tls import ENSEMBLE_STEP_WIRE_VERSION, TlsStep
+from agent.wire_tls import TlsStep
+from agent.wire_versions import ENSEMBLE_STEP_WIRE_VERSION
 from tests.unit.agent.test_agent_rendering import LOG_DIRS, check
 from tests.unit.agent.test_agent_tls_rendering import AT_2182, SUPER_USERS, TLS_DIR, TLS_OLD_BROKER, TLS_SERVER
 from tests.unit.agent.wanted import ENSEMBLE, boot_data, document

@@ -11,7 +11,8 @@ from agent.services.properties import ignored_settings, server_properties
 from agent.services.storage import storage_tool_arguments
 from agent.services.zoo_cfg import first_membership, ignored_zookeeper_settings, static_config
 from agent.wire import TLS_WIRE_VERSION, ServiceDocument, ServiceTls, TlsListener
-from agent.wire_tls import MIGRATION_WIRE_VERSION, NEWEST_WIRE_VERSION, TlsStep
+from agent.wire_tls import TlsStep
+from agent.wire_versions import MIGRATION_WIRE_VERSION, NEWEST_WIRE_VERSION
 from tests.unit.agent.test_agent_rendering import LOG_DIRS, check
 from tests.unit.agent.wanted import ENSEMBLE, VOTERS, boot_data, broker, controller, document, old_broker, server
 
@@ -159,7 +160,7 @@ def test_an_agent_takes_such_a_document_by_its_version_which_agents_of_before_re
     newer = told.model_copy(update={"wire": NEWEST_WIRE_VERSION + 1})
     refused = judge_document(newer.model_dump_json().encode(), boot=boot_data(), current=None)
     assert isinstance(refused, DocumentRejected)
-    assert "this agent speaks 1, 2, 3, 4, 5 and 6" in refused.reason
+    assert "this agent speaks 1, 2, 3, 4, 5, 6 and 7" in refused.reason
 
 
 def test_an_agent_that_does_not_know_how_a_listener_asks_starts_nothing() -> None:

@@ -7,7 +7,8 @@ from agent.metrics_duty import MeasuredBroker
 from agent.services.properties import server_properties
 from agent.services.tls_steps import at_step
 from agent.wire import MetricsTopic, ServiceDocument, ServiceTls
-from agent.wire_tls import STEP_WIRE_VERSION, TlsStep
+from agent.wire_tls import TlsStep
+from agent.wire_versions import STEP_WIRE_VERSION
 from tests.unit.agent.test_agent_rendering import LOG_DIRS, check
 from tests.unit.agent.test_agent_tls_rendering import (
     AT_9090,

@@ -25,7 +25,7 @@ from agent.token_keys import (
     token_keys_task,
 )
 from agent.wire import Document, ServiceTls, TlsListener, TokenIssuer
-from agent.wire_tls import NAMES_WIRE_VERSION
+from agent.wire_versions import NAMES_WIRE_VERSION
 from tests.unit.agent.test_agent_rendering import LOG_DIRS, check
 from tests.unit.agent.test_agent_tls_rendering import AT_9090, TLS_DIR
 from tests.unit.agent.wanted import boot_data, broker, controller, document

@@ -30,6 +30,7 @@ class AgentConverger:
         self._problem, self._volumes_problem, self._logging_problem = "", "", ""
         self._local: LocalState | None = None
         self._filter: wire.PacketFilterReport | None = None
+        self._overlay: wire.OverlayReport | None = None
         self.shutting_down = False
 
     @property
@@ -74,6 +75,7 @@ class AgentConverger:
     def tick(self) -> float:
         self._take_news()
         self._keep_filter()  # before anything is started: who may reach it is decided by then
+        self._overlay = self._a.overlay(self._document.overlay if self._document else None)
         local = self._local = self._look()
         steps = plan_steps(self._document, local)
         again_at_once = [self._hands.do(step, local) for step in steps]
@@ -195,15 +197,24 @@ class AgentConverger:
             return facts
         is_attached = all(attached.get(log_dir.name) == log_dir.volume for log_dir in wanted.log_dirs)
         storage = service.storage(wanted, record) if is_attached else StorageFacts("refused", "not attached")
-        awaits = self._a.certificate(wanted) if is_attached and record.end_of(wanted.start_id) is None else ""
+        awaits = self._awaited(wanted) if is_attached and record.end_of(wanted.start_id) is None else ""
         return replace(facts, is_installed=service.is_installed(wanted), storage=storage, awaits=awaits)
+
+    def _awaited(self, wanted: wire.ServiceDocument) -> str:
+        """The overlay first: its guard keeps strangers and clear text out from the first packet on."""
+        overlay = self._document.overlay if self._document else None
+        if overlay is None or overlay.state == "off" or (self._overlay is not None and self._overlay.kept):
+            return self._a.certificate(wanted)
+        why = (self._overlay.unable or self._overlay.problem) if self._overlay else ""
+        return f"waiting for the overlay, which is not there: {why or 'it is being set up'}"
 
     def _report(self) -> None:
         if self._local is not None:
             said = (self._trouble, self._problem, self._volumes_problem, self._logging_problem)
             message = "; ".join(text for text in said if text)
             epoch = self._document.epoch if self._document else 0
-            self._reporting.report(self._local, epoch=epoch, message=message, packet_filter=self._filter)
+            network = reporting.VmNetworkStatus(self._filter, self._overlay)
+            self._reporting.report(self._local, epoch=epoch, message=message, network=network)
 
 
 def _kept_document(records: Records) -> tuple[KeptDocument | None, str]:

@@ -37,6 +37,7 @@ from agent.loop import AgentConverger
 from agent.masking import masked
 from agent.metrics_duty import MeasuredBroker, MetricsDuty
 from agent.node_certificate import NodeCertificates
+from agent.overlay.start import followed_overlay
 from agent.packet_filter import PacketFilter
 from agent.preemption.watch import METADATA_URL, PreemptionWatch, cloud_at, start_watch
 from agent.preemption.where import DMI, cloud_of
@@ -144,6 +145,7 @@ def run(settings: AgentSettings, layout: AgentLayout, boot: BootData) -> None:
             preemption=lambda: preemption.report if preemption else None,
             token_keys=token_keys.read,
             packet_filter=_packet_filter(settings, layout),
+            overlay=followed_overlay(settings, layout, clock, woken=inbox.wake.set),
             certificate=_node_certificates(settings, layout, boot, server, inbox).ready,
             shown_certificate=ServedCertificates(layout.tls_dir, monotonic_s=clock.monotonic_s).report,
         )

@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from agent.wire import Report
+from agent.wire import OverlayReport, Report
 from agent.wire_pace import SILENT_AFTER_S
 
 LONGEST_S = 120.0
@@ -25,8 +25,17 @@ def digest_of(report: Report) -> str:
     """The name of what a report says beside measurements: another one is a change, and told at once."""
     said = report.model_dump(mode="json", exclude={"seq", "at", "digest", "heartbeats"})
     said["services"] = [_said_of(service) for service in said["services"]]
+    said["overlay"] = overlay_said(report.overlay)
     said["silent"] = sorted((h.broker, h.problem) for h in report.heartbeats if h.silent_s >= SILENT_AFTER_S)
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def overlay_said(report: OverlayReport | None) -> list[object]:
+    """What it says beside measurements."""
+    if report is None:
+        return []
+    peers = ([p.node, p.generation, p.path, p.up] for p in report.peers)
+    return [report.unable, report.problem, report.kept, report.epoch, report.public_key, *peers]
 
 
 def _said_of(service: Mapping[str, Any]) -> dict[str, Any]:

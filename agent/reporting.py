@@ -1,16 +1,24 @@
 """Builds reports: at once when something changed, and every few seconds anyway."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 from functools import partial
 
 from agent import __version__, boots, steps, surroundings, wire
 from agent.health.checkup import Checkup
 from agent.health.vitals import VitalsFinding
-from agent.pace import digest_of
+from agent.pace import digest_of, overlay_said
 from agent.status import ServiceWatch, Status
 from agent.wire_versions import NEWEST_WIRE_VERSION
+
+
+@dataclass(frozen=True, slots=True)
+class VmNetworkStatus:
+    """What guards the VM, and what it reaches others by; each is None where its document says nothing of it."""
+
+    packet_filter: wire.PacketFilterReport | None = None
+    overlay: wire.OverlayReport | None = None
 
 
 class Reporting:
@@ -24,9 +32,7 @@ class Reporting:
         self._last: object = None
         self._last_s = float("-inf")
 
-    def report(
-        self, local: steps.LocalState, *, epoch: int, message: str, packet_filter: wire.PacketFilterReport | None = None
-    ) -> None:
+    def report(self, local: steps.LocalState, *, epoch: int, message: str, network: VmNetworkStatus) -> None:
         """Publishes a report if anything but measurements changed, or the last one is old."""
         upgrade, preemption = self._a.upgrade(), self._a.preemption()
         spoken = [name for name in local.services if self._watches[name].status is not None]
@@ -38,7 +44,8 @@ class Reporting:
             message,
             upgrade,
             preemption,
-            packet_filter,
+            network.packet_filter,
+            overlay_said(network.overlay),
         )
         if said == self._last and local.now_s - self._last_s < self._a.settings.times.report_every_s:
             return
@@ -52,7 +59,7 @@ class Reporting:
             message=message,
             preemption=preemption,
             upgrade=upgrade,
-            packet_filter=packet_filter,
+            network=network,
         )
         self._a.publish(report.model_copy(update={"digest": digest_of(report)}))
 
@@ -65,7 +72,7 @@ class Reporting:
         message: str,
         preemption: wire.PreemptionReport | None,
         upgrade: wire.UpgradeReport | None,
-        packet_filter: wire.PacketFilterReport | None,
+        network: VmNetworkStatus,
     ) -> wire.Report:
         return wire.Report(
             cluster_uid=self._a.boot.cluster_uid,
@@ -84,7 +91,8 @@ class Reporting:
             heartbeats=self._a.heartbeats(),
             preemption=preemption,
             upgrade=upgrade,
-            packet_filter=packet_filter,
+            packet_filter=network.packet_filter,
+            overlay=network.overlay,
         )
 
     def _sample(self, name: wire.ServiceName, local: steps.LocalState) -> None:

@@ -104,6 +104,8 @@ class AgentEnvironment:
     """The keys by which listeners judge tokens."""
     packet_filter: Callable[[str, float], wire.PacketFilterReport | None] = lambda rules, now_s: None
     """Rules of the document ("": none) and monotonic seconds -> what is in force; see `agent.packet_filter`."""
+    overlay: Callable[[wire.OverlayDocument | None], wire.OverlayReport | None] = lambda told: None
+    """What the document says of the overlay -> what has become of it; see `agent.overlay.reconciler`."""
     certificate: Callable[[wire.ServiceDocument], str] = lambda service: ""
     """Sees to what a service proves itself by at its next start: what it waits for, "" once that is there."""
     shown_certificate: Callable[[wire.ServiceDocument, str], wire.CertificateReport | None] = lambda service, start: (

@@ -33,6 +33,7 @@ def overlay_of(told: OverlayDocument) -> Overlay:
         tuple(Link(link.name, link.path, link.port) for link in told.links),
         tuple(Peer(vm_name(p.node, p.generation), p.public_key, p.vm, p.services, _endpoints(p)) for p in told.peers),
         told.mtu,
+        told.epoch,
     )
 
 

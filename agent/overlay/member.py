@@ -11,13 +11,13 @@ from pathlib import Path
 from agent.durable import write_durably
 from agent.overlay.choice import Choice, PathState, answered, choose, missed
 from agent.overlay.guard import TABLE, guard
-from agent.overlay.keys import own_key
+from agent.overlay.keys import KeyUnusable, own_key, public_half
 from agent.overlay.network import Overlay, Peer
 from agent.overlay.probing import ProbeOutcome, Prober
 from agent.overlay.reading import seen
-from agent.overlay.tunnels import ToolCommand, differences, routed, taken
+from agent.overlay.tunnels import ToolCommand, differences, removal, routed, taken
 from agent.packet_filter import PacketFilter
-from agent.tools import Tool, output_of
+from agent.tools import Tool, ToolFailed, output_of
 
 _log = logging.getLogger(__name__)
 
@@ -31,18 +31,23 @@ class OverlayMember:
 
     def __init__(self, folder: Path, run: Tool, monotonic: Callable[[], float], *, probe_s: float = PROBE_S) -> None:
         self._folder, self._run, self._monotonic, self._probe_s = folder, run, monotonic, probe_s
-        self._filter = PacketFilter(folder / "guard.nft", run, table=TABLE)
+        self._filter = self._new_filter()
         self._wanted: Overlay | None = None
         self._prober: Prober | None = None
         self._choices: dict[str, Choice] = {}
         self._looked_s = float("-inf")
         self._indexes: tuple[int, ...] = ()
         self._peers: dict[str, Peer] = {}
+        self._public_keys: dict[int, str] = {}
 
     @property
     def choices(self) -> Mapping[str, Choice]:
         """By node: the paths there are, and the one in use."""
         return self._choices
+
+    def public_key(self, epoch: int) -> str:
+        """Of this VM's key of that epoch, "" before there is one."""
+        return self._public_keys.get(epoch, "")
 
     def keep(self, wanted: Overlay) -> None:
         """Makes it so: the guard first, then only what differs. Raises ToolFailed, KeyUnusable and OSError; what was
@@ -50,41 +55,74 @@ class OverlayMember:
         now_s, is_same = self._monotonic(), (wanted, _indexes(wanted)) == (self._wanted, self._indexes)
         if is_same and now_s - self._looked_s < LOOK_EVERY_S:
             return
-        self._looked_s = now_s
         filtered = self._filter.keep(guard(wanted.prefix, [link.name for link in wanted.links]), now_s)
         if filtered is not None and filtered.problem:
             raise OSError(f"the overlay has no guard, and so nothing of it is set up: {filtered.problem}")
-        key = own_key(self._folder / "overlay.key", self._run)
+        key = self._key(wanted)
         there = seen(self._run, wanted)
         choices = _choices(wanted, self._choices, routed(wanted, there))
         for command in differences(wanted, key, {node: choice.path for node, choice in choices.items()}, there):
             self._do(command)
-        self._choices = choices
+        self._choices, self._looked_s = choices, now_s
         if not is_same:
             self._probe(wanted)
 
-    def turn(self, most_s: float) -> None:
-        """Probes for `most_s` at most, and takes another path where one is better. Raises ToolFailed."""
+    def remove(self, gone: Overlay) -> None:
+        """Takes away what there is of it, the guard last; the keys stay. Raises ToolFailed; again is fine."""
+        self.leave()
+        for command in removal(seen(self._run, gone, makes=False)):
+            self._do(command)
+        if self._run(("nft", "list", "table", *TABLE)).code == 0:
+            output_of(self._run, ("nft", "delete", "table", *TABLE))
+        self._choices = {}
+        self._filter = self._new_filter()
+
+    def turn(self, most_s: float) -> bool:
+        """Probes for `most_s` at most, and takes another path where one is better; False where there is nothing to
+        probe. Raises ToolFailed, after all peers had their turn."""
         if self._wanted is None or self._prober is None:
-            return
+            return False
         outcomes = self._prober.turn(most_s)
-        now_s, told = self._monotonic(), {outcome.node for outcome in outcomes}
+        now_s, heard = self._monotonic(), {outcome.node for outcome in outcomes}
         for outcome in outcomes:
             self._choices[outcome.node] = _with(self._choices[outcome.node], outcome, now_s)
-        for node in sorted(told):
-            before = self._choices[node]
-            after = choose(before, self._wanted.order, now_s)
-            if after.path != before.path:
-                for command in taken(self._wanted, self._peers[node], after.path):
-                    self._do(command)
-                _log.info("%s is reached by its %s path, before by %s", node, after.path, before.path or "none")
-            self._choices[node] = after
+        failures = []
+        for node in sorted(heard):
+            try:
+                self._choose(self._wanted, node, now_s)
+            except ToolFailed as failure:
+                failures.append(f"{node}: {failure}")
+        if failures:
+            raise ToolFailed("; ".join(failures))
+        return True
+
+    def _choose(self, wanted: Overlay, node: str, now_s: float) -> None:
+        before = self._choices[node]
+        after = choose(before, wanted.order, now_s)
+        if after.path != before.path:
+            for command in taken(wanted, self._peers[node], after.path):
+                self._do(command)
+            _log.info("%s is reached by its %s path, before by %s", node, after.path, before.path or "none")
+        self._choices[node] = after
 
     def leave(self) -> None:
         """Stops probing. Tunnels, routes and guard stay."""
         if self._prober is not None:
             self._prober.close()
         self._prober = self._wanted = None
+
+    def _new_filter(self) -> PacketFilter:
+        return PacketFilter(self._folder / "guard.nft", self._run, table=TABLE)
+
+    def _key(self, wanted: Overlay) -> str:
+        """A peer with this VM's own key is a VM made from the same disk: each of them would get the other's traffic."""
+        key = own_key(self._folder / f"overlay-{wanted.epoch}.key", self._run)
+        if wanted.epoch not in self._public_keys:
+            self._public_keys[wanted.epoch] = public_half(key)
+        for peer in wanted.peers:
+            if peer.public_key == self._public_keys[wanted.epoch]:
+                raise KeyUnusable(f"peer {peer.node} has this VM's key, as one made from the same disk: replace it")
+        return key
 
     def _probe(self, wanted: Overlay) -> None:
         self.leave()

@@ -48,6 +48,8 @@ class Overlay:
     links: tuple[Link, ...]
     peers: tuple[Peer, ...]
     mtu: int = SMALLEST_MTU
+    epoch: int = 1
+    """Of this VM's key."""
 
     @property
     def order(self) -> tuple[str, ...]:

@@ -13,12 +13,14 @@ _UNKNOWN_KIND = ("Unknown device type", "Operation not supported")
 """What iproute2 says of a kernel without WireGuard: Linux of Debian 12's clouds has it, some have not."""
 
 
-def seen(run: Tool, overlay: Overlay) -> OverlaySeen:
-    """What is there now; tunnels that are missing are made, without a key. Raises ToolFailed."""
+def seen(run: Tool, overlay: Overlay, *, makes: bool = True) -> OverlaySeen:
+    """What is there now; tunnels that are missing are made, without a key, where it `makes` them. Raises ToolFailed."""
     there = {link["ifname"]: link for link in _json(run, "ip", "-json", "link", "show")}
     links = {}
     for link in overlay.links:
         if link.name not in there:
+            if not makes:
+                continue
             _make(run, link)
         links[link.name] = _link(run, link, there.get(link.name, {}))
     return OverlaySeen(links, _addresses(run, overlay.prefix), frozenset(_routes(run, overlay.prefix)))

@@ -73,6 +73,15 @@ def differences(overlay: Overlay, key: str, chosen: Mapping[str, str], seen: Ove
     )
 
 
+def removal(seen: OverlaySeen) -> tuple[ToolCommand, ...]:
+    """Commands in order that take away all there is of it, none where nothing is."""
+    return (
+        *(_unrouted(route) for route in sorted(seen.routes, key=lambda r: (r.metric, r.to))),
+        *(_unbound(address) for address in sorted(seen.addresses)),
+        *(ToolCommand(("ip", "link", "del", name)) for name in sorted(seen.links)),
+    )
+
+
 def routed(overlay: Overlay, seen: OverlaySeen) -> dict[str, str]:
     """By node, the name of the path the kernel takes to it: an agent that begins goes on with what is there."""
     path_of = {link.name: link.path for link in overlay.links}
@@ -125,7 +134,11 @@ def _addresses(overlay: Overlay, seen: frozenset[IPv6Address]) -> Iterator[ToolC
         # without `nodad` the kernel takes it for tentative for a moment, in which no route may name it as its source
         yield ToolCommand(("ip", "address", "add", f"{address}/128", "dev", "lo", "nodad"))
     for address in sorted(seen - wanted):
-        yield ToolCommand(("ip", "address", "del", f"{address}/128", "dev", "lo"))
+        yield _unbound(address)
+
+
+def _unbound(address: IPv6Address) -> ToolCommand:
+    return ToolCommand(("ip", "address", "del", f"{address}/128", "dev", "lo"))
 
 
 def _routes(overlay: Overlay, chosen: Mapping[str, str], seen: frozenset[Route]) -> Iterator[ToolCommand]:
@@ -139,7 +152,11 @@ def _routes(overlay: Overlay, chosen: Mapping[str, str], seen: frozenset[Route])
     kept = {(route.to, route.metric) for route in wanted}
     for route in sorted(seen, key=lambda r: (r.to, r.metric)):
         if (route.to, route.metric) not in kept:
-            yield ToolCommand(("ip", "-6", "route", "del", str(route.to), "metric", str(route.metric)))
+            yield _unrouted(route)
+
+
+def _unrouted(route: Route) -> ToolCommand:
+    return ToolCommand(("ip", "-6", "route", "del", str(route.to), "metric", str(route.metric)))
 
 
 def _to_peer(peer: Peer, link: str) -> list[Route]:

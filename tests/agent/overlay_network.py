@@ -86,16 +86,19 @@ class Member(Namespace):
         """Its agent."""
         return self.start(sys.executable, "-m", "tests.agent.overlay_process", str(self.folder))
 
-    def told(self, peers: Sequence["Member"]) -> None:
+    def told(self, peers: Sequence["Member"], state: str = "on") -> None:
         """The document it goes by from now on."""
         document = {
+            "state": state,
+            "epoch": 1,
             "prefix": str(PREFIX),
             "vm": str(self.vm),
             "services": [str(self.broker)],
             "links": [{"name": self.links[path], "path": path, "port": port} for path, (*_, port) in PATHS.items()],
             "peers": [
                 {
-                    "node": peer.node,
+                    "node": peer.name,
+                    "generation": 1,
                     "public_key": peer.public_key,
                     "vm": str(peer.vm),
                     "services": [str(peer.broker)],
@@ -164,8 +167,8 @@ def members(folder: Path, count: int) -> Iterator[tuple[list[Member], Namespace]
             one.folder.mkdir()
             one.links = {path: f"k{path[1]}{mark}{one.number}" for path in PATHS}
             key = ran("wg", "genkey")
-            (one.folder / "overlay.key").touch(mode=0o600)
-            (one.folder / "overlay.key").write_text(key)
+            (one.folder / "overlay-1.key").touch(mode=0o600)
+            (one.folder / "overlay-1.key").write_text(key)
             one.public_key = ran("wg", "pubkey", stdin=key).strip()
         for one in all_of:
             one.told(all_of)

@@ -188,6 +188,20 @@ def test_a_tunnel_that_is_gone_is_made_again_and_traffic_goes_on(world: tuple[li
     assert after[b.links["public"]] == before[b.links["public"]], "the other one was left alone"
 
 
+def test_what_is_off_is_gone_and_comes_back_with_its_key(world: tuple[list[Member], Namespace]) -> None:
+    (a, b, c), _ = world
+    talk, before = Talk(a, c), len(b.choices(a))
+    talk.goes_on()
+    b.told([], "off")
+    until(lambda: "kedge_overlay" not in b.run("nft", "list", "tables"), "the guard is gone, the last of it")
+    assert set(b.links_there()).isdisjoint(b.links.values())
+    for words in (("address", "show", "dev", "lo"), ("route", "show")):
+        assert str(PREFIX.network_address)[:19] not in b.run("ip", "-6", *words)
+    talk.goes_on()
+    b.told([a, b, c])
+    until(lambda: len(b.choices(a)) > before, "a path again, with the key its peers know", timeout_s=WAIT_S)
+
+
 def test_nothing_leaves_in_clear_once_the_tunnels_are_gone(world: tuple[list[Member], Namespace]) -> None:
     """The last test of this file: member c stays without them."""
     (a, _, c), _ = world

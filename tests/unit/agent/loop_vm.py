@@ -13,6 +13,7 @@ from agent.health.vitals import Vitals
 from agent.inbox import Inbox
 from agent.layout import AgentLayout
 from agent.loop import AgentConverger
+from agent.overlay.start import FollowedOverlay
 from agent.probes import ProbeResult
 from agent.records import Records, RecordUnreadable, ServiceRecord
 from agent.settings import AgentSettings
@@ -131,8 +132,13 @@ class FakeClock:
 class Vm:
     """One VM whose agent can be killed and started again over the same disk and the same Kafka."""
 
-    def __init__(self, root: Path, packet_filter: KeepsFilter = lambda rules, now_s: None) -> None:
-        self.packet_filter = packet_filter
+    def __init__(
+        self,
+        root: Path,
+        packet_filter: KeepsFilter = lambda rules, now_s: None,
+        overlay: FollowedOverlay = lambda told: None,
+    ) -> None:
+        self.packet_filter, self.overlay = packet_filter, overlay
         self.layout = AgentLayout(root)
         self.layout.prepare()
         (root / "volumes" / "data").mkdir(parents=True)
@@ -160,6 +166,7 @@ class Vm:
                 volumes=GivenVolumes(self.layout),
                 addresses=self.layout.addresses,
                 packet_filter=self.packet_filter,
+                overlay=self.overlay,
             )
         )
 

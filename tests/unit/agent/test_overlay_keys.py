@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.overlay.keys import KeyUnusable, is_key, own_key
+from agent.overlay.keys import KeyUnusable, is_key, own_key, public_half
 from agent.tools import ToolFailed, ToolResult
 
 KEY = base64.b64encode(bytes(range(32))).decode()
@@ -59,3 +59,7 @@ def test_a_key_has_32_bytes_and_is_not_all_zero() -> None:
     assert is_key(KEY)
     assert not is_key(base64.b64encode(bytes(32)).decode())
     assert not is_key(KEY + "\n")
+
+
+def test_the_public_half_is_the_one_wg_pubkey_tells() -> None:
+    assert public_half(KEY) == "j0DFrbaPJWJK5bIU6nZ6bslNgp09e14a0bpvPiE4KF8="

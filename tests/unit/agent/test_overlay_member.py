@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from agent.overlay.keys import KeyUnusable, public_half
 from agent.overlay.member import LOOK_EVERY_S, OverlayMember
-from agent.overlay.network import Link, Overlay
+from agent.overlay.network import Link, Overlay, Peer
 from agent.tools import ToolFailed, ToolResult
 
 KEY = "k" * 42 + "A="
@@ -101,3 +102,53 @@ def test_what_failed_is_tried_again_and_the_overlay_of_before_goes_on(tmp_path: 
     assert machine.changes().count(f"wg syncconf lo {tmp_path}/lo.conf") == 3
     assert "ListenPort = 51830" in (tmp_path / "lo.conf").read_text()
     one.leave()
+
+
+def test_a_look_that_failed_is_no_look(tmp_path: Path) -> None:
+    machine, watch = Machine(), Watch()
+    one = member(tmp_path, machine, watch)
+    one.keep(OVERLAY)
+    watch.now_s += LOOK_EVERY_S
+    machine.fails = "wg show"
+    for _ in range(2):
+        with pytest.raises(ToolFailed):
+            one.keep(OVERLAY)
+    one.leave()
+
+
+def test_a_peer_with_the_own_key_is_told_and_nothing_is_sent_to_it(tmp_path: Path) -> None:
+    machine = Machine()
+    twin = Peer("b.1", public_half(KEY), IPv6Address("::2"), (), {"private": None})
+    one = member(tmp_path, machine, Watch())
+    with pytest.raises(KeyUnusable, match=r"peer b\.1 has this VM's key, as one made from the same disk"):
+        one.keep(replace(OVERLAY, peers=(twin,)))
+    assert machine.changes() == [f"nft -f {tmp_path}/guard.nft"]
+    assert one.public_key(1) == public_half(KEY), "so that the server hears of it"
+
+
+def test_each_epoch_has_a_key_of_its_own(tmp_path: Path) -> None:
+    one = member(tmp_path, Machine(), Watch())
+    one.keep(OVERLAY)
+    one.keep(replace(OVERLAY, epoch=2))
+    one.leave()
+    assert sorted(file.name for file in tmp_path.glob("*.key")) == ["overlay-1.key", "overlay-2.key"]
+    assert one.public_key(3) == ""
+
+
+def test_what_is_off_is_taken_away_with_the_guard_last_and_comes_back(tmp_path: Path) -> None:
+    machine = Machine()
+    one = member(tmp_path, machine, Watch())
+    one.keep(OVERLAY)
+    machine.changes()
+    one.remove(OVERLAY)
+    assert machine.changes() == ["ip link del lo", "nft delete table ip6 kedge_overlay"]
+    assert not one.turn(0.0), "nothing is probed"
+    one.keep(OVERLAY)
+    one.leave()
+    assert machine.changes()[0] == f"nft -f {tmp_path}/guard.nft", "loaded again, though it was before"
+
+
+def test_nothing_is_taken_away_where_nothing_is(tmp_path: Path) -> None:
+    machine = Machine(fails="nft list")
+    member(tmp_path, machine, Watch()).remove(replace(OVERLAY, links=(Link("kedge-private", "private", 51820),)))
+    assert machine.changes() == []

@@ -16,6 +16,7 @@ from agent.overlay.tunnels import (
     ToolCommand,
     configuration,
     differences,
+    removal,
     routed,
     taken,
 )
@@ -174,3 +175,18 @@ def test_no_command_shows_the_key() -> None:
     bare = OverlaySeen({link.name: LinkSeen(False, 1420) for link in LINKS}, frozenset(), frozenset())
     assert KEY not in repr(differences(OVERLAY, KEY, CHOSEN, bare))
     assert KEY not in repr(there())
+
+
+def test_all_there_is_is_taken_away_routes_to_peers_first_and_tunnels_last() -> None:
+    done = words(*removal(there(replace(OVERLAY, peers=(C,)))))
+    assert done == [
+        f"ip -6 route del {C.vm}/128 metric 100",
+        f"ip -6 route del {PREFIX} metric 1001",
+        f"ip -6 route del {PREFIX} metric 1002",
+        f"ip -6 route del {PREFIX} metric 5000",
+        f"ip address del {at('a::a')}/128 dev lo",
+        f"ip address del {at('b::1000')}/128 dev lo",
+        "ip link del kp0",
+        "ip link del kx0",
+    ]
+    assert removal(OverlaySeen({}, frozenset(), frozenset())) == ()

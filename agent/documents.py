@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
+from agent.door.order import wrong_door
 from agent.overlay.from_wire import wrong_overlay
 from agent.services.tls_steps import wrong_step
 from agent.wire import BootData, Document, ServiceDocument, TlsListener
@@ -102,6 +103,8 @@ def _unsafe(document: Document) -> str:
             return f"{service.name}: the document names no log directory"
     if document.packet_filter is not None and not _RULES.fullmatch(document.packet_filter):
         return "the packet filter is not a ruleset with a table `inet kedge`"
+    if document.door is not None and (wrong := wrong_door(document.door)):
+        return f"the door: {wrong}"
     if wrong := _wrong_overlay(document):
         return f"the overlay: {wrong}"
     names = [service.name for service in document.services]

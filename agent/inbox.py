@@ -12,9 +12,11 @@ from agent.wire import Report
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What came in since the converger last looked. `problem` is the talk's present trouble, "" when there is none."""
+    """What came in since the converger last looked. `problem` is the talk's present trouble, "" when there is none;
+    `confirmed` the etag of the document that the server last said counts, "" before it was heard."""
 
     document: NewDocument | None = None
+    confirmed: str = ""
     retired: bool = False
     problem: str = ""
 
@@ -31,6 +33,14 @@ class Inbox:
         with self._lock:
             self._news = replace(self._news, document=document)
         self.wake.set()
+
+    def put_confirmed(self, etag: str) -> None:
+        """The server was heard: this is the document that counts. After that document itself was put."""
+        with self._lock:
+            is_news = self._news.confirmed != etag
+            self._news = replace(self._news, confirmed=etag)
+        if is_news:
+            self.wake.set()
 
     def put_retired(self) -> None:
         with self._lock:

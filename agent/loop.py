@@ -31,6 +31,8 @@ class AgentConverger:
         self._local: LocalState | None = None
         self._filter: wire.PacketFilterReport | None = None
         self._overlay: wire.OverlayReport | None = None
+        self._door: wire.DoorReport | None = None
+        self._confirmed = ""
         self.shutting_down = False
 
     @property
@@ -75,6 +77,7 @@ class AgentConverger:
     def tick(self) -> float:
         self._take_news()
         self._keep_filter()  # before anything is started: who may reach it is decided by then
+        self._door = self._a.door(self._document.door if self._document else None, self._is_confirmed)
         self._overlay = self._a.overlay(self._document.overlay if self._document else None)
         local = self._local = self._look()
         steps = plan_steps(self._document, local)
@@ -116,7 +119,7 @@ class AgentConverger:
 
     def _take_news(self) -> None:
         news = self._a.inbox.take()
-        self._problem = news.problem
+        self._problem, self._confirmed = news.problem, news.confirmed
         if news.retired and not self._a.records.is_retired():
             _log.warning("this instance is retired: its services are stopped for good")
             self._a.records.keep_retired()
@@ -138,6 +141,11 @@ class AgentConverger:
             _log.info("new document: %s", ", ".join(f"{s.name} {s.state} {s.start_id}" for s in kept.document.services))
             for watch in self._watches.values():
                 watch.let_go()  # what failed before may be mended by the new document
+
+    @property
+    def _is_confirmed(self) -> bool:
+        """Whether the document in force is the one that the server said counts, since this agent began."""
+        return self._kept is not None and self._kept.etag == self._confirmed != ""
 
     def _keep_filter(self) -> None:
         rules = self._document.packet_filter if self._document else None
@@ -201,7 +209,9 @@ class AgentConverger:
         return replace(facts, is_installed=service.is_installed(wanted), storage=storage, awaits=awaits)
 
     def _awaited(self, wanted: wire.ServiceDocument) -> str:
-        """The overlay first: its guard keeps strangers and clear text out from the first packet on."""
+        """The door and the overlay first: they keep clients, strangers and clear text out from the first packet on."""
+        if self._door is not None and not self._door.in_force:
+            return f"waiting for the door, which is not in force: {self._door.problem}"
         overlay = self._document.overlay if self._document else None
         if overlay is None or overlay.state == "off" or (self._overlay is not None and self._overlay.kept):
             return self._a.certificate(wanted)
@@ -213,7 +223,7 @@ class AgentConverger:
             said = (self._trouble, self._problem, self._volumes_problem, self._logging_problem)
             message = "; ".join(text for text in said if text)
             epoch = self._document.epoch if self._document else 0
-            network = reporting.VmNetworkStatus(self._filter, self._overlay)
+            network = reporting.VmNetworkStatus(self._filter, self._overlay, self._door)
             self._reporting.report(self._local, epoch=epoch, message=message, network=network)
 
 

@@ -27,6 +27,7 @@ from agent.certification import Certification
 from agent.client import ServerClient
 from agent.credential import CredentialFiles
 from agent.disks.volumes import DiskVolumes, GivenVolumes, Volumes
+from agent.door.start import followed_door
 from agent.duty import Duty
 from agent.heartbeats.latest import LatestPulses
 from agent.identity import PlainHttpRefused, enrol_request, identity_of
@@ -125,8 +126,7 @@ def run(settings: AgentSettings, layout: AgentLayout, boot: BootData) -> None:
         outbox.put(report)
         serve_metrics_of(report)
 
-    preemption = _preemption(settings, clock)
-    server = _server(layout, boot)
+    preemption, server = _preemption(settings, clock), _server(layout, boot)
     converger = AgentConverger(
         AgentEnvironment(
             boot=boot,
@@ -139,12 +139,13 @@ def run(settings: AgentSettings, layout: AgentLayout, boot: BootData) -> None:
             clock=clock,
             settings=settings,
             volumes=_volumes(settings, layout),
-            addresses=layout.addresses if settings.disks == "given" else partial(bound_addresses, run_tool),
+            addresses=_addresses(settings, layout),
             heartbeats=lambda: pulses.read(clock.monotonic_s()),
             upgrade=lambda: follower.report,
             preemption=lambda: preemption.report if preemption else None,
             token_keys=token_keys.read,
             packet_filter=_packet_filter(settings, layout),
+            door=followed_door(settings, layout.state, clock.monotonic_s),
             overlay=followed_overlay(settings, layout, clock, woken=inbox.wake.set),
             certificate=_node_certificates(settings, layout, boot, server, inbox).ready,
             shown_certificate=ServedCertificates(layout.tls_dir, monotonic_s=clock.monotonic_s).report,
@@ -198,6 +199,10 @@ def _packet_filter(settings: AgentSettings, layout: AgentLayout) -> Callable[[st
     if settings.disks == "given":
         return lambda rules, now_s: None
     return PacketFilter(layout.state / "packet-filter.nft").keep
+
+
+def _addresses(settings: AgentSettings, layout: AgentLayout) -> Callable[[], frozenset[str]]:
+    return layout.addresses if settings.disks == "given" else partial(bound_addresses, run_tool)
 
 
 def _services(layout: AgentLayout, settings: AgentSettings) -> dict[ServiceName, Service]:

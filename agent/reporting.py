@@ -19,6 +19,7 @@ class VmNetworkStatus:
 
     packet_filter: wire.PacketFilterReport | None = None
     overlay: wire.OverlayReport | None = None
+    door: wire.DoorReport | None = None
 
 
 class Reporting:
@@ -46,6 +47,7 @@ class Reporting:
             preemption,
             network.packet_filter,
             overlay_said(network.overlay),
+            network.door,
         )
         if said == self._last and local.now_s - self._last_s < self._a.settings.times.report_every_s:
             return
@@ -93,6 +95,7 @@ class Reporting:
             upgrade=upgrade,
             packet_filter=network.packet_filter,
             overlay=network.overlay,
+            door=network.door,
         )
 
     def _sample(self, name: wire.ServiceName, local: steps.LocalState) -> None:

@@ -106,6 +106,9 @@ class AgentEnvironment:
     """Rules of the document ("": none) and monotonic seconds -> what is in force; see `agent.packet_filter`."""
     overlay: Callable[[wire.OverlayDocument | None], wire.OverlayReport | None] = lambda told: None
     """What the document says of the overlay -> what has become of it; see `agent.overlay.reconciler`."""
+    door: Callable[[wire.DoorDocument | None, bool], wire.DoorReport | None] = lambda told, is_confirmed: None
+    """What the document says of the door, and whether the server said so since this agent began -> what is in force;
+    see `agent.door.client_door`."""
     certificate: Callable[[wire.ServiceDocument], str] = lambda service: ""
     """Sees to what a service proves itself by at its next start: what it waits for, "" once that is there."""
     shown_certificate: Callable[[wire.ServiceDocument, str], wire.CertificateReport | None] = lambda service, start: (

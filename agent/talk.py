@@ -111,6 +111,8 @@ class DocumentTalk:
             # Also the etag of a document the converger will refuse: asking on without it would bring it back at once.
             self._etag = answer.etag
             self._inbox.put_document(answer)
+        if not self._is_to_confirm:
+            self._inbox.put_confirmed(self._etag)
         self._is_heard = True
         self._heard()
         return _LEAST_POLL_S

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from pydantic import Field, PlainSerializer, SecretStr
 
 from agent.wire_base import Wire as Wire
+from agent.wire_door import DoorDocument as DoorDocument, DoorReport as DoorReport
 from agent.wire_overlay import (
     OverlayDocument as OverlayDocument,
     OverlayLink as OverlayLink,
@@ -226,6 +227,7 @@ class Document(Wire):
     overlay: OverlayDocument | None = Field(
         default=None, description="absent: what there is stays as it is. Only in documents of version 7"
     )
+    door: DoorDocument | None = Field(default=None, description="the same, of a cluster of a pair")
 
 
 class LogDirReport(Wire):
@@ -400,6 +402,7 @@ class Report(Wire):
     overlay: OverlayReport | None = Field(
         default=None, description="absent: its document has none, or an older agent. Came later than wire version 1"
     )
+    door: DoorReport | None = Field(default=None, description="the same; absent: it was told of none")
     documents: int = Field(
         default=0,
         description="highest wire version of documents it takes; 0: it does not tell. Came later than wire version 1",

@@ -23,8 +23,8 @@ MIGRATION_WIRE_VERSION = 6
 the versions above."""
 
 OVERLAY_WIRE_VERSION = 7
-"""Of a document with an overlay: an agent that left it out would start services without the guard that keeps strangers
-and clear text out."""
+"""Of a document with an overlay, or with the door of a pair: an agent that left them out would start services without
+the guard that keeps strangers and clear text out, and let clients in at a cluster that was taken over from."""
 
 WIRE_VERSIONS = (
     WIRE_VERSION,

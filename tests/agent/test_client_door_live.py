@@ -13,7 +13,8 @@ from uuid import uuid4
 
 import pytest
 
-from agent.client_door import ClientDoor, DoorOrder, DoorState
+from agent.door.client_door import ClientDoor
+from agent.door.order import DoorAccess, DoorOrder
 from agent.tools import Tool, ToolResult
 from tests.agent.overlay_network import Namespace, made, unmade
 from tests.marks import A_NETWORK_FOR_EACH_VM
@@ -25,7 +26,7 @@ pytestmark = [
 ]
 
 BROKER, MEMBER, CLIENT = "10.79.0.1", "10.79.0.2", "10.79.1.3"
-SHUT = DoorOrder(1, DoorState.SHUT, (9092,), ("10.79.0.0/24",))
+SHUT = DoorOrder(1, DoorAccess.SHUT, (9092,), ("10.79.0.0/24",))
 ECHO = """
 import socket, threading
 def echo(talk):
@@ -130,9 +131,9 @@ def test_a_shut_door_resets_clients_at_once_and_members_go_on(
     assert len(before) == 3
     assert of_member.poll() is None
 
-    opened = door.keep(replace(SHUT, epoch=2, state=DoorState.OPEN), is_confirmed=True, now_s=next(later_s))
+    opened = door.keep(replace(SHUT, epoch=2, state=DoorAccess.OPEN), is_confirmed=True, now_s=next(later_s))
     assert opened is not None
-    assert opened.state is DoorState.OPEN
+    assert opened.state is DoorAccess.OPEN
     assert knocked(client) == "open"
 
 
@@ -142,7 +143,7 @@ def test_after_a_boot_the_door_is_shut_before_anybody_asks_the_server(
     broker, member, client = network
     boot = tmp_path / "boot_id"
     boot.write_text("the first")
-    opened = replace(SHUT, state=DoorState.OPEN)
+    opened = replace(SHUT, state=DoorAccess.OPEN)
     ClientDoor(tmp_path, within(broker), boot_id=boot).keep(opened, is_confirmed=True, now_s=0.0)
     assert knocked(client) == "open"
     broker.run("nft", "flush", "ruleset")

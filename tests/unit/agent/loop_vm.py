@@ -8,6 +8,7 @@ from pathlib import Path
 
 from agent.client import NewDocument
 from agent.disks.volumes import GivenVolumes
+from agent.door.start import FollowedDoor
 from agent.exit_reason import ExitReason
 from agent.health.vitals import Vitals
 from agent.inbox import Inbox
@@ -137,8 +138,9 @@ class Vm:
         root: Path,
         packet_filter: KeepsFilter = lambda rules, now_s: None,
         overlay: FollowedOverlay = lambda told: None,
+        door: FollowedDoor = lambda told, is_confirmed: None,
     ) -> None:
-        self.packet_filter, self.overlay = packet_filter, overlay
+        self.packet_filter, self.overlay, self.door = packet_filter, overlay, door
         self.layout = AgentLayout(root)
         self.layout.prepare()
         (root / "volumes" / "data").mkdir(parents=True)
@@ -167,6 +169,7 @@ class Vm:
                 addresses=self.layout.addresses,
                 packet_filter=self.packet_filter,
                 overlay=self.overlay,
+                door=self.door,
             )
         )
 

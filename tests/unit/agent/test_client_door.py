@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
-from agent.client_door import ClientDoor, DoorOrder, DoorState, DoorStatus, client_connections, door_rules
+from agent.door.client_door import ClientDoor
+from agent.door.connections import client_connections
+from agent.door.order import DoorAccess, DoorOrder, DoorStatus, door_rules
 from agent.tools import ToolFailed, ToolResult
 
-SHUT = DoorOrder(4, DoorState.SHUT, (9096, 9092), ("10.0.0.0/24", "fd00:1::/64", "10.0.9.7/32"))
-OPEN = replace(SHUT, epoch=5, state=DoorState.OPEN)
+SHUT = DoorOrder(4, DoorAccess.SHUT, (9096, 9092), ("10.0.0.0/24", "fd00:1::/64", "10.0.9.7/32"))
+OPEN = replace(SHUT, epoch=5, state=DoorAccess.OPEN)
 
 
 class Kernel:
@@ -166,20 +168,20 @@ def test_rules_that_somebody_took_away_are_there_again(vm: Vm) -> None:
 
 def test_a_primary_that_was_dead_boots_shut_until_the_server_says_otherwise(vm: Vm) -> None:
     """What it was told before it died, and its document on disk, say open: it may have been taken over from."""
-    assert vm.keep(OPEN).state is DoorState.OPEN
+    assert vm.keep(OPEN).state is DoorAccess.OPEN
     vm.boot()
     assert vm.keep(OPEN, confirmed=False).is_shut
     assert vm.kernel.is_shut
     assert vm.keep(None, confirmed=False).is_shut, "nor does an agent need to know the order any more"
-    assert vm.keep(OPEN).state is DoorState.OPEN
+    assert vm.keep(OPEN).state is DoorAccess.OPEN
     assert not vm.kernel.is_shut
 
 
 def test_an_agent_that_begins_anew_leaves_the_door_as_it_is(vm: Vm) -> None:
     vm.keep(OPEN)
     vm.begin()
-    assert vm.keep(OPEN, confirmed=False).state is DoorState.OPEN
-    assert vm.keep(None, confirmed=False).state is DoorState.OPEN
+    assert vm.keep(OPEN, confirmed=False).state is DoorAccess.OPEN
+    assert vm.keep(None, confirmed=False).state is DoorAccess.OPEN
     vm.keep(replace(SHUT, epoch=6))
     vm.begin()
     assert vm.keep(replace(SHUT, epoch=6), confirmed=False).is_shut
@@ -202,10 +204,11 @@ def test_a_document_without_an_order_takes_no_door_away(vm: Vm) -> None:
 
 def test_a_cluster_of_no_pair_any_more_has_no_door_also_after_a_boot(vm: Vm) -> None:
     vm.keep(SHUT)
-    assert vm.look(replace(SHUT, epoch=7, state=DoorState.NONE)) is None
+    assert vm.look(replace(SHUT, epoch=7, state=DoorAccess.NONE)) is None
     assert vm.kernel.has == ""
     vm.boot()
     assert vm.look(None, confirmed=False) is None
+    assert vm.look(replace(SHUT, epoch=7, state=DoorAccess.NONE), confirmed=False) is None
 
 
 def test_what_is_kept_and_cannot_be_read_changes_nothing(vm: Vm) -> None:
@@ -218,7 +221,7 @@ def test_what_is_kept_and_cannot_be_read_changes_nothing(vm: Vm) -> None:
 
 def test_nothing_but_the_servers_word_since_the_boot_opens_a_door_that_was_shut(tmp_path: Path) -> None:
     """All short histories: an order of the last document, a boot or a new agent, an order again."""
-    said = product((4, 5), (DoorState.OPEN, DoorState.SHUT))
+    said = product((4, 5), (DoorAccess.OPEN, DoorAccess.SHUT))
     orders = [None, *(replace(SHUT, epoch=epoch, state=state) for epoch, state in said)]
     histories = product(orders, ("boot", "begin"), orders, (True, False))
     for number, (first, between, second, confirmed) in enumerate(histories):
@@ -228,10 +231,10 @@ def test_nothing_but_the_servers_word_since_the_boot_opens_a_door_that_was_shut(
         before = vm.look(first)
         getattr(vm, between)()
         after = vm.look(second, confirmed=confirmed)
-        was_open = before is None or before.state is DoorState.OPEN
-        if after is None or after.state is DoorState.SHUT:
+        was_open = before is None or before.state is DoorAccess.OPEN
+        if after is None or after.state is DoorAccess.SHUT:
             continue
-        by_server = confirmed and second is not None and second.state is DoorState.OPEN and after.epoch == second.epoch
+        by_server = confirmed and second is not None and second.state is DoorAccess.OPEN and after.epoch == second.epoch
         goes_on = between == "begin" and was_open and first is not None and after.epoch == first.epoch
         assert by_server or goes_on, (first, between, second, confirmed)
 

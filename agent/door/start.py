@@ -1,0 +1,46 @@
+"""The door of this VM, put together from the real things."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from agent.door.client_door import ClientDoor
+from agent.door.order import DoorStatus, order_of
+from agent.settings import AgentSettings
+from agent.tools import ToolFailed
+from agent.wire_door import DoorDocument, DoorReport
+
+FollowedDoor = Callable[[DoorDocument | None, bool], DoorReport | None]
+
+_NOT_ITS_OWN = "the network of a VM of the `local` cloud is this machine's: nobody can be kept out of one alone"
+
+
+def followed_door(settings: AgentSettings, folder: Path, monotonic_s: Callable[[], float]) -> FollowedDoor:
+    """The door of this VM. On `local` there is none, and a document with one is answered with the reason: services that
+    are not to be reached start nowhere."""
+    if settings.disks == "given":
+        return lambda document, is_confirmed: (
+            None
+            if document is None
+            else DoorReport(state=document.state, epoch=document.epoch, in_force=False, problem=_NOT_ITS_OWN)
+        )
+    door = ClientDoor(folder)
+
+    def follow(document: DoorDocument | None, is_confirmed: bool) -> DoorReport | None:
+        order = order_of(document) if document is not None else None
+        try:
+            status = door.keep(order, is_confirmed=is_confirmed, now_s=monotonic_s())
+        except (OSError, ToolFailed) as error:
+            return DoorReport(state="shut", epoch=order.epoch if order else 0, in_force=False, problem=str(error))
+        return _reported(status) if status is not None else None
+
+    return follow
+
+
+def _reported(status: DoorStatus) -> DoorReport:
+    return DoorReport(
+        state=status.state.value,
+        epoch=status.epoch,
+        in_force=status.is_in_force,
+        connections=status.connections,
+        problem=status.problem,
+    )

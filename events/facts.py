@@ -34,6 +34,7 @@ from events.move_facts import *
 from events.network_facts import *
 from events.node_facts import *
 from events.order_facts import *
+from events.overlay_facts import *
 from events.quorum_facts import *
 from events.quota_facts import *
 from events.registry import fact

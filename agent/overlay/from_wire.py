@@ -38,8 +38,8 @@ def overlay_of(told: OverlayDocument) -> Overlay:
 
 
 def vm_name(node: str, generation: int) -> str:
-    """While a VM takes the place of another one both are there, with one node's name."""
-    return f"{node}.{generation}"
+    """As the server calls it. While a VM takes the place of another one both are there, with one node's name."""
+    return f"{node}.g{generation}"
 
 
 def wrong_overlay(told: OverlayDocument, *, cluster_uid: str, node: str, generation: int) -> str:

@@ -28,6 +28,7 @@ from controlplane.cluster.folds import (
     nodes as nodefold,
     offset_resets as resetfold,
     orders as orderfold,
+    overlay as overlayfold,
     postponed_drains as postponed_fold,
     producer_quota as quotafold,
     quorum as quorumfold,
@@ -49,7 +50,10 @@ from events import codec, envelope, errors, facts
 from events.spec.conversion import UnknownApiVersion, from_data
 from providers.given_machines import given_by, newest
 
-_NO_PROGRESS = (facts.ConditionChanged, facts.BrakeArmed, facts.BrakeChanged, facts.CertificateIssued)
+_NO_PROGRESS = (
+    *(facts.ConditionChanged, facts.BrakeArmed, facts.BrakeChanged),
+    *(facts.CertificateIssued, facts.OverlayKeyReported),
+)
 """What tells of a cluster and moves nothing on: whoever waits waits on."""
 
 
@@ -196,5 +200,6 @@ _APPLY: Rules = {
     **imagefold.RULES,
     **agentfold.RULES,
     **certificatefold.RULES,
+    **overlayfold.RULES,
     **securityfold.RULES,
 }

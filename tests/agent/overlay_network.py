@@ -72,7 +72,7 @@ class Member(Namespace):
 
     @property
     def node(self) -> str:
-        return f"{self.name}.1"
+        return f"{self.name}.g1"
 
     @property
     def vm(self) -> IPv6Address:

@@ -83,6 +83,7 @@ WORDS: dict[str, Said] = {
     "rebalance.requested": lambda d: f"a rebalance is asked for: {d['reason']}",
     "rebalance.batch_started": _batch,
     "rebalance.completed": lambda d: f"the rebalance is over: {_moved(d)}",
+    "overlay.key_reported": lambda d: f"peers in the overlay know {d['key']} from here on (epoch {d['epoch']})",
     "users.declared": lambda d: f"declared {_users([u['name'] for u in d['users']])} from {d['source']}",
     "users.undeclared": lambda d: f"no file of {d['source']} declares {_users(d['names'])} any more",
     "users.change_requested": lambda d: f"Kafka's users to be changed: {d['reason']}",

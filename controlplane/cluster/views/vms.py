@@ -63,5 +63,7 @@ class VmsView:
     """When services were last to be started anew since their certificates were old."""
     authority_change: AuthorityReplacementView | None = None
     """The replacement of one of the CAs that is in hand."""
+    overlay_keys: Mapping[str, Mapping[int, str]] = field(default_factory=lambda: MappingProxyType({}))
+    """By instance key and epoch, the public half of the key its agent has made."""
     image: ImageView | None = None
     losses: LossesView = field(default_factory=LossesView)

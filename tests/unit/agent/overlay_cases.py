@@ -1,4 +1,4 @@
-"""What a VM is told of its overlay in unit tests: `brokers-a-0.2` of cluster c1, and two others."""
+"""What a VM is told of its overlay in unit tests: `brokers-a-0.g2` of cluster c1, and two others."""
 
 from base64 import b64encode
 

@@ -36,7 +36,7 @@ def test_what_the_server_says_of_an_overlay_becomes_what_the_agent_keeps() -> No
     assert made.services == (service_address(PREFIX, "broker", 1000),)
     assert made.links == (Link("kedge-private", "private", 51820), Link("kedge-public", "public", 51821))
     assert made.peers[0] == Peer(
-        "brokers-b-1.1",
+        "brokers-b-1.g1",
         public_key(1),
         vm_address(PREFIX, "brokers-b-1", 1),
         (service_address(PREFIX, "broker", 1001),),
@@ -50,29 +50,32 @@ def test_the_vm_that_takes_a_nodes_place_and_the_one_before_are_peers_of_their_o
     after = after.model_copy(update={"paths": {"public": "[2001:db8::9]:51821"}})
     told = overlay(peers=(before, after))
     assert isinstance(judged(told), Accepted)
-    assert [one.node for one in overlay_of(told).peers] == ["brokers-b-1.1", "brokers-b-1.2"]
+    assert [one.node for one in overlay_of(told).peers] == ["brokers-b-1.g1", "brokers-b-1.g2"]
 
 
 @pytest.mark.parametrize(
     ("told", "words"),
     [
         (overlay(prefix=OTHER), "is not the prefix of this cluster"),
-        (overlay(vm=vm_address(PREFIX, "brokers-a-0", 3)), "is not the address of brokers-a-0.2"),
-        (overlay(peers=(peer(1), peer(1))), "brokers-b-1.1 is there twice"),
-        (overlay(peers=(peer(1, node="brokers-a-0", generation=2),)), "brokers-a-0.2 is there twice"),
+        (overlay(vm=vm_address(PREFIX, "brokers-a-0", 3)), "is not the address of brokers-a-0.g2"),
+        (overlay(peers=(peer(1), peer(1))), "brokers-b-1.g1 is there twice"),
+        (overlay(peers=(peer(1, node="brokers-a-0", generation=2),)), "brokers-a-0.g2 is there twice"),
         (
             overlay(peers=(peer(1), peer(2, services=peer(1).services))),
-            "b::1001 is both of brokers-b-1.1 and of brokers-b-2.1: only one of them would be reached",
+            "b::1001 is both of brokers-b-1.g1 and of brokers-b-2.g1: only one of them would be reached",
         ),
-        (overlay(peers=(peer(1, services=overlay().services),)), "b::1000 is both of brokers-a-0.2 and of brokers-b-1"),
+        (
+            overlay(peers=(peer(1, services=overlay().services),)),
+            "is both of brokers-a-0.g2 and of brokers-b-1",
+        ),
         (
             overlay(peers=(peer(1), peer(2, services=(service_address(OTHER, "broker", 1002),)))),
-            "of brokers-b-2.1 is not within",
+            "of brokers-b-2.g1 is not within",
         ),
-        (overlay(services=(service_address(OTHER, "broker", 1000),)), "of brokers-a-0.2 is not within"),
-        (overlay(services=(IPv6Address(f"{PREFIX[7]}%eth0"),)), "%eth0 of brokers-a-0.2 is not within"),
-        (overlay(peers=(peer(1, vm=PREFIX[8]),)), "peer brokers-b-1.1: "),
-        (overlay(peers=(peer(1), peer(2, public_key=public_key(1)))), "brokers-b-1.1 and brokers-b-2.1 have one key"),
+        (overlay(services=(service_address(OTHER, "broker", 1000),)), "of brokers-a-0.g2 is not within"),
+        (overlay(services=(IPv6Address(f"{PREFIX[7]}%eth0"),)), "%eth0 of brokers-a-0.g2 is not within"),
+        (overlay(peers=(peer(1, vm=PREFIX[8]),)), "peer brokers-b-1.g1: "),
+        (overlay(peers=(peer(1), peer(2, public_key=public_key(1)))), "brokers-b-1.g1 and brokers-b-2.g1 have one key"),
         (overlay(peers=(peer(1, public_key="short"),)), "its public key is none of WireGuard's"),
         (overlay(peers=(peer(1, public_key=public_key(0)),)), "its public key is none of WireGuard's"),
         (overlay(peers=(peer(1, paths={"relay": None}),)), "there is no tunnel for path 'relay', only for private"),

@@ -134,9 +134,9 @@ def test_another_document_is_tried_at_once_though_the_one_before_failed(member: 
 
 def test_a_path_that_cannot_be_taken_is_told_and_the_overlay_is_there(member: FakeMember) -> None:
     work = work_of(member)
-    member.turn_fails = ToolFailed("brokers-b-1.1: ip failed")
+    member.turn_fails = ToolFailed("brokers-b-1.g1: ip failed")
     assert not work.step(overlay()), "who calls waits a moment"
-    assert (work.status.kept, work.status.problem) == (True, "brokers-b-1.1: ip failed")
+    assert (work.status.kept, work.status.problem) == (True, "brokers-b-1.g1: ip failed")
     member.turn_fails = None
     assert work.step(overlay())
     assert work.status.problem == ""
@@ -218,7 +218,7 @@ def test_a_thread_that_ends_is_told_and_another_one_begins_later(member: FakeMem
 
 def test_the_report_says_how_each_peer_is_reached(clock: Clock) -> None:
     private = PathState(answers=(True, False, True), is_up=True, rtt_s=0.0123)
-    choices = {"brokers-b-1.1": Choice({"private": private, "public": PathState()}, "private", since_s=clock.s - 90)}
+    choices = {"brokers-b-1.g1": Choice({"private": private, "public": PathState()}, "private", since_s=clock.s - 90)}
     status = OverlayStatus(overlay(), kept=True, public_key="k", choices=choices)
     said = overlay_report(overlay(), status, clock)
     assert said.peers == (

@@ -14,6 +14,7 @@ from events.spec.fields import FieldClass, Part, classed
 from events.spec.health import Health
 from events.spec.housekeeping import Balance, Healing
 from events.spec.machine_figures import MachineFigures
+from events.spec.network import NetworkSpec
 from events.spec.presets import PresetName
 from events.spec.quotas import ClusterQuotas
 from events.spec.rollout import RolloutPolicy
@@ -420,6 +421,7 @@ class ClusterSpec(Part):
         IDENTITY, "What of the cluster others made and run (docs/import.md). Kedge never stops it.", default=None
     )
     rollout: RolloutPolicy = classed(BEHAVIOURAL, "How Kedge rolls instances forward.", default_factory=RolloutPolicy)
+    network: NetworkSpec = classed(IDENTITY, "How nodes reach one another.", default_factory=NetworkSpec)
     security: Security = classed(IDENTITY, "What nodes speak to one another.", default_factory=Security)
     listeners: tuple[Listener, ...] = classed(
         RESTART,

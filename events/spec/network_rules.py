@@ -32,9 +32,12 @@ def network_problems(pools: tuple[Pool, ...], where: Positions) -> Iterator[Prob
             yield where.problem(p.NETWORKS, ("spec", "pools", index, "place", "network"), message, fix)
 
 
-def domain_problems(pools: tuple[Pool, ...], listeners: tuple[Listener, ...], where: Positions) -> Iterator[Problem]:
-    """Members of a cluster speak to one another: all of them are in one network domain, and nobody in the public one
-    while anything is plaintext, as what brokers and controllers say to one another always is."""
+def domain_problems(
+    pools: tuple[Pool, ...], listeners: tuple[Listener, ...], where: Positions, *, is_joined: bool = False
+) -> Iterator[Problem]:
+    """Members of a cluster speak to one another: all of them are in one network domain, or are joined by an overlay;
+    and nobody is in the public one while anything is plaintext, as what brokers and controllers say to one another
+    always is."""
     first = next((pool for pool in pools if pool.place.cloud in CLOUDS), pools[0])
     for index, pool in enumerate(pools):
         if pool.place.cloud not in CLOUDS:
@@ -48,7 +51,7 @@ def domain_problems(pools: tuple[Pool, ...], listeners: tuple[Listener, ...], wh
             message = f"pool `{pool.name}` would be reached over the internet, and {why}"
             fix = "Connect the networks by a private route (peering, VPN), and write its name."
             yield where.problem(p.PUBLIC, path, message, fix)
-        elif domain_of(pool.place) != domain_of(first.place):
+        elif not is_joined and domain_of(pool.place) != domain_of(first.place):
             message = (
                 f"pool `{pool.name}` is in {pool.place.name}, pool `{first.name}` in {first.place.name}, and no "
                 "private route between their networks is declared; brokers and controllers have to reach one another"

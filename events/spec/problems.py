@@ -256,6 +256,14 @@ NO_SINK = _kind(133, "sink that the server does not have", "The password would w
 QUOTA = _kind(130, "quota of nobody, or of nothing", "It would stand there and never count.")
 TIER_WITHOUT_QUOTAS = _kind(131, "tier without quotas", "Who relies on it is bounded by nothing.", "warning")
 
+# An encrypted network between nodes.
+OVERLAY_UNBUILT = _kind(134, "overlay that is only checked", "What is said in clear must not pass for encrypted.")
+OVERLAY_PORT = _kind(135, "port that an overlay needs itself", "Who probes a path must not reach a tunnel instead.")
+OVERLAY_LOCAL = _kind(136, "overlay on the local cloud", "Its VMs share one machine's network: it would be changed.")
+OVERLAY_MODE = _kind(137, "overlay not possible in this mode", "Who cannot be in it would be left outside, in clear.")
+OVERLAY_SIZE = _kind(138, "more nodes than an overlay has", "Each one probes all others all the time.")
+OVERLAY_PATH = _kind(139, "networks without a path", "Two nodes behind NAT cannot call each other.")
+
 # CAs of the user's own.
 OWN_CA = _kind(124, "CA of your own not possible", "What nodes believe opens the cluster: it is never just anything.")
 OWN_CA_FILES = _kind(125, "files of a CA cannot be used", "Nodes would start with certificates that nobody believes.")

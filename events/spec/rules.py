@@ -18,6 +18,7 @@ from events.spec.kafka_rules import kafka_problems, pool_config_problems, replic
 from events.spec.model import ClusterSpec, KafkaClusterDocument, MetadataMode, Pool
 from events.spec.network_rules import client_problems, domain_problems, network_problems
 from events.spec.oauth_rules import oauth_problems
+from events.spec.overlay_rules import has_overlay, overlay_problems
 from events.spec.pool_rules import pool_problems, pools_together_problems
 from events.spec.positions import NOWHERE, Positions
 from events.spec.preset_rules import preset_risks
@@ -60,7 +61,7 @@ def check_sections(sections: Mapping[str, Any], *, pools: Mapping[int, Pool], po
         found += pools_together_problems(together, positions, mode=mode, is_external=external is not None)
         found += network_problems(together, positions)
     if together and listeners is not None:
-        found += domain_problems(together, listeners, positions)
+        found += domain_problems(together, listeners, positions, is_joined=has_overlay(sections.get("network")))
     if kafka is not None:
         found += kafka_problems(kafka, positions)
         found += pool_config_problems(kafka, pools, positions)
@@ -84,6 +85,7 @@ def check_sections(sections: Mapping[str, Any], *, pools: Mapping[int, Pool], po
     found += security_problems(sections, positions)
     found += authorization_problems(sections, positions)
     found += oauth_problems(sections, positions)
+    found += overlay_problems(sections, positions)
     access = sections.get("access")
     if access is not None and listeners is not None:
         found += client_problems(access, listeners, positions)

@@ -51,6 +51,7 @@ from controlplane.converger.steps.rolls.replacements import replacement_step
 from controlplane.converger.steps.rolls.stale_orders import stale_order_step
 from controlplane.converger.steps.rolls.tagging import tagging_step, tags_left_step
 from controlplane.converger.steps.running.live_settings import settings_in_hand_step, settings_left_step, settings_step
+from controlplane.converger.steps.running.overlay import overlay_key_step
 from controlplane.converger.steps.running.restarts import restart_in_hand_step, restart_step
 from controlplane.converger.steps.running.setting_trial import settings_watch_step
 
@@ -73,6 +74,12 @@ LADDER: tuple[Rung, ...] = (
         Phase.IN_HAND,
         "disks of controllers that their agents call lost",
         why="records a disk that is gone",
+    ),
+    Rung(
+        overlay_key_step,
+        Phase.IN_HAND,
+        "keys of an overlay that agents have made: recorded, so that the others know whose they are",
+        why="records what agents tell",
     ),
     Rung(
         intent_step,

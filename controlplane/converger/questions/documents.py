@@ -6,6 +6,7 @@ from dataclasses import replace
 from agent.wire import (
     ENSEMBLE_STEP_WIRE_VERSION,
     MIGRATION_WIRE_VERSION,
+    OVERLAY_WIRE_VERSION,
     TLS_WIRE_VERSION,
     WIRE_VERSION,
     AgentBuild,
@@ -13,6 +14,7 @@ from agent.wire import (
     Document,
     EnsembleMember,
     LogDir,
+    OverlayDocument,
     ServiceDocument,
     ServiceName,
     ServiceTls,
@@ -23,6 +25,7 @@ from agent.wire import (
 from controlplane.cluster.folds.growth import size_of
 from controlplane.cluster.folds.volumes import is_unused
 from controlplane.cluster.lifecycle import SERVING, Phase
+from controlplane.cluster.overlay import OverlayNetwork, overlay_part
 from controlplane.cluster.quorum_config import awaits_first_step, quorum_status
 from controlplane.cluster.super_users import client_security_of, super_users_of
 from controlplane.cluster.tls_steps import tls_step_of
@@ -69,8 +72,10 @@ def _document(view: ClusterView, key: str, epoch: int) -> Document | None:
     if view.quorum.founding is not None and not waits:
         told = () if _waits_for_id(view, instance) else (_service(view, instance, view.quorum.founding),)
         services = (*told, *_beside(view, instance, view.quorum.founding))
+    overlay = _overlay(view, instance)
+    wire = _wire(services, secured=view.nodes_speak_tls)
     return Document(
-        wire=_wire(services, secured=view.nodes_speak_tls),
+        wire=wire if overlay is None else max(wire, OVERLAY_WIRE_VERSION),
         epoch=epoch,
         cluster_uid=view.uid,
         node=instance.node,
@@ -78,7 +83,14 @@ def _document(view: ClusterView, key: str, epoch: int) -> Document | None:
         services=services,
         heartbeats=heartbeats_for(view, instance) if services else None,
         agent=_agent(view, key),
+        overlay=overlay,
     )
+
+
+def _overlay(view: ClusterView, instance: InstanceView) -> OverlayDocument | None:
+    """None where its cluster is to have none: what an agent has made nevertheless stays as it is."""
+    said = view.document.spec.network.overlay if view.document is not None else None
+    return overlay_part(view, instance, OverlayNetwork(port=said.port)) if said is not None else None
 
 
 def _agent(view: ClusterView, key: str) -> AgentOrder | None:

@@ -4,12 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from agent.wire import TLS_WIRE_VERSION, WIRE_VERSION, Document
+from agent.wire import OVERLAY_WIRE_VERSION, TLS_WIRE_VERSION, WIRE_VERSION, Document
 from controlplane.cluster.lifecycle import Phase
 from controlplane.converger.questions.documents import document_for
 from controlplane.storage.certificates.principals import principals_of
 from events import facts
 from events.spec.client_security import ClientSecurity
+from events.spec.network import NetworkSpec, OverlaySpec
 from events.spec.security import Authentication, Listener
 from tests.builders import BEFORE, a_document, a_tls_document, a_view, an_instance
 
@@ -202,3 +203,21 @@ def test_a_broker_is_told_the_listeners_of_its_last_start_and_its_super_users_by
         ("SCRAM", "scram-sha-512", 3600)
     ]
     assert told.super_users[2:] == ("User:root",)
+
+
+def test_in_a_cluster_with_an_overlay_each_vm_is_told_its_part_of_it_from_its_first_document_on() -> None:
+    """Before it has a service: by then its key is made, and known to the others."""
+    plain, tls = a_document(), a_tls_document()
+    network = NetworkSpec(overlay=OverlaySpec(type="wireguard", port=40_000))
+    for spec, without in ((plain, WIRE_VERSION), (tls, TLS_WIRE_VERSION)):
+        with_overlay = spec.model_copy(update={"spec": spec.spec.model_copy(update={"network": network})})
+        born = an_instance("brokers-a-0", 1, Phase.LAUNCHED, bound=False)
+        told = _of(born, document=with_overlay, overlay_keys={"brokers-b-0.g1": {1: "key"}})
+        assert told is not None
+        assert told.overlay is not None
+        assert (told.wire, told.services) == (OVERLAY_WIRE_VERSION, ())
+        assert [link.port for link in told.overlay.links] == [40_000, 40_001]
+        assert [peer.node for peer in told.overlay.peers] == ["brokers-b-0"]
+        other = _of(document=spec)
+        assert other is not None
+        assert (other.wire, other.overlay) == (without, None)

@@ -1,0 +1,54 @@
+"""Keys that agents made for an overlay are recorded, in clusters that are to have one alone."""
+
+from base64 import b64encode
+
+from agent.wire import OverlayReport
+from controlplane.cluster.observed.agent_reports import ReportSeen
+from controlplane.cluster.view import ClusterView
+from controlplane.converger.situation.decision import Decision
+from controlplane.converger.steps.running.overlay import overlay_key_step
+from events import facts
+from events.spec.network import NetworkSpec, OverlaySpec
+from tests.builders import NOW, a_document, a_report, a_situation, a_view
+
+
+def a_key(number: int) -> str:
+    return b64encode(bytes([number]) * 32).decode()
+
+
+def decided(view: ClusterView, **keys: str) -> Decision | None:
+    reports = {}
+    for node, public_key in keys.items():
+        instance = view.instances[f"{node.replace('_', '-')}.g1"]
+        report = a_report(instance).report
+        told = OverlayReport(epoch=1, public_key=public_key)
+        reports[instance.key] = ReportSeen(report.model_copy(update={"overlay": told}), NOW)
+    return overlay_key_step(a_situation(view, reports=reports))
+
+
+def with_overlay(**changes: object) -> ClusterView:
+    document = a_document()
+    network = NetworkSpec(overlay=OverlaySpec(type="wireguard"))
+    spec = document.spec.model_copy(update={"network": network})
+    return a_view(document=document.model_copy(update={"spec": spec}), **changes)
+
+
+def test_keys_that_came_are_recorded_together_once() -> None:
+    decision = decided(with_overlay(), brokers_a_0=a_key(1), brokers_b_0=a_key(2))
+    assert decision is not None
+    assert decision.events == (
+        facts.OverlayKeyReported("brokers-a-0.g1", 1, a_key(1)),
+        facts.OverlayKeyReported("brokers-b-0.g1", 1, a_key(2)),
+    )
+    assert "brokers-a-0.g1, brokers-b-0.g1 made their keys" in decision.sentence
+    known = {"brokers-a-0.g1": {1: a_key(1)}}
+    assert decided(with_overlay(overlay_keys=known), brokers_a_0=a_key(1)) is None
+
+
+def test_a_key_that_is_refused_holds_nothing_up() -> None:
+    known = {"brokers-a-0.g1": {1: a_key(1)}}
+    assert decided(with_overlay(overlay_keys=known), brokers_a_0=a_key(9), brokers_b_0=a_key(1)) is None
+
+
+def test_a_cluster_without_an_overlay_records_none() -> None:
+    assert decided(a_view(), brokers_a_0=a_key(1)) is None

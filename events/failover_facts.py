@@ -1,12 +1,13 @@
-"""A pair of clusters of which one takes over from the other: facts of the pair's own stream.
+"""A pair of clusters of which one takes over from the other: facts of the pair's own stream, and of the one stream in
+which clusters are given to pairs.
 
 A door is where a cluster's clients come in. Each order to close or open one has an epoch, counted by the pair, so that
 an answer to an earlier order is no proof of a later one. `order`: the failover, or the way back, that an event is of.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from events.registry import fact
 
@@ -14,15 +15,50 @@ DoorProof = Literal["agents", "inventory", "certified"]
 """Who knows that a door is closed: every VM's agent at that epoch, the cloud that none of them runs, or a person."""
 
 
+@fact("failover.registered", schema=1)
+@dataclass(frozen=True, slots=True)
+class PairRegistered:
+    """Those clusters, by uid, are of the pair `uid` until that is withdrawn. In the stream of all pairs, so that of two
+    pairs that are declared at once one gets a cluster."""
+
+    uid: str
+    pair: str
+    clusters: tuple[str, ...]
+
+
 @fact("failover.declared", schema=1)
 @dataclass(frozen=True, slots=True)
 class FailoverDeclared:
-    """Two clusters, by uid, are a pair from here on. `primary` serves clients; `standby` is to close its door."""
+    """Two clusters, by uid, are a pair from here on. `primary` serves clients; `standby` is to close its door.
+    `document` is the whole document in its storage version; `source` is `api` or `git:BINDING`, `path` the file."""
 
     pair: str
     primary: str
     standby: str
     mode: Literal["cold", "warm"]
+    document: Mapping[str, Any] = field(default_factory=dict)
+    source: str = ""
+    path: str = ""
+    commit: str = ""
+
+
+@fact("failover.spec_changed", schema=1)
+@dataclass(frozen=True, slots=True)
+class PairSpecChanged:
+    """The pair is of the same clusters and mode, and to be as this document says."""
+
+    document: Mapping[str, Any]
+    source: str
+    path: str
+    commit: str
+
+
+@fact("failover.withdrawn", schema=1)
+@dataclass(frozen=True, slots=True)
+class PairWithdrawn:
+    """It is no pair any more, for ever: each cluster is its own again. A pair of the same name is another one."""
+
+    reason: str
 
 
 @fact("failover.copy_requested", schema=1)

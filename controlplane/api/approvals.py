@@ -236,7 +236,7 @@ class ProposalService:
         made = proposal.made
         for name in made.clusters:
             services.cluster.commands.current(name)  # raises Forbidden where its author may not see it any more
-        judged = judge(services, made.text, file=made.file)
+        judged = judge(services, made.text, file=made.file, takes_pairs=True)
         if not judged.ok:
             raise commands.SpecRefused([problem for problem in judged.problems if problem.is_error])
         if judged.digest != made.digest:
@@ -286,8 +286,8 @@ class ProposalService:
             return made.change == "delete" and bool(
                 self.services.cluster.commands.current(made.clusters[0]).requests.tombstone
             )
-        loaded = load_documents(made.text, file=made.file)
-        documents = loaded.documents if not (loaded.topics or loaded.users) else ()
+        loaded = load_documents(made.text, file=made.file, takes_pairs=True)
+        documents = loaded.documents if not (loaded.topics or loaded.users or loaded.failovers) else ()
         current = self.services.cluster.commands.current
         views = [(current(d.metadata.name).document, d) for d in documents]
         return bool(views) and all(now == settled(wanted, now) for now, wanted in views)

@@ -36,6 +36,7 @@ from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.commands.admission.judge import SpecJudge
 from controlplane.commands.chaos_injection import Harmer, nothing_to_harm
+from controlplane.commands.failovers import Failovers
 from controlplane.commands.handler import CommandOutcome
 from controlplane.converger.tick.report import Said
 from controlplane.converger.tick.status import LoopService
@@ -192,6 +193,8 @@ class FleetServices:
     """The image catalogue."""
     freezes: Freezes
     """The freezes, and who may declare and end them."""
+    failovers: Failovers
+    """Pairs of clusters of which one takes over from the other."""
     agents: Agents
     """What agents VMs are to run."""
     sources: SourceService | None

@@ -21,10 +21,11 @@ from controlplane.cluster.observed.agent_reports import AGENT_REPORT, reports_by
 from controlplane.cluster.observed.disks import with_volume_sizes
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.source import API
-from controlplane.commands.admission.failovers import check_failover_of
 from controlplane.commands.admission.in_cluster import by_cluster
 from controlplane.commands.admission.judge import Judgement, SpecJudge
+from controlplane.commands.failovers import DeclarePair, PairOutcome
 from controlplane.commands.handler import CommandOutcome
+from controlplane.commands.previews.failovers import pair_digest, pair_lines
 from controlplane.commands.previews.old_clients import old_client_warnings
 from controlplane.commands.previews.plan import PlanPreview, combined_digest, preview
 from controlplane.commands.previews.topics import topic_lines, topics_digest
@@ -34,6 +35,7 @@ from events.ids import derived_id
 from events.quantities import counted
 from events.spec.birth import settled_file
 from events.spec.document import LoadResult, load_documents
+from events.spec.failover_model import KafkaFailoverDocument
 from events.spec.model import KafkaClusterDocument
 from events.spec.positions import Positions
 from events.spec.problems import Problem, has_errors
@@ -58,6 +60,14 @@ class JudgedDocument:
 
 
 @dataclass(frozen=True, slots=True)
+class PlacedPair:
+    """A pair of the file, and where it stands there."""
+
+    document: KafkaFailoverDocument
+    positions: Positions
+
+
+@dataclass(frozen=True, slots=True)
 class Judged:
     """A file as this installation sees it. `documents` is empty when a problem is an error."""
 
@@ -74,8 +84,9 @@ class Judged:
     user_digests: Mapping[str, str] = field(default_factory=dict)
     reserved: tuple[str, ...] = ()
     """Why a second person must approve, in words."""
-    failovers: tuple[str, ...] = ()
-    """Names of its pairs, which nothing declares."""
+    pairs: tuple[PlacedPair, ...] = ()
+    pair_plan: tuple[str, ...] = ()
+    pair_digests: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -97,14 +108,14 @@ class Judged:
 
     @property
     def digest(self) -> str:
-        """Pins what a person agrees to: the plans, and what would become of topics and users."""
-        beside = [*self.topic_digests.values(), *self.user_digests.values()]
+        """Pins what a person agrees to: the plans, and what would become of topics, users and pairs."""
+        beside = [*self.topic_digests.values(), *self.user_digests.values(), *self.pair_digests]
         return combined_digest([*(plan.digest for plan in self.plans), *beside])
 
     @property
     def plan_beside(self) -> tuple[str, ...]:
-        """What would be declared of topics and users, in words."""
-        return (*self.topic_plan, *self.user_plan)
+        """What would be declared of topics, users and pairs, in words."""
+        return (*self.topic_plan, *self.user_plan, *self.pair_plan)
 
     @property
     def rolling(self) -> int:
@@ -132,19 +143,21 @@ class Declared:
     clusters: Sequence[CommandOutcome] = ()
     topics: Sequence[CommandOutcome] = ()
     users: Sequence[CommandOutcome] = ()
+    pairs: Sequence[PairOutcome] = ()
 
     @property
     def all(self) -> list[CommandOutcome]:
+        """What is in clusters, and they."""
         return [*self.clusters, *self.topics, *self.users]
 
 
-def judge(services: PortalServices, text: str, *, file: str, only_checked: bool = False) -> Judged:
+def judge(services: PortalServices, text: str, *, file: str, takes_pairs: bool = False) -> Judged:
     """Reads a file, judges it against what is in force as far as the caller may know, and plans each document.
 
-    A name of a cluster they may not read is judged as one that is free; `declare` refuses it. `only_checked`: nothing
-    of it is to be declared. Raises StoreUnavailable.
+    A name of a cluster they may not read is judged as one that is free; `declare` refuses it. `takes_pairs` as
+    of `load_documents`. Raises StoreUnavailable.
     """
-    loaded, ask = load_documents(text, file=file, only_checked=only_checked), services.cluster.judge
+    loaded, ask = load_documents(text, file=file, takes_pairs=takes_pairs), services.cluster.judge
     views = {d.metadata.name: services.cluster.commands.visible(d.metadata.name) for d in loaded.documents if loaded.ok}
     loaded = settled_file(loaded, {name: view.document for name, view in views.items()}) if loaded.ok else loaded
     problems = list(loaded.problems)
@@ -181,11 +194,25 @@ def judge(services: PortalServices, text: str, *, file: str, only_checked: bool 
             users=tuple(users),
             user_plan=tuple(found_users.lines),
             user_digests=found_users.digests,
-            failovers=tuple(failover.pair for failover in loaded.failovers),
         )
+        judged = _with_pairs(services, judged, loaded)
     if has_errors(problems):
         return Judged(file, tuple(problems), ())
     return replace(judged, problems=tuple(problems), reserved=tuple(dict.fromkeys(reserved)))
+
+
+def _with_pairs(services: PortalServices, judged: Judged, loaded: LoadResult) -> Judged:
+    """The same with the pairs of the file."""
+    placed = [PlacedPair(p, at) for p, at in zip(loaded.failovers, loaded.failover_positions, strict=True)]
+    if not placed:
+        return judged
+    known = services.fleet.failovers.pairs()
+    return replace(
+        judged,
+        pairs=tuple(placed),
+        pair_plan=tuple(line for p in placed for line in pair_lines(known.named(p.document.pair), p.document)),
+        pair_digests=tuple(pair_digest(known.named(p.document.pair), p.document) for p in placed),
+    )
 
 
 def _of_pairs(
@@ -194,8 +221,7 @@ def _of_pairs(
     """What of the file's pairs only their living clusters tell."""
     found: list[Problem] = []
     for failover, where in zip(loaded.failovers, loaded.failover_positions, strict=True):
-        living = {name: services.cluster.commands.visible(name) for name in failover.spec.clusters}
-        found += check_failover_of(failover, living, beside, positions=where)
+        found += services.fleet.failovers.problems(failover, beside, where, services.cluster.commands.visible)
     return [problem for problem in found if problem not in loaded.problems]
 
 
@@ -312,8 +338,8 @@ def _beside(
 
 
 def declare(services: PortalServices, judged: Judged, order: Order) -> Declared:
-    """Brings a judged file into force, clusters first, then their topics and users: all is checked before anything is
-    recorded.
+    """Brings a judged file into force, clusters first, then their topics and users, then pairs: all is checked before
+    anything is recorded.
 
     A crash in between leaves some declared; the same order again declares the rest. Raises what
     `CommandHandler.handle` does.
@@ -323,11 +349,15 @@ def declare(services: PortalServices, judged: Judged, order: Order) -> Declared:
     clusters = [_command(judged, one, pin, order) for one, pin in zip(judged.documents, pins, strict=False)]
     last = len(clusters) + len(judged.topic_digests)
     topics = _topic_commands(judged, pins[len(clusters) : last], order)
-    users = _user_commands(judged, pins[last:], order)
+    beyond = last + len(judged.user_digests)
+    users = _user_commands(judged, pins[last:beyond], order)
+    pairs = _pair_commands(judged, pins[beyond:], order)
     for command in clusters:
         services.cluster.commands.check(command)
     for within in (*topics, *users):
         services.cluster.commands.check(within, beside=beside.get(within.name))
+    for pair in pairs:
+        services.fleet.failovers.check(pair, beside)
     if order.dry_run:
         return Declared()
     handle = services.cluster.commands.handle
@@ -338,6 +368,7 @@ def declare(services: PortalServices, judged: Judged, order: Order) -> Declared:
         [done[command.name] for command in clusters],
         [handle(command) for command in topics],
         [handle(command) for command in users],
+        [services.fleet.failovers.declare(pair) for pair in pairs],
     )
 
 
@@ -390,14 +421,32 @@ def _user_commands(judged: Judged, pins: Iterable[str | None], order: Order) -> 
     ]
 
 
+def _pair_commands(judged: Judged, pins: Iterable[str | None], order: Order) -> list[DeclarePair]:
+    return [
+        DeclarePair(
+            name=pair.document.pair,
+            actor=order.actor,
+            command_id=derived_id("apply failover", order.command_id, pair.document.pair),
+            document=pair.document,
+            source=API,
+            positions=pair.positions,
+            plan_digest=pin,
+            path=judged.file,
+        )
+        for pair, pin in zip(judged.pairs, pins, strict=True)
+    ]
+
+
 def _pins(judged: Judged, order: Order) -> list[str | None]:
-    """One for each cluster of the file, then one for the topics of each, then one for its users."""
-    expected = len(judged.documents) + len(judged.topic_digests) + len(judged.user_digests)
+    """One for each cluster of the file, then one for the topics of each, one for its users, and one for each pair."""
+    beside = len(judged.topic_digests) + len(judged.user_digests) + len(judged.pairs)
+    expected = len(judged.documents) + beside
     if order.plan_digest is None:
         return [None] * expected
     pins = order.plan_digest.split("+")
     if len(pins) != expected:
-        message = f"the plan has {counted(len(pins), 'part')}, the file {expected}: a cluster, its topics, its users"
+        parts = "clusters, their topics, their users, pairs"
+        message = f"the plan has {counted(len(pins), 'part')}, the file {expected}: {parts}"
         raise CommandRefused("plan-moved", message, "Plan again, and look at what it says now.")
     return list(pins)
 

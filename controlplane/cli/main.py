@@ -36,6 +36,7 @@ from controlplane.cli.verbs.doctor import doctor
 from controlplane.cli.verbs.drain import drain
 from controlplane.cli.verbs.drift import drift
 from controlplane.cli.verbs.events import events
+from controlplane.cli.verbs.failovers import failovers
 from controlplane.cli.verbs.find import find
 from controlplane.cli.verbs.freezes import freeze, freezes, thaw
 from controlplane.cli.verbs.groups import group, groups
@@ -127,6 +128,7 @@ GROUPS = {
     "sources": sources,
     "machines": machines,
     "token": token,
+    "failovers": failovers,
     "networks": networks,
     "images": images,
     "agents": agents,

@@ -32,10 +32,12 @@ class SavedPlan(BaseModel):
     plans: list[PlanOut]
     topics: list[str] = []
     users: list[str] = []
+    failovers: list[str] = []
 
     def shown(self, now: PlansOut) -> PlansOut:
         """What the person saw when it was saved, beside what is planned now."""
-        was = {"plans": self.plans, "topics": self.topics, "users": self.users, "digest": self.digest}
+        names = ("plans", "topics", "users", "failovers", "digest")
+        was = {name: getattr(self, name) for name in names}
         return now.model_copy(update=was)
 
 
@@ -50,6 +52,7 @@ def save_plan(path: Path, spec: SpecFile, planned: PlansOut, *, now: datetime) -
         plans=planned.plans,
         topics=planned.topics,
         users=planned.users,
+        failovers=planned.failovers,
     )
     try:
         with replacing(path) as fresh:

@@ -26,8 +26,8 @@ STATE_STYLE = {
 
 
 def answer_topics(planned: PlansOut) -> list[RenderableType]:
-    """What would be declared of topics and users, a line each."""
-    return [styled(line) for line in (*planned.topics, *planned.users)]
+    """What would be declared of topics, users and pairs, a line each."""
+    return [styled(line) for line in planned.beside]
 
 
 def topic_table(topics: Sequence[TopicOut]) -> Table:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from controlplane.cluster.observed.cloud_drift import AUDIT_ASKED
 from controlplane.cluster.observed.consumer_groups import GROUPS, GROUPS_NOTED, LAGS
-from events import facts, proposal_facts, topic_facts, user_facts
+from events import facts, failover_facts, proposal_facts, topic_facts, user_facts
 from events.registry import REGISTRY
 
 ASKED = "portal-asked"
@@ -49,6 +49,8 @@ ASKED_BY_PEOPLE = (
         proposal_facts.ProposalVoided,
     ),
     proposal_facts.ProposalExecuted,
+    *(failover_facts.PairRegistered, failover_facts.FailoverDeclared, failover_facts.PairSpecChanged),
+    failover_facts.PairWithdrawn,
 )
 """Declarations, wishes and decisions of people. No intent and no outcome of the loop is among them, no fault brought
 about on purpose and no agent published: those need the loop's own hands and keys."""

@@ -15,10 +15,14 @@ AGENTS = "agents"
 FREEZES = "freezes"
 """The stream of the freezes people declare."""
 
+FAILOVERS = "failovers"
+"""The stream in which clusters are given to pairs: one, so that no cluster is of two."""
+
 PROPOSALS = "proposals"
 """The stream of changes that wait for a second person."""
 
 _ANOMALIES = "anomalies-"
+_PAIR = "failover-"
 
 
 def cluster_stream(uid: ClusterUid) -> str:
@@ -38,3 +42,13 @@ def anomalies_stream(uid: ClusterUid) -> str:
 def anomalies_uid_of(stream: str) -> ClusterUid | None:
     """The cluster whose anomalies a stream has, None for other streams."""
     return ClusterUid(stream.removeprefix(_ANOMALIES)) if stream.startswith(_ANOMALIES) else None
+
+
+def pair_stream(uid: str) -> str:
+    """The stream of one pair of clusters. It carries the pair's uid: a name may be used again."""
+    return f"{_PAIR}{uid}"
+
+
+def pair_uid_of(stream: str) -> str | None:
+    """The pair a stream belongs to, None for other streams."""
+    return stream.removeprefix(_PAIR) if stream.startswith(_PAIR) else None

@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic.fields import FieldInfo
 
+from events.spec.failover_model import KafkaFailoverDocument
 from events.spec.fields import (
     FieldClass,
     Part,
@@ -49,6 +50,11 @@ def item_classes(document: KafkaClusterDocument) -> ItemClasses:
 def differences(old: KafkaClusterDocument, new: KafkaClusterDocument) -> tuple[FieldChange, ...]:
     """Every changed field, in the order of the model. Empty exactly when the two mean the same."""
     return tuple(_in_part(old, new, "", (), item_classes(new)))
+
+
+def pair_differences(old: KafkaFailoverDocument, new: KafkaFailoverDocument) -> tuple[FieldChange, ...]:
+    """The same of two declarations of a pair."""
+    return tuple(_in_part(old, new, "", (), {}))
 
 
 def _in_part(old: Part, new: Part, path: str, steps: Path, rules: ItemClasses) -> Iterator[FieldChange]:

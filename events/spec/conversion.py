@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from copy import deepcopy
 from typing import Any
 
+from events.spec.failover_model import KafkaFailoverDocument
 from events.spec.model import API_VERSION, KafkaClusterDocument
 from events.spec.presets import as_said
 
@@ -88,3 +89,8 @@ def from_data(data: Mapping[str, Any], *, conversions: Conversions = CONVERSIONS
     Raises `UnknownApiVersion`, and `pydantic.ValidationError` for data that never was a document.
     """
     return KafkaClusterDocument.model_validate(conversions.to_storage(data), by_alias=True, by_name=False)
+
+
+def failover_from_data(data: Mapping[str, Any], *, conversions: Conversions = CONVERSIONS) -> KafkaFailoverDocument:
+    """The same for a pair. Raises as `from_data`."""
+    return KafkaFailoverDocument.model_validate(conversions.to_storage(data), by_alias=True, by_name=False)

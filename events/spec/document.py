@@ -69,11 +69,11 @@ class LoadResult:
         return tuple(problem for problem in self.problems if not problem.is_error)
 
 
-def load_documents(text: str | bytes, *, file: str, only_checked: bool = False) -> LoadResult:
+def load_documents(text: str | bytes, *, file: str, takes_pairs: bool = False) -> LoadResult:
     """Reads, converts and judges every document of a file. Never raises for what a file holds.
 
-    `file` is only shown. Problems come in the order of the file, at most `MAX_PROBLEMS` of them. `only_checked`:
-    nothing of it is to be declared, so a `KafkaFailover`, of which nothing would be done, is no problem.
+    `file` is only shown. Problems come in the order of the file, at most `MAX_PROBLEMS` of them. `takes_pairs`: whether
+    whoever asks declares, or checks, a `KafkaFailover`; elsewhere one is refused.
     """
     decoded = _decode(text, file)
     if isinstance(decoded, Problem):
@@ -104,7 +104,7 @@ def load_documents(text: str | bytes, *, file: str, only_checked: bool = False) 
     problems += topics_together(clusters, topics)
     problems += users_together(clusters, users)
     problems += failovers_together(clusters, topics, failovers)
-    problems += [] if only_checked else [_undeclared(where) for _, where in failovers]
+    problems += [_not_acted_on(where) if takes_pairs else _undeclared(where) for _, where in failovers]
     return LoadResult(
         tuple(document for document, _ in accepted),
         _in_order(problems, file),
@@ -210,8 +210,13 @@ def _unknown_kind(kind: object, where: Positions) -> Problem:
 
 
 def _undeclared(where: Positions) -> Problem:
-    message = f"this release switches no clusters: a `{FAILOVER_KIND}` is checked by `kedge validate`, and that is all"
-    return where.problem(p.FAILOVER_UNDECLARED, ("kind",), message, "Keep it out of what is applied, or in git.")
+    message = f"a `{FAILOVER_KIND}` is declared by `kedge apply` alone"
+    return where.problem(p.FAILOVER_UNDECLARED, ("kind",), message, "Put it into a file of its own, and apply that.")
+
+
+def _not_acted_on(where: Positions) -> Problem:
+    message = "this release declares and shows a pair: it copies nothing, closes no door and switches nothing"
+    return where.problem(p.FAILOVER_NOT_ACTED_ON, ("kind",), message, "Do not count on it yet: docs/failover.md.")
 
 
 def _unknown_version(version: object, known: tuple[str, ...], where: Positions) -> Problem:

@@ -277,7 +277,7 @@ BROKER_SET_ZONES = _kind(
 )
 
 # Pairs of clusters.
-FAILOVER_UNDECLARED = _kind(160, "pair that is only checked", "What would never be done must not pass for declared.")
+FAILOVER_UNDECLARED = _kind(160, "pair where none is declared", "What would never be done must not pass for declared.")
 FAILOVER_PAIR = _kind(161, "clusters that are no pair", "One says of a cluster who may write to it, and nobody else.")
 FAILOVER_CLUSTER = _kind(162, "cluster that can be of no pair", "Who takes over has to keep the other's writers out.")
 FAILOVER_MODE = _kind(163, "parts of another mode", "A copy that is not made, or a size that nobody said.")
@@ -289,6 +289,13 @@ FAILOVER_ROUTE = _kind(168, "replicator without a way", "Who copies has to reach
 FAILOVER_ONE_PLACE = _kind(169, "both clusters in one place", "What takes one takes both.", "warning")
 FAILOVER_PRODUCER_IDS = _kind(
     170, "producer ids that may be the other's", "Its producers' records would pass for duplicates.", "warning"
+)
+FAILOVER_NOT_ACTED_ON = _kind(171, "pair that nothing is done of yet", "Who counts on it has to know.", "warning")
+FAILOVER_OWNERS = _kind(172, "pair of several owners", "Who fails over decides about both clusters.")
+FAILOVER_FIXED = _kind(173, "pair that would become another one", "What was prepared was prepared for that pair.")
+FAILOVER_SAME_IDS = _kind(174, "producer ids that are the other's", "Its producers' records would pass for duplicates.")
+FAILOVER_VERSIONS = _kind(
+    175, "clusters of two versions", "What the newer one knows, the older may refuse as it takes over.", "warning"
 )
 
 # Tokens of a provider.

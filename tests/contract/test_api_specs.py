@@ -80,18 +80,43 @@ def test_validating_knows_what_is_in_force(house: House) -> None:
     assert [p["code"] for p in answer["problems"] if p["severity"] == "error"] == ["KEDGE-SPEC-071"]
 
 
-def test_a_pair_is_checked_against_what_lives_and_declared_by_nothing(house: House) -> None:
+def test_a_pair_is_declared_beside_its_clusters_listed_and_withdrawn(house: House) -> None:
     house.apply()
     pair = PAIR + ORDERS.replace("name: orders", "name: orders-us")
     answer = post(house, "/validate", {"text": pair}).json()
     assert (answer["ok"], answer["failovers"], answer["clusters"]) == (True, ["both"], ["orders-us"])
     alone = post(house, "/validate", {"text": PAIR}).json()
-    assert [(p["code"], p["line"]) for p in alone["problems"]] == [("KEDGE-SPEC-162", 5)]
-    before = house.store.head()
-    for path in ("/plan", "/apply"):
-        refused = post(house, path, {"text": pair}).json()
-        assert (refused["ok"], [p["code"] for p in refused["problems"]]) == (False, ["KEDGE-SPEC-160"])
-    assert house.store.head() == before
+    assert [(p["code"], p["line"]) for p in alone["problems"] if p["severity"] == "error"] == [("KEDGE-SPEC-162", 5)]
+    planned, before = plan(house, pair), house.store.head()
+    assert planned.failovers == ["+ failover both: orders is the primary, orders-us its cold standby"]
+    post(house, "/apply", {"text": pair, "dry_run": True})
+    assert (house.client.get("/v1/failovers").json(), house.store.head()) == ({"items": []}, before)
+    done = post(house, "/apply", {"text": pair, "plan_digest": planned.digest}).json()
+    assert [(one["name"], one["changed"]) for one in done["failovers"]] == [("both", True)]
+    (listed,) = house.client.get("/v1/failovers").json()["items"]
+    assert listed == house.client.get("/v1/failovers/both").json()
+    assert (listed["state"], listed["primary"], listed["standby"]) == ("Seeding", "orders", "orders-us")
+    assert [(d["cluster"], d["role"], d["state"]) for d in listed["doors"]] == [
+        ("orders", "primary", "open"),
+        ("orders-us", "standby", "closing"),
+    ]
+    again = post(house, "/apply", {"text": pair}).json()["failovers"]
+    assert [(one["changed"], one["sentence"]) for one in again] == [(False, "both is declared so already")]
+    assert post(house, "/failovers/both/withdraw", {"confirm": "bot"}).status_code == 409
+    assert post(house, "/failovers/both/withdraw", {"confirm": "both"}).json()["changed"]
+    assert house.client.get("/v1/failovers/both").status_code == 409
+
+
+def test_a_pair_whose_plan_moved_is_not_declared(house: House) -> None:
+    house.apply()
+    text = PAIR + ORDERS.replace("name: orders", "name: orders-us")
+    post(house, "/apply", {"text": text})
+    larger = PAIR.replace("size: 3", "size: 4")
+    planned = plan(house, larger)
+    assert planned.failovers == ["~ failover both: spec.standby.size 3 -> 4"]
+    post(house, "/apply", {"text": PAIR.replace("size: 3", "size: 5")})
+    refused = post(house, "/apply", {"text": larger, "plan_digest": planned.digest})
+    assert (refused.status_code, refused.json()["code"]) == (409, "plan-moved")
 
 
 def test_apply_declares_once_and_then_says_unchanged(house: House) -> None:

@@ -17,8 +17,10 @@ from controlplane.background.notifications.service import NotifierNotFound, Noti
 from controlplane.background.topic_placement.history import NoPastPlacements
 from controlplane.cluster.commands import CommandRefused
 from controlplane.cluster.observed.cloud_drift import AuditNoted
-from controlplane.cluster.view import ClusterView
+from controlplane.cluster.view import ClusterView, empty_view
+from controlplane.commands.failovers import FailoverService
 from controlplane.converger.tick.status import LoopStatus
+from controlplane.fleet.failovers.state import PairCache
 from controlplane.fleet.freezes.commands import FreezeAnswer, FreezeStatus, WantedFreeze, not_found
 from controlplane.fleet.images.adoption import RevisionStatus
 from controlplane.fleet.images.commands import Published
@@ -37,6 +39,7 @@ from providers.price_list import PriceList
 from spark.metrics.rates import Rates
 from tests.fakes.audit import MemoryAuditStore
 from tests.fakes.call_keys import MemoryCallKeys
+from tests.fakes.event_store import MemoryEventStore
 from tests.fakes.people import people_in_memory
 
 
@@ -224,6 +227,7 @@ def fleet_services(clusters: Fleet, **given: Any) -> FleetServices:
         "networks": NoNetworks(),
         "images": NoImages(),
         "freezes": NoFreezes(),
+        "failovers": FailoverService(MemoryEventStore(), PairCache(), lambda name: empty_view(""), list, lambda: None),
         "agents": NoAgents(),
         "sources": None,
         "forges": {},

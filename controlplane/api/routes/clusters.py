@@ -161,27 +161,28 @@ async def _refuse_who_left(request: Request, view: ClusterView) -> None:
 @router.post("/validate")
 def validate(spec: spec_api.SpecIn, services: Services) -> spec_api.ValidateOut:
     """Every problem of a file at once, also against what is in force."""
-    judged = specs.judge(services, spec.text, file=spec.file, only_checked=True)
+    judged = specs.judge(services, spec.text, file=spec.file, takes_pairs=True)
     return spec_api.ValidateOut(
         ok=judged.ok,
         clusters=[d.document.metadata.name for d in judged.documents],
         problems=[spec_answers.problem_out(p) for p in judged.problems],
         topics=[f"{t.document.spec.cluster}/{t.document.topic}" for t in judged.topics],
         users=[f"{u.document.spec.cluster}/{u.document.user}" for u in judged.users],
-        failovers=list(judged.failovers),
+        failovers=[pair.document.pair for pair in judged.pairs],
     )
 
 
 @router.post("/plan")
 def plan(spec: spec_api.SpecIn, services: Services) -> spec_api.PlansOut:
     """What applying a file would do."""
-    judged = specs.judge(services, spec.text, file=spec.file)
+    judged = specs.judge(services, spec.text, file=spec.file, takes_pairs=True)
     return spec_api.PlansOut.like(
         judged,
         problems=[spec_answers.problem_out(p) for p in judged.problems],
         plans=[spec_answers.plan_out(p) for p in judged.plans],
         topics=list(judged.topic_plan),
         users=list(judged.user_plan),
+        failovers=list(judged.pair_plan),
     )
 
 
@@ -193,7 +194,7 @@ def apply(
 
     What a policy leaves to a second person becomes a proposal, the whole file: nothing of it is declared yet.
     """
-    judged = specs.judge(services, order.text, file=order.file)
+    judged = specs.judge(services, order.text, file=order.file, takes_pairs=True)
     rights.trail.refused = judged.refusal
     done = specs.Declared()
     proposal = ""
@@ -220,6 +221,7 @@ def apply(
         plans=[spec_answers.plan_out(p) for p in judged.plans],
         topics=[spec_api.TopicsAppliedOut(cluster=o.name, changed=o.changed, sentence=o.sentence) for o in done.topics],
         users=[spec_api.TopicsAppliedOut(cluster=o.name, changed=o.changed, sentence=o.sentence) for o in done.users],
+        failovers=[spec_api.PairAppliedOut(name=o.name, changed=o.changed, sentence=o.sentence) for o in done.pairs],
         proposal=proposal,
         reserved=list(judged.reserved),
     )

@@ -117,6 +117,6 @@ def now_of(services: PortalServices, proposal: ProposalView) -> tuple[Judged | N
         return None, is_still_so(services, services.cluster.commands.current(made.clusters[0]), proposal)
     if made.change != "apply":
         return None, in_force_digest(services.cluster.commands.current(made.clusters[0]), made.topic) == made.digest
-    judged = judge(services, made.text, file=made.file)
+    judged = judge(services, made.text, file=made.file, takes_pairs=True)
     # A git source knows no metadata of Kafka: its digest is of another kind, and is compared at the next poll.
     return judged, made.source != "api" or (judged.ok and judged.digest == made.digest)

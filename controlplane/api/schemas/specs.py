@@ -44,9 +44,7 @@ class ValidateOut(Message):
     problems: list[ProblemOut]
     topics: list[str] = Field(default_factory=list, description="CLUSTER/TOPIC of each topic of the file")
     users: list[str] = Field(default_factory=list, description="CLUSTER/USER of each user of the file")
-    failovers: list[str] = Field(
-        default_factory=list, description="pairs of the file: checked, and declared by nothing"
-    )
+    failovers: list[str] = Field(default_factory=list, description="names of the pairs of clusters of the file")
 
 
 class StepOut(Message):
@@ -121,9 +119,15 @@ class PlansOut(Message):
     digest: str = Field(default="", description="pins all of it, topics too: what `apply` takes as `plan_digest`")
     topics: list[str] = Field(default_factory=list, description="what would be declared of topics, a line each")
     users: list[str] = Field(default_factory=list, description="what would be declared of users, a line each")
+    failovers: list[str] = Field(default_factory=list, description="what would be declared of pairs, a line each")
     reserved: list[str] = Field(
         default_factory=list, description="why a second person must approve; empty: none is needed"
     )
+
+    @property
+    def beside(self) -> list[str]:
+        """What would be declared beside clusters, a line each."""
+        return [*self.topics, *self.users, *self.failovers]
 
 
 class AppliedOut(Message):
@@ -144,6 +148,14 @@ class TopicsAppliedOut(Message):
     sentence: str
 
 
+class PairAppliedOut(Message):
+    """What came of one pair of clusters of an apply."""
+
+    name: str
+    changed: bool
+    sentence: str
+
+
 class ApplyOut(Message):
     ok: bool
     problems: list[ProblemOut]
@@ -151,6 +163,7 @@ class ApplyOut(Message):
     plans: list[PlanOut]
     topics: list[TopicsAppliedOut] = Field(default_factory=list)
     users: list[TopicsAppliedOut] = Field(default_factory=list)
+    failovers: list[PairAppliedOut] = Field(default_factory=list)
     proposal: str = Field(default="", description="id of the proposal it became: nothing is declared before a yes")
     reserved: list[str] = Field(default_factory=list, description="why a second person must approve")
 

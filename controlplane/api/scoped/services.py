@@ -14,6 +14,7 @@ from controlplane.api.access.bindings import Traits, traits_of
 from controlplane.api.access.rights import Forbidden, Rights
 from controlplane.api.access.roles import Verb
 from controlplane.api.scoped.agents import ScopedAgents
+from controlplane.api.scoped.failovers import ScopedFailovers
 from controlplane.api.scoped.freezes import ScopedFreezes
 from controlplane.api.scoped.images import ScopedImages
 from controlplane.api.scoped.networks import ScopedNetworks
@@ -130,7 +131,7 @@ def scoped(services: PortalServices, rights: Rights) -> PortalServices:
     """The same services, as far as these rights go. What is done with them is noted in the trail of the rights."""
     seen = ScopedFleet(services.fleet.clusters, rights)
     commands = NotedCommands(services.cluster.commands, rights, services.store.head)
-    fleet = _scoped_fleet(services.fleet, seen, rights)
+    fleet = _scoped_fleet(services.fleet, seen, rights, services.store.head)
     access = replace(services.access, proposals=services.access.proposals and services.access.proposals.scoped(rights))
     if rights.may_everywhere(Verb.ADMINISTER):
         return replace(services, cluster=replace(services.cluster, commands=commands), fleet=fleet, access=access)
@@ -354,7 +355,7 @@ def _redacted(view: ClusterView, others: frozenset[str]) -> ClusterView:
     return replace(view, conditions=conditions)
 
 
-def _scoped_fleet(fleet: FleetServices, seen: ScopedFleet, rights: Rights) -> FleetServices:
+def _scoped_fleet(fleet: FleetServices, seen: ScopedFleet, rights: Rights, head: Callable[[], int]) -> FleetServices:
     def names() -> frozenset[str]:
         return frozenset(view.name for view in seen.views())
 
@@ -363,6 +364,7 @@ def _scoped_fleet(fleet: FleetServices, seen: ScopedFleet, rights: Rights) -> Fl
         networks=ScopedNetworks(fleet.networks, rights, names),
         images=ScopedImages(fleet.images, rights, names, seen.without_others),
         freezes=ScopedFreezes(fleet.freezes, rights, seen.views, seen.without_others),
+        failovers=ScopedFailovers(fleet.failovers, rights, seen.views, seen.without_others, head),
         agents=ScopedAgents(fleet.agents, rights, names, seen.without_others),
     )
 

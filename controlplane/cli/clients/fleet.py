@@ -3,6 +3,7 @@
 from controlplane.api.schemas import (
     agents as agent_api,
     doctor as doctor_api,
+    failovers as failover_api,
     freezes as freeze_api,
     images as image_api,
     machines as machine_api,
@@ -51,6 +52,16 @@ class FleetCalls(ApiCalls):
 
     def thaw(self, name: str, order: freeze_api.ThawIn) -> freeze_api.FreezeSaidOut:
         return self._post(f"/freezes/{part(name)}/thaw", order, freeze_api.FreezeSaidOut)
+
+    def failovers(self) -> failover_api.FailoversOut:
+        """Pairs of clusters."""
+        return self._whole("/failovers", failover_api.FailoversOut, of="items")
+
+    def failover(self, name: str) -> failover_api.FailoverOut:
+        return self._get(f"/failovers/{part(name)}", failover_api.FailoverOut)
+
+    def withdraw_failover(self, name: str, order: failover_api.WithdrawalIn) -> failover_api.FailoverSaidOut:
+        return self._post(f"/failovers/{part(name)}/withdraw", order, failover_api.FailoverSaidOut)
 
     def machines(self, cloud: str, region: str) -> machine_api.MachinesOut:
         """What clouds sell; "" does not narrow it."""

@@ -164,13 +164,14 @@ def _dry_run(session: Session, spec: SpecFile, message: str, output: Format) -> 
 
 def _agreed(session: Session, planned: spec_api.PlansOut, *, yes: bool) -> bool:
     """Whether this very plan was agreed to; an empty one needs no question. Raises CliError on a no."""
-    if all(one.is_empty for one in planned.plans) and not planned.topics and not planned.users:
+    if all(one.is_empty for one in planned.plans) and not planned.beside:
         return True
     if yes:
         return False
     counts = [summary(planned.plans)] if planned.plans else []
     counts += [counted(len(planned.topics), "topic")] if planned.topics else []
     counts += [counted(len(planned.users), "user")] if planned.users else []
+    counts += [counted(len(planned.failovers), "failover")] if planned.failovers else []
     question = f"Apply this? ({', '.join(counts)})"
     if not confirm(session, question, unattended="add -y to apply without asking, or use a terminal"):
         raise CliError("not confirmed, nothing was changed")
@@ -200,6 +201,7 @@ def _refuse_moved(before: spec_api.PlansOut, now: spec_api.PlansOut, file: str) 
         reasons += [f"{plan.cluster}: {reason}" for reason in changes]
     reasons += [f"topics: {reason}" for reason in moved_lines(before.topics, now.topics)]
     reasons += [f"users: {reason}" for reason in moved_lines(before.users, now.users)]
+    reasons += [f"failovers: {reason}" for reason in moved_lines(before.failovers, now.failovers)]
     if not reasons and before.digest != now.digest:
         reasons = [f"what is in force is not what it was ({before.digest} -> {now.digest})"]
     if reasons:
@@ -221,6 +223,7 @@ def _show(session: Session, answer: spec_api.ApplyOut, output: Format) -> None:
             what = "declared" if one.created else "changed"
             session.show(f"{one.cluster} {what} (generation {one.generation})")
     session.show(*(one.sentence for one in (*answer.topics, *answer.users)))
+    session.show(*(one.sentence for one in answer.failovers))
 
 
 def _targets(answer: spec_api.ApplyOut) -> list[Target]:

@@ -101,7 +101,7 @@ def plan(
     if out is not None:
         save_plan(out, spec, planned, now=session.around.utc_now())
         session.tell(f"saved to {out}; to do exactly this: kedge apply {out}")
-    if detailed_exitcode and (planned.topics or planned.users or not all(one.is_empty for one in planned.plans)):
+    if detailed_exitcode and (planned.beside or not all(one.is_empty for one in planned.plans)):
         raise typer.Exit(exits.CHANGES)
 
 
@@ -148,7 +148,7 @@ def _validated(session: Session, spec: SpecFile) -> spec_api.ValidateOut:
 def _offline(spec: SpecFile) -> spec_api.ValidateOut:
     from events.spec.document import load_documents
 
-    loaded = load_documents(spec.content, file=spec.name, only_checked=True)
+    loaded = load_documents(spec.content, file=spec.name, takes_pairs=True)
     return spec_api.ValidateOut(
         ok=loaded.ok,
         clusters=[found.metadata.name for found in loaded.documents],
@@ -170,7 +170,7 @@ def _show_validation(session: Session, answer: spec_api.ValidateOut, *, files: i
     counts = [counted(len(answer.clusters), "cluster")] if answer.clusters or not is_beside else []
     counts += [counted(len(answer.topics), "topic")] if answer.topics else []
     counts += [counted(len(answer.users), "user")] if answer.users else []
-    counts += [f"{counted(len(answer.failovers), 'failover')} (checked alone)"] if answer.failovers else []
+    counts += [f"{counted(len(answer.failovers), 'failover')}"] if answer.failovers else []
     names = ", ".join([*answer.clusters, *answer.topics, *answer.users, *answer.failovers])
     sound = f"{', '.join(counts)} in {counted(files, 'file')}: {names}"
     session.tell(f"{sound if answer.ok else counted(files, 'file')}; {found}", "green" if answer.ok else "red")

@@ -20,6 +20,7 @@ from controlplane.converger.situation.ports import Ports
 from controlplane.converger.situation.situation import LOSS_GRACE_S
 from controlplane.converger.tick import cluster_tick, failing_ticks, fleet_brake, fold_cache, observe, pacing
 from controlplane.converger.tick.report import Said, TickReport, add_to
+from controlplane.fleet.failovers.state import PairCache
 from controlplane.fleet.freezes.state import FreezeCache
 from controlplane.fleet.images.state import ImageCache
 from controlplane.fleet.networks.reconciler import NetworkReconciler
@@ -53,6 +54,7 @@ class Converger:
         networks: NetworkReconciler | None = None,
         images: ImageCache | None = None,
         freezes: FreezeCache | None = None,
+        pairs: PairCache | None = None,
         order: SpecOrderCache | None = None,
         cost_tags: tuple[str, ...] = (),
         why_not_spark: Callable[[str], str | None] = lambda _: None,
@@ -60,7 +62,8 @@ class Converger:
     ) -> None:
         """`rest_s`: how long a cluster without work is left alone; `wake` is told who moved and wants the next tick;
         `networks` looks after the networks Kedge makes, where it makes any; `images` keeps the image catalogue;
-        `freezes` keeps those of the settings and those people declare; `order` what stages have in hand.
+        `freezes` keeps those of the settings and those people declare, `pairs` pairs of clusters; `order` what stages
+        have in hand.
         `cost_tags`: labels, by key, that are put on what is made in clouds. `why_not_spark` (by
         a cluster's uid), `waits_for_spark`: as in `Situation`.
         """
@@ -68,6 +71,7 @@ class Converger:
         self._wake = wake
         self._networks = networks
         self._freezes = freezes or FreezeCache()
+        self._pairs = pairs or PairCache()
         self._brake = brake or fleet_brake.FleetBrake()
         self._images = images or ImageCache()
         self._order = order or SpecOrderCache()
@@ -259,6 +263,7 @@ class Converger:
         if cluster_uid_of(recorded.stream) is not None:
             return
         self._images.take_in(recorded)
+        self._pairs.take_in(recorded)
         if self._freezes.take_in(recorded):
             self._pacing.let_go_on()
         if self._networks is not None:

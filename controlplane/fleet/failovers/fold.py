@@ -10,11 +10,22 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from controlplane.fleet.failovers.view import ABORTABLE, Door, DoorState, OrderView, PairState, PairView
+from pydantic import ValidationError
+
+from controlplane.fleet.failovers.view import (
+    ABORTABLE,
+    Door,
+    DoorState,
+    OrderView,
+    PairDeclaration,
+    PairState,
+    PairView,
+)
 from events import failover_facts as facts
 from events.codec import decode
 from events.envelope import Recorded
 from events.errors import EventsError
+from events.spec.conversion import UnknownApiVersion, failover_from_data
 
 
 class IllegalStep(Exception):
@@ -26,8 +37,11 @@ def evolve(view: PairView, recorded: Recorded) -> PairView:
     if view.unreadable:
         return replace(view, version=recorded.version)
     try:
-        return replace(after(view, decode(recorded)), version=recorded.version)
-    except (EventsError, IllegalStep) as error:
+        fact = decode(recorded)
+        changed = after(view, fact)
+        declaration = _declaration(view, fact, recorded)
+        return replace(changed, version=recorded.version, declaration=declaration)
+    except (EventsError, IllegalStep, ValidationError, UnknownApiVersion) as error:
         why = f"event {recorded.version} ({recorded.type}): {error}"
         return replace(view, version=recorded.version, unreadable=why)
 
@@ -40,11 +54,27 @@ def after(view: PairView, fact: object) -> PairView:
     return rule(view, fact)
 
 
+def _declaration(view: PairView, fact: object, recorded: Recorded) -> PairDeclaration | None:
+    """What is declared behind that fact. Raises ValidationError and UnknownApiVersion for what is no document."""
+    if not isinstance(fact, facts.FailoverDeclared | facts.PairSpecChanged) or not fact.document:
+        return view.declaration
+    return PairDeclaration(
+        document=failover_from_data(fact.document),
+        generation=1 + (view.declaration.generation if view.declaration is not None else 0),
+        by=recorded.actor,
+        at=recorded.recorded_at,
+        source=fact.source,
+        path=fact.path,
+        commit=fact.commit,
+    )
+
+
 def _declared(view: PairView, e: facts.FailoverDeclared) -> PairView:
-    _need(not view.name, "the pair was declared before")
+    _need(not view.name and not view.is_withdrawn, "the pair was declared before, or withdrawn")
     _need(e.primary != e.standby, "a cluster does not take over from itself")
     doors = {e.primary: Door(DoorState.OPEN, 0), e.standby: Door(DoorState.CLOSING, 1)}
-    return PairView(
+    return replace(
+        view,
         name=e.pair,
         primary=e.primary,
         standby=e.standby,
@@ -53,6 +83,19 @@ def _declared(view: PairView, e: facts.FailoverDeclared) -> PairView:
         names_lead_to=e.primary,
         last_epoch=1,
     )
+
+
+def _spec_changed(view: PairView, e: facts.PairSpecChanged) -> PairView:
+    _need(bool(view.name) and not view.is_withdrawn, "no pair was declared, or it was withdrawn")
+    _need(view.order is None, "an order is in hand, by the document of before")
+    return view
+
+
+def _withdrawn(view: PairView, e: facts.PairWithdrawn) -> PairView:
+    """Legal of one that was registered and never declared, too: its clusters are free then."""
+    _need(not view.is_withdrawn, "it was withdrawn before")
+    _need(view.is_at_rest, "an order is in hand, or records are copied")
+    return replace(view, is_withdrawn=True, doors=MappingProxyType({}))
 
 
 def _copy_requested(view: PairView, e: facts.CopyRequested) -> PairView:
@@ -201,6 +244,7 @@ def _next(view: PairView, epoch: int) -> int:
 
 def _in(view: PairView, *states: PairState) -> None:
     _need(bool(view.name), "no pair was declared")
+    _need(not view.is_withdrawn, "the pair was withdrawn")
     _need(view.state in states, f"the pair is {view.state}")
 
 
@@ -218,6 +262,8 @@ def _need(holds: bool, why: str) -> None:
 
 RULES: Mapping[type, Callable[[PairView, Any], PairView]] = {
     facts.FailoverDeclared: _declared,
+    facts.PairSpecChanged: _spec_changed,
+    facts.PairWithdrawn: _withdrawn,
     facts.CopyRequested: _copy_requested,
     facts.StandbySeeded: _seeded,
     facts.FailoverRequested: _requested,

@@ -10,8 +10,11 @@ the standby is seeded anew, which is quick where its replicator ran on, or goes 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from types import MappingProxyType
+
+from events.spec.failover_model import KafkaFailoverDocument
 
 
 class PairState(StrEnum):
@@ -80,11 +83,30 @@ class OrderView:
 
 
 @dataclass(frozen=True, slots=True)
+class PairDeclaration:
+    """What was declared of it last, and where. `generation` counts documents from 1; `source` is `api` or
+    `git:BINDING`."""
+
+    document: KafkaFailoverDocument
+    generation: int
+    by: str
+    at: datetime
+    source: str
+    path: str
+    commit: str
+
+
+@dataclass(frozen=True, slots=True)
 class PairView:
     """Everything the events say of one pair. Which cluster is which is by uid."""
 
     name: str = ""
+    uid: str = ""
     version: int = 0
+    declaration: PairDeclaration | None = None
+    """None of one that was recorded without its document."""
+    is_withdrawn: bool = False
+    """It is no pair any more, for ever."""
     state: PairState = PairState.SEEDING
     primary: str = ""
     standby: str = ""
@@ -98,3 +120,8 @@ class PairView:
     last_epoch: int = 0
     unreadable: str = ""
     """Why the history cannot be understood: nothing is done to the pair then."""
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether nothing of it acts: no order is in hand, and nothing is copied."""
+        return self.order is None and self.flow is None

@@ -32,6 +32,8 @@ from controlplane.cluster.server_identities import ServerIdentities
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.admission.judge import SpecJudge
 from controlplane.commands.chaos_injection import bring_about
+from controlplane.commands.failovers import FailoverService
+from controlplane.commands.handler import CommandHandler
 from controlplane.converger.tick.status import LoopService
 from controlplane.fleet.freezes.commands import FreezeService
 from controlplane.fleet.images.commands import ImageService
@@ -148,6 +150,7 @@ def fleet_services(
         networks=NetworkService(store, folded.networks, views, catch_up, partial(kept_audits, base.latest)),
         images=ImageService(store, folded.images, views, sentence, catch_up, utc_now),
         freezes=FreezeService(store, folded.freezes, views, catch_up, utc_now),
+        failovers=FailoverService(store, folded.pairs, CommandHandler(store).current, views, catch_up),
         agents=agents,
         sources=sources,
         forges=forges,

@@ -14,6 +14,7 @@ from controlplane.converger.situation.ports import CloudTraits, Ports, ZooKeeper
 from controlplane.converger.tick.consoles import reading_through
 from controlplane.converger.tick.fleet_brake import FleetBrake
 from controlplane.converger.tick.loop import Converger
+from controlplane.fleet.failovers.state import PairCache
 from controlplane.fleet.freezes.state import FreezeCache
 from controlplane.fleet.images.state import ImageCache
 from controlplane.fleet.networks.reconciler import NetworkReconciler
@@ -41,6 +42,7 @@ class Folded:
     networks: NetworkReconciler
     images: ImageCache
     freezes: FreezeCache
+    pairs: PairCache
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +70,7 @@ def loop_of(ground: Ground) -> Loop:
     servers = server_cidrs(settings.clouds.server_addresses, settings.agents.called)
     networks = network_reconciler_of(ports, hands.clouds, hands.runner, settings.networks.address_pool, servers)
     images = ImageCache()
-    freezes = FreezeCache(tuple(binding.freeze for binding in settings.freezes))
+    freezes, pairs = FreezeCache(tuple(binding.freeze for binding in settings.freezes)), PairCache()
     converger = Converger(
         ports,
         _brake(settings),
@@ -82,6 +84,7 @@ def loop_of(ground: Ground) -> Loop:
         networks=networks,
         images=images,
         freezes=freezes,
+        pairs=pairs,
     )
     drift = drift_of(
         settings, ports, hands.runner, fleet=converger, networks=networks.at_rest, leadership=ground.candidate
@@ -92,6 +95,7 @@ def loop_of(ground: Ground) -> Loop:
         networks=networks,
         images=images,
         freezes=freezes,
+        pairs=pairs,
         hands=hands,
         drift=drift,
     )

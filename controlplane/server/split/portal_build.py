@@ -32,6 +32,7 @@ from controlplane.cluster.gateways import Gateways, judged
 from controlplane.cluster.server_identities import ServerIdentities
 from controlplane.converger.tick.fleet_brake import FleetBrake
 from controlplane.converger.tick.loop import Converger
+from controlplane.fleet.failovers.state import PairCache
 from controlplane.fleet.freezes.state import FreezeCache
 from controlplane.fleet.images.state import ImageCache
 from controlplane.fleet.networks.server_addresses import server_cidrs
@@ -152,8 +153,11 @@ def folded_of(base: core.Base, brake: FleetBrake) -> loop.Folded:
     servers = server_cidrs(settings.clouds.server_addresses, "") if settings.clouds.server_addresses else None
     networks = network_reconciler_of(ports, clouds, IDLE, settings.networks.address_pool, servers)
     images, freezes = ImageCache(), FreezeCache(tuple(binding.freeze for binding in settings.freezes))
-    converger = Converger(ports, brake, networks=networks, images=images, freezes=freezes)
-    return loop.Folded(clouds=clouds, converger=converger, networks=networks, images=images, freezes=freezes)
+    pairs = PairCache()
+    converger = Converger(ports, brake, networks=networks, images=images, freezes=freezes, pairs=pairs)
+    return loop.Folded(
+        clouds=clouds, converger=converger, networks=networks, images=images, freezes=freezes, pairs=pairs
+    )
 
 
 def _services(

@@ -29,4 +29,9 @@ ABORTED: tuple[object, ...] = (
     facts.NamesFlipped("f1", "eu"),
     facts.FailoverAborted("f1"),
 )
-ONE_OF_EACH = tuple({type(f): f for f in (*PLANNED, *ABORTED)}.values())
+DECLARED: tuple[object, ...] = (
+    facts.PairRegistered("0123", "orders", ("eu", "us")),
+    facts.PairSpecChanged({"kind": "KafkaFailover"}, "api", "pair.yaml", ""),
+    facts.PairWithdrawn("orders-us is given up"),
+)
+ONE_OF_EACH = tuple({type(f): f for f in (*PLANNED, *ABORTED, *DECLARED)}.values())

@@ -11,6 +11,7 @@ from tests.unit.events.spec_texts import ORDERS
 
 US = ORDERS.replace("name: orders", "name: orders-us").replace("local-1", "local-2")
 WARM = {"mode": "warm", "replication": "{pool: {size: 1, machine: small, place: PLACE}}"}
+NOT_ACTED_ON = "KEDGE-SPEC-171"
 COLD = {"mode": "cold", "standby": "{size: 3}"}
 LOCAL = "{cloud: local, region: local-2, zones: [a]}"
 
@@ -34,12 +35,12 @@ def topic(name: str, cluster: str, **spec: str) -> str:
 
 
 def checked(*texts: str) -> LoadResult:
-    return load_documents("---\n".join(texts), file="pair.yaml", only_checked=True)
+    return load_documents("---\n".join(texts), file="pair.yaml", takes_pairs=True)
 
 
 def problems(*texts: str) -> list[Problem]:
-    """The problems of a file that are about its pairs."""
-    return [p for p in checked(*texts).problems if p.code[-3:] >= "160"]
+    """The problems of a file that are about its pairs, but for what is said of each."""
+    return [p for p in checked(*texts).problems if p.code[-3:] >= "160" and p.code != NOT_ACTED_ON]
 
 
 def only(*texts: str) -> tuple[str, int]:
@@ -52,20 +53,22 @@ def only(*texts: str) -> tuple[str, int]:
 
 def test_a_pair_of_two_clusters_elsewhere_is_accepted() -> None:
     loaded = checked(ORDERS, US, pair())
-    assert (loaded.problems, [f.pair for f in loaded.failovers]) == ((), ["both"])
+    assert (loaded.ok, [f.pair for f in loaded.failovers]) == (True, ["both"])
+    assert [(p.code, p.severity) for p in loaded.problems] == [(NOT_ACTED_ON, "warning")]
+    assert "switches nothing" in loaded.problems[0].message
     spec = loaded.failovers[0].spec
     assert (spec.bootstrap.ttl, spec.failover.after, spec.failover.divergence) == (5, None, "recopy")
-    assert checked(ORDERS, US, pair(**COLD)).problems == ()
+    assert problems(ORDERS, US, pair(**COLD)) == []
 
 
 def test_a_pair_whose_clusters_are_in_other_files_is_accepted() -> None:
-    assert checked(pair()).problems == ()
+    assert problems(pair()) == []
 
 
-def test_a_pair_that_would_be_declared_is_refused_with_all_else_of_its_file() -> None:
+def test_a_pair_where_none_is_taken_is_refused_with_all_else_of_its_file() -> None:
     loaded = load_documents("---\n".join((ORDERS, US, pair())), file="pair.yaml")
     assert [(p.code, p.line) for p in loaded.problems] == [("KEDGE-SPEC-160", 2 + 2 * (ORDERS.count("\n") + 1))]
-    assert "`kedge validate`" in loaded.problems[0].message
+    assert "`kedge apply`" in loaded.problems[0].message
     assert not loaded.ok
 
 
@@ -136,9 +139,9 @@ def test_a_cluster_that_others_run_in_plaintext_cannot_be_fenced_nor_proved_gone
 
 
 def test_a_warm_pair_in_one_place_is_told_and_accepted() -> None:
-    loaded = checked(ORDERS, US.replace("local-2", "local-1"), pair())
-    assert [(p.code, p.severity) for p in loaded.problems] == [("KEDGE-SPEC-169", "warning")]
-    assert checked(ORDERS, US.replace("local-2", "local-1"), pair(**COLD)).problems == ()
+    found = problems(ORDERS, US.replace("local-2", "local-1"), pair())
+    assert [(p.code, p.severity) for p in found] == [("KEDGE-SPEC-169", "warning")]
+    assert problems(ORDERS, US.replace("local-2", "local-1"), pair(**COLD)) == []
 
 
 def test_who_copies_reaches_the_brokers_of_both() -> None:

@@ -35,12 +35,14 @@ from controlplane.background.consumer_groups.service import GroupService
 from controlplane.cluster.observed.agent_reports import reports_of
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.admission.judge import SpecJudge
+from controlplane.commands.failovers import FailoverService
 from controlplane.commands.handler import CommandHandler
 from controlplane.commands.policies.gate import PolicyGate
 from controlplane.commands.policies.store import NoPolicies, Policies
 from controlplane.converger.situation.ports import Ports
 from controlplane.converger.tick.cluster_tick import new_events
 from controlplane.converger.tick.loop import Converger
+from controlplane.fleet.failovers.state import PairCache
 from controlplane.portal.app import create_app
 from controlplane.storage.agent_credentials import Vm
 from controlplane.storage.backup import BackupSummary
@@ -135,7 +137,8 @@ class House:
         self.authorities = MemoryClusterAuthorities(lambda: self.now)
         self.user_passwords = MemoryPendingPasswords()
         self.lead = Lead()
-        self.converger = Converger(_ports(self))
+        self.pairs = PairCache()
+        self.converger = Converger(_ports(self), pairs=self.pairs)
         self.converger._observer._brokers.snapshots = self.snapshots  # type: ignore[assignment]
         self.backups: list[Path] = []
         self.kafka = FakeKafka(clock=lambda: self.now)
@@ -187,6 +190,13 @@ class House:
             fleet=fleet_services(
                 clusters=self.converger,
                 prices=self.prices,
+                failovers=FailoverService(
+                    self.store,
+                    self.pairs,
+                    CommandHandler(self.store).current,
+                    self.converger.views,
+                    self.converger.catch_up,
+                ),
             ),
             brokers=broker_services(
                 group_offsets=GroupOffsetService(lambda view: self.kafka, lambda view: nullcontext(self.kafka)),

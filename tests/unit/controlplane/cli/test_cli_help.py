@@ -70,6 +70,7 @@ EVERY_VERB += ["rebalance", "rebuild", "doctor", "loop"]
 EVERY_VERB += ["agent-bundle", "demo", "login", "audit", "version"]
 EVERY_GROUP = {"drain": ["plan", "check"], "state": ["export"], "brokers": ["demote"], "sources": ["poll", "accept"]}
 EVERY_GROUP["machines"] = ["list", "refresh"]
+EVERY_GROUP["failovers"] = ["show", "withdraw"]
 EVERY_GROUP["networks"] = ["remove", "repair"]
 EVERY_GROUP["images"] = ["list", "show", "publish", "withdraw", "build", "scan"]
 EVERY_GROUP["agents"] = ["publish", "withdraw", "resume"]

@@ -9,6 +9,7 @@ from controlplane.fleet.failovers.view import ABORTABLE, DoorState, PairState, P
 from events import failover_facts as facts
 from events.codec import encode
 from events.envelope import Recorded
+from events.spec.failover_model import KafkaFailoverDocument
 from tests.builders import NOW
 from tests.unit.controlplane.failover_samples import ABORTED, PLANNED
 
@@ -164,3 +165,34 @@ def recorded(fact: object, version: int) -> Recorded:
     return Recorded(
         version, "failover-orders", version, "e", new.type, new.schema, new.data, "converger", None, None, 1, NOW
     )
+
+
+def test_a_pair_is_withdrawn_at_rest_alone_and_for_ever() -> None:
+    waiting = told(PLANNED[:2])
+    over = after(waiting, facts.PairWithdrawn("orders-us is given up"))
+    assert (over.is_withdrawn, doors(over)) == (True, {})
+    for fact in (*PLANNED[:5], facts.PairWithdrawn("again"), facts.PairSpecChanged({}, "api", "", "")):
+        with pytest.raises(IllegalStep):
+            after(over, fact)
+    for busy, why in ((told(PLANNED[:3]), "records are copied"), (told(PLANNED[:6]), "an order is in hand")):
+        with pytest.raises(IllegalStep, match=why):
+            after(busy, facts.PairWithdrawn("x"))
+
+
+def test_documents_of_a_pair_are_counted_and_the_last_one_is_in_force() -> None:
+    first = KafkaFailoverDocument.model_validate(
+        {
+            "metadata": {"name": "orders"},
+            "spec": {"clusters": ["a", "b"], "bootstrap": {"dns": "o.example"}, "mode": "cold", "standby": {"size": 3}},
+        }
+    )
+    data = first.model_dump(mode="json", by_alias=True)
+    larger = {**data, "spec": {**data["spec"], "standby": {"size": 5}}}
+    view = evolve(PairView(), recorded(facts.FailoverDeclared("orders", "eu", "us", "cold", data, "api", "p.yaml"), 1))
+    view = evolve(view, recorded(facts.PairSpecChanged(larger, "api", "p.yaml", ""), 2))
+    assert view.declaration is not None
+    assert view.declaration.document.spec.standby is not None
+    assert (view.declaration.generation, view.declaration.document.spec.standby.size) == (2, 5)
+    assert (view.declaration.path, view.unreadable) == ("p.yaml", "")
+    strange = evolve(view, recorded(facts.PairSpecChanged({"kind": "?"}, "api", "", ""), 3))
+    assert "failover.spec_changed" in strange.unreadable

@@ -1,0 +1,61 @@
+"""What the API says of pairs of clusters, and takes for them."""
+
+from datetime import datetime
+
+from pydantic import Field
+
+from controlplane.api.schemas.messages import Message
+
+
+class DoorOut(Message):
+    """Where clients of a cluster come in. `epoch`: of the last order to close or open it."""
+
+    cluster: str
+    role: str = Field(description="primary or standby")
+    state: str = Field(description="open, opening, closing, closed")
+    epoch: int
+
+
+class FailoverOut(Message):
+    """One pair. Between its registration and its declaration, which a crash can part, its `state` is Registered: the
+    same declaration again goes on with it."""
+
+    name: str
+    uid: str
+    state: str
+    mode: str
+    owner: str = ""
+    primary: str
+    standby: str
+    dns: str = Field(default="", description="the name clients find the primary by")
+    names_lead_to: str = Field(default="", description="the cluster that name leads to, or is about to")
+    doors: list[DoorOut] = Field(default_factory=list)
+    order: str = Field(default="", description="the failover, or the way back, in hand")
+    planned: bool | None = Field(default=None, description="of that order; null where none is in hand")
+    returns: bool = Field(default=True, description="whether the order in hand can still be aborted")
+    generation: int = Field(default=0, description="documents of it that were declared")
+    declared_at: datetime | None = None
+    declared_by: str = ""
+    source: str = ""
+    path: str = ""
+    commit: str = ""
+    sentence: str = Field(description="what it waits for, or what is wrong")
+
+
+class FailoversOut(Message):
+    items: list[FailoverOut]
+
+
+class WithdrawalIn(Message):
+    """`confirm` is the pair's name again, as a person types it."""
+
+    confirm: str = Field(max_length=63)
+    reason: str = Field(default="", max_length=1000)
+
+
+class FailoverSaidOut(Message):
+    """The pair it is about, and what happens."""
+
+    name: str
+    changed: bool
+    sentence: str

@@ -1,0 +1,101 @@
+"""Pairs of clusters as one caller may see, declare and withdraw them: whoever may do that to both clusters."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from controlplane.api.access.bindings import traits_of
+from controlplane.api.access.rights import Rights
+from controlplane.api.access.roles import Verb
+from controlplane.cluster.commands import ClusterNotFound
+from controlplane.cluster.view import ClusterView
+from controlplane.commands.failovers import (
+    DeclarePair,
+    Failovers,
+    PairOutcome,
+    WithdrawPair,
+    pair_not_found,
+)
+from controlplane.fleet.failovers.state import PairsView, RegisteredPair
+from events.spec.failover_model import KafkaFailoverDocument
+from events.spec.model import KafkaClusterDocument
+from events.spec.positions import Positions
+from events.spec.problems import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class ScopedFailovers:
+    """See Failovers. `views` are the clusters the caller may read, `without_others` takes names of others out, `head`
+    is the end of the log, for the audit.
+
+    A pair is seen by who may read both of its clusters.
+    """
+
+    service: Failovers
+    rights: Rights
+    views: Callable[[], Sequence[ClusterView]]
+    without_others: Callable[[str], str]
+    head: Callable[[], int]
+
+    def pairs(self) -> PairsView:
+        every = self.service.pairs()
+        shown = {uid: pair for uid, pair in every.by_uid.items() if self._shows(pair)}
+        return every if len(shown) == len(every.by_uid) else replace(every, by_uid=shown)
+
+    def get(self, name: str) -> RegisteredPair:
+        """See Failovers."""
+        found = self.service.get(name)
+        if not self._shows(found):
+            self.rights.trail.judged(Verb.READ, f"failover {name}", allowed=False)
+            raise pair_not_found(name)
+        return found
+
+    def problems(
+        self,
+        document: KafkaFailoverDocument,
+        beside: Mapping[str, KafkaClusterDocument],
+        positions: Positions,
+        visible: Callable[[str], ClusterView],
+    ) -> list[Problem]:
+        """See Failovers. What it tells names no cluster the caller may not read."""
+        found = self.service.problems(document, beside, positions, visible)
+        return [replace(p, message=self.without_others(p.message), fix=self.without_others(p.fix)) for p in found]
+
+    def check(self, command: DeclarePair, beside: Mapping[str, KafkaClusterDocument]) -> None:
+        """See Failovers. Raises Forbidden, ClusterNotFound."""
+        self._judge(command, beside)
+        self.service.check(command, beside)
+
+    def declare(self, command: DeclarePair) -> PairOutcome:
+        """See Failovers. Raises Forbidden, ClusterNotFound."""
+        self._judge(command, {})
+        return self._noted(self.service.declare(command))
+
+    def withdraw(self, command: WithdrawPair) -> PairOutcome:
+        """See Failovers. Raises Forbidden."""
+        pair = next((p for p in self.pairs().by_uid.values() if p.name == command.name), None)
+        if pair is None:
+            raise pair_not_found(command.name)
+        for view in self._of(pair):
+            self.rights.require(Verb.DELETE, traits_of(view.document), f"the failover {command.name}")
+        return self._noted(self.service.withdraw(command))
+
+    def _noted(self, outcome: PairOutcome) -> PairOutcome:
+        if outcome.changed:
+            self.rights.trail.event_position = self.head()
+        return outcome
+
+    def _judge(self, command: DeclarePair, beside: Mapping[str, KafkaClusterDocument]) -> None:
+        """Both clusters as they are, and as the same file has them."""
+        known = {view.name: view.document for view in self.views() if not view.deleted}
+        for name in command.document.spec.clusters:
+            if name not in known and name not in beside:
+                raise ClusterNotFound(name)
+            for document in (known.get(name), beside.get(name)):
+                if document is not None:
+                    self.rights.require(Verb.DECLARE, traits_of(document), name)
+
+    def _shows(self, pair: RegisteredPair) -> bool:
+        return self.rights.may_everywhere(Verb.READ) or len(self._of(pair)) == len(pair.clusters)
+
+    def _of(self, pair: RegisteredPair) -> list[ClusterView]:
+        return [view for view in self.views() if view.uid in pair.clusters]

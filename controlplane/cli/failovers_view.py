@@ -1,0 +1,50 @@
+"""Pairs of clusters as people read them: a line each, or one of them whole."""
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from controlplane.api.schemas.failovers import FailoverOut
+from controlplane.cli.tables import listing
+from controlplane.runtime.quantities import moment
+from controlplane.runtime.styled_text import styled
+
+_STYLE = {"Standby": "green", "Unreadable": "red", "Registered": "yellow"}
+
+
+def failover_table(failovers: Sequence[FailoverOut]) -> Table:
+    """One line a pair."""
+    headers = ["NAME", "MODE", "STATE", "PRIMARY", "STANDBY", "DNS", "OWNER"]
+    rows: list[list[Text | str]] = [
+        [
+            one.name,
+            one.mode or "-",
+            styled(one.state, _STYLE.get(one.state, "cyan")),
+            one.primary,
+            one.standby,
+            one.dns or "-",
+            one.owner or "-",
+        ]
+        for one in failovers
+    ]
+    return listing(headers, rows)
+
+
+def failover_lines(one: FailoverOut) -> Iterator[RenderableType]:
+    """One pair: what it is, its doors, what is in hand, and what it waits for."""
+    yield styled(f"{one.name}: {one.state}", "bold")
+    yield f"  {one.mode or '?'}: {one.primary} is the primary, {one.standby} the standby"
+    if one.dns:
+        yield f"  {one.dns} leads to {one.names_lead_to}"
+    for door in one.doors:
+        yield f"  door of {door.cluster} ({door.role}): {door.state}, by order {door.epoch}"
+    if one.order:
+        kind = "planned" if one.planned else "unplanned"
+        back = "it can be aborted" if one.returns else "past the point of no return"
+        yield f"  in hand: {kind} failover {one.order}; {back}"
+    if one.declared_at is not None:
+        where = " ".join(part for part in (one.source, one.path, one.commit[:12]) if part)
+        yield f"  declared {moment(one.declared_at)} by {one.declared_by} ({where}), document {one.generation}"
+    yield f"  {one.sentence}"

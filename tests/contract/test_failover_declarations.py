@@ -1,0 +1,220 @@
+"""Pairs of clusters over memory, SQLite and PostgreSQL: a cluster is of one pair, whoever asks on whichever server."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+
+import pytest
+
+from controlplane.cluster.commands import CommandRefused, SpecRefused
+from controlplane.cluster.view import ClusterView, empty_view
+from controlplane.commands.failovers import DeclarePair, FailoverService, PairOutcome, WithdrawPair
+from controlplane.fleet.failovers.state import PairCache, RegisteredPair
+from controlplane.storage.streams import FAILOVERS, pair_stream
+from events import failover_facts as facts
+from events.codec import encode
+from events.envelope import Origin
+from events.ids import ClusterUid
+from events.spec.failover_model import KafkaFailoverDocument
+from events.sql_store import SqlEventStore
+from events.store import EventStore
+from tests.builders import a_document, a_view
+from tests.fakes.event_store import MemoryEventStore
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+NAMES = ("eu", "us", "asia")
+
+
+def cluster(name: str) -> ClusterView:
+    document = a_document()
+    own = document.model_copy(update={"metadata": document.metadata.model_copy(update={"name": name})})
+    return a_view(uid=ClusterUid(f"uid-{name}"), name=name, document=own)
+
+
+CLUSTERS = {name: cluster(name) for name in NAMES}
+
+
+@pytest.fixture
+def store(engine_or_memory) -> EventStore:
+    if engine_or_memory is None:
+        return MemoryEventStore(clock=lambda: NOON)
+    return SqlEventStore(engine_or_memory, clock=lambda: NOON)
+
+
+class Server:
+    """One of several on a store."""
+
+    def __init__(self, store: EventStore) -> None:
+        self.store, self.cache, self._seen = store, PairCache(), 0
+        self.service = FailoverService(
+            store,
+            self.cache,
+            lambda name: CLUSTERS.get(name, empty_view(ClusterUid(""))),
+            lambda: list(CLUSTERS.values()),
+            self.catch_up,
+        )
+
+    def catch_up(self) -> None:
+        for recorded in self.store.read_all(self._seen):
+            self.cache.take_in(recorded)
+            self._seen = recorded.position
+
+    def declare(self, name: str, *clusters: str, key: str = "", size: int = 3, dns: str = "") -> PairOutcome:
+        return self.service.declare(wanted(name, *clusters, key=key, size=size, dns=dns))
+
+    def withdraw(self, name: str, *, key: str = "w", confirm: str = "") -> PairOutcome:
+        command = WithdrawPair(
+            name=name, actor="person:bob", command_id=key, confirm=confirm or name, reason="given up"
+        )
+        return self.service.withdraw(command)
+
+    def get(self, name: str) -> RegisteredPair:
+        return self.service.get(name)
+
+
+def wanted(name: str, *clusters: str, key: str = "", size: int = 3, dns: str = "") -> DeclarePair:
+    document = KafkaFailoverDocument.model_validate(
+        {
+            "metadata": {"name": name},
+            "spec": {
+                "clusters": list(clusters),
+                "bootstrap": {"dns": dns or f"{name}.example"},
+                "mode": "cold",
+                "standby": {"size": size},
+            },
+        }
+    )
+    return DeclarePair(
+        name=name, actor="person:ada", command_id=key or f"{name}{clusters}{size}", document=document, source="api"
+    )
+
+
+def test_a_pair_is_declared_and_every_server_sees_it(store) -> None:
+    done = Server(store).declare("orders", "eu", "us")
+    assert (done.changed, done.sentence) == (True, "orders: eu is the primary, us its cold standby")
+    pair = Server(store).get("orders")
+    assert (pair.clusters, pair.view.primary, pair.view.standby) == (("uid-eu", "uid-us"), "uid-eu", "uid-us")
+    declaration = pair.view.declaration
+    assert declaration is not None
+    assert (declaration.by, declaration.at, declaration.generation) == ("person:ada", NOON, 1)
+    assert declaration.document == wanted("orders", "eu", "us").document
+    assert (pair.view.state, pair.view.is_at_rest, pair.view.unreadable) == ("Seeding", True, "")
+
+
+def test_the_same_again_changes_nothing_and_another_size_is_a_new_document(store) -> None:
+    server = Server(store)
+    server.declare("orders", "eu", "us", key="k")
+    head = store.head()
+    assert server.declare("orders", "eu", "us", key="k").sentence == "done before, by this very command"
+    assert server.declare("orders", "eu", "us", key="another").changed is False
+    assert store.head() == head
+    assert server.declare("orders", "eu", "us", size=5).sentence == "orders is declared anew"
+    declaration = server.get("orders").view.declaration
+    assert declaration is not None
+    assert (declaration.generation, declaration.document.spec.standby) == (
+        2,
+        wanted("o", "a", "b", size=5).document.spec.standby,
+    )
+
+
+def test_a_cluster_is_of_one_pair_until_that_is_withdrawn(store) -> None:
+    server = Server(store)
+    server.declare("orders", "eu", "us")
+    with pytest.raises(SpecRefused, match="us is of the pair `orders`"):
+        server.declare("search", "us", "asia")
+    assert [pair.name for pair in server.service.pairs().living] == ["orders"]
+    assert server.withdraw("orders").changed
+    assert server.declare("search", "us", "asia").changed
+    assert [pair.name for pair in server.service.pairs().living] == ["search"]
+
+
+def test_a_name_that_was_withdrawn_is_another_pair(store) -> None:
+    server = Server(store)
+    server.declare("orders", "eu", "us", key="first")
+    before = server.get("orders").uid
+    server.withdraw("orders")
+    assert server.declare("orders", "us", "eu", key="second").changed
+    assert server.get("orders").uid != before
+    assert server.get("orders").view.primary == "uid-us"
+
+
+def test_of_two_pairs_that_are_declared_at_once_one_gets_the_cluster(store) -> None:
+    orders = [wanted("orders", "eu", "us"), wanted("search", "us", "asia"), wanted("clicks", "asia", "eu")]
+
+    def declared(command: DeclarePair) -> bool:
+        try:
+            return Server(store).service.declare(command).changed
+        except SpecRefused:
+            return False
+
+    with ThreadPoolExecutor(3) as pool:
+        assert sum(pool.map(declared, orders)) == 1
+    (pair,) = Server(store).service.pairs().living
+    assert pair.view.name == pair.name
+
+
+def test_one_pair_that_several_servers_declare_at_once_is_declared_once(store) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        done = list(pool.map(lambda n: Server(store).declare("orders", "eu", "us", key=f"k{n}"), range(4)))
+    assert sum(outcome.changed for outcome in done) == 1
+    uid = Server(store).get("orders").uid
+    assert [e.type for e in store.read_stream(pair_stream(uid))] == ["failover.declared"]
+    assert len(store.read_stream(FAILOVERS)) == 1
+
+
+def test_a_crash_behind_the_registration_leaves_a_pair_that_holds_its_clusters(store) -> None:
+    registered = encode(facts.PairRegistered("u1", "orders", ("uid-eu", "uid-us")), "e1")
+    store.append(FAILOVERS, [registered], expected_version=0, origin=Origin("person:ada", command_id="crashed"))
+    server = Server(store)
+    assert server.get("orders").view.name == ""
+    with pytest.raises(SpecRefused, match="is of the pair `orders`"):
+        server.declare("search", "us", "asia")
+    assert server.declare("orders", "eu", "us", key="crashed").changed  # the very command, tried again
+    assert server.get("orders").uid == "u1"
+
+
+def test_a_pair_that_was_only_registered_lets_its_clusters_go(store) -> None:
+    registered = encode(facts.PairRegistered("u1", "orders", ("uid-eu", "uid-us")), "e1")
+    store.append(FAILOVERS, [registered], expected_version=0, origin=Origin("person:ada", command_id="crashed"))
+    server = Server(store)
+    assert server.withdraw("orders").changed
+    with pytest.raises(CommandRefused, match="withdrawn meanwhile"):
+        server.declare("orders", "eu", "us", key="crashed")
+    assert server.declare("search", "us", "asia").changed
+
+
+def test_a_pair_of_which_something_acts_is_not_withdrawn(store) -> None:
+    server = Server(store)
+    server.declare("orders", "eu", "us")
+    uid = server.get("orders").uid
+    story = (
+        facts.DoorClosed("uid-us", 1, "agents", ""),
+        facts.StandbySeeded(""),
+        facts.FailoverRequested("f1", True, ""),
+    )
+    for n, fact in enumerate(story):
+        store.append(pair_stream(uid), [encode(fact, f"s{n}")], expected_version=1 + n, origin=Origin("loop"))
+    with pytest.raises(CommandRefused, match="f1 of orders is in hand"):
+        server.withdraw("orders")
+    with pytest.raises(CommandRefused, match="by its document of before"):
+        server.declare("orders", "eu", "us", size=5)
+    assert server.get("orders").view.state == "Preparing"
+
+
+def test_a_withdrawal_needs_the_name_and_is_done_once(store) -> None:
+    server = Server(store)
+    server.declare("orders", "eu", "us")
+    with pytest.raises(CommandRefused, match="`order` is not `orders`"):
+        server.withdraw("orders", confirm="order")
+    assert server.withdraw("orders").changed
+    head = store.head()
+    assert server.withdraw("orders").sentence == "done before, by this very command"
+    with pytest.raises(CommandRefused, match="there is no failover 'orders'"):
+        server.withdraw("orders", key="another")
+    assert store.head() == head
+
+
+def test_what_cannot_be_read_of_registrations_stops_new_pairs(store) -> None:
+    strange = encode(facts.PairWithdrawn("?"), "e1")
+    store.append(FAILOVERS, [strange], expected_version=0, origin=Origin("person:ada"))
+    with pytest.raises(CommandRefused, match="the pairs are unreadable"):
+        Server(store).declare("orders", "eu", "us")

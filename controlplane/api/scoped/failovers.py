@@ -86,6 +86,7 @@ class ScopedFailovers:
 
     def _judge(self, command: DeclarePair, beside: Mapping[str, KafkaClusterDocument]) -> None:
         """Both clusters as they are, and as the same file has them."""
+        self.service.pairs()  # brings the views up to now: a cluster of the same file was declared just before
         known = {view.name: view.document for view in self.views() if not view.deleted}
         for name in command.document.spec.clusters:
             if name not in known and name not in beside:

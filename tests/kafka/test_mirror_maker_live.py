@@ -5,7 +5,7 @@ import contextlib
 import os
 import signal
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -131,7 +131,7 @@ def log(kafka: KafkaProcesses) -> Log:
         consumer.close()
 
 
-def read(consumer: Consumer, high: int) -> Sequence[tuple[int, bytes, int]]:
+def read(consumer: Consumer, high: int) -> list[tuple[int, bytes, int]]:
     records: list[tuple[int, bytes, int]] = []
     while not records or records[-1][0] < high - 1:
         if not high:

@@ -155,3 +155,21 @@ def test_a_diagnostic_keeps_terraforms_words() -> None:
 @pytest.mark.parametrize("text", ["", "plain words", "[1]", line("version"), line("planned_change")])
 def test_what_nobody_needs_to_see_is_dropped(text: str) -> None:
     assert parse_line(text) is None
+
+
+@pytest.mark.parametrize(("action", "told"), [("update", ("all", "in blocks", "one of two", "within")), ("create", ())])
+def test_what_an_update_knows_only_once_it_is_applied_is_named_however_deep_it_is(
+    action: str, told: tuple[str, ...]
+) -> None:
+    unknown = {
+        "all": True,
+        "known": False,
+        "within": {"a": False, "b": True},
+        "known within": {"a": False},
+        "one of two": [False, True],
+        "known both": [False, False],
+        "in blocks": [{"a": False}, {"a": {"b": True}}],
+        "nothing": {},
+    }
+    (change,) = planned_changes({"resource_changes": [entry("volume", "v", action, after_unknown=unknown)]})
+    assert change.unknown == told

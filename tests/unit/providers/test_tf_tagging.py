@@ -40,6 +40,7 @@ def update(target: str, **changed: tuple[Any, Any]) -> PlannedChange:
         {"labels__env": ("test", None), "effective_labels__env": ("test", None)},
         {"tags": (["a:b", "env:test", "team:payments"], ["a:b", "team:billing"])},
         {"tags": (["a:b"], ["team:billing", "a:b"])},
+        {"tags": (None, ["team:billing"])},
         {
             "root_block_device": (
                 [{"volume_id": "v", "tags": {"env": "test"}}],
@@ -71,7 +72,13 @@ def test_a_change_of_the_cost_tags_a_run_names_passes(changed: dict[str, Any]) -
             "root_block_device.volume_size",
         ),
         ({"root_block_device": ([{"tags": {"kedge-node": "b"}}], [{"tags": {}}])}, "tags.kedge-node"),
+        ({"root_block_device": ([{"tags": {}}], [{"tags": {"kedge-node": "b"}}])}, "tags.kedge-node"),
+        ({"root_block_device": ([{"tags": {}}], [{"tags": {}, "kms": "k"}])}, "root_block_device.kms"),
         ({"root_block_device": ([{"tags": {}}], [])}, "root_block_device"),
+        ({"root_block_device": ([{"tags": {}}, "a"], [{"tags": {}}, "b"])}, "would change its root_block_device;"),
+        ({"root_block_device": ([1], [2])}, "would change its root_block_device;"),
+        ({"security_groups": (["env:test"], ["team:billing"])}, "would change its security_groups;"),
+        ({"tags": ([1], ["team:billing"])}, "would change its tags;"),
         ({}, "does not say what"),
     ],
 )
@@ -79,6 +86,12 @@ def test_a_change_of_anything_else_is_refused(changed: dict[str, Any], told: str
     with pytest.raises(UnsafeChange) as caught:
         check([update(VM, **changed)], a_run())
     assert told in str(caught.value)
+
+
+def test_all_that_it_would_change_beside_is_told() -> None:
+    before, after = {"size": 8, "tags": {"kedge-node": "b"}}, {"size": 9, "tags": {}}
+    with pytest.raises(UnsafeChange, match=r"its root_block_device\.size, tags\.kedge-node;"):
+        check([update(VM, root_block_device=([before], [after]))], a_run())
 
 
 def test_what_is_known_only_once_it_is_applied_is_no_tag() -> None:
@@ -131,6 +144,8 @@ def test_tags_of_others_and_of_things_the_run_does_not_name_are_told_as_they_are
         }
 
     held = [
+        one("x_disk", "attachment", "b-0.g0.data"),
+        {**one("x_vm", "instance", "found"), "mode": "data"},
         one("x_vm", "instance", "b-0.g1", tags={"env": "t", "owner": "ops"}, root=[{"tags": {"kedge-node": "b-0"}}]),
         one("x_vm", "instance", "b-1.g1", tags={"env": "t"}, root=[]),
         one("x_disk", "volume", "b-0.data.v1", tags=["owner:ops", "env:test"]),
@@ -149,10 +164,15 @@ def test_tags_of_others_and_of_things_the_run_does_not_name_are_told_as_they_are
 @pytest.mark.parametrize("cloud", FORMS)
 def test_the_module_of_a_tag_run_ignores_all_but_tags_of_what_can_be_tagged(cloud: str, tmp_path: Path) -> None:
     copy = tagging_module(MODULES / cloud, tmp_path / "copy")
+    assert copy.stat().st_mode & 0o777 == 0o700
     text = "\n".join(path.read_text() for path in sorted(copy.glob("*.tf")))
     table = taggable(MODULES / cloud)
     blocks = dict(re.findall(r'^resource "(\w+" "\w+)" \{$(.*?)^\}$', text, re.MULTILINE | re.DOTALL))
     assert {name.replace(".", '" "') for name in table} <= blocks.keys()
+    before = "\n".join(path.read_text() for path in sorted((MODULES / cloud).glob("*.tf")))
+    left_alone = dict(re.findall(r'^resource "(\w+" "\w+)" \{$(.*?)^\}$', before, re.MULTILINE | re.DOTALL))
+    left_alone = {name: block for name, block in left_alone.items() if name.replace('" "', ".") not in table}
+    assert {name: blocks.get(name) for name in left_alone} == left_alone
     for name, block in blocks.items():
         entry = table.get(name.replace('" "', "."))
         ignored = re.findall(r"ignore_changes = (.*)$", block, re.MULTILINE)
@@ -184,8 +204,9 @@ def test_a_table_that_names_what_the_module_has_not_is_refused(tmp_path: Path) -
     module = tmp_path / "module"
     module.mkdir()
     (module / "main.tf").write_text('resource "x" "instance" {\n  lifecycle {\n    ignore_changes = all\n  }\n}\n')
-    (module / "tagging.json").write_text(json.dumps({"y.volume": {"tags": {"tags": "volume"}, "ignored": []}}))
-    with pytest.raises(UnsupportedChange, match=r"y\.volume"):
+    entry = {"tags": {"tags": "volume"}, "ignored": []}
+    (module / "tagging.json").write_text(json.dumps({"x.instance": entry, "y.volume": entry}))
+    with pytest.raises(UnsupportedChange, match=r"in place: y\.volume$"):
         tagging_module(module, tmp_path / "copy")
 
 

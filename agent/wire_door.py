@@ -13,7 +13,7 @@ class DoorDocument(Wire):
     """Whether clients get in at this VM. The cluster is one of a pair, or was."""
 
     state: DoorWord = Field(description="`none`: the cluster is of no pair any more, and what was made is taken away")
-    epoch: int = Field(ge=1, description="of the order; one of an earlier epoch than the last is not followed")
+    epoch: int = Field(ge=0, description="of the order; one of an earlier epoch than the last is not followed")
     ports: tuple[int, ...] = Field(description="of listeners for clients")
     members: tuple[str, ...] = Field(
         description="networks that get in at a shut door: the cluster's nodes, what copies, servers of Kedge"

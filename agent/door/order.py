@@ -29,8 +29,8 @@ class DoorOrder:
     members: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        if self.epoch < 1:
-            raise ValueError(f"a door has epochs from 1 on, not {self.epoch}")
+        if self.epoch < 0:
+            raise ValueError(f"a door has epochs from 0 on, not {self.epoch}")
         if not self.ports or any(not 0 < port < 65536 for port in self.ports):
             raise ValueError("a door is of one port of a listener at least")
         if not self.members:

@@ -122,7 +122,7 @@ def test_an_open_door_has_no_rule_and_says_its_epoch() -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"epoch": 0}, {"ports": ()}, {"ports": (0,)}, {"ports": (70000,)}, {"members": ()}, {"members": ("10.0.0.1/24",)}],
+    [{"epoch": -1}, {"ports": ()}, {"ports": (0,)}, {"ports": (70000,)}, {"members": ()}, {"members": ("10.0.0.1/24",)}],
 )
 def test_an_order_that_makes_no_sense_is_none(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"door|host bits"):

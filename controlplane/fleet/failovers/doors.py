@@ -1,0 +1,92 @@
+"""What agents are told of a cluster's door, and when it is proved that nobody gets in by it. Pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from agent.wire import DoorDocument, DoorReport
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.observed.agent_reports import ReportSeen
+from controlplane.cluster.views.instances import InstanceView
+from controlplane.fleet.failovers.view import Door, DoorState
+from controlplane.runtime.quantities import human_seconds
+from events.quantities import counted
+
+_LETS_IN = frozenset({DoorState.OPEN, DoorState.OPENING})
+
+
+@dataclass(frozen=True, slots=True)
+class ShutProof:
+    """Whether no client gets in at any VM of a cluster. `lacking`: by key of a VM, why there is no proof of it."""
+
+    lacking: Mapping[str, str]
+
+    @property
+    def is_proved(self) -> bool:
+        return not self.lacking
+
+    def __str__(self) -> str:
+        if self.is_proved:
+            return "no client gets in at any VM"
+        first, *others = sorted(self.lacking.items())
+        more = f", and of {counted(len(others), 'other VM')}" if others else ""
+        return f"no proof of {first[0]}: {first[1]}{more}"
+
+
+def door_document(door: Door, ports: Iterable[int], members: Iterable[str]) -> DoorDocument:
+    """For every broker's VM of the cluster. `ports`: of its listeners for clients, also of those that are about to go;
+    `members`: networks of its nodes, of the replicator and of Kedge's servers."""
+    return DoorDocument(
+        state="open" if door.state in _LETS_IN else "shut",
+        epoch=door.epoch,
+        ports=tuple(sorted(set(ports))),
+        members=tuple(sorted(set(members))),
+    )
+
+
+def shut_proof(
+    door: Door, ordered_at: datetime, brokers: Sequence[InstanceView], reports: Mapping[str, ReportSeen], now: datetime
+) -> ShutProof:
+    """By each agent's own word since the order, or by the inventory that its VM is gone; a silent VM proves nothing.
+
+    `brokers`: all instances of brokers that are not retired, those too that are on their way: what may have started
+    counts, whatever anybody planned. Of a VM that was never made nothing can be open.
+    """
+    lacking = {}
+    for instance in brokers:
+        if instance.phase is Phase.RETIRED or instance.lost or _is_unmade(instance, reports):
+            continue
+        if why := _lacks(door, ordered_at, reports.get(instance.key), now):
+            lacking[instance.key] = why
+    return ShutProof(lacking)
+
+
+def _is_unmade(instance: InstanceView, reports: Mapping[str, ReportSeen]) -> bool:
+    return instance.phase is Phase.REQUESTED and not instance.cloud_id and instance.key not in reports
+
+
+def _lacks(door: Door, ordered_at: datetime, seen: ReportSeen | None, now: datetime) -> str:
+    if seen is None:
+        return "its agent has said nothing yet"
+    if not seen.is_young(now):
+        return f"its agent has been silent for {human_seconds((now - seen.received_at).total_seconds())}"
+    if seen.received_at <= ordered_at:
+        return "its agent has said nothing since the order"
+    report = seen.report.door
+    if report is None:
+        return "its agent tells nothing of a door: it is of a release before, or has no document with one"
+    return _why_open(report, door.epoch)
+
+
+def _why_open(report: DoorReport, epoch: int) -> str:
+    if report.epoch < epoch:
+        return f"its door is {report.state} by an order of epoch {report.epoch}, and this one is of {epoch}"
+    if report.state != "shut":
+        return f"its door is {report.state}"
+    if not report.in_force:
+        return f"its kernel has not taken the rules: {report.problem or 'nobody knows why'}"
+    if report.connections is None:
+        return "nobody can count its clients' connections"
+    if report.connections:
+        return f"{counted(report.connections, 'connection')} of clients still stand"
+    return ""

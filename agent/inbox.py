@@ -29,13 +29,14 @@ class Inbox:
         self._lock = threading.Lock()
         self._news = News()
 
-    def put_document(self, document: NewDocument) -> None:
+    def put_document(self, document: NewDocument, *, confirmed: str = "") -> None:
+        """In one step with whether the server was heard to say so: what is taken between two is half the news."""
         with self._lock:
-            self._news = replace(self._news, document=document)
+            self._news = replace(self._news, document=document, confirmed=confirmed or self._news.confirmed)
         self.wake.set()
 
     def put_confirmed(self, etag: str) -> None:
-        """The server was heard: this is the document that counts. After that document itself was put."""
+        """The server was heard: this is the document that counts, as before."""
         with self._lock:
             is_news = self._news.confirmed != etag
             self._news = replace(self._news, confirmed=etag)

@@ -37,6 +37,7 @@ class PacketFilter:
         self._table = table
         self._look_every_s = look_every_s
         self._rules = ""
+        self._refused = ""
         self._listing = ""
         self._problem = ""
         self._looked_s = float("-inf")
@@ -45,13 +46,14 @@ class PacketFilter:
         """Loads `rules` where they are not in force, and tells what is. "": the filter is not the agent's to keep."""
         if not rules:
             return None
-        pause_s = TRY_EVERY_S if self._problem else self._look_every_s if rules == self._rules else 0.0
+        pause_s = {self._rules: self._look_every_s, self._refused: TRY_EVERY_S}.get(rules, 0.0)
         if now_s - self._looked_s >= pause_s:
             self._looked_s = now_s
             try:
                 self._see_to(rules)
-                self._problem = ""
+                self._problem = self._refused = ""
             except (ToolFailed, OSError) as error:
+                self._refused = rules
                 self._tell_problem(str(error))
         loaded = hashlib.sha256(self._rules.encode()).hexdigest() if self._rules else ""
         return PacketFilterReport(loaded=loaded, problem=self._problem)
@@ -62,10 +64,18 @@ class PacketFilter:
                 return
             _log.warning("the packet filter is not as it was loaded: somebody changed it; it is loaded again")
             self._rules = ""
-        write_durably(self._file, rules.encode(), mode=0o600)
+        write_durably(self._file, self._alone(rules).encode(), mode=0o600)
         output_of(self._run, ("nft", "-f", str(self._file)))
-        self._rules, self._listing = rules, self._listed()
+        listing = self._listed()
+        if not listing:
+            raise ToolFailed(f"the table {' '.join(self._table)} was loaded, and is not there: somebody took it away")
+        self._rules, self._listing = rules, listing
         _log.info("packet filter loaded: %s", hashlib.sha256(rules.encode()).hexdigest()[:12])
+
+    def _alone(self, rules: str) -> str:
+        """With all that is there flushed, as at boot, the tables of an overlay and of a door would be gone, too."""
+        table = " ".join(self._table)
+        return rules.replace("flush ruleset\n", f"table {table} {{}}\ndelete table {table}\n", 1)
 
     def _listed(self) -> str:
         """The kernel's own words for the table, "" where there is none."""

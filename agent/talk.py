@@ -105,13 +105,13 @@ class DocumentTalk:
         self._say("")
         if answer.report_in_s is not None and self._outbox is not None:
             self._outbox.ask(answer.report_in_s)
-        is_new = isinstance(answer, NewDocument)
-        self._is_to_confirm = is_new and self._clock() - asked_at > _FRESH_S
+        is_fresh = self._clock() - asked_at <= _FRESH_S
+        self._is_to_confirm = isinstance(answer, NewDocument) and not is_fresh
         if isinstance(answer, NewDocument) and not self._is_to_confirm:
             # Also the etag of a document the converger will refuse: asking on without it would bring it back at once.
             self._etag = answer.etag
-            self._inbox.put_document(answer)
-        if not self._is_to_confirm:
+            self._inbox.put_document(answer, confirmed=answer.etag)
+        elif is_fresh:
             self._inbox.put_confirmed(self._etag)
         self._is_heard = True
         self._heard()

@@ -12,6 +12,7 @@ DoorWord = Literal["open", "shut", "none"]
 class DoorDocument(Wire):
     """Whether clients get in at this VM. The cluster is one of a pair, or was."""
 
+    pair: str = Field(description="uid of the pair: epochs are compared within it alone")
     state: DoorWord = Field(description="`none`: the cluster is of no pair any more, and what was made is taken away")
     epoch: int = Field(ge=0, description="of the order; one of an earlier epoch than the last is not followed")
     ports: tuple[int, ...] = Field(description="of listeners for clients")
@@ -23,6 +24,7 @@ class DoorDocument(Wire):
 class DoorReport(Wire):
     """What is in force."""
 
+    pair: str
     state: DoorWord
     epoch: int
     in_force: bool = Field(description="the kernel has the rules; nothing else is proof")

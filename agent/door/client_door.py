@@ -5,7 +5,7 @@ import logging
 from dataclasses import asdict
 from pathlib import Path
 
-from agent.door.connections import client_connections, listing
+from agent.door.connections import client_connections, ending, listing
 from agent.door.kept import KeptOrder, counting
 from agent.door.order import TABLE, DoorAccess, DoorOrder, DoorStatus, door_rules
 from agent.durable import write_durably
@@ -37,23 +37,23 @@ class ClientDoor:
         what is in force stays.
         """
         kept = self._kept()
-        wanted = counting(order, kept, self._boot_id, is_confirmed=is_confirmed)
+        wanted, refused = counting(order, kept, self._boot_id, is_confirmed=is_confirmed)
         if wanted is None:
             return None
-        if wanted.state is DoorAccess.NONE:
+        if wanted.order.state is DoorAccess.NONE:
             self._give_up()
             return None
-        if kept is None or kept != KeptOrder(wanted, self._boot_id):
-            self._write(
-                KeptOrder(wanted, self._boot_id)
-            )  # before it is in force: an agent that dies now goes on with it
-        report = self._filter.keep(door_rules(wanted), now_s)
+        if wanted != kept:
+            self._write(wanted)  # before it is in force: an agent that dies now goes on with it
+            self._connections = None  # who was counted before it was shut proves nothing
+        report = self._filter.keep(door_rules(wanted.order, wanted.access), now_s)
         problem = report.problem if report is not None else ""
-        if order is not None and order.epoch < wanted.epoch:
-            problem = problem or f"an order of epoch {order.epoch} came after one of {wanted.epoch}; it is not followed"
-        in_force = report is not None and not report.problem
-        connections = self._counted(wanted, now_s) if in_force and wanted.state is DoorAccess.SHUT else None
-        return DoorStatus(wanted.epoch, wanted.state, in_force, connections, problem)
+        in_force = report is not None and not problem
+        is_shut = in_force and wanted.access is DoorAccess.SHUT
+        connections = self._counted(wanted.order, now_s) if is_shut else None
+        return DoorStatus(
+            wanted.order.pair, wanted.order.epoch, wanted.access, in_force, connections, problem or refused
+        )
 
     def _give_up(self) -> None:
         """The cluster is of no pair any more."""
@@ -68,11 +68,9 @@ class ClientDoor:
             return self._connections
         self._counted_s = now_s
         try:
-            clients = client_connections(output_of(self._run, listing(order)), order)
-            for local, peer in clients:
-                self._run(("ss", "-K", "-tn", "src", local, "dst", peer))  # a kernel without it says so, and goes on
-            left = client_connections(output_of(self._run, listing(order)), order) if clients else ()
-            self._connections = len(left)
+            if client_connections(output_of(self._run, listing(order)), order):
+                self._run(ending(order))  # a kernel that cannot says so, and the count shows it
+            self._connections = len(client_connections(output_of(self._run, listing(order)), order))
         except ToolFailed as error:
             if str(error) != self._problem:
                 _log.warning("connections of clients cannot be counted: %s", error)
@@ -87,12 +85,12 @@ class ClientDoor:
         try:
             told = json.loads(text)
             ports, members = tuple(map(int, told["ports"])), tuple(map(str, told["members"]))
-            return KeptOrder(
-                DoorOrder(int(told["epoch"]), DoorAccess(told["state"]), ports, members), str(told["boot_id"])
-            )
+            order = DoorOrder(str(told["pair"]), int(told["epoch"]), DoorAccess(told["state"]), ports, members)
+            return KeptOrder(order, str(told["boot_id"]), bool(told["is_barred"]))
         except (ValueError, KeyError, TypeError) as error:
             raise OSError(f"{self._file} cannot be read, and the door stays as it is: {error}") from error
 
     def _write(self, kept: KeptOrder) -> None:
-        write_durably(self._file, json.dumps({**asdict(kept.order), "boot_id": kept.boot_id}).encode(), mode=0o600)
-        _log.info("the door is to be %s, epoch %d", kept.order.state, kept.order.epoch)
+        told = {**asdict(kept.order), "boot_id": kept.boot_id, "is_barred": kept.is_barred}
+        write_durably(self._file, json.dumps(told).encode(), mode=0o600)
+        _log.info("the door is to be %s, epoch %d of pair %s", kept.access, kept.order.epoch, kept.order.pair)

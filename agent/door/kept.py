@@ -7,22 +7,43 @@ from agent.door.order import DoorAccess, DoorOrder
 
 @dataclass(frozen=True, slots=True)
 class KeptOrder:
-    """On disk: the last order that was followed, and the boot it was followed in."""
+    """On disk: the last order that was followed, and the boot it was followed in. `is_barred`: the server has not said
+    it since that boot, and so nobody is let in by it."""
 
     order: DoorOrder
     boot_id: str
+    is_barred: bool = False
+
+    @property
+    def access(self) -> DoorAccess:
+        """What is to be in force."""
+        return DoorAccess.SHUT if self.is_barred else self.order.state
 
 
-def counting(order: DoorOrder | None, kept: KeptOrder | None, boot_id: str, *, is_confirmed: bool) -> DoorOrder | None:
-    """The order that counts; None, and one of the state NONE, where this VM has no door."""
-    if kept is None and (order is None or order.state is DoorAccess.NONE):
-        return order  # also after a boot: whoever left its pair needs no server to let clients in
-    newest = order if order is not None and (kept is None or order.epoch >= kept.order.epoch) else None
-    if newest is not None and is_confirmed:
-        return newest
+def counting(
+    order: DoorOrder | None, kept: KeptOrder | None, boot_id: str, *, is_confirmed: bool
+) -> tuple[KeptOrder | None, str]:
+    """What counts, None where this VM has no door; and why `order` is not followed, "" where it is, or waits for the
+    server's word."""
+    if kept is None:
+        if order is None or order.state is DoorAccess.NONE:
+            return None, ""  # also after a boot: whoever left its pair needs no server to let clients in
+        return KeptOrder(order, boot_id, is_barred=not is_confirmed), ""
+    refused = _refused(order, kept.order)
+    if order is not None and not refused:
+        shuts = order.pair == kept.order.pair and order.state is DoorAccess.SHUT
+        if is_confirmed or (shuts and order.epoch > kept.order.epoch):
+            return KeptOrder(order, boot_id), ""
     # Of what the server did not say since the boot only that counts which lets nobody in.
-    goes_on = kept is not None and kept.boot_id == boot_id and kept.order.state is DoorAccess.OPEN
-    counts = newest or (kept.order if kept is not None else None)
-    assert counts is not None
-    is_the_same = kept is not None and counts.epoch == kept.order.epoch and counts.state is DoorAccess.OPEN
-    return replace(counts, state=DoorAccess.OPEN if goes_on and is_the_same else DoorAccess.SHUT)
+    return (kept if kept.boot_id == boot_id else replace(kept, boot_id=boot_id, is_barred=True)), refused
+
+
+def _refused(order: DoorOrder | None, kept: DoorOrder) -> str:
+    """A server that was restored from a backup, or is frozen, knows less than this VM."""
+    if order is None or order.pair != kept.pair:
+        return ""
+    if order.epoch < kept.epoch:
+        return f"an order of epoch {order.epoch} came after one of {kept.epoch}; it is not followed"
+    if order.epoch == kept.epoch and order.state is not kept.state:
+        return f"epoch {order.epoch} was {kept.state} before, and is {order.state} now; it is not followed"
+    return ""

@@ -7,6 +7,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 from agent.wire_door import DoorDocument
 
 TABLE = ("inet", "kedge_door")
+_LEAST_PREFIX = 8
 
 
 class DoorAccess(StrEnum):
@@ -19,10 +20,11 @@ class DoorAccess(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DoorOrder:
-    """What the server wants. `ports` are those of listeners for clients; `members` get in at a shut door: networks of
-    the cluster's nodes, of what copies, of Kedge's servers. Raises ValueError for what would shut the cluster's own
-    nodes out, or nobody."""
+    """What the server wants. `pair` is the uid of the pair, within which epochs are compared. `ports` are those of
+    listeners for clients; `members` get in at a shut door: networks of the cluster's nodes, of what copies, of Kedge's
+    servers. Raises ValueError for what would shut the cluster's own nodes out, or nearly nobody."""
 
+    pair: str
     epoch: int
     state: DoorAccess
     ports: tuple[int, ...]
@@ -35,8 +37,9 @@ class DoorOrder:
             raise ValueError("a door is of one port of a listener at least")
         if not self.members:
             raise ValueError("a door without members would part the cluster's own nodes")
-        for member in self.members:
-            ip_network(member)
+        wide = [str(one) for one in self.networks if one.prefixlen < _LEAST_PREFIX]
+        if wide:
+            raise ValueError(f"{wide[0]} as a member of a door would be nearly everybody")
 
     @property
     def networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
@@ -48,6 +51,7 @@ class DoorStatus:
     """What is in force. `connections` of clients are those that still stand, None where nobody can count them;
     `problem` why it is not as ordered. Only `is_in_force` proves anything: the kernel has the rules of this epoch."""
 
+    pair: str
     epoch: int
     state: DoorAccess
     is_in_force: bool
@@ -62,7 +66,7 @@ class DoorStatus:
 
 def order_of(document: DoorDocument) -> DoorOrder:
     """Raises ValueError."""
-    return DoorOrder(document.epoch, DoorAccess(document.state), document.ports, document.members)
+    return DoorOrder(document.pair, document.epoch, DoorAccess(document.state), document.ports, document.members)
 
 
 def wrong_door(document: DoorDocument) -> str:
@@ -74,15 +78,15 @@ def wrong_door(document: DoorDocument) -> str:
     return ""
 
 
-def door_rules(order: DoorOrder) -> str:
+def door_rules(order: DoorOrder, access: DoorAccess) -> str:
     """The table as `nft -f` takes it, in one transaction over the one before. Pure.
 
     Both ways: a broker that answers late has its own end of the connection reset.
     """
-    table, is_shut = " ".join(TABLE), order.state is DoorAccess.SHUT
+    table, is_shut = " ".join(TABLE), access is DoorAccess.SHUT
     begins = f"table {table} {{}}\ndelete table {table}\ntable {table} {{\n"
     chains = _chain("in", "input", order) + _chain("out", "output", order) if is_shut else ""
-    return f'{begins}\tcomment "epoch {order.epoch}, {order.state}"\n{chains}}}\n'
+    return f'{begins}\tcomment "epoch {order.epoch}, {access}"\n{chains}}}\n'
 
 
 def _chain(name: str, hook: str, order: DoorOrder) -> str:

@@ -20,17 +20,20 @@ def followed_door(settings: AgentSettings, folder: Path, monotonic_s: Callable[[
     if settings.disks == "given":
         return lambda document, is_confirmed: (
             None
-            if document is None
-            else DoorReport(state=document.state, epoch=document.epoch, in_force=False, problem=_NOT_ITS_OWN)
+            if document is None or document.state == "none"
+            else DoorReport(
+                pair=document.pair, state=document.state, epoch=document.epoch, in_force=False, problem=_NOT_ITS_OWN
+            )
         )
     door = ClientDoor(folder)
 
     def follow(document: DoorDocument | None, is_confirmed: bool) -> DoorReport | None:
-        order = order_of(document) if document is not None else None
         try:
+            order = order_of(document) if document is not None else None
             status = door.keep(order, is_confirmed=is_confirmed, now_s=monotonic_s())
-        except (OSError, ToolFailed) as error:
-            return DoorReport(state="shut", epoch=order.epoch if order else 0, in_force=False, problem=str(error))
+        except (OSError, ValueError, ToolFailed) as error:
+            pair, epoch = (document.pair, document.epoch) if document is not None else ("", 0)
+            return DoorReport(pair=pair, state="shut", epoch=epoch, in_force=False, problem=str(error))
         return _reported(status) if status is not None else None
 
     return follow
@@ -38,6 +41,7 @@ def followed_door(settings: AgentSettings, folder: Path, monotonic_s: Callable[[
 
 def _reported(status: DoorStatus) -> DoorReport:
     return DoorReport(
+        pair=status.pair,
         state=status.state.value,
         epoch=status.epoch,
         in_force=status.is_in_force,

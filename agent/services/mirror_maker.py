@@ -17,7 +17,7 @@ from agent.services.tls_properties import CLUSTER_CA, NODE_PEM
 
 _REFRESH_S = 5
 """Topics, offsets of groups, checkpoints: what a group reads again after a failover is mostly these seconds, twice."""
-_NEVER_GROUPS = ("console-consumer-.*", "connect-.*", "__.*")
+_NEVER_GROUPS = ("console-consumer-.*", "__.*")
 _REPLICATED_BY_MM2 = (
     "replication.factor",
     "checkpoints.topic.replication.factor",
@@ -109,17 +109,17 @@ def offsets_topic(source: str) -> str:
     return f"mm2-offsets.{source}.internal"
 
 
-def start_after(source: str, ends: Mapping[tuple[str, int], int]) -> Iterable[tuple[bytes, bytes]]:
+def start_after(source: str, ends: Mapping[tuple[str, int], int]) -> Iterable[tuple[bytes, bytes | None]]:
     """Records of `offsets_topic` by which a flow that begins goes on behind what the target has already: the way back
     after a planned switch copies nothing twice. `ends`: of topic and partition, the offset behind the last record that
-    both have. Where that is 0 there is nothing to say.
+    both have. Where that is 0 what an earlier flow came to is taken back, by a record without a value: it would skip as
+    many.
 
     Keys are bytes that Connect compares: as `JsonConverter` writes them, without a space.
     """
     for (topic, partition), end in sorted(ends.items()):
-        if end > 0:
-            of = {"cluster": source, "partition": partition, "topic": topic}
-            yield _json(["MirrorSourceConnector", of]), _json({"offset": end - 1})
+        of = {"cluster": source, "partition": partition, "topic": topic}
+        yield _json(["MirrorSourceConnector", of]), _json({"offset": end - 1}) if end > 0 else None
 
 
 def _reached(end: MirrorEnd) -> dict[str, str]:

@@ -15,7 +15,9 @@ import pytest
 
 from agent.door.client_door import ClientDoor
 from agent.door.order import DoorAccess, DoorOrder
+from agent.packet_filter import PacketFilter
 from agent.tools import Tool, ToolResult
+from providers.packet_filter import rules
 from tests.agent.overlay_network import Namespace, made, unmade
 from tests.marks import A_NETWORK_FOR_EACH_VM
 from tests.waiting import until
@@ -26,7 +28,7 @@ pytestmark = [
 ]
 
 BROKER, MEMBER, CLIENT = "10.79.0.1", "10.79.0.2", "10.79.1.3"
-SHUT = DoorOrder(1, DoorAccess.SHUT, (9092,), ("10.79.0.0/24",))
+SHUT = DoorOrder("p1", 1, DoorAccess.SHUT, (9092,), ("10.79.0.0/24",))
 ECHO = """
 import socket, threading
 def echo(talk):
@@ -130,6 +132,12 @@ def test_a_shut_door_resets_clients_at_once_and_members_go_on(
     before = [of_member.stdout.readline() for _ in range(3)] if of_member.stdout else []
     assert len(before) == 3
     assert of_member.poll() is None
+
+    ours = PacketFilter(tmp_path / "filter.nft", within(broker)).keep(rules(["10.79.0.0/16"]), 0.0)
+    assert ours is not None
+    assert (ours.problem, is_shut()) == ("", True)
+    assert "reject with tcp reset" in broker.run("nft", "list", "table", "inet", "kedge_door"), "another table goes on"
+    broker.run("nft", "delete", "table", "inet", "kedge")
 
     opened = door.keep(replace(SHUT, epoch=2, state=DoorAccess.OPEN), is_confirmed=True, now_s=next(later_s))
     assert opened is not None

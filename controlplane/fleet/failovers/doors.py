@@ -16,6 +16,15 @@ _LETS_IN = frozenset({DoorState.OPEN, DoorState.OPENING})
 
 
 @dataclass(frozen=True, slots=True)
+class ShutOrder:
+    """That a door is to be shut. `at`: when it was recorded."""
+
+    pair_uid: str
+    epoch: int
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class ShutProof:
     """Whether no client gets in at any VM of a cluster. `lacking`: by key of a VM, why there is no proof of it."""
 
@@ -33,10 +42,11 @@ class ShutProof:
         return f"no proof of {first[0]}: {first[1]}{more}"
 
 
-def door_document(door: Door, ports: Iterable[int], members: Iterable[str]) -> DoorDocument:
+def door_document(pair_uid: str, door: Door, ports: Iterable[int], members: Iterable[str]) -> DoorDocument:
     """For every broker's VM of the cluster. `ports`: of its listeners for clients, also of those that are about to go;
     `members`: networks of its nodes, of the replicator and of Kedge's servers."""
     return DoorDocument(
+        pair=pair_uid,
         state="open" if door.state in _LETS_IN else "shut",
         epoch=door.epoch,
         ports=tuple(sorted(set(ports))),
@@ -45,7 +55,7 @@ def door_document(door: Door, ports: Iterable[int], members: Iterable[str]) -> D
 
 
 def shut_proof(
-    door: Door, ordered_at: datetime, brokers: Sequence[InstanceView], reports: Mapping[str, ReportSeen], now: datetime
+    order: ShutOrder, brokers: Sequence[InstanceView], reports: Mapping[str, ReportSeen], now: datetime
 ) -> ShutProof:
     """By each agent's own word since the order, or by the inventory that its VM is gone; a silent VM proves nothing.
 
@@ -54,33 +64,40 @@ def shut_proof(
     """
     lacking = {}
     for instance in brokers:
-        if instance.phase is Phase.RETIRED or instance.lost or _is_unmade(instance, reports):
+        seen = reports.get(instance.key)
+        if instance.phase is Phase.RETIRED or _is_gone(instance, seen) or _is_unmade(instance, seen):
             continue
-        if why := _lacks(door, ordered_at, reports.get(instance.key), now):
+        if why := _lacks(order, seen, now):
             lacking[instance.key] = why
     return ShutProof(lacking)
 
 
-def _is_unmade(instance: InstanceView, reports: Mapping[str, ReportSeen]) -> bool:
-    return instance.phase is Phase.REQUESTED and not instance.cloud_id and instance.key not in reports
+def _is_gone(instance: InstanceView, seen: ReportSeen | None) -> bool:
+    """A listing may have been wrong: what speaks after it is not gone."""
+    return instance.lost_at is not None and (seen is None or seen.received_at <= instance.lost_at)
 
 
-def _lacks(door: Door, ordered_at: datetime, seen: ReportSeen | None, now: datetime) -> str:
+def _is_unmade(instance: InstanceView, seen: ReportSeen | None) -> bool:
+    return instance.phase is Phase.REQUESTED and not instance.cloud_id and seen is None
+
+
+def _lacks(order: ShutOrder, seen: ReportSeen | None, now: datetime) -> str:
     if seen is None:
         return "its agent has said nothing yet"
     if not seen.is_young(now):
         return f"its agent has been silent for {human_seconds((now - seen.received_at).total_seconds())}"
-    if seen.received_at <= ordered_at:
+    if seen.received_at <= order.at:
         return "its agent has said nothing since the order"
     report = seen.report.door
     if report is None:
         return "its agent tells nothing of a door: it is of a release before, or has no document with one"
-    return _why_open(report, door.epoch)
+    return _why_open(report, order)
 
 
-def _why_open(report: DoorReport, epoch: int) -> str:
-    if report.epoch < epoch:
-        return f"its door is {report.state} by an order of epoch {report.epoch}, and this one is of {epoch}"
+def _why_open(report: DoorReport, order: ShutOrder) -> str:
+    if (report.pair, report.epoch) != (order.pair_uid, order.epoch):
+        of = f"epoch {report.epoch}" if report.pair == order.pair_uid else f"another pair ({report.pair})"
+        return f"its door is {report.state} by an order of {of}, and this one is of epoch {order.epoch}"
     if report.state != "shut":
         return f"its door is {report.state}"
     if not report.in_force:

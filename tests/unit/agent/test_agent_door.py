@@ -25,11 +25,11 @@ class FakeDoor:
         if told is None:
             return None
         state = told.state if is_confirmed else "shut"
-        return DoorReport(state=state, epoch=told.epoch, in_force=self.in_force, problem=self.problem)
+        return DoorReport(pair=told.pair, state=state, epoch=told.epoch, in_force=self.in_force, problem=self.problem)
 
 
 def ordered(state: str = "open", epoch: int = 3) -> DoorDocument:
-    return DoorDocument(state=state, epoch=epoch, ports=(9092,), members=("10.0.0.0/24",))  # type: ignore[arg-type]
+    return DoorDocument(pair="p1", state=state, epoch=epoch, ports=(9092,), members=("10.0.0.0/24",))  # type: ignore[arg-type]
 
 
 def with_door(door: DoorDocument | None, epoch: int = 1) -> Document:
@@ -47,7 +47,7 @@ def test_the_servers_word_alone_opens_a_door(tmp_path: Path) -> None:
     vm.inbox.put_confirmed("e1")
     vm.settle()
     assert door.asked[-1] == (ordered(), True)
-    assert vm.reports[-1].door == DoorReport(state="open", epoch=3, in_force=True)
+    assert vm.reports[-1].door == DoorReport(pair="p1", state="open", epoch=3, in_force=True)
 
     vm.start_agent()
     vm.inbox.put_confirmed("")
@@ -111,6 +111,7 @@ def test_on_local_nobody_can_be_kept_out_and_that_is_said(tmp_path: Path) -> Non
     settings = AgentSettings(root=tmp_path, kafka_dir=tmp_path)
     follow = followed_door(settings, tmp_path, lambda: 0.0)
     assert follow(None, True) is None
+    assert follow(ordered("none"), True) is None, "a cluster of no pair any more is as any other"
     report = follow(ordered("shut"), True)
     assert report is not None
     assert not report.in_force

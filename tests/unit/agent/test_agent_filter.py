@@ -41,7 +41,9 @@ class Kernel:
             if self.refuses:
                 return ToolResult(1, "", self.refuses)
             self.loads += 1
-            self.table = Path(command[2]).read_text()
+            begins, _, rules = Path(command[2]).read_text().partition("delete table inet kedge\n")
+            assert begins == "table inet kedge {}\n", "tables of others are left alone"
+            self.table = f"flush ruleset\n{rules}"
             return ToolResult(0)
         self.queries += 1
         return ToolResult(0, self.table) if self.table else ToolResult(1, "", "No such file or directory")

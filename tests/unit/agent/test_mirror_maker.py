@@ -31,7 +31,7 @@ orders-us.ssl.truststore.location=/var/lib/replicator/orders-us/cluster-ca.pem
 orders-eu->orders-us.enabled=true
 orders-eu->orders-us.topics=clicks|payments[.]eu
 orders-eu->orders-us.groups=.*
-orders-eu->orders-us.groups.exclude=console-consumer-.*,connect-.*,__.*,scratch-.*
+orders-eu->orders-us.groups.exclude=console-consumer-.*,__.*,scratch-.*
 orders-eu->orders-us.emit.heartbeats.enabled=false
 orders-us->orders-eu.enabled=false
 orders-us->orders-eu.emit.heartbeats.enabled=false
@@ -81,5 +81,6 @@ def test_a_flow_goes_on_behind_what_both_have() -> None:
     assert found == [
         (b'["MirrorSourceConnector",{"cluster":"orders-us","partition":0,"topic":"clicks"}]', b'{"offset":2610}'),
         (b'["MirrorSourceConnector",{"cluster":"orders-us","partition":1,"topic":"clicks"}]', b'{"offset":6}'),
+        (b'["MirrorSourceConnector",{"cluster":"orders-us","partition":0,"topic":"empty"}]', None),
     ]
     assert offsets_topic("orders-us") == "mm2-offsets.orders-us.internal"

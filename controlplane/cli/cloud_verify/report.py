@@ -11,8 +11,13 @@ from controlplane.cli.cloud_verify.stages import Ending, StageResult
 from controlplane.cli.cloud_verify.trial import TrialCluster
 from controlplane.runtime.quantities import human_seconds
 
-_ADDRESS = re.compile(r"\b\d{1,3}(\.\d{1,3}){3}(/\d{1,2})?\b|\b(?:[0-9a-fA-F]{1,4}:){2,}[0-9a-fA-F:]*(/\d{1,3})?")
-_ID = re.compile(r"\b(?:[a-z]+-)?[0-9a-f]{8,}(?:-[0-9a-f]{4,}){0,4}\b|\b\d{8,}\b")
+_ADDRESS = re.compile(
+    r"\b\d{1,3}([.-])\d{1,3}\1\d{1,3}\1\d{1,3}(/\d{1,2})?\b"
+    r"|(?<![\w:])(?=[0-9a-f:]*::|(?:[0-9a-f]{1,4}:){7})[0-9a-f:]+(%\w+)?(/\d{1,3})?",
+    re.IGNORECASE,
+)
+"""Dotted, or with the dashes of names that clouds make of them; of IPv6 with `::`, or whole."""
+_ID = re.compile(r"\b(?:[a-z]+-)?[0-9a-f]{8,}(?:-[0-9a-f]{4,}){0,4}\b|\b\d{6,}\b", re.IGNORECASE)
 """Ids as clouds write them, in hex or digits, with a word before them or not."""
 
 

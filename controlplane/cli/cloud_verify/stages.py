@@ -33,7 +33,7 @@ _SHOWS = {
     VerifyStage.AGENTS: "each VM booted, read its user data and metadata, and its agent enrolled at this server",
     VerifyStage.BROKER: "the broker serves, and this server reads its metadata",
     VerifyStage.DISK: "disks grow under nodes that run on",
-    VerifyStage.REPLACEMENT: "the broker's data moved to a new VM, and the old one is gone",
+    VerifyStage.REPLACEMENT: "the broker's replicas moved to a new VM, and the old one is gone",
     VerifyStage.HANDOVER: "the controller's disk and address passed to a new VM while it ran",
     VerifyStage.DELETION: "the cluster is deleted: its VMs, disks and addresses are gone",
     VerifyStage.NOTHING_LEFT: "the network that was made for it is gone, too",

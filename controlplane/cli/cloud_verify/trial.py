@@ -11,6 +11,8 @@ LABEL = "kedge-verifies"
 """By this label a later run knows the cluster for what it is, whoever ended the one that made it."""
 NETWORK = "kedge-verify"
 """Where Kedge makes networks, it is in one of its own."""
+TOPIC_PARTITIONS = 6
+"""Of the topic whose replicas move with the broker."""
 _GROWN_BY_GIB = {"local": 1}
 _DISK_GIB = {"local": 1}
 _HEAP_MIB = {"local": {"controller": 128, "broker": 256}}
@@ -59,7 +61,27 @@ class TrialCluster:
                 "deletionPolicy": "destroy",
             },
         }
-        return yaml.safe_dump(document, sort_keys=False)
+        topic = {
+            "apiVersion": "kedge/v1alpha1",
+            "kind": "KafkaTopic",
+            "metadata": {"name": "verified"},
+            "spec": {"cluster": self.name, "partitions": TOPIC_PARTITIONS, "tier": "scratch"},
+        }
+        return yaml.safe_dump_all([document, topic], sort_keys=False)
+
+    def is_not(self, detail: ClusterDetailOut) -> str:
+        """Why a cluster of its name is none that was made to verify this very place, "" where it is: what is not is
+        never touched."""
+        metadata, spec = detail.document.get("metadata"), detail.document.get("spec")
+        labels = metadata.get("labels") if isinstance(metadata, dict) else None
+        if not isinstance(labels, dict) or LABEL not in labels:
+            return "it was not made by `kedge cloud verify`, and is not touched"
+        pools = spec.get("pools") if isinstance(spec, dict) else None
+        places = [pool.get("place") or {} for pool in pools or [] if isinstance(pool, dict)]
+        there = {(p.get("cloud"), p.get("account") or "", p.get("region")) for p in places}
+        if there != {(self.cloud, self.account, self.region)}:
+            return "it was made to verify another place: verify that one again, which deletes it"
+        return ""
 
     def _pool(self, service: str, disk_gib: int) -> dict[str, Any]:
         place = {"cloud": self.cloud, "region": self.region, "zones": [self.zone]}
@@ -75,10 +97,3 @@ class TrialCluster:
             "disk": {"kind": "persistent", "sizeGib": disk_gib},
             "place": place,
         }
-
-
-def is_trial(detail: ClusterDetailOut) -> bool:
-    """Whether the cluster was made to verify a cloud: what else has the name is never touched."""
-    metadata = detail.document.get("metadata")
-    labels = metadata.get("labels") if isinstance(metadata, dict) else None
-    return isinstance(labels, dict) and LABEL in labels

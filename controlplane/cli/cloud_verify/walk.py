@@ -4,9 +4,10 @@ It keeps nothing of its own: what was made is in the server's history, and the n
 label, however this one ended.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TypeVar
 
 from controlplane.api.schemas import (
     commands as command_api,
@@ -18,7 +19,7 @@ from controlplane.api.schemas.clusters import ClusterDetailOut
 from controlplane.api.schemas.instances import InstanceOut
 from controlplane.cli.client import Client
 from controlplane.cli.cloud_verify.stages import Ending, StageFailed, StageResult, VerifyStage
-from controlplane.cli.cloud_verify.trial import NETWORK, TrialCluster, is_trial
+from controlplane.cli.cloud_verify.trial import NETWORK, TOPIC_PARTITIONS, TrialCluster
 from controlplane.cli.errors import CliError, UnknownCluster, Unreachable
 from controlplane.cli.waiter import STALE_S
 from controlplane.cli.waiting import Converged, Deleted, Done, Failed, Goal, NodeReplaced, Outcome, judge
@@ -28,6 +29,7 @@ _POLL_S = 1.0
 _WHY = "kedge cloud verify"
 """The reason that is recorded with each command."""
 
+_T = TypeVar("_T")
 Told = str
 """What a stage saw, in words."""
 
@@ -39,12 +41,14 @@ class _LeftOut(Exception):
 @dataclass(slots=True)
 class VerifyRun:
     """One walk. `limit_s`: for the stages up to the deletion, and once more for what deletes; `tell` gets each result
-    as it is known, `watch` each look at the cluster; `examine` asks the server how the cloud is."""
+    as it is known, `watch` each look at the cluster; `examine` asks the server how the cloud is; `agreed` asks whether
+    what an earlier run left may be deleted."""
 
     client: Client
     trial: TrialCluster
     limit_s: float
     examine: Callable[[], list[Finding]]
+    agreed: Callable[[str], bool]
     monotonic: Callable[[], float]
     sleep: Callable[[float], None]
     tell: Callable[[StageResult], None]
@@ -62,9 +66,10 @@ class VerifyRun:
         walk can go on. Raises CliError where the name is another cluster's."""
         self._until_s = self.monotonic() + self.limit_s
         there = self._found()
-        if there is not None and not is_trial(there):
-            why = "it was not made by `kedge cloud verify`, and is not touched"
+        if there is not None and (why := self.trial.is_not(there)):
             raise CliError(f"there is a cluster `{self.trial.name}`", why=why, next_step="choose another --name")
+        if there is not None and not self.agreed(f"An earlier run left {self.trial.name}, or is under way. Delete it?"):
+            raise CliError("not confirmed, nothing was changed", next_step="choose another --name")
         return self._stage(VerifyStage.EARLIER_RUN, self._earlier_run) and self._stage(VerifyStage.DOCTOR, self._doctor)
 
     def run(self) -> None:
@@ -75,12 +80,12 @@ class VerifyRun:
         self._until_s = self.monotonic() + self.limit_s
         try:
             self._walk()
-        except KeyboardInterrupt:
+            self._until_s = self.monotonic() + self.limit_s
+            if self._stage(VerifyStage.DELETION, self._delete):
+                self._stage(VerifyStage.NOTHING_LEFT, self._nothing_left)
+        except BaseException:  # whatever it is: what costs money is not left behind for it
             self._ask_deletion()
             raise
-        self._until_s = self.monotonic() + self.limit_s
-        if self._stage(VerifyStage.DELETION, self._delete):
-            self._stage(VerifyStage.NOTHING_LEFT, self._nothing_left)
         self._complete()
 
     def _walk(self) -> None:
@@ -90,8 +95,8 @@ class VerifyRun:
             (VerifyStage.AGENTS, self._agents),
             (VerifyStage.BROKER, self._broker),
             (VerifyStage.DISK, self._disk),
-            (VerifyStage.REPLACEMENT, lambda: self._replaced("broker")),
-            (VerifyStage.HANDOVER, lambda: self._replaced("controller")),
+            (VerifyStage.REPLACEMENT, lambda: self._replaced("broker")[0]),
+            (VerifyStage.HANDOVER, self._handed_over),
         )
         for stage, work in walked:
             if not self._stage(stage, work):
@@ -130,8 +135,8 @@ class VerifyRun:
         return f"{told}; nobody can tell of {', '.join(unknown)}" if unknown else told
 
     def _earlier_run(self) -> Told:
-        there = self._found()
-        is_left = there is not None or self._made_network() is not None
+        there = self._asked(self._found)
+        is_left = there is not None or self._asked(self._made_network) is not None
         if not is_left:
             return "there was none"
         if there is not None:
@@ -146,16 +151,16 @@ class VerifyRun:
         self._uid = applied.uid
         if not self.trial.account:
             raise _LeftOut("this cloud needs none")
-        if self._made_network() is None and not self._makes_network:
+        if self._asked(self._made_network) is None and not self._makes_network:
             raise _LeftOut("it is one of yours: its ids are in the settings of the region")
 
         def made(_: ClusterDetailOut) -> Told | None:
             network = self._made_network()
-            if network is not None and network.error:
-                raise StageFailed(network.error, f"kedge networks repair {NETWORK}")
+            error[:] = [network.error] if network is not None and network.error else []
             return network.cidr if network is not None and network.state == "made" else None
 
-        return self._seen(made)
+        error: list[str] = []  # the server tries again by itself: it is told where the time is over
+        return self._seen(made, error)
 
     def _vms(self) -> Told:
         def launched(detail: ClusterDetailOut) -> Told | None:
@@ -176,9 +181,8 @@ class VerifyRun:
 
         def serves(detail: ClusterDetailOut) -> Told | None:
             states = {vm.kafka_state for vm in _alive(detail) if vm.service == "broker"}
-            return (
-                f"Kafka {detail.kafka_version}, {detail.partitions or 0} partitions" if states == {"serves"} else None
-            )
+            is_there = states == {"serves"} and (detail.partitions or 0) >= TOPIC_PARTITIONS
+            return f"Kafka {detail.kafka_version} serves {detail.partitions} partitions" if is_there else None
 
         return self._seen(serves)
 
@@ -190,64 +194,96 @@ class VerifyRun:
             raise StageFailed("a VM was replaced for it", f"kedge events {self.trial.name}")
         return f"{self.trial.disk_gib} GiB became {self.trial.grown_gib}"
 
-    def _replaced(self, service: str) -> Told:
-        (old,) = [vm for vm in _alive(self._detail()) if vm.service == service]
+    def _replaced(self, service: str) -> tuple[Told, InstanceOut, InstanceOut]:
+        old = self._only(service)
         self._note_asked()
-        self.client.replace(self.trial.name, node_api.ReplaceIn(reason=_WHY, node=old.node))
-        return self._reached(NodeReplaced(old.node, old.key, self._uid))
+        order = node_api.ReplaceIn(reason=_WHY, node=old.node)
+        self._asked(lambda: self.client.replace(self.trial.name, order))
+        told = self._reached(NodeReplaced(old.node, old.key, self._uid))
+        return told, old, self._only(service)
+
+    def _handed_over(self) -> Told:
+        told, old, new = self._replaced("controller")
+        if new.address != old.address:
+            raise StageFailed(f"it had {old.address}, and its successor has {new.address}", "kedge events")
+        return f"{told}, at the same address"
+
+    def _only(self, service: str) -> InstanceOut:
+        there = [vm for vm in _alive(self._detail()) if vm.service == service]
+        if len(there) != 1:
+            why = f"it has {len(there)} VMs of its {service}: something replaces one"
+            raise StageFailed(why, f"kedge events {self.trial.name}")
+        return there[0]
 
     def _delete(self) -> Told:
         """Also of a cluster that nobody knows to be declared: the answer to `apply` may have been lost."""
-        there = self._found()
-        if there is None:
-            return "nothing was declared"
+        there = self._asked(self._found)
+        if there is None or (self._uid and there.uid != self._uid) or self.trial.is_not(there):
+            return "nothing was declared" if there is None else "it is gone, and another cluster has its name"
         self._uid = there.uid
         if there.status != "Deleting":
             self._note_asked()
-            self.client.delete(self.trial.name, command_api.DeleteIn(confirm=self.trial.name, reason=_WHY))
+            self._asked(self._order_deletion)
         return self._reached(Deleted(there.uid))
+
+    def _order_deletion(self) -> None:
+        """Also in a freeze: it is for clusters that somebody needs."""
+        order = command_api.DeleteIn(confirm=self.trial.name, reason=_WHY, despite_freeze=True)
+        answer = self.client.delete(self.trial.name, order)
+        if answer.proposal:
+            why = f"a second person must approve its deletion: proposal {answer.proposal}"
+            raise StageFailed(why, f"somebody else: kedge proposal approve {answer.proposal}")
 
     def _nothing_left(self) -> Told:
         return self._remove_network() or "no network was made for it"
 
     def _remove_network(self) -> Told:
-        network = self._made_network()
+        network = self._asked(self._made_network)
         if network is None:
             return ""
+        if network.clusters:
+            return f"network {NETWORK} stays: it is of {', '.join(network.clusters)}, too"
         order = network_api.NetworkRemovalIn(
             account=self.trial.account, region=self.trial.region, reason=_WHY, confirm=NETWORK
         )
-        if network.state != "being removed":
-            self.client.remove_network(NETWORK, order)
+        self._asked(lambda: self.client.remove_network(NETWORK, order))  # again, what failed before is tried at once
+        error: list[str] = []
 
         def removed() -> Told | None:
             left = self._made_network()
-            if left is not None and left.error:
-                raise StageFailed(left.error, f"kedge networks remove {NETWORK}")
+            error[:] = [left.error] if left is not None and left.error else []
             return None if left is not None else "its network is removed"
 
-        return self._polled(removed, lambda: f"network {NETWORK} is still being removed")
+        return self._polled(removed, lambda: error[0] if error else f"network {NETWORK} is still being removed")
 
     def _ask_deletion(self) -> None:
-        there = self._found()
-        if there is not None and is_trial(there) and there.status != "Deleting":
-            self.client.delete(self.trial.name, command_api.DeleteIn(confirm=self.trial.name, reason=_WHY))
+        there = self._asked(self._found)
+        if there is not None and not self.trial.is_not(there) and there.status != "Deleting":
+            self._asked(self._order_deletion)
 
     def _declare(self, disk_gib: int) -> spec_api.AppliedOut:
         text, file = self.trial.text(disk_gib), f"{self.trial.name}.yaml"
-        planned = self.client.plan(spec_api.SpecIn(text=text, file=file))
+        planned = self._asked(lambda: self.client.plan(spec_api.SpecIn(text=text, file=file)))
+        self._refuse_reserved(planned)
+        if not self._uid and any(one.exists for one in planned.plans):
+            raise StageFailed("somebody else declared a cluster of that name meanwhile", "choose another --name")
         self._makes_network = any(one.networks for one in planned.plans)
         self._note_asked()
-        answer = self.client.apply(spec_api.ApplyIn(text=text, file=file, message=_WHY))
+        digest = planned.digest if not self._uid else None
+        order = spec_api.ApplyIn(text=text, file=file, message=_WHY, plan_digest=digest)
+        answer = self._asked(lambda: self.client.apply(order))
         for problem in answer.problems:
             if not answer.ok and problem.severity == "error":
                 raise StageFailed(f"{problem.code}: {problem.message}", problem.fix)
-        if answer.proposal:
-            why = f"a second person must approve it: {'; '.join(answer.reserved)}"
-            raise StageFailed(why, "have an exception made for it in the policy, or choose another server")
         (applied,) = answer.applied
         self._generation = applied.generation
         return applied
+
+    def _refuse_reserved(self, planned: spec_api.PlansOut) -> None:
+        """What a second person must approve would be declared once nobody watches it any more."""
+        if planned.reserved:
+            why = f"a second person must approve it: {'; '.join(planned.reserved)}"
+            raise StageFailed(why, "have an exception made for it in the policy, or choose another server")
 
     def _made_network(self) -> network_api.NetworkOut | None:
         """Of this walk's place, as the server knows it."""
@@ -262,13 +298,14 @@ class VerifyRun:
             return None
 
     def _detail(self) -> ClusterDetailOut:
-        found = self._found()
+        found = self._asked(self._found)
         if found is None or found.uid != self._uid:
             raise StageFailed("the cluster was deleted by somebody else", f"kedge audit --cluster {self.trial.name}")
         return found
 
-    def _seen(self, look: Callable[[ClusterDetailOut], Told | None]) -> Told:
-        """Waits until the cluster shows it. Raises StageFailed where it cannot any more, or the time is over."""
+    def _seen(self, look: Callable[[ClusterDetailOut], Told | None], error: Sequence[str] = ()) -> Told:
+        """Waits until the cluster shows it. Raises StageFailed where it cannot any more, or the time is over: with
+        `error` by then, else with what the cluster says."""
         last: list[ClusterDetailOut] = []
 
         def polled() -> Told | None:
@@ -280,7 +317,10 @@ class VerifyRun:
                 self._refuse_hopeless(Converged(self._generation, self._uid), detail)
             return told
 
-        return self._polled(polled, lambda: last[0].why or last[0].sentence if last else "the server did not answer")
+        def why_late() -> str:
+            return error[0] if error else (last[0].why or last[0].sentence) if last else "the server did not answer"
+
+        return self._polled(polled, why_late)
 
     def _reached(self, goal: Goal) -> Told:
         """The same of a goal."""
@@ -298,7 +338,7 @@ class VerifyRun:
 
     def _note_asked(self) -> None:
         """A command is about to be given: what the last tick said is of the time before."""
-        there = self._found()
+        there = self._asked(self._found)
         self._asked_s, self._tick_before = self.monotonic(), there.sentence_at if there is not None else None
 
     def _refuse_hopeless(self, goal: Goal, detail: ClusterDetailOut | None) -> Outcome:
@@ -308,6 +348,16 @@ class VerifyRun:
         if isinstance(outcome, Failed) and not may_be_stale:
             raise StageFailed(f"{outcome.reason}: {outcome.message}", outcome.next_command)
         return outcome
+
+    def _asked(self, call: Callable[[], _T]) -> _T:
+        """Its answer; a server that is started anew is waited for, for as long as the stage may take."""
+        while True:
+            try:
+                return call()
+            except Unreachable:
+                if self.monotonic() >= self._until_s:
+                    raise
+            self.sleep(_POLL_S)
 
     def _polled(self, look: Callable[[], Told | None], why_late: Callable[[], str]) -> Told:
         for _ in self._beats():

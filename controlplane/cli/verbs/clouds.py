@@ -29,6 +29,7 @@ from events.spec.releases import as_numbers, rolled_here
 
 cloud = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
+_UNATTENDED = "add -y to verify without being asked"
 _STYLES = {Ending.PASSED: "green", Ending.FAILED: "red", Ending.LEFT_OUT: "yellow", Ending.NOT_REACHED: "dim"}
 
 
@@ -109,17 +110,17 @@ def _verified(
     session: Session, trial: TrialCluster, limit_s: float, ceiling: Decimal | None, *, yes: bool
 ) -> VerifyReport:
     """Raises CliError where nothing was made: refused, or not agreed to."""
-    began, bound = session.around.utc_now(), None
-    walk, progress = _walk(session, trial, limit_s)
+    began, bound, kedge = session.around.utc_now(), None, session.client.version().version
+    walk, progress = _walk(session, trial, limit_s, yes=yes)
     with progress:
         if _prepared(session, walk):
             bound = _agreed_cost(session, trial, limit_s, ceiling, yes=yes)
             _run(session, walk)
-    return VerifyReport(session.client.version().version, trial, began, bound, walk.results)
+    return VerifyReport(kedge, trial, began, bound, walk.results)
 
 
 def _walk(
-    session: Session, trial: TrialCluster, limit_s: float
+    session: Session, trial: TrialCluster, limit_s: float, *, yes: bool
 ) -> tuple[VerifyRun, AbstractContextManager[RollProgress]]:
     around = session.around
     progress = RollProgress(session.err, animated=session.can_animate, monotonic=around.monotonic)
@@ -132,6 +133,7 @@ def _walk(
         sleep=around.sleep,
         tell=_teller(session),
         watch=progress.show,
+        agreed=lambda question: yes or confirm(session, question, unattended=_UNATTENDED),
     )
     return walk, progress
 
@@ -170,12 +172,15 @@ def _agreed_cost(
     planned = session.client.plan(spec)
     if not planned.ok:
         raise refuse_problems(session, planned.problems, file=spec.file)
+    if planned.reserved:
+        why = f"a second person must approve it: {'; '.join(planned.reserved)}"
+        raise CliError("nothing was made", why=why, next_step="have an exception made for it in the policy")
     bound = cost_bound(planned.plans[0].cost, limit_s=limit_s)
     session.tell(f"cost: {bound}" if bound is not None else "cost: this cloud sells nothing")
     if bound is not None and ceiling is not None:
         _refuse_dear(bound, ceiling)
     question = f"Make the cluster {trial.name} at {trial.cloud}, {trial.region}, and delete it?"
-    if not yes and not confirm(session, question, unattended="add -y to verify without being asked"):
+    if not yes and not confirm(session, question, unattended=_UNATTENDED):
         raise CliError("not confirmed, nothing was changed")
     return bound
 

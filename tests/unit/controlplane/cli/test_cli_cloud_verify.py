@@ -13,11 +13,12 @@ from typer.testing import Result
 from controlplane.api.schemas.costs import BillOut, MoneyOut, PlanCostOut
 from controlplane.api.schemas.doctor import FindingOut
 from controlplane.cli.cloud_verify.bound import cost_bound
-from controlplane.cli.cloud_verify.stages import VerifyStage
+from controlplane.cli.cloud_verify.report import VerifyReport
+from controlplane.cli.cloud_verify.stages import Ending, StageResult, VerifyStage
 from controlplane.cli.cloud_verify.trial import TrialCluster
 from controlplane.cluster.wait_reasons import NEXT
 from events.spec.document import load_documents
-from tests.unit.controlplane.cli.cli_world import World
+from tests.unit.controlplane.cli.cli_world import START, World
 from tests.unit.controlplane.cli.trial_installation import NAME, Killed, TrialInstallation
 
 PLACE = ("--cloud", "hetzner", "--account", "production", "--region", "eu-central", "--zone", "fsn1")
@@ -169,7 +170,7 @@ def test_its_spec_is_valid_and_only_its_disks_grow(cloud: str, region: str, zone
     for size in (trial.disk_gib, trial.grown_gib):
         loaded = load_documents(trial.text(size).encode(), file="verify.yaml")
         assert loaded.ok, loaded.problems
-    first, grown = (yaml.safe_load(trial.text(size)) for size in (trial.disk_gib, trial.grown_gib))
+    first, grown = (next(iter(yaml.safe_load_all(trial.text(s)))) for s in (trial.disk_gib, trial.grown_gib))
     for one in (first, grown):
         for pool in one["spec"]["pools"]:
             pool["disk"].pop("sizeGib")
@@ -189,3 +190,121 @@ def test_the_bound_counts_two_vms_of_each_node_for_whole_hours_of_the_walk_and_i
     assert str(bound(1200, unknown=("a VM",))) == "nobody knows what it costs"
     assert str(bound(60, "7.30", unknown=("a VM",))) == "at most 0.02 EUR in 1 h; without a price: a VM"
     assert cost_bound(None, limit_s=60) is None
+
+
+def test_a_server_that_is_started_anew_on_the_way_is_waited_for(world: World) -> None:
+    whole = TrialInstallation()
+    verify(world, whole)
+    declared = whole.requests.index(("POST", "/apply")) + 1
+    for number in range(declared, len(whole.requests) + 1):
+        installation = TrialInstallation(away_at=(number, number + 1))
+        result = verify(world, installation)
+        assert result.exit_code == 0, f"request {number}: {result.output}"
+        assert installation.left == []
+
+
+def test_a_fault_of_the_walk_itself_leaves_nothing(world: World) -> None:
+    """Healing replaces the broker just then: there are two VMs of it."""
+    installation = TrialInstallation()
+    result = verify(world, installation)
+    replaced = installation.requests.index(("POST", f"/clusters/{NAME}/replace"))
+    installation = TrialInstallation(doubled_at=replaced - 1)
+    result = verify(world, installation)
+    assert result.exit_code == 1
+    assert "2 VMs of its broker" in result.stderr
+    assert installation.left == []
+
+
+def test_what_a_second_person_must_approve_is_not_proposed(world: World) -> None:
+    installation = TrialInstallation(reserved=["clusters of production"])
+    result = verify(world, installation)
+    assert result.exit_code == 1
+    assert "clusters of production" in result.stderr
+    assert not any(path == "/apply" for _, path in installation.requests)
+
+
+def test_a_deletion_that_waits_for_a_second_person_is_told_at_once(world: World) -> None:
+    result = verify(world, TrialInstallation(reserved_deletion="17"), "-o", "json")
+    assert endings(result)["deletion"] == "failed"
+    assert "kedge proposal approve 17" in result.stderr
+
+
+def test_ctrl_c_before_the_deletion_was_asked_for_asks_for_it(world: World) -> None:
+    for sleeps in range(60):
+        world.time.sleeps.clear()
+        world.time.interrupt_after = sleeps
+        installation = TrialInstallation()
+        result = verify(world, installation)
+        if result.exit_code == 0:
+            break
+        assert result.exit_code == 130
+        declared = ("POST", "/apply") in installation.requests
+        assert not declared or not installation.document or installation.deleting
+    else:
+        raise AssertionError("no walk came to its end")
+
+
+def test_a_cluster_that_somebody_else_made_meanwhile_is_not_touched(world: World) -> None:
+    installation = TrialInstallation(foreign_after=4)
+    result = verify(world, installation)
+    assert result.exit_code == 1
+    assert {path for method, path in installation.requests if method == "POST"} <= {"/plan"}
+    assert installation.left == ["cluster"]
+
+
+def test_a_trial_of_another_place_is_left_to_its_own_walk(world: World) -> None:
+    there = yaml.safe_load_all(
+        TrialCluster(NAME, "aws", "production", "eu-west-1", "eu-west-1a", "small", "4.2.0").text(20)
+    )
+    installation = TrialInstallation(document=next(iter(there)), vms={"brokers-a-0": 1})
+    result = verify(world, installation)
+    assert result.exit_code == 1
+    assert "another place" in result.stderr
+    assert {method for method, _ in installation.requests} == {"GET"}
+
+
+def test_what_an_earlier_run_left_is_deleted_with_a_yes_alone(world: World) -> None:
+    verify(world, whole := TrialInstallation())
+    installation = TrialInstallation(killed_at=whole.requests.index(("POST", "/apply")) + 4)
+    with pytest.raises(Killed):
+        raise verify(world, installation).exception or AssertionError("it was not killed")
+    installation.killed_at = 0
+    assert installation.left
+    result = world.run("cloud", "verify", *PLACE, transport=httpx.MockTransport(installation))
+    assert result.exit_code == 1
+    assert "add -y" in result.stderr
+    assert installation.left
+
+
+def test_a_network_that_others_came_to_use_stays(world: World) -> None:
+    installation = TrialInstallation(others=["orders"])
+    result = verify(world, installation, "-o", "json")
+    assert result.exit_code == 0
+    assert installation.left == ["made"]
+    assert "stays: it is of orders" in result.stdout
+
+
+def test_a_controller_at_another_address_was_not_handed_over(world: World) -> None:
+    result = verify(world, TrialInstallation(moved=True), "-o", "json")
+    assert endings(result)["handover"] == "failed"
+    assert "its successor has 10.0.0.2" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("told", "masked"),
+    [
+        ("10.0.0.7:9092 and 10.0.0.0/24", "ADDRESS:9092 and ADDRESS"),
+        ("fe80::1%eth0, 2a01:4f8::5/64", "ADDRESS, ADDRESS"),
+        ("2001:db8:1:2:3:4:5:6", "ADDRESS"),
+        ("ip-10-0-1-5.internal", "ip-ADDRESS.internal"),
+        ("server 4711123, i-0ab12cd34ef567890", "server ID, ID"),
+        ("VM 1B4E28BA-2FA1-11D2-883F-0016D3CCA427", "VM ID"),
+        ("after 12:30:45, 4.2.0, 20 GiB", "after 12:30:45, 4.2.0, 20 GiB"),
+        ("in account production", "in account ACCOUNT"),
+    ],
+)
+def test_what_is_ones_own_is_cut_out_of_the_report(told: str, masked: str) -> None:
+    trial = TrialCluster(NAME, "hetzner", "production", "eu-central", "fsn1", "small", "4.2.0")
+    result = StageResult(VerifyStage.VMS, Ending.FAILED, 3.0, told)
+    lines = list(VerifyReport("1.0", trial, START, None, [result]).lines())
+    assert lines[-1] == f"| VMs | failed | 3 s | {masked} |"

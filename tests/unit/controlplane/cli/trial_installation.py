@@ -54,10 +54,28 @@ class TrialInstallation:
     vms: dict[str, int] = field(default_factory=dict)
     deleting: int = 0
     network: str = ""
+    network_error: str = ""
+    others: list[str] = field(default_factory=list)
+    """Clusters of other people in the same network."""
+    reserved: list[str] = field(default_factory=list)
+    reserved_deletion: str = ""
+    away_at: tuple[int, ...] = ()
+    """Requests, counted from 1, that nobody answers: the server is started anew."""
+    doubled_at: int = 0
+    """From that request on the broker has two VMs."""
+    foreign_after: int = 0
+    """After that request somebody declares a cluster of the same name."""
+    moved: bool = False
+    """Whether a controller's successor has another address."""
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
         self.requests.append((request.method, request.url.path.removeprefix("/v1")))
-        if self.killed_at == len(self.requests) and self.killed_before:
+        if len(self.requests) == self.foreign_after:
+            self.document, self.vms = {"metadata": {"name": NAME}}, {"brokers-a-0": 1}
+        if len(self.requests) in self.away_at:
+            raise httpx.ConnectError("nobody is there")
+        is_dead = self.killed_at == len(self.requests) and self.killed_before
+        if is_dead or 0 < self.killed_at < len(self.requests):
             raise Killed
         answer = self._answer(*self.requests[-1], json.loads(request.content or b"{}"))
         if self.killed_at == len(self.requests):
@@ -84,11 +102,12 @@ class TrialInstallation:
                 return self._networks()
             case "POST", "/plan":
                 makes = ["kedge-verify is made"] if self.makes_network else []
-                return plans_of(plan_of(NAME, exists=bool(self.document), cost=self._cost(), networks=makes))
+                plans = plans_of(plan_of(NAME, exists=bool(self.document), cost=self._cost(), networks=makes))
+                return plans.model_copy(update={"reserved": self.reserved})
             case "POST", "/apply":
-                return self._apply(yaml.safe_load(body["text"]))
+                return self._apply(next(iter(yaml.safe_load_all(body["text"]))))
             case "POST", "/networks/kedge-verify/remove":
-                self.network = "being removed"
+                self.network, self.network_error = "being removed", ""
                 return network_api.NetworkAskedOut(name="kedge-verify", sentence="it is removed")
         if self.document is None or not path.startswith(f"/clusters/{NAME}"):
             return problem(404, "cluster-not-found", "there is no such cluster")
@@ -101,7 +120,11 @@ class TrialInstallation:
             self.vms[body["node"]] += 1
             self.made = 0
         if verb == "/delete":
-            assert body["confirm"] == NAME
+            assert (body["confirm"], body["despite_freeze"]) == (NAME, True)
+            if self.reserved_deletion:
+                return command_api.CommandOut(
+                    cluster=NAME, changed=False, sentence="it waits", proposal=self.reserved_deletion
+                )
             self.deleting = 1
         return command_api.CommandOut(cluster=NAME, changed=True, sentence="asked")
 
@@ -121,6 +144,10 @@ class TrialInstallation:
             cluster=NAME, uid=self._uid, generation=self.generation, changed=True, created=created
         )
         return spec_api.ApplyOut(ok=True, problems=[], applied=[one], plans=[])
+
+    def _vms(self) -> list[tuple[str, int]]:
+        is_doubled = 0 < self.doubled_at <= len(self.requests)
+        return [*self.vms.items(), *([("brokers-a-0", 9)] if is_doubled else [])]
 
     @property
     def _uid(self) -> str:
@@ -145,11 +172,13 @@ class TrialInstallation:
                 f"{node}.g{generation}",
                 "joined" if reached == "joined" else "launched",
                 cloud_id="4711" if far else "",
-                address="10.0.0.7" if far else "",
+                address=(f"10.0.0.{generation if self.moved else 7}" if node.startswith("c") else "10.0.0.7")
+                if far
+                else "",
                 credential_since=START if far > 1 else None,
                 kafka_state="serves" if reached == "joined" and node.startswith("brokers") else "",
             )
-            for node, generation in self.vms.items()
+            for node, generation in self._vms()
         ]
         told = [condition("Blocked", True, "RunFailed", self.blocked)] if self.is_blocked else []
         return detail(
@@ -165,9 +194,18 @@ class TrialInstallation:
             sentence_at=START + timedelta(seconds=0 if self.deleting <= 2 else self.deleting),
         )
 
+    def _address(self, node: str, generation: int) -> str:
+        return f"10.0.0.{generation if self.moved and node.startswith('c') else 7}"
+
     def _networks(self) -> network_api.NetworksOut:
-        place = {"name": "kedge-verify", "cloud": "hetzner", "account": "production", "region": "eu-central"}
-        there = [a_network(**place, state=self.network, clusters=[])] if self.network else []
+        place: dict[str, Any] = {
+            "name": "kedge-verify",
+            "cloud": "hetzner",
+            "account": "production",
+            "region": "eu-central",
+        }
+        there = [a_network(**place, state=self.network, clusters=self.others, error=self.network_error)]
+        there = there if self.network else []
         if self.network == "being made" and self.stuck != "network":
             self.network = "made"
         elif self.network == "being removed":

@@ -77,6 +77,7 @@ CONDITIONS: Mapping[str, ConditionRow] = MappingProxyType(
         "MovesBraked": _NOTE,
         "NetworkDrift": _WARNING,
         "Orphans": _WARNING,
+        "OverlayNotReady": _WARNING,
         "OwnCaFiles": ConditionRow(
             Severity.WARNING, {"Over": Severity.CRITICAL, "Renewed": Severity.INFO, "NotInUse": Severity.INFO}
         ),

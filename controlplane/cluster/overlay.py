@@ -22,6 +22,8 @@ from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.members import services_on
 from events.spec.domains import domain_of
 
+EPOCH = 1
+"""Of keys: the first and, as nothing replaces them yet, the only one."""
 PRIVATE, PUBLIC = "private", "public"
 
 _IS_OUT = frozenset({Phase.REQUESTED, Phase.RELEASED, Phase.RETIRING, Phase.RETIRED})
@@ -36,7 +38,7 @@ class OverlayNetwork:
     `public`: public addresses of VMs that have one, by instance key."""
 
     port: int = 51_820
-    epoch: int = 1
+    epoch: int = EPOCH
     public: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -34,6 +34,7 @@ from controlplane.converger.conditions.listing_refused import LISTING_REFUSED, l
 from controlplane.converger.conditions.live_settings import ADOPTED, settings_adopted
 from controlplane.converger.conditions.maintenance import maintenance_condition
 from controlplane.converger.conditions.moves_braked import moves_braked
+from controlplane.converger.conditions.overlay import OVERLAY_NOT_READY, overlay_condition
 from controlplane.converger.conditions.own_authorities import OWN_CA_FILES, own_ca_files
 from controlplane.converger.conditions.packet_filters import FILTER_BEHIND, filters_condition
 from controlplane.converger.conditions.placement import MISPLACED, misplaced_condition
@@ -67,6 +68,7 @@ _BY_NAME = (
     CLOUD_DRIFT_FOUND,
     NETWORK_DRIFT,
     FILTER_BEHIND,
+    OVERLAY_NOT_READY,
     OWN_CA_FILES,
     EXTERNAL_EMPTY,
     MISPLACED,
@@ -238,6 +240,7 @@ _CONDITIONS: tuple[Callable[[Situation], facts.ConditionChanged | None], ...] = 
     drift_condition,
     network_drift_condition,
     filters_condition,
+    overlay_condition,
     demotions_condition,
     healing_off_condition,
     at_min_isr,

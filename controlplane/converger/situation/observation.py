@@ -219,6 +219,9 @@ class BackgroundSeen:
     filters_behind: Mapping[str, str] | None = None
     """VMs, by key, whose packet filter has been another than their network's for a while, and why; None where no VM of
     the cluster filters packets itself."""
+    overlay_troubles: Mapping[str, str] | None = None
+    """VMs, by key, that have not been in the overlay as they should be for a while, and why; None where the cluster is
+    to have none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from controlplane.cluster.observed.traffic import UNKNOWN, Traffic
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.work_in_hand import has_work
 from controlplane.converger.conditions.certificates import CertificateWatch
+from controlplane.converger.conditions.overlay import OverlayWatch
 from controlplane.converger.conditions.own_authorities import OwnAuthorityWatch
 from controlplane.converger.conditions.packet_filters import FilterWatch
 from controlplane.converger.situation.observation import AccessSeen, Observation
@@ -47,7 +48,7 @@ class Observer:
         self._kedge_rights = KedgeRightsReader(ports)
         self._quotas = ClientQuotasReader(ports)
         self._background = BackgroundReader(ports)
-        self._filters = FilterWatch(ports.packet_filter)
+        self._filters, self._overlay = FilterWatch(ports.packet_filter), OverlayWatch()
         self._certificates = CertificateWatch()
         self._own_authorities = OwnAuthorityWatch(ports.own_authorities)
         self._plans = PlansReader(ports.plans)
@@ -97,6 +98,7 @@ class Observer:
                 certificates=self._certificates.look(view, ports.clock(), heard),
                 own_authorities=self._own_authorities.look(view, ports.clock()),
                 filters_behind=self._filters.look(view, ports.clock(), heard),
+                overlay_troubles=self._overlay.look(view, ports.clock(), heard),
             ),
             health=self._brokers.health_of(view, kafka, reports),
             missing=missing,

@@ -1,12 +1,10 @@
 """Keys of an overlay, as agents make them: recorded, so that all others are told whose they are."""
 
+from controlplane.cluster.overlay import EPOCH
 from controlplane.cluster.overlay_keys import reported_keys
 from controlplane.converger.situation.decision import Decision, record
 from controlplane.converger.situation.situation import Situation
 from events.quantities import named
-
-EPOCH = 1
-"""The first and, as nothing replaces keys yet, the only one."""
 
 
 def overlay_key_step(situation: Situation) -> Decision | None:

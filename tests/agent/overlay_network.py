@@ -25,6 +25,7 @@ TOOLS = REPOSITORY / ".cache" / "wireguard"
 PATHS = {"private": ("eth0", "10.66.0", 51820), "public": ("eth1", "198.51.100", 51821)}
 """By name: the device, its network, and the tunnel's port."""
 PREFIX = prefix_of("overlay-of-tests")
+SOCKETS = "/var/run/wireguard"
 
 ENVIRONMENT = {**os.environ, "PATH": f"{os.environ['PATH']}:{TOOLS}:/usr/sbin:/sbin", "PYTHONPATH": str(REPOSITORY)}
 
@@ -82,9 +83,13 @@ class Member(Namespace):
     def broker(self) -> IPv6Address:
         return service_address(PREFIX, "broker", 1000 + self.number)
 
-    def begin(self) -> subprocess.Popen[str]:
-        """Its agent."""
-        return self.start(sys.executable, "-m", "tests.agent.overlay_process", str(self.folder))
+    def begin(self, *, apart: bool = False) -> subprocess.Popen[str]:
+        """Its agent. `apart`: tunnels of several members have one name, and wireguard-go's sockets go by that alone."""
+        agent = (sys.executable, "-m", "tests.agent.overlay_process", str(self.folder))
+        if not apart:
+            return self.start(*agent)
+        own_sockets = f'mkdir -p {SOCKETS} && mount -t tmpfs none {SOCKETS} && exec "$@"'
+        return self.start("unshare", "--mount", "sh", "-c", own_sockets, "agent", *agent)
 
     def told(self, peers: Sequence["Member"], state: str = "on") -> None:
         """The document it goes by from now on."""

@@ -1,5 +1,5 @@
 """An agent that keeps an overlay and nothing else: `FOLDER` has `overlay.json`, read again as it changes, and gets
-`choices.jsonl`, a line for each path that is taken."""
+`choices.jsonl`, a line for each path that is taken, and `report.json`, what it would report."""
 
 import json
 import sys
@@ -7,9 +7,11 @@ import time
 from functools import partial
 from pathlib import Path
 
+from agent.durable import write_durably
 from agent.overlay.ability import inability
 from agent.overlay.member import OverlayMember
-from agent.overlay.reconciler import OverlayWork
+from agent.overlay.reconciler import OverlayWork, overlay_report
+from agent.system_clock import SystemClock
 from agent.tools import run_tool
 from agent.wire import OverlayDocument
 
@@ -23,9 +25,12 @@ def main(folder: Path) -> None:
     known: dict[str, str] = {}
     with (folder / "choices.jsonl").open("a", buffering=1) as choices:
         while True:
-            probes = work.step(OverlayDocument.model_validate_json((folder / "overlay.json").read_text()))
+            document = OverlayDocument.model_validate_json((folder / "overlay.json").read_text())
+            probes = work.step(document)
             if work.status.problem:
                 raise SystemExit(f"{work.status.problem} ({work.status.unable or 'able'})")
+            report = overlay_report(document, work.status, SystemClock())
+            write_durably(folder / "report.json", report.model_dump_json().encode())
             for node, choice in work.status.choices.items():
                 if choice.path != known.get(node):
                     choices.write(json.dumps({"node": node, "path": choice.path, "at_s": time.monotonic()}) + "\n")

@@ -400,7 +400,7 @@ class Report(Wire):
         default=None, description="absent: none is told, or an agent that loads none. Came later than wire version 1"
     )
     overlay: OverlayReport | None = Field(
-        default=None, description="absent: its document has none, or an older agent. Came later than wire version 1"
+        default=None, description="absent: no document has named one, or an older agent. Came later than wire version 1"
     )
     door: DoorReport | None = Field(default=None, description="the same; absent: it was told of none")
     documents: int = Field(

@@ -65,21 +65,22 @@ class OverlayWork:
         self._member, self._inability, self._monotonic = member, inability, monotonic
         self._wanted: Overlay | None = None
         self._failed_s = float("-inf")
-        self._keep_problem = ""
+        self._keep_problem, self._turn_problem = "", ""
         self.status = OverlayStatus()
 
     def step(self, document: OverlayDocument) -> bool:
         """Makes it so, and probes for a second. False: there is nothing to probe, wait before the next one."""
         if document != self.status.of or self._wanted is None:
-            self._wanted, self._keep_problem, self._failed_s = overlay_of(document), "", float("-inf")
+            self._wanted, self._failed_s = overlay_of(document), float("-inf")
+            self._keep_problem, self._turn_problem = "", ""
             self.status = replace(self.status, of=document, kept=False)
         if not self._keep_problem or self._monotonic() - self._failed_s >= TRY_EVERY_S:
             self._try(document, self._wanted)
         self._say()
-        problem, probes = "", False
-        if document.state == "on":
-            problem, probes = self._probed()  # though it is not kept: what there was before goes on
-        self._say(problem)
+        if document.state == "off":
+            return False
+        self._turn_problem, probes = self._probed()  # though it is not kept: what there was before goes on
+        self._say()
         return probes
 
     def end(self, problem: str) -> None:
@@ -110,9 +111,8 @@ class OverlayWork:
         problem = _failure_of(probe)
         return problem, probes and not problem
 
-    def _say(self, problem: str = "") -> None:
-        of = self.status.of
-        problem = self._keep_problem or problem
+    def _say(self) -> None:
+        of, problem = self.status.of, self._keep_problem or self._turn_problem
         if problem and problem != self.status.problem:
             _log.error("the overlay is not as it should be: %s", problem)
         self.status = replace(

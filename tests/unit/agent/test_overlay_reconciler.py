@@ -142,6 +142,22 @@ def test_a_path_that_cannot_be_taken_is_told_and_the_overlay_is_there(member: Fa
     assert work.status.problem == ""
 
 
+def test_what_stays_wrong_is_told_once_and_without_a_gap(member: FakeMember, caplog: pytest.LogCaptureFixture) -> None:
+    work, seen = work_of(member), []
+    member.turn_fails = ToolFailed("ip failed")
+    turn = member.turn
+
+    def turned(most_s: float) -> bool:
+        seen.append(work.status.problem)
+        return turn(most_s)
+
+    member.turn = turned  # type: ignore[method-assign]
+    for _ in range(3):
+        work.step(overlay())
+    assert seen == ["", "ip failed", "ip failed"]
+    assert [record.message for record in caplog.records] == ["the overlay is not as it should be: ip failed"]
+
+
 def test_off_takes_it_away_once_and_tries_until_it_is_gone(member: FakeMember) -> None:
     work = work_of(member)
     work.step(overlay())

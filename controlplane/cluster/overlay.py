@@ -20,6 +20,7 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.members import services_on
+from controlplane.runtime.once import once
 from events.spec.domains import domain_of
 
 EPOCH = 1
@@ -45,13 +46,13 @@ class OverlayNetwork:
 def overlay_part(view: ClusterView, instance: InstanceView, network: OverlayNetwork) -> OverlayDocument:
     """What that VM is told. Peers are those whose key of the epoch is recorded; of one that is revoked it is not told
     any more."""
-    prefix, holders = prefix_of(view.uid), address_holders(view)
+    prefix, held = prefix_of(view.uid), _held(view)
     links = _links(network)
     return OverlayDocument(
         prefix=prefix,
         epoch=network.epoch,
         vm=vm_address(prefix, instance.node, instance.planned.generation),
-        services=_held(holders, instance),
+        services=held.get(instance.key, ()),
         links=tuple(links.values()),
         peers=tuple(
             OverlayPeer(
@@ -59,7 +60,7 @@ def overlay_part(view: ClusterView, instance: InstanceView, network: OverlayNetw
                 generation=peer.planned.generation,
                 public_key=public_key,
                 vm=vm_address(prefix, peer.node, peer.planned.generation),
-                services=_held(holders, peer),
+                services=held.get(peer.key, ()),
                 paths=_paths(view, instance, peer, network, links),
             )
             for peer, public_key in _peers(view, instance, network)
@@ -81,8 +82,13 @@ def address_holders(view: ClusterView) -> Mapping[IPv6Address, str]:
     return found
 
 
-def _held(holders: Mapping[IPv6Address, str], instance: InstanceView) -> tuple[IPv6Address, ...]:
-    return tuple(sorted(address for address, key in holders.items() if key == instance.key))
+@once
+def _held(view: ClusterView) -> Mapping[str, tuple[IPv6Address, ...]]:
+    """By key of a VM, the addresses of its services."""
+    found: dict[str, list[IPv6Address]] = {}
+    for address, key in sorted(address_holders(view).items()):
+        found.setdefault(key, []).append(address)
+    return {key: tuple(addresses) for key, addresses in found.items()}
 
 
 def _links(network: OverlayNetwork) -> Mapping[str, OverlayLink]:
@@ -128,6 +134,7 @@ def _are_in_one_network(view: ClusterView, one: InstanceView, other: InstanceVie
     return one.place is not None and one.place == other.place
 
 
+@once
 def _domains(view: ClusterView) -> Mapping[str, str]:
     spec = view.working_spec()
     return {pool.name: domain_of(pool.place) for pool in spec.spec.pools} if spec is not None else {}

@@ -6,7 +6,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from controlplane.api.schemas.failovers import FailoverOut
+from controlplane.api.schemas.failovers import FailoverOut, FailoverPlanOut
 from controlplane.cli.tables import listing
 from controlplane.runtime.quantities import moment
 from controlplane.runtime.styled_text import styled
@@ -48,3 +48,17 @@ def failover_lines(one: FailoverOut) -> Iterator[RenderableType]:
         where = " ".join(part for part in (one.source, one.path, one.commit[:12]) if part)
         yield f"  declared {moment(one.declared_at)} by {one.declared_by} ({where}), document {one.generation}"
     yield f"  {one.sentence}"
+
+
+def failover_plan_lines(plan: FailoverPlanOut) -> Iterator[RenderableType]:
+    """What would be done, in its order, what may be lost, and where nothing leads back."""
+    kind = "planned" if plan.planned else "unplanned"
+    yield styled(f"{plan.name}: {kind} failover from {plan.primary} to {plan.standby}", "bold")
+    for number, step in enumerate(plan.steps, 1):
+        if step.is_point_of_no_return:
+            yield styled("  --- point of no return: from here on only another failover leads back ---", "yellow")
+        yield f"  {number:2}. {step.what}: {step.proof}"
+        yield f"      abort: {step.undo}"
+    yield styled("  what may be lost", "bold")
+    for line in plan.loss:
+        yield f"    {line}"

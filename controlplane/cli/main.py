@@ -36,7 +36,7 @@ from controlplane.cli.verbs.doctor import doctor
 from controlplane.cli.verbs.drain import drain
 from controlplane.cli.verbs.drift import drift
 from controlplane.cli.verbs.events import events
-from controlplane.cli.verbs.failovers import failovers
+from controlplane.cli.verbs.failovers import failover, failovers
 from controlplane.cli.verbs.find import find
 from controlplane.cli.verbs.freezes import freeze, freezes, thaw
 from controlplane.cli.verbs.groups import group, groups
@@ -74,6 +74,7 @@ VERBS = (
     steer.pause,
     steer.resume,
     steer.roll,
+    failover,
     freeze,
     freezes,
     thaw,

@@ -3,9 +3,13 @@
 from collections.abc import Mapping
 
 from controlplane.api.schemas import failovers as api
+from controlplane.fleet.failovers.orders import NOT_CARRIED_OUT, FailoverPlan
+from controlplane.fleet.failovers.seen import NOTHING_SEEN
 from controlplane.fleet.failovers.state import RegisteredPair
+from controlplane.fleet.failovers.steps import PairWait, next_step
+from events.registry import REGISTRY
 
-NOT_ACTED_ON = "this release declares and shows a pair, and does nothing of it yet (docs/failover.md)"
+NOT_ACTED_ON = "this release does nothing of it yet (docs/failover.md)"
 
 
 def failover_out(pair: RegisteredPair, names: Mapping[str, str]) -> api.FailoverOut:
@@ -63,4 +67,30 @@ def _sentence(pair: RegisteredPair) -> str:
         return f"its history cannot be read, and nothing is done to it: {pair.view.unreadable}"
     if not pair.view.name and not pair.view.is_withdrawn:
         return f"its declaration was begun and not ended: apply it again, or kedge failovers withdraw {pair.name}"
-    return NOT_ACTED_ON
+    found = next_step(pair.view, NOTHING_SEEN, None)
+    due = found.reason if isinstance(found, PairWait) else f"due: {REGISTRY.of_fact(found.fact).name}"
+    return f"{due}; {NOT_ACTED_ON}"
+
+
+def failover_plan_out(pair: RegisteredPair, names: Mapping[str, str], plan: FailoverPlan) -> api.FailoverPlanOut:
+    """`names` as above. What cannot be carried out is refused whatever else speaks against it."""
+    view = pair.view
+    refusals = [api.FailoverRefusalOut(code=r.code, message=r.message, fix=r.fix) for r in plan.refusals]
+    never = api.FailoverRefusalOut(
+        code="failover-not-carried-out", message=NOT_CARRIED_OUT, fix="Move clients by hand: docs/failover.md."
+    )
+    return api.FailoverPlanOut(
+        name=pair.name,
+        planned=plan.planned,
+        primary=names.get(view.primary, view.primary),
+        standby=names.get(view.standby, view.standby),
+        steps=[
+            api.PlannedStepOut(
+                what=step.what, proof=step.proof, undo=step.undo, is_point_of_no_return=step.is_point_of_no_return
+            )
+            for step in plan.steps
+        ],
+        loss=list(plan.loss.lines),
+        loses_nothing=plan.loss.is_nothing,
+        refusals=[*refusals, never],
+    )

@@ -10,12 +10,17 @@ from controlplane.api.access.caller import Caller
 from controlplane.api.access.roles import Verb
 from controlplane.api.auth import Actor
 from controlplane.api.paging import MOST_ON_A_PAGE, Most, Turning, following
-from controlplane.api.presenters.failovers import failover_out
+from controlplane.api.presenters.failovers import failover_out, failover_plan_out
 from controlplane.api.request_identity import CommandId
 from controlplane.api.schemas import failovers as api
 from controlplane.api.schemas.messages import API_PREFIX
 from controlplane.api.services import PortalServices, Services
+from controlplane.cluster.commands import CommandRefused
 from controlplane.commands.failovers import WithdrawPair
+from controlplane.fleet.failovers.orders import FailoverWish, plan_of
+from controlplane.fleet.failovers.seen import NOTHING_SEEN
+from events.ids import ClusterUid
+from events.spec.settings import broker_count
 
 router = APIRouter(prefix=API_PREFIX, tags=["failovers"])
 
@@ -39,6 +44,24 @@ def list_failovers(
 def get_failover(name: str, services: Services) -> api.FailoverOut:
     """One pair."""
     return failover_out(services.fleet.failovers.get(name), _cluster_names(services))
+
+
+@router.get("/failovers/{name}/plan")
+def get_failover_plan(
+    name: str,
+    services: Services,
+    planned: Annotated[bool, Query(description="with all records, while the primary is there")] = True,
+    accept_loss: Annotated[bool, Query(description="what may be lost was read")] = False,
+) -> api.FailoverPlanOut:
+    """What a failover would do, what it may lose, and why it does not begin. Changes nothing."""
+    pair = services.fleet.failovers.get(name)
+    if not pair.view.name:
+        then = f"Apply its document again, or kedge failovers withdraw {name}"
+        raise CommandRefused("failover-not-declared", f"the declaration of {name} was begun and not ended", then)
+    names, primary = _cluster_names(services), services.fleet.clusters.view(ClusterUid(pair.view.primary))
+    brokers = broker_count(primary.document.spec.pools) if primary is not None and primary.document else None
+    wish = FailoverWish(planned, accept_loss, *(names.get(c, c) for c in (pair.view.primary, pair.view.standby)))
+    return failover_plan_out(pair, names, plan_of(pair.view, NOTHING_SEEN, wish, brokers))
 
 
 @router.post("/failovers/{name}/withdraw")

@@ -59,3 +59,31 @@ class FailoverSaidOut(Message):
     name: str
     changed: bool
     sentence: str
+
+
+class PlannedStepOut(Message):
+    """One step of a failover. Behind the point of no return nothing of it is aborted."""
+
+    what: str
+    proof: str = Field(description="by what it is known, or what is then done")
+    undo: str = Field(description="what an abort behind it does")
+    is_point_of_no_return: bool = False
+
+
+class FailoverRefusalOut(Message):
+    code: str
+    message: str
+    fix: str
+
+
+class FailoverPlanOut(Message):
+    """What a failover would do, what it may lose, and why it does not begin. Looking at it changes nothing."""
+
+    name: str
+    planned: bool
+    primary: str
+    standby: str
+    steps: list[PlannedStepOut]
+    loss: list[str] = Field(description="what may be lost, in words")
+    loses_nothing: bool = Field(description="no acknowledged record is lost")
+    refusals: list[FailoverRefusalOut] = Field(description="why it does not begin; never empty in this release")

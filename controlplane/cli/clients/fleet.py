@@ -60,6 +60,10 @@ class FleetCalls(ApiCalls):
     def failover(self, name: str) -> failover_api.FailoverOut:
         return self._get(f"/failovers/{part(name)}", failover_api.FailoverOut)
 
+    def failover_plan(self, name: str, *, planned: bool, accept_loss: bool) -> failover_api.FailoverPlanOut:
+        asked = {"planned": str(planned).lower(), "accept_loss": str(accept_loss).lower()}
+        return self._get(f"/failovers/{part(name)}/plan", failover_api.FailoverPlanOut, params=asked)
+
     def withdraw_failover(self, name: str, order: failover_api.WithdrawalIn) -> failover_api.FailoverSaidOut:
         return self._post(f"/failovers/{part(name)}/withdraw", order, failover_api.FailoverSaidOut)
 

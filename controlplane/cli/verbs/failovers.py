@@ -6,7 +6,7 @@ import typer
 
 from controlplane.api.schemas import failovers as api
 from controlplane.cli.errors import CliError
-from controlplane.cli.failovers_view import failover_lines, failover_table
+from controlplane.cli.failovers_view import failover_lines, failover_plan_lines, failover_table
 from controlplane.cli.options import Output, Reason
 from controlplane.cli.output import Format, document, write_document
 from controlplane.cli.prompts import typed_name
@@ -82,3 +82,36 @@ def withdraw(
     if typed != name:
         raise CliError("not confirmed, nothing was changed", why=f"`{typed}` is not `{name}`", next_step=by_hand)
     session.show(session.client.withdraw_failover(name, api.WithdrawalIn(confirm=typed, reason=reason)).sentence)
+
+
+def failover(
+    context: typer.Context,
+    name: Name,
+    unplanned: Annotated[
+        bool, typer.Option("--unplanned", help="The primary is gone: take what the standby has.")
+    ] = False,
+    accept_loss: Annotated[
+        bool, typer.Option("--accept-loss", help="What may be lost was read, and is accepted.")
+    ] = False,
+    output: Output = Format.TEXT,
+) -> None:
+    """Show what a failover of a pair would do and may lose; it is refused.
+
+    This release carries no failover out: the plan is shown, and why nothing begins. Nothing is recorded.
+
+    Exit code: 1, as nothing was done.
+
+    \b
+    Examples:
+      kedge failover orders
+      kedge failover orders --unplanned
+      kedge failover orders -o json | jq -r '.loss[]'
+    """
+    session = session_of(context)
+    plan = session.client.failover_plan(name, planned=not unplanned, accept_loss=accept_loss)
+    if output is Format.TEXT:
+        session.show(*failover_plan_lines(plan))
+    else:
+        write_document(session, output, document("FailoverPlan", plan))
+    why = "; ".join(one.message for one in plan.refusals)
+    raise CliError(f"the failover of {name} was refused, nothing was changed", why=why, next_step=plan.refusals[0].fix)

@@ -102,7 +102,7 @@ def _copy_requested(view: PairView, e: facts.CopyRequested) -> PairView:
     _in(view, PairState.SEEDING, PairState.REVERSING)
     _need(view.is_warm and view.flow is None, "nothing is to be copied, or it is already")
     _need(view.doors[view.standby].is_shut, "the standby's door is not shut")
-    return replace(view, state=PairState.SEEDING, flow=(view.primary, view.standby))
+    return replace(view, state=PairState.SEEDING, flow=(view.primary, view.standby), may_diverge=False)
 
 
 def _seeded(view: PairView, e: facts.StandbySeeded) -> PairView:
@@ -208,7 +208,15 @@ def _promoted(view: PairView, e: facts.PairPromoted) -> PairView:
     order = _of_order(view, e.order, PairState.PROMOTING)
     _need(order.is_promoted and view.doors[view.standby].state is DoorState.OPEN, "its door is not open")
     state = PairState.REVERSING if view.is_warm else PairState.SEEDING
-    return replace(view, state=state, primary=view.standby, standby=view.primary, order=None)
+    is_drained = view.is_warm and order.planned
+    return replace(
+        view,
+        state=state,
+        primary=view.standby,
+        standby=view.primary,
+        order=None,
+        may_diverge=view.is_warm and not is_drained,
+    )
 
 
 def _abort_requested(view: PairView, e: facts.FailoverAbortRequested) -> PairView:

@@ -117,6 +117,8 @@ class PairView:
     flow: tuple[str, str] | None = None
     """What may be copied: from that cluster to that one."""
     order: OrderView | None = None
+    may_diverge: bool = False
+    """The standby was the primary, and may have records that the primary has not: nothing proved it drained."""
     last_epoch: int = 0
     unreadable: str = ""
     """Why the history cannot be understood: nothing is done to the pair then."""

@@ -112,6 +112,7 @@ API_ROUTES: dict[tuple[str, str], tuple[Verb | str, Body]] = {
     ("GET", "/v1/agents"): (KNOWN, None),
     ("GET", "/v1/failovers"): (SOMEWHERE, None),
     ("GET", "/v1/failovers/{name}"): (KNOWN, None),
+    ("GET", "/v1/failovers/{name}/plan"): (KNOWN, None),
     ("POST", "/v1/failovers/{name}/withdraw"): (KNOWN, {"confirm": "both", "reason": "x"}),
     ("GET", "/v1/freezes"): (KNOWN, None),
     ("GET", "/v1/images"): (KNOWN, None),

@@ -86,6 +86,25 @@ def test_a_pair_is_seen_by_who_may_read_both_and_withdrawn_by_who_may_delete_bot
     assert failovers(house, Role.OWNER, "team:sales").withdraw(withdrawal).changed
 
 
+def test_a_plan_is_told_and_every_order_is_refused(house: House) -> None:
+    house.apply(pair())
+    before = house.store.head()
+    told = house.client.get("/v1/failovers/both/plan", params={"planned": "false"}).json()
+    assert (told["planned"], told["primary"], told["standby"], told["loses_nothing"]) == (
+        False,
+        "orders",
+        "orders-us",
+        False,
+    )
+    assert [r["code"] for r in told["refusals"]] == ["failover-not-ready", "failover-loses", "failover-not-carried-out"]
+    assert [step["what"] for step in told["steps"] if step["is_point_of_no_return"]] == [
+        "the door of orders-us is to be opened"
+    ]
+    assert house.store.head() == before
+    shown = house.client.get("/v1/failovers/both").json()["sentence"]
+    assert shown.startswith("the door of the standby is closing by order 1, and not proved shut")
+
+
 def test_elsewhere_a_pair_is_refused(house: House) -> None:
     """As in a pull request, of which no source would declare anything."""
     judged = judge(house.services, pair(), file="pair.yaml")

@@ -28,7 +28,7 @@ EVERY_VERB = [
     "events",
 ]
 EVERY_VERB += ["pause"]
-EVERY_VERB += ["resume", "roll", "freeze", "freezes", "thaw"]
+EVERY_VERB += ["resume", "roll", "failover", "freeze", "freezes", "thaw"]
 EVERY_VERB += [
     "abort",
     "restart",

@@ -115,6 +115,7 @@ ROUTES = {
     ("POST", "/v1/agents/{version}/withdraw"): PERSON,
     ("GET", "/v1/failovers"): PERSON,
     ("GET", "/v1/failovers/{name}"): PERSON,
+    ("GET", "/v1/failovers/{name}/plan"): PERSON,
     ("POST", "/v1/failovers/{name}/withdraw"): PERSON,
     ("GET", "/v1/freezes"): PERSON,
     ("POST", "/v1/freezes"): PERSON,

@@ -1,0 +1,65 @@
+"""What is seen of a pair beside its events, as values. None where nobody has told it: unknown is not shut, not stopped
+and not 0."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from events.failover_facts import DoorProof
+
+
+@dataclass(frozen=True, slots=True)
+class DoorSeen:
+    """The door of a cluster by the order of that epoch: `is_shut` on every VM, or open. `proof`: who tells."""
+
+    epoch: int
+    is_shut: bool
+    proof: DoorProof
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class NamesSeen:
+    """The cluster the pair's name leads to by every authoritative server, and whether answers of before are over."""
+
+    lead_to: str
+    is_settled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StandbyBuild:
+    """How far the standby is with what it has to be. `topics_left`: those that are missing, or have partitions without
+    a leader or with too few replicas in sync. `has_own_ids`: whether producer ids of the two never meet."""
+
+    brokers: int
+    topics: int
+    topics_left: tuple[str, ...]
+    has_own_ids: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CopySeen:
+    """The replicator. `lag_records` by topic and partition (`orders-0`), `lag_s` of the slowest. `drained_partitions`:
+    how many there are, once ends and last records of all of them are those of the primary."""
+
+    is_running: bool
+    lag_s: float | None = None
+    lag_records: Mapping[str, int] = field(default_factory=dict)
+    drained_partitions: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PairSeen:
+    """All of it at one time. `pause_s`: how long producers have been held by the order in hand. `seeds`: where a copy
+    to the standby goes on, by topic and partition; None while nobody knows. `aligned`: records that groups read again,
+    by group, once their offsets are on the standby."""
+
+    doors: Mapping[str, DoorSeen] = field(default_factory=dict)
+    names: NamesSeen | None = None
+    standby: StandbyBuild | None = None
+    copy: CopySeen | None = None
+    seeds: Mapping[str, int] | None = None
+    aligned: Mapping[str, int] | None = None
+    pause_s: float | None = None
+
+
+NOTHING_SEEN = PairSeen()

@@ -15,6 +15,7 @@ from controlplane.api.schemas.messages import ErrorOut
 from controlplane.background.forges.forge import ForgeFault
 from controlplane.background.git_sync.service import SourceNotFound
 from controlplane.cluster.commands import ClusterNotFound, CommandRefused, SpecRefused
+from controlplane.commands.failovers import PairNotFound
 from controlplane.fleet.proposals.stream import ProposalNotFound
 from events.errors import QueryTooLong, StoreUnavailable, StreamConflict
 
@@ -57,6 +58,7 @@ def answer_problems(app: FastAPI, error_page: ErrorPage) -> None:
     for refusal in (rights.Forbidden, accounts.UserRefused, bindings.BindingRefused, tokens.TokenRefused):
         app.add_exception_handler(refusal, _answer)
     app.add_exception_handler(ProposalNotFound, _answer)
+    app.add_exception_handler(PairNotFound, _answer)
     app.add_exception_handler(ForgeFault, _answer)
     app.add_exception_handler(StreamConflict, _answer)
     app.add_exception_handler(StoreUnavailable, _answer)
@@ -69,6 +71,7 @@ _NOT_FOUND: dict[type[Exception], tuple[str, str]] = {
     SourceNotFound: ("source-not-found", "`kedge sources` lists them."),
     accounts.UserNotFound: ("user-not-found", "`GET /v1/users` and the portal's page People list them."),
     ProposalNotFound: ("proposal-not-found", "kedge proposals"),
+    PairNotFound: ("failover-not-found", "`kedge failovers` lists them."),
 }
 
 
@@ -103,7 +106,7 @@ def api_error(error: Exception, request_id: str) -> ApiError:
             return ApiError(error.status_code, code, phrase, detail=detail)
         case RequestValidationError():
             return ApiError(422, "request-invalid", "the request is not what this call takes", detail=_invalid(error))
-        case ClusterNotFound() | SourceNotFound() | accounts.UserNotFound() | ProposalNotFound():
+        case ClusterNotFound() | SourceNotFound() | accounts.UserNotFound() | ProposalNotFound() | PairNotFound():
             code, then = _NOT_FOUND[type(error)]
             return ApiError(404, code, str(error), next_step=then)
         case CommandRefused():

@@ -56,9 +56,12 @@ class PairOutcome:
     sentence: str
 
 
-def pair_not_found(name: str) -> CommandRefused:
-    """No living pair has that name, or the caller may not know of it."""
-    return CommandRefused("failover-not-found", f"there is no failover {name!r}", "`kedge failovers` lists them.")
+class PairNotFound(LookupError):
+    """No living pair has that name, or it is not the caller's to see. What now: correct the name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"there is no failover {name!r}")
+        self.name = name
 
 
 class Failovers(Protocol):
@@ -100,10 +103,10 @@ class FailoverService:
         return self.cache.pairs()
 
     def get(self, name: str) -> RegisteredPair:
-        """The living one of that name. Raises CommandRefused where there is none, StoreUnavailable."""
+        """The living one of that name. Raises PairNotFound, StoreUnavailable."""
         found = self.pairs().named(name)
         if found is None:
-            raise pair_not_found(name)
+            raise PairNotFound(name)
         return found
 
     def problems(
@@ -143,8 +146,8 @@ class FailoverService:
         return self._record(uid, decide, command)
 
     def withdraw(self, command: WithdrawPair) -> PairOutcome:
-        """From here on each cluster is its own. Idempotent. Raises CommandRefused while the pair acts, where there is
-        none, and where the name typed is another; StoreUnavailable."""
+        """From here on each cluster is its own. Idempotent. Raises PairNotFound, CommandRefused while the pair acts
+        or where the name typed is another, StoreUnavailable."""
         uid = self._of_command(command) or self.get(command.name).uid
         if command.confirm != command.name:
             message = f"`{command.confirm}` is not `{command.name}`: nothing was changed"

@@ -63,12 +63,15 @@ class CommandHandler:
         reports: Callable[[ClusterUid], Mapping[str, ReportSeen]] = lambda _: {},
         clock: Clock = utc_now,
         frozen: Callable[[ClusterView], str] = lambda view: "",
+        paired: Callable[[ClusterView], str] = lambda view: "",
     ) -> None:
         """`judge`: of specs; without one no policy and no network is held against them. `reports`: the last ones of a
-        cluster's agents, by instance key. `frozen` has words for the freeze a cluster is in, "" where it is in none."""
+        cluster's agents, by instance key. `frozen` has words for the freeze a cluster is in, "" where it is in none;
+        `paired` the name of the failover a cluster is of, likewise."""
         self._store, self._new_uid = store, new_uid
         self._last_snapshot, self._judge = last_snapshot, judge or SpecJudge()
         self._reports, self._clock, self._frozen = reports, clock, frozen
+        self._paired = paired
 
     def handle(self, command: Command) -> CommandOutcome:
         """Does it, or says that nothing had to be done.
@@ -149,6 +152,7 @@ class CommandHandler:
             events=events,
             reports=partial(self._reports, view.uid),
             frozen=self._frozen,
+            paired=self._paired,
             judge=self._judge,
             now=self._clock,
         )

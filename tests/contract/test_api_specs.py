@@ -104,7 +104,7 @@ def test_a_pair_is_declared_beside_its_clusters_listed_and_withdrawn(house: Hous
     assert [(one["changed"], one["sentence"]) for one in again] == [(False, "both is declared so already")]
     assert post(house, "/failovers/both/withdraw", {"confirm": "bot"}).status_code == 409
     assert post(house, "/failovers/both/withdraw", {"confirm": "both"}).json()["changed"]
-    assert house.client.get("/v1/failovers/both").status_code == 409
+    assert house.client.get("/v1/failovers/both").status_code == 404
 
 
 def test_a_pair_whose_plan_moved_is_not_declared(house: House) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from controlplane.cluster.commands import CommandRefused, SpecRefused
 from controlplane.cluster.view import ClusterView, empty_view
-from controlplane.commands.failovers import DeclarePair, FailoverService, PairOutcome, WithdrawPair
+from controlplane.commands.failovers import DeclarePair, FailoverService, PairNotFound, PairOutcome, WithdrawPair
 from controlplane.fleet.failovers.state import PairCache, RegisteredPair
 from controlplane.storage.streams import FAILOVERS, pair_stream
 from events import failover_facts as facts
@@ -208,7 +208,7 @@ def test_a_withdrawal_needs_the_name_and_is_done_once(store) -> None:
     assert server.withdraw("orders").changed
     head = store.head()
     assert server.withdraw("orders").sentence == "done before, by this very command"
-    with pytest.raises(CommandRefused, match="there is no failover 'orders'"):
+    with pytest.raises(PairNotFound, match="there is no failover 'orders'"):
         server.withdraw("orders", key="another")
     assert store.head() == head
 

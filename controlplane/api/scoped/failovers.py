@@ -11,9 +11,9 @@ from controlplane.cluster.view import ClusterView
 from controlplane.commands.failovers import (
     DeclarePair,
     Failovers,
+    PairNotFound,
     PairOutcome,
     WithdrawPair,
-    pair_not_found,
 )
 from controlplane.fleet.failovers.state import PairsView, RegisteredPair
 from events.spec.failover_model import KafkaFailoverDocument
@@ -46,7 +46,7 @@ class ScopedFailovers:
         found = self.service.get(name)
         if not self._shows(found):
             self.rights.trail.judged(Verb.READ, f"failover {name}", allowed=False)
-            raise pair_not_found(name)
+            raise PairNotFound(name)
         return found
 
     def problems(
@@ -71,10 +71,10 @@ class ScopedFailovers:
         return self._noted(self.service.declare(command))
 
     def withdraw(self, command: WithdrawPair) -> PairOutcome:
-        """See Failovers. Raises Forbidden."""
+        """See Failovers. Raises Forbidden, PairNotFound."""
         pair = next((p for p in self.pairs().by_uid.values() if p.name == command.name), None)
         if pair is None:
-            raise pair_not_found(command.name)
+            raise PairNotFound(command.name)
         for view in self._of(pair):
             self.rights.require(Verb.DELETE, traits_of(view.document), f"the failover {command.name}")
         return self._noted(self.service.withdraw(command))

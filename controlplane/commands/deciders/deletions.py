@@ -18,6 +18,9 @@ def cluster_deleted(view: ClusterView, command: DeleteCluster, known: Lookups = 
     refusal = refuse_deletion(view)
     if refusal is not None:
         raise CommandRefused(refusal.code, refusal.message, refusal.what_next)
+    if pair := known.paired(view):
+        message = f"{view.name} is of the failover {pair}: the other cluster counts on it"
+        raise CommandRefused("cluster-paired", message, f"Take the pair back first: kedge failovers withdraw {pair}")
     if view.requests.held:
         message = f"{view.name} is held: {view.requests.held}. Nothing is destroyed on what was guessed"
         raise CommandRefused("held", message, f"Look at `kedge describe {view.name}`, and resume it first.")

@@ -30,13 +30,15 @@ class Lookups:
     without a freeze it is told what would be recorded, and shows those beside it.
 
     `kafka`: the metadata read last, None before the first look. `events`: what is recorded of the cluster. `reports`:
-    the last ones of its agents, by instance key. `frozen` has words for the freeze it is in, "" where it is in none.
+    the last ones of its agents, by instance key. `frozen` has words for the freeze it is in, "" where it is in none;
+    `paired` the name of the failover it is of, likewise.
     """
 
     kafka: KafkaSnapshot | None = None
     events: Sequence[Recorded] = ()
     reports: Callable[[], Mapping[str, ReportSeen]] = dict
     frozen: Callable[[ClusterView], str] = lambda view: ""
+    paired: Callable[[ClusterView], str] = lambda view: ""
     judge: SpecJudge = field(default_factory=SpecJudge)
     now: Clock = utc_now
 

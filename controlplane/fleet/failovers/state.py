@@ -47,6 +47,11 @@ class PairsView:
         """The living pair that a cluster, by uid, is of."""
         return next((pair for pair in self.living if cluster in pair.clusters), None)
 
+    def pair_of(self, cluster: str) -> str:
+        """The name of that pair, "" where there is none."""
+        holder = self.holder(cluster)
+        return holder.name if holder is not None else ""
+
 
 class PairCache:
     """Keeps them folded. Thread-safe; events come in the order of the log."""

@@ -9,6 +9,7 @@ from controlplane.api.approvals import approves_still
 from controlplane.api.audit.commands import AuditedCommands
 from controlplane.api.audit.store import SqlAuditStore
 from controlplane.cluster.observed.agent_reports import reports_of
+from controlplane.cluster.view import ClusterView
 from controlplane.commands.admission.judge import SpecJudge
 from controlplane.commands.handler import CommandHandler
 from controlplane.commands.policies.gate import LivingFleet, PolicyGate
@@ -76,7 +77,14 @@ def handler_of(
         judge=judge,
         reports=partial(reports_of, base.latest),
         frozen=lambda view: frozen_words(view, folded.freezes.left(utc_now()), utc_now()),
+        paired=partial(_pair_of, folded),
     )
+
+
+def _pair_of(folded: Folded, view: ClusterView) -> str:
+    """As of now: a cluster that was paired a moment ago is not to be deleted."""
+    folded.converger.catch_up()
+    return folded.pairs.pairs().pair_of(view.uid)
 
 
 def _sources(ground: Ground, loop: Loop, commands: CommandHandler, audit: SqlAuditStore, people: People) -> Sources:

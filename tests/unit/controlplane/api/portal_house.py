@@ -179,6 +179,7 @@ class House:
                     judge=judge,
                     reports=lambda uid: reports_of(self.latest, uid),
                     clock=lambda: self.now,
+                    paired=lambda view: self.pairs.pairs().pair_of(view.uid),
                 ),
                 judge=judge,
                 progress=lambda view: self.progress,

@@ -9,8 +9,8 @@ from controlplane.api.access.rights import Forbidden, rights_of
 from controlplane.api.access.roles import Role
 from controlplane.api.scoped.services import scoped
 from controlplane.api.specs import Order, declare, judge
-from controlplane.cluster.commands import ClusterNotFound, CommandRefused
-from controlplane.commands.failovers import DeclarePair, Failovers, WithdrawPair
+from controlplane.cluster.commands import ClusterNotFound
+from controlplane.commands.failovers import DeclarePair, Failovers, PairNotFound, WithdrawPair
 from events.spec.document import load_documents
 from tests.unit.controlplane.api.portal_house import House
 from tests.unit.events.spec_texts import ORDERS
@@ -75,9 +75,9 @@ def test_a_pair_is_seen_by_who_may_read_both_and_withdrawn_by_who_may_delete_bot
     withdrawal = WithdrawPair(name="both", actor="person:ada", command_id="w", confirm="both", reason="")
     for service in (failovers(house, Role.VIEWER, "team:search"), failovers(house, Role.ADMIN, "team:search")):
         assert service.pairs().living == ()
-        with pytest.raises(CommandRefused, match="there is no failover"):
+        with pytest.raises(PairNotFound, match="there is no failover"):
             service.get("both")
-        with pytest.raises(CommandRefused, match="there is no failover"):
+        with pytest.raises(PairNotFound, match="there is no failover"):
             service.withdraw(withdrawal)
     seen = failovers(house, Role.VIEWER, "team:sales")
     assert [p.name for p in seen.pairs().living] == ["both"]
@@ -103,6 +103,17 @@ def test_a_plan_is_told_and_every_order_is_refused(house: House) -> None:
     assert house.store.head() == before
     shown = house.client.get("/v1/failovers/both").json()["sentence"]
     assert shown.startswith("the door of the standby is closing by order 1, and not proved shut")
+
+
+def test_a_cluster_of_a_pair_is_deleted_once_the_pair_is_taken_back(house: House) -> None:
+    house.apply(pair())
+    for name in ("orders", "orders-us"):
+        refused = house.client.post(f"/v1/clusters/{name}/delete", json={"confirm": name, "reason": "x"})
+        assert (refused.status_code, refused.json()["code"]) == (409, "cluster-paired")
+        assert refused.json()["next"].endswith("kedge failovers withdraw both")
+    house.client.post("/v1/failovers/both/withdraw", json={"confirm": "both"})
+    done = house.client.post("/v1/clusters/orders/delete", json={"confirm": "orders", "reason": "x"})
+    assert done.status_code == 200, done.text
 
 
 def test_elsewhere_a_pair_is_refused(house: House) -> None:

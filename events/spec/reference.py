@@ -104,7 +104,7 @@ def page() -> str:
         "## Fields of a failover",
         "",
         "One document of `kind: KafkaFailover`: two clusters of which one is to take over from the other.",
-        "`kedge validate` says whether they could. Nothing else reads it: a file that is applied, or in git, has none.",
+        "It is declared with `kedge apply`, and nothing acts on it yet: see [failover.md](failover.md).",
         "",
         "| field | type | default | class | meaning |",
         "|---|---|---|---|---|",

@@ -57,6 +57,8 @@ ONE_THING = {
     "/v1/audit/check": "one sentence",
     f"{_CLUSTER}/figures": "what was measured of its brokers lately, and six hours of its traffic",
     "/v1/doctor": "the checks there are of a cloud",
+    "/v1/failovers/{name}": _NAMED,
+    "/v1/failovers/{name}/plan": "the steps of one failover",
     "/v1/images/{name}": _NAMED,
     "/v1/loop": "60 beats, 200 jobs and what fails right now",
     "/v1/metrics": "the format of Prometheus, which knows no pages",

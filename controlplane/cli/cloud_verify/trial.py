@@ -78,8 +78,8 @@ class TrialCluster:
             return "it was not made by `kedge cloud verify`, and is not touched"
         pools = spec.get("pools") if isinstance(spec, dict) else None
         places = [pool.get("place") or {} for pool in pools or [] if isinstance(pool, dict)]
-        there = {(p.get("cloud"), p.get("account") or "", p.get("region")) for p in places}
-        if there != {(self.cloud, self.account, self.region)}:
+        there = {(p.get("cloud"), p.get("account") if self.account else "", p.get("region")) for p in places}
+        if there != {(self.cloud, self.account, self.region)}:  # where there are no accounts, it has one all the same
             return "it was made to verify another place: verify that one again, which deletes it"
         return ""
 

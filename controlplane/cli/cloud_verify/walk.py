@@ -218,8 +218,10 @@ class VerifyRun:
     def _delete(self) -> Told:
         """Also of a cluster that nobody knows to be declared: the answer to `apply` may have been lost."""
         there = self._asked(self._found)
-        if there is None or (self._uid and there.uid != self._uid) or self.trial.is_not(there):
-            return "nothing was declared" if there is None else "it is gone, and another cluster has its name"
+        if there is None:
+            return "nothing was declared"
+        if not self._is_ours(there):
+            return "it is gone, and another cluster has its name"
         self._uid = there.uid
         if there.status != "Deleting":
             self._note_asked()
@@ -258,8 +260,12 @@ class VerifyRun:
 
     def _ask_deletion(self) -> None:
         there = self._asked(self._found)
-        if there is not None and not self.trial.is_not(there) and there.status != "Deleting":
+        if there is not None and self._is_ours(there) and there.status != "Deleting":
             self._asked(self._order_deletion)
+
+    def _is_ours(self, there: ClusterDetailOut) -> bool:
+        """By its uid, once that is known; the answer that tells it may have been lost."""
+        return there.uid == self._uid if self._uid else not self.trial.is_not(there)
 
     def _declare(self, disk_gib: int) -> spec_api.AppliedOut:
         text, file = self.trial.text(disk_gib), f"{self.trial.name}.yaml"

@@ -1,6 +1,7 @@
 """`kedge cloud verify`: a walk that passes, walks that fail at each stage, killed ones, and nothing left of any."""
 
 import json
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from controlplane.cli.cloud_verify.stages import Ending, StageResult, VerifyStag
 from controlplane.cli.cloud_verify.trial import TrialCluster
 from controlplane.cluster.wait_reasons import NEXT
 from events.spec.document import load_documents
-from tests.unit.controlplane.cli.cli_world import START, World
+from tests.unit.controlplane.cli.cli_world import START, World, detail
 from tests.unit.controlplane.cli.trial_installation import NAME, Killed, TrialInstallation
 
 PLACE = ("--cloud", "hetzner", "--account", "production", "--region", "eu-central", "--zone", "fsn1")
@@ -245,11 +246,23 @@ def test_ctrl_c_before_the_deletion_was_asked_for_asks_for_it(world: World) -> N
 
 
 def test_a_cluster_that_somebody_else_made_meanwhile_is_not_touched(world: World) -> None:
-    installation = TrialInstallation(foreign_after=4)
+    verify(world, whole := TrialInstallation())
+    asked = [number for number, request in enumerate(whole.requests, 1) if request == ("POST", "/plan")]
+    installation = TrialInstallation(foreign_after=asked[1])  # between the question and the answer
     result = verify(world, installation)
     assert result.exit_code == 1
     assert {path for method, path in installation.requests if method == "POST"} <= {"/plan"}
     assert installation.left == ["cluster"]
+
+
+def test_a_trial_is_known_by_what_a_server_makes_of_its_spec() -> None:
+    """A server fills in what a spec leaves out: the account of a cloud that has none is `default`."""
+    trial = TrialCluster("verify-local", "local", "", "local-1", "a", "small", "4.2.0")
+    (loaded,) = load_documents(trial.text(trial.disk_gib).encode(), file="verify.yaml").documents
+    filled = loaded.model_dump(mode="json", by_alias=True)
+    assert {pool["place"]["account"] for pool in filled["spec"]["pools"]} == {"default"}
+    assert trial.is_not(detail("verify-local", document=filled)) == ""
+    assert "another place" in replace(trial, region="local-2").is_not(detail("verify-local", document=filled))
 
 
 def test_a_trial_of_another_place_is_left_to_its_own_walk(world: World) -> None:

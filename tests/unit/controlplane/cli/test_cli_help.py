@@ -46,7 +46,7 @@ EVERY_VERB += [
     "undemote",
     "moves",
 ]
-EVERY_VERB += ["chaos"]
+EVERY_VERB += ["chaos", "cloud", "cloud verify"]
 EVERY_VERB += [
     "endpoints",
     "take-over",

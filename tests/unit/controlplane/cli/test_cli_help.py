@@ -46,7 +46,7 @@ EVERY_VERB += [
     "undemote",
     "moves",
 ]
-EVERY_VERB += ["chaos", "cloud", "cloud verify"]
+EVERY_VERB += ["chaos"]
 EVERY_VERB += [
     "endpoints",
     "take-over",
@@ -79,6 +79,7 @@ EVERY_GROUP["topic"] = ["describe", "history", "adopt", "delete"]
 EVERY_GROUP["proposal"] = ["show", "approve", "reject"]
 EVERY_GROUP["policy"] = ["test", "check"]
 EVERY_GROUP["db"] = ["migrate", "grants"]
+EVERY_GROUP["cloud"] = ["verify"]
 EVERY_GROUP["acls"] = ["list", "explain"]
 EVERY_GROUP["users"] = ["list", "get", "password", "rotate", "certificate", "delete"]
 EVERY_GROUP["healing"] = ["show", "off", "on"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from agent.door.connections import client_connections, ending, listing
 from agent.door.kept import KeptOrder, counting
-from agent.door.order import TABLE, DoorAccess, DoorOrder, DoorStatus, door_rules
+from agent.door.order import TABLE, DoorAccess, DoorStatus, OrderedDoor, door_rules
 from agent.durable import write_durably
 from agent.packet_filter import PacketFilter
 from agent.tools import Tool, ToolFailed, output_of, run_tool
@@ -29,7 +29,7 @@ class ClientDoor:
         self._counted_s, self._problem = float("-inf"), ""
         self._connections: int | None = None
 
-    def keep(self, order: DoorOrder | None, *, is_confirmed: bool, now_s: float) -> DoorStatus | None:
+    def keep(self, order: OrderedDoor | None, *, is_confirmed: bool, now_s: float) -> DoorStatus | None:
         """Puts into force what counts; None where this VM has no door.
 
         `is_confirmed`: the server gave this order since the VM booted. A document without an order says nothing: one
@@ -62,7 +62,7 @@ class ClientDoor:
         self._file.unlink(missing_ok=True)
         _log.info("the cluster is of no pair any more: its door is gone")
 
-    def _counted(self, order: DoorOrder, now_s: float) -> int | None:
+    def _counted(self, order: OrderedDoor, now_s: float) -> int | None:
         """Ends what stands, where the kernel can, and counts what is left."""
         if now_s - self._counted_s < _LOOK_EVERY_S and self._connections is not None:
             return self._connections
@@ -85,7 +85,7 @@ class ClientDoor:
         try:
             told = json.loads(text)
             ports, members = tuple(map(int, told["ports"])), tuple(map(str, told["members"]))
-            order = DoorOrder(str(told["pair"]), int(told["epoch"]), DoorAccess(told["state"]), ports, members)
+            order = OrderedDoor(str(told["pair"]), int(told["epoch"]), DoorAccess(told["state"]), ports, members)
             return KeptOrder(order, str(told["boot_id"]), bool(told["is_barred"]))
         except (ValueError, KeyError, TypeError) as error:
             raise OSError(f"{self._file} cannot be read, and the door stays as it is: {error}") from error

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
-from agent.door.order import DoorOrder
+from agent.door.order import OrderedDoor
 from agent.tools import ToolFailed
 
 
-def client_connections(listed: str, order: DoorOrder) -> tuple[tuple[str, str], ...]:
+def client_connections(listed: str, order: OrderedDoor) -> tuple[tuple[str, str], ...]:
     """Both ends of each connection of a client, as `ss -Htn` lists them. Raises ToolFailed for what is no such list."""
     found = []
     for line in listed.splitlines():
@@ -31,18 +31,18 @@ def _host(end: str) -> IPv4Address | IPv6Address:
     return (address.ipv4_mapped or address) if isinstance(address, IPv6Address) else address
 
 
-def ending(order: DoorOrder) -> Sequence[str]:
+def ending(order: OrderedDoor) -> Sequence[str]:
     """Ends all connections of clients at once: thousands stand in the door of a busy cluster."""
     others = (f"and not dst {network}" for network in ("127.0.0.0/8", "[::1]", *map(_as_filter, order.networks)))
     return ("ss", "-K", "-tn", "state", "established", f"( {_ports(order)} )", *" ".join(others).split())
 
 
-def listing(order: DoorOrder) -> Sequence[str]:
+def listing(order: OrderedDoor) -> Sequence[str]:
     """Tells those of clients and of members."""
     return ("ss", "-Htn", "state", "established", f"( {_ports(order)} )")
 
 
-def _ports(order: DoorOrder) -> str:
+def _ports(order: OrderedDoor) -> str:
     return " or ".join(f"sport = :{port}" for port in sorted(set(order.ports)))
 
 

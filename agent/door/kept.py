@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from agent.door.order import DoorAccess, DoorOrder
+from agent.door.order import DoorAccess, OrderedDoor
 
 
 @dataclass(frozen=True, slots=True)
@@ -10,7 +10,7 @@ class KeptOrder:
     """On disk: the last order that was followed, and the boot it was followed in. `is_barred`: the server has not said
     it since that boot, and so nobody is let in by it."""
 
-    order: DoorOrder
+    order: OrderedDoor
     boot_id: str
     is_barred: bool = False
 
@@ -21,7 +21,7 @@ class KeptOrder:
 
 
 def counting(
-    order: DoorOrder | None, kept: KeptOrder | None, boot_id: str, *, is_confirmed: bool
+    order: OrderedDoor | None, kept: KeptOrder | None, boot_id: str, *, is_confirmed: bool
 ) -> tuple[KeptOrder | None, str]:
     """What counts, None where this VM has no door; and why `order` is not followed, "" where it is, or waits for the
     server's word."""
@@ -38,7 +38,7 @@ def counting(
     return (kept if kept.boot_id == boot_id else replace(kept, boot_id=boot_id, is_barred=True)), refused
 
 
-def _refused(order: DoorOrder | None, kept: DoorOrder) -> str:
+def _refused(order: OrderedDoor | None, kept: OrderedDoor) -> str:
     """A server that was restored from a backup, or is frozen, knows less than this VM."""
     if order is None or order.pair != kept.pair:
         return ""

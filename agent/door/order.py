@@ -19,7 +19,7 @@ class DoorAccess(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class DoorOrder:
+class OrderedDoor:
     """What the server wants. `pair` is the uid of the pair, within which epochs are compared. `ports` are those of
     listeners for clients; `members` get in at a shut door: networks of the cluster's nodes, of what copies, of Kedge's
     servers. Raises ValueError for what would shut the cluster's own nodes out, or nearly nobody."""
@@ -64,9 +64,9 @@ class DoorStatus:
         return self.state is DoorAccess.SHUT and self.is_in_force and self.connections == 0
 
 
-def order_of(document: DoorDocument) -> DoorOrder:
+def order_of(document: DoorDocument) -> OrderedDoor:
     """Raises ValueError."""
-    return DoorOrder(document.pair, document.epoch, DoorAccess(document.state), document.ports, document.members)
+    return OrderedDoor(document.pair, document.epoch, DoorAccess(document.state), document.ports, document.members)
 
 
 def wrong_door(document: DoorDocument) -> str:
@@ -78,7 +78,7 @@ def wrong_door(document: DoorDocument) -> str:
     return ""
 
 
-def door_rules(order: DoorOrder, access: DoorAccess) -> str:
+def door_rules(order: OrderedDoor, access: DoorAccess) -> str:
     """The table as `nft -f` takes it, in one transaction over the one before. Pure.
 
     Both ways: a broker that answers late has its own end of the connection reset.
@@ -89,7 +89,7 @@ def door_rules(order: DoorOrder, access: DoorAccess) -> str:
     return f'{begins}\tcomment "epoch {order.epoch}, {access}"\n{chains}}}\n'
 
 
-def _chain(name: str, hook: str, order: DoorOrder) -> str:
+def _chain(name: str, hook: str, order: OrderedDoor) -> str:
     port, address, device = ("dport", "saddr", "iifname") if hook == "input" else ("sport", "daddr", "oifname")
     ports = ", ".join(str(number) for number in sorted(set(order.ports)))
     lines = [

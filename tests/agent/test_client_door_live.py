@@ -14,7 +14,7 @@ from uuid import uuid4
 import pytest
 
 from agent.door.client_door import ClientDoor
-from agent.door.order import DoorAccess, DoorOrder
+from agent.door.order import DoorAccess, OrderedDoor
 from agent.packet_filter import PacketFilter
 from agent.tools import Tool, ToolResult
 from providers.packet_filter import rules
@@ -28,7 +28,7 @@ pytestmark = [
 ]
 
 BROKER, MEMBER, CLIENT = "10.79.0.1", "10.79.0.2", "10.79.1.3"
-SHUT = DoorOrder("p1", 1, DoorAccess.SHUT, (9092,), ("10.79.0.0/24",))
+SHUT = OrderedDoor("p1", 1, DoorAccess.SHUT, (9092,), ("10.79.0.0/24",))
 ECHO = """
 import socket, threading
 def echo(talk):

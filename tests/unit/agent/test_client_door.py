@@ -10,10 +10,10 @@ import pytest
 
 from agent.door.client_door import ClientDoor
 from agent.door.connections import client_connections
-from agent.door.order import DoorAccess, DoorOrder, DoorStatus, door_rules
+from agent.door.order import DoorAccess, DoorStatus, OrderedDoor, door_rules
 from agent.tools import ToolFailed, ToolResult
 
-SHUT = DoorOrder("p1", 4, DoorAccess.SHUT, (9096, 9092), ("10.0.0.0/24", "fd00:1::/64", "10.0.9.7/32"))
+SHUT = OrderedDoor("p1", 4, DoorAccess.SHUT, (9096, 9092), ("10.0.0.0/24", "fd00:1::/64", "10.0.9.7/32"))
 OPEN = replace(SHUT, epoch=5, state=DoorAccess.OPEN)
 
 
@@ -73,11 +73,11 @@ class Vm:
     def begin(self) -> None:
         self.door = ClientDoor(self.folder, self.kernel, boot_id=self.folder / "boot_id")
 
-    def look(self, order: DoorOrder | None, *, confirmed: bool = True) -> DoorStatus | None:
+    def look(self, order: OrderedDoor | None, *, confirmed: bool = True) -> DoorStatus | None:
         self.now_s += 10
         return self.door.keep(order, is_confirmed=confirmed, now_s=self.now_s)
 
-    def keep(self, order: DoorOrder | None, *, confirmed: bool = True) -> DoorStatus:
+    def keep(self, order: OrderedDoor | None, *, confirmed: bool = True) -> DoorStatus:
         status = self.look(order, confirmed=confirmed)
         assert status is not None
         return status

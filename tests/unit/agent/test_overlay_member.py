@@ -22,6 +22,7 @@ class Machine:
     """Answers as a VM on which nothing is set up yet; `fails` are the first words of what does not work."""
 
     fails: str = ""
+    table: str = ""
     ran: list[str] = field(default_factory=list)
 
     def __call__(self, command: Sequence[str]) -> ToolResult:
@@ -29,6 +30,10 @@ class Machine:
         self.ran.append(words)
         if self.fails and words.startswith(self.fails):
             return ToolResult(1, err="it does not work")
+        if words.startswith("nft list"):
+            return ToolResult(0, self.table) if self.table else ToolResult(1, err="No such file or directory")
+        if command[0] == "nft":
+            self.table = Path(command[2]).read_text() if command[1] == "-f" else ""
         answers = {
             "wg genkey": f"{KEY}\n",
             "ip -json link": '[{"ifname": "lo"}]',

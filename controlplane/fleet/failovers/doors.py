@@ -8,11 +8,9 @@ from agent.wire import DoorDocument, DoorReport
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.observed.agent_reports import ReportSeen
 from controlplane.cluster.views.instances import InstanceView
-from controlplane.fleet.failovers.view import Door, DoorState
+from controlplane.fleet.failovers.wanted import DoorOrder
 from controlplane.runtime.quantities import human_seconds
 from events.quantities import counted
-
-_LETS_IN = frozenset({DoorState.OPEN, DoorState.OPENING})
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +40,13 @@ class ShutProof:
         return f"no proof of {first[0]}: {first[1]}{more}"
 
 
-def door_document(pair_uid: str, door: Door, ports: Iterable[int], members: Iterable[str]) -> DoorDocument:
+def door_document(pair_uid: str, order: DoorOrder, ports: Iterable[int], members: Iterable[str]) -> DoorDocument:
     """For every broker's VM of the cluster. `ports`: of its listeners for clients, also of those that are about to go;
     `members`: networks of its nodes, of the replicator and of Kedge's servers."""
     return DoorDocument(
         pair=pair_uid,
-        state="open" if door.state in _LETS_IN else "shut",
-        epoch=door.epoch,
+        state="open" if order.is_open else "shut",
+        epoch=order.epoch,
         ports=tuple(sorted(set(ports))),
         members=tuple(sorted(set(members))),
     )

@@ -12,7 +12,7 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.observed.agent_reports import ReportSeen
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.fleet.failovers.doors import ShutOrder, door_document, shut_proof
-from controlplane.fleet.failovers.view import Door, DoorState
+from controlplane.fleet.failovers.wanted import DoorOrder
 from tests.builders import BEFORE, NOW, a_report, an_instance
 
 ORDERED = NOW - timedelta(seconds=20)
@@ -92,17 +92,10 @@ def test_others_are_counted() -> None:
     assert str(shut_proof(ORDER, [ONE, TWO], {}, NOW)).endswith("said nothing yet, and of 1 other VM")
 
 
-@pytest.mark.parametrize(
-    ("state", "word"),
-    [
-        (DoorState.OPEN, "open"),
-        (DoorState.OPENING, "open"),
-        (DoorState.CLOSING, "shut"),
-        (DoorState.CLOSED, "shut"),
-    ],
-)
-def test_agents_are_told_what_is_ordered(state: DoorState, word: str) -> None:
-    told = door_document("p1", Door(state, 4), [9096, 9092, 9096], ["10.1.0.0/24", "10.0.0.0/24", "10.1.0.0/24"])
-    assert (told.state, told.epoch) == (word, 4)
+@pytest.mark.parametrize(("is_open", "word"), [(True, "open"), (False, "shut")])
+def test_agents_are_told_what_is_ordered(is_open: bool, word: str) -> None:
+    ordered = DoorOrder(is_open, 4)
+    told = door_document("p1", ordered, [9096, 9092, 9096], ["10.1.0.0/24", "10.0.0.0/24", "10.1.0.0/24"])
+    assert (told.pair, told.state, told.epoch) == ("p1", word, 4)
     assert (told.ports, told.members) == ((9092, 9096), ("10.0.0.0/24", "10.1.0.0/24"))
     assert wrong_door(told) == ""

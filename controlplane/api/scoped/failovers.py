@@ -72,8 +72,11 @@ class ScopedFailovers:
 
     def withdraw(self, command: WithdrawPair) -> PairOutcome:
         """See Failovers. Raises Forbidden, PairNotFound."""
-        pair = next((p for p in self.pairs().by_uid.values() if p.name == command.name), None)
-        if pair is None:
+        every = self.service.pairs()
+        # The living one is meant; of those that are over only the newest, by whoever says the same again.
+        named = [p for p in every.by_uid.values() if p.name == command.name]
+        pair = every.named(command.name) or (named[-1] if named else None)
+        if pair is None or not self._shows(pair):
             raise PairNotFound(command.name)
         for view in self._of(pair):
             self.rights.require(Verb.DELETE, traits_of(view.document), f"the failover {command.name}")

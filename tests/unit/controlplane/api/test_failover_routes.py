@@ -86,6 +86,20 @@ def test_a_pair_is_seen_by_who_may_read_both_and_withdrawn_by_who_may_delete_bot
     assert failovers(house, Role.OWNER, "team:sales").withdraw(withdrawal).changed
 
 
+def test_who_withdrew_a_pair_has_no_say_in_a_later_one_of_its_name(house: House) -> None:
+    """The rights are asked of the pair that would be withdrawn, not of one that is over."""
+    house.apply(pair())
+    ours = failovers(house, Role.OWNER, "team:sales")
+    assert ours.withdraw(
+        WithdrawPair(name="both", actor="person:ada", command_id="w", confirm="both", reason="")
+    ).changed
+    house.apply(THEIRS.replace("name: search\n", "name: search-us\n", 1))
+    house.apply(pair(first="search", second="search-us"))
+    with pytest.raises(PairNotFound):
+        ours.withdraw(WithdrawPair(name="both", actor="person:ada", command_id="x", confirm="both", reason=""))
+    assert [p.name for p in failovers(house, Role.VIEWER, "team:search").pairs().living] == ["both"]
+
+
 def test_a_plan_is_told_and_every_order_is_refused(house: House) -> None:
     house.apply(pair())
     before = house.store.head()

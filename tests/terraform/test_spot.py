@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from providers.aws.permissions import CHANGES, MAKES, READS
+from providers.aws.permissions import CHANGES, MAKES, QUOTAS, READS
 from providers.base import InstanceState, Resources, RunKind
 from tests.fakes.clouds.aws import DRY, action_of
 from tests.fakes.clouds.aws_hands import REGION, AwsHarness
@@ -51,7 +51,8 @@ def on_aws(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Opened]:
 
         def bought(vm_id: str) -> dict[str, Any]:
             ec2 = bench.aws.client(REGION)
-            known = {*READS, *MAKES, *CHANGES, "GetCallerIdentity", f"RunInstances{DRY}"}
+            quotas = (action.partition(":")[2] for action in QUOTAS)
+            known = {*READS, *MAKES, *CHANGES, *quotas, "GetCallerIdentity", f"RunInstances{DRY}"}
             assert {*bench.aws.calls} <= known, "docs/clouds/policies/aws.json"
             found = ec2.describe_instances(InstanceIds=[vm_id])["Reservations"]
             (machine,) = [m for reservation in found for m in reservation["Instances"]]

@@ -21,6 +21,12 @@ TRY_EVERY_S = 10.0
 _TABLE = ("inet", "kedge")
 
 
+def anew(table: tuple[str, str]) -> str:
+    """How rules of a table begin for `nft -f`: what was in it goes in one transaction, and all other tables stay."""
+    name = " ".join(table)
+    return f"table {name} {{}}\ndelete table {name}\n"
+
+
 class PacketFilter:
     """Keeps the rules it is told in force, all of one `table`. `file` is where they are written for nft to read."""
 
@@ -58,6 +64,12 @@ class PacketFilter:
         loaded = hashlib.sha256(self._rules.encode()).hexdigest() if self._rules else ""
         return PacketFilterReport(loaded=loaded, problem=self._problem)
 
+    def remove(self) -> None:
+        """Takes the table away. Raises ToolFailed; again is fine."""
+        if self._listed():
+            output_of(self._run, ("nft", "delete", "table", *self._table))
+        self._rules = self._refused = self._listing = self._problem = ""
+
     def _see_to(self, rules: str) -> None:
         if rules == self._rules:
             if self._listed() == self._listing:
@@ -74,8 +86,7 @@ class PacketFilter:
 
     def _alone(self, rules: str) -> str:
         """With all that is there flushed, as at boot, the tables of an overlay and of a door would be gone, too."""
-        table = " ".join(self._table)
-        return rules.replace("flush ruleset\n", f"table {table} {{}}\ndelete table {table}\n", 1)
+        return rules.replace("flush ruleset\n", anew(self._table), 1)
 
     def _listed(self) -> str:
         """The kernel's own words for the table, "" where there is none."""

@@ -57,8 +57,7 @@ class ClientDoor:
 
     def _give_up(self) -> None:
         """The cluster is of no pair any more."""
-        if self._run(("nft", "list", "table", *TABLE)).code == 0:
-            output_of(self._run, ("nft", "delete", "table", *TABLE))
+        self._filter.remove()
         self._file.unlink(missing_ok=True)
         _log.info("the cluster is of no pair any more: its door is gone")
 
@@ -68,9 +67,11 @@ class ClientDoor:
             return self._connections
         self._counted_s = now_s
         try:
-            if client_connections(output_of(self._run, listing(order)), order):
+            left = client_connections(output_of(self._run, listing(order)), order)
+            if left:
                 self._run(ending(order))  # a kernel that cannot says so, and the count shows it
-            self._connections = len(client_connections(output_of(self._run, listing(order)), order))
+                left = client_connections(output_of(self._run, listing(order)), order)
+            self._connections = len(left)
         except ToolFailed as error:
             if str(error) != self._problem:
                 _log.warning("connections of clients cannot be counted: %s", error)

@@ -9,7 +9,7 @@ from agent.tools import ToolFailed
 
 def client_connections(listed: str, order: OrderedDoor) -> tuple[tuple[str, str], ...]:
     """Both ends of each connection of a client, as `ss -Htn` lists them. Raises ToolFailed for what is no such list."""
-    found = []
+    found, networks = [], order.networks
     for line in listed.splitlines():
         parts = line.split()
         if not parts:
@@ -20,7 +20,7 @@ def client_connections(listed: str, order: OrderedDoor) -> tuple[tuple[str, str]
         except (IndexError, ValueError) as error:
             raise ToolFailed(f"`ss` lists what nobody can read: {line.strip()[:100]}") from error
         is_own = far.is_loopback or far == near
-        if not is_own and not any(far in network for network in order.networks):
+        if not is_own and not any(far in network for network in networks):
             found.append((local, peer))
     return tuple(found)
 

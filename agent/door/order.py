@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from ipaddress import IPv4Network, IPv6Network, ip_network
 
+from agent.packet_filter import anew
 from agent.wire_door import DoorDocument
 
 TABLE = ("inet", "kedge_door")
@@ -83,10 +84,8 @@ def door_rules(order: OrderedDoor, access: DoorAccess) -> str:
 
     Both ways: a broker that answers late has its own end of the connection reset.
     """
-    table, is_shut = " ".join(TABLE), access is DoorAccess.SHUT
-    begins = f"table {table} {{}}\ndelete table {table}\ntable {table} {{\n"
-    chains = _chain("in", "input", order) + _chain("out", "output", order) if is_shut else ""
-    return f'{begins}\tcomment "epoch {order.epoch}, {access}"\n{chains}}}\n'
+    chains = _chain("in", "input", order) + _chain("out", "output", order) if access is DoorAccess.SHUT else ""
+    return f'{anew(TABLE)}table {" ".join(TABLE)} {{\n\tcomment "epoch {order.epoch}, {access}"\n{chains}}}\n'
 
 
 def _chain(name: str, hook: str, order: OrderedDoor) -> str:

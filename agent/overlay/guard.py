@@ -8,17 +8,16 @@ left in clear by the VM's own route.
 from collections.abc import Collection
 from ipaddress import IPv6Network
 
+from agent.packet_filter import anew
+
 TABLE = ("ip6", "kedge_overlay")
 
 
 def guard(prefix: IPv6Network, links: Collection[str]) -> str:
     """The table as `nft -f` takes it, in one transaction over the one before. `links`: names of the tunnels."""
     names = ", ".join(f'"{link}"' for link in ("lo", *sorted(links)))
-    table = " ".join(TABLE)
     return f"""\
-table {table} {{}}
-delete table {table}
-table {table} {{
+{anew(TABLE)}table {" ".join(TABLE)} {{
 	chain in {{
 		type filter hook input priority -5; policy accept;
 		iifname {{ {names} }} accept

@@ -31,7 +31,7 @@ class OverlayMember:
 
     def __init__(self, folder: Path, run: Tool, monotonic: Callable[[], float], *, probe_s: float = PROBE_S) -> None:
         self._folder, self._run, self._monotonic, self._probe_s = folder, run, monotonic, probe_s
-        self._filter = self._new_filter()
+        self._filter = PacketFilter(folder / "guard.nft", run, table=TABLE)
         self._wanted: Overlay | None = None
         self._prober: Prober | None = None
         self._choices: dict[str, Choice] = {}
@@ -72,10 +72,8 @@ class OverlayMember:
         self.leave()
         for command in removal(seen(self._run, gone, makes=False)):
             self._do(command)
-        if self._run(("nft", "list", "table", *TABLE)).code == 0:
-            output_of(self._run, ("nft", "delete", "table", *TABLE))
+        self._filter.remove()
         self._choices = {}
-        self._filter = self._new_filter()
 
     def turn(self, most_s: float) -> bool:
         """Probes for `most_s` at most, and takes another path where one is better; False where there is nothing to
@@ -110,9 +108,6 @@ class OverlayMember:
         if self._prober is not None:
             self._prober.close()
         self._prober = self._wanted = None
-
-    def _new_filter(self) -> PacketFilter:
-        return PacketFilter(self._folder / "guard.nft", self._run, table=TABLE)
 
     def _key(self, wanted: Overlay) -> str:
         """A peer with this VM's own key is a VM made from the same disk: each of them would get the other's traffic."""

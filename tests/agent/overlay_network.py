@@ -18,7 +18,10 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import pytest
+
 from agent.overlay.addresses import prefix_of, service_address, vm_address
+from tests.marks import A_NETWORK_FOR_EACH_VM
 
 REPOSITORY = Path(__file__).parents[2]
 TOOLS = REPOSITORY / ".cache" / "wireguard"
@@ -34,6 +37,17 @@ def missing_tools() -> str:
     """What is not there of what this takes, "" where nothing is."""
     wanted = ("ip", "nft", "wg")
     return ", ".join(tool for tool in wanted if shutil.which(tool, path=ENVIRONMENT["PATH"]) is None)
+
+
+OVERLAY_MARKS = (
+    A_NETWORK_FOR_EACH_VM,
+    pytest.mark.skipif(bool(missing_tools()), reason=f"an overlay needs {missing_tools()}: `make test-setup`"),
+    pytest.mark.skipif(
+        shutil.which("wireguard-go", path=ENVIRONMENT["PATH"]) is None,
+        reason="where the kernel has no WireGuard an overlay needs wireguard-go: `make test-setup`, with Go",
+    ),
+)
+"""Of tests with such members."""
 
 
 def ran(*words: str, stdin: str = "") -> str:

@@ -1,7 +1,6 @@
 """From what agents report to tunnels: keys made on three VMs, believed by the server, told to the others in documents
 it makes of its view, and a connection between two brokers at the addresses that follow from their ids."""
 
-import shutil
 from collections.abc import Iterator
 from functools import partial
 
@@ -14,20 +13,12 @@ from controlplane.cluster.overlay_keys import reported_keys
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.questions.documents import document_for
 from events.spec.network import NetworkSpec, OverlaySpec
-from tests.agent.overlay_network import ENVIRONMENT, PATHS, Member, members, missing_tools
+from tests.agent.overlay_network import OVERLAY_MARKS, PATHS, Member, members
 from tests.builders import NODES, NOW, a_document, a_report, a_view, an_instance
 from tests.changed_view import changed_view
-from tests.marks import A_NETWORK_FOR_EACH_VM
 from tests.waiting import until
 
-pytestmark = [
-    A_NETWORK_FOR_EACH_VM,
-    pytest.mark.skipif(bool(missing_tools()), reason=f"an overlay needs {missing_tools()}: `make test-setup`"),
-    pytest.mark.skipif(
-        shutil.which("wireguard-go", path=ENVIRONMENT["PATH"]) is None,
-        reason="where the kernel has no WireGuard an overlay needs wireguard-go: `make test-setup`, with Go",
-    ),
-]
+pytestmark = list(OVERLAY_MARKS)
 
 WAIT_S = 120.0
 LISTEN = """

@@ -2,7 +2,6 @@
 come back, agents die, and strangers knock."""
 
 import json
-import shutil
 import signal
 import threading
 from collections.abc import Iterator
@@ -10,18 +9,10 @@ from functools import partial
 
 import pytest
 
-from tests.agent.overlay_network import ENVIRONMENT, PREFIX, Member, Namespace, members, missing_tools
-from tests.marks import A_NETWORK_FOR_EACH_VM
+from tests.agent.overlay_network import OVERLAY_MARKS, PREFIX, Member, Namespace, members
 from tests.waiting import until
 
-pytestmark = [
-    A_NETWORK_FOR_EACH_VM,
-    pytest.mark.skipif(bool(missing_tools()), reason=f"an overlay needs {missing_tools()}: `make test-setup`"),
-    pytest.mark.skipif(
-        shutil.which("wireguard-go", path=ENVIRONMENT["PATH"]) is None,
-        reason="where the kernel has no WireGuard an overlay needs wireguard-go: `make test-setup`, with Go",
-    ),
-]
+pytestmark = list(OVERLAY_MARKS)
 
 WAIT_S = 120.0
 

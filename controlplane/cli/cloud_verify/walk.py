@@ -4,7 +4,8 @@ It keeps nothing of its own: what was made is in the server's history, and the n
 label, however this one ended.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
@@ -60,6 +61,8 @@ class VerifyRun:
     _makes_network: bool = False
     _asked_s: float = 0.0
     _tick_before: datetime | None = None
+    _late: str = ""
+    """What a stage that takes too long is told to have come to."""
 
     def prepare(self) -> bool:
         """The stages before anything is made: what an earlier run left is deleted, and the cloud is asked. Whether the
@@ -156,11 +159,12 @@ class VerifyRun:
 
         def made(_: ClusterDetailOut) -> Told | None:
             network = self._made_network()
-            error[:] = [network.error] if network is not None and network.error else []
-            return network.cidr if network is not None and network.state == "made" else None
+            if network is None:
+                return None
+            self._late = network.error or self._late  # the server tries again by itself
+            return network.cidr if network.state == "made" else None
 
-        error: list[str] = []  # the server tries again by itself: it is told where the time is over
-        return self._seen(made, error)
+        return self._seen(made)
 
     def _vms(self) -> Told:
         def launched(detail: ClusterDetailOut) -> Told | None:
@@ -217,15 +221,12 @@ class VerifyRun:
 
     def _delete(self) -> Told:
         """Also of a cluster that nobody knows to be declared: the answer to `apply` may have been lost."""
-        there = self._asked(self._found)
+        there = self._ask_deletion()
         if there is None:
             return "nothing was declared"
         if not self._is_ours(there):
             return "it is gone, and another cluster has its name"
         self._uid = there.uid
-        if there.status != "Deleting":
-            self._note_asked()
-            self._asked(self._order_deletion)
         return self._reached(Deleted(there.uid))
 
     def _order_deletion(self) -> None:
@@ -249,19 +250,23 @@ class VerifyRun:
             account=self.trial.account, region=self.trial.region, reason=_WHY, confirm=NETWORK
         )
         self._asked(lambda: self.client.remove_network(NETWORK, order))  # again, what failed before is tried at once
-        error: list[str] = []
 
         def removed() -> Told | None:
             left = self._made_network()
-            error[:] = [left.error] if left is not None and left.error else []
-            return None if left is not None else "its network is removed"
+            if left is None:
+                return "its network is removed"
+            self._late = left.error or f"network {NETWORK} is still being removed"
+            return None
 
-        return self._polled(removed, lambda: error[0] if error else f"network {NETWORK} is still being removed")
+        return self._polled(removed)
 
-    def _ask_deletion(self) -> None:
+    def _ask_deletion(self) -> ClusterDetailOut | None:
+        """Who has the name; what is ours is deleted from here on."""
         there = self._asked(self._found)
         if there is not None and self._is_ours(there) and there.status != "Deleting":
+            self._note_asked()
             self._asked(self._order_deletion)
+        return there
 
     def _is_ours(self, there: ClusterDetailOut) -> bool:
         """By its uid, once that is known; the answer that tells it may have been lost."""
@@ -309,38 +314,34 @@ class VerifyRun:
             raise StageFailed("the cluster was deleted by somebody else", f"kedge audit --cluster {self.trial.name}")
         return found
 
-    def _seen(self, look: Callable[[ClusterDetailOut], Told | None], error: Sequence[str] = ()) -> Told:
-        """Waits until the cluster shows it. Raises StageFailed where it cannot any more, or the time is over: with
-        `error` by then, else with what the cluster says."""
-        last: list[ClusterDetailOut] = []
+    def _seen(self, look: Callable[[ClusterDetailOut], Told | None]) -> Told:
+        """Waits until the cluster shows it. Raises StageFailed where it cannot any more, or the time is over."""
 
         def polled() -> Told | None:
             detail = self._detail()
-            last[:] = [detail]
-            self.watch(detail)
+            self._watched(detail)
             told = look(detail)
             if told is None:
                 self._refuse_hopeless(Converged(self._generation, self._uid), detail)
             return told
 
-        def why_late() -> str:
-            return error[0] if error else (last[0].why or last[0].sentence) if last else "the server did not answer"
-
-        return self._polled(polled, why_late)
+        return self._polled(polled)
 
     def _reached(self, goal: Goal) -> Told:
         """The same of a goal."""
-        last: list[str] = []
 
         def polled() -> Told | None:
             detail = self._found()
             if detail is not None:
-                self.watch(detail)
-                last[:] = [detail.why or detail.sentence]
+                self._watched(detail)
             outcome = self._refuse_hopeless(goal, detail)
             return outcome.sentence if isinstance(outcome, Done) else None
 
-        return self._polled(polled, lambda: last[0] if last else "the server did not answer")
+        return self._polled(polled)
+
+    def _watched(self, detail: ClusterDetailOut) -> None:
+        self.watch(detail)
+        self._late = detail.why or detail.sentence
 
     def _note_asked(self) -> None:
         """A command is about to be given: what the last tick said is of the time before."""
@@ -365,21 +366,18 @@ class VerifyRun:
                     raise
             self.sleep(_POLL_S)
 
-    def _polled(self, look: Callable[[], Told | None], why_late: Callable[[], str]) -> Told:
-        for _ in self._beats():
-            try:
+    def _polled(self, look: Callable[[], Told | None]) -> Told:
+        """What `look` tells in the end. Raises StageFailed with what was seen last once the time is over."""
+        self._late = "the server did not answer"
+        while True:
+            with suppress(Unreachable):  # a server that is started anew is waited for; for how long, the limit says
                 told = look()
-            except Unreachable:
-                continue  # a server that is started anew is waited for; for how long, the limit says
-            if told is not None:
-                return told
-        raise StageFailed(f"not within {self.limit_s / 60:.0f} min: {why_late()}", f"kedge describe {self.trial.name}")
-
-    def _beats(self) -> Iterator[None]:
-        yield
-        while self.monotonic() < self._until_s:
+                if told is not None:
+                    return told
+            if self.monotonic() >= self._until_s:
+                why = f"not within {self.limit_s / 60:.0f} min: {self._late}"
+                raise StageFailed(why, f"kedge describe {self.trial.name}")
             self.sleep(_POLL_S)
-            yield
 
 
 def _alive(detail: ClusterDetailOut) -> list[InstanceOut]:

@@ -5,8 +5,7 @@ not in the overlay serves all the same, at its private address.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.observed.agent_reports import ReportSeen
@@ -14,51 +13,33 @@ from controlplane.cluster.overlay import EPOCH
 from controlplane.cluster.overlay_keys import reported_keys
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
+from controlplane.converger.conditions.lasting_troubles import LastingTroubles
 from controlplane.converger.situation.situation import Situation
 from events import facts
-from events.ids import ClusterUid
 from events.quantities import named
 
 OVERLAY_NOT_READY = "OverlayNotReady"
 
-LOOK_EVERY = timedelta(seconds=60)
-"""How often it is looked what agents say of it."""
-PATIENCE = timedelta(minutes=2)
-"""A new peer is told to all others, and each of them is probed a few times before a path is taken."""
 _NAMED = 3
-
-
-@dataclass(slots=True)
-class _SeenOverlay:
-    at: datetime
-    since: dict[str, datetime] = field(default_factory=dict)
-    troubles: Mapping[str, str] | None = None
 
 
 class OverlayWatch:
     """Remembers for each cluster since when a VM is not in its overlay as it should be."""
 
     def __init__(self) -> None:
-        self._seen: dict[ClusterUid, _SeenOverlay] = {}
+        self._troubles = LastingTroubles()
 
     def look(
         self, view: ClusterView, now: datetime, reports: Callable[[], Mapping[str, ReportSeen]]
     ) -> Mapping[str, str] | None:
-        """Key of an instance -> why, for those of which something is wrong for longer than `PATIENCE`.
+        """See LastingTroubles. None where the cluster has no overlay, or nothing may be told to agents."""
 
-        None where the cluster has no overlay, or nothing may be told to agents. Reads `reports` once a minute at most.
-        """
-        seen = self._seen.get(view.uid)
-        if seen is not None and now - seen.at < LOOK_EVERY:
-            return seen.troubles
-        seen = self._seen[view.uid] = _SeenOverlay(now, seen.since if seen is not None else {})
-        if view.document is None or view.document.spec.network.overlay is None or view.requests.held:
-            seen.since.clear()
-            return None
-        found = overlay_troubles(view, reports(), now)
-        seen.since = {key: seen.since.get(key, now) for key in found}
-        seen.troubles = {key: why for key, why in found.items() if now - seen.since[key] >= PATIENCE}
-        return seen.troubles
+        def find() -> Mapping[str, str] | None:
+            if view.document is None or view.document.spec.network.overlay is None or view.requests.held:
+                return None
+            return overlay_troubles(view, reports(), now)
+
+        return self._troubles.look(view.uid, now, find)
 
 
 def overlay_troubles(view: ClusterView, reports: Mapping[str, ReportSeen], now: datetime) -> Mapping[str, str]:

@@ -6,34 +6,22 @@ not lets in whom its VM was born to let in, and that is told.
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.observed.agent_reports import ReportSeen
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
+from controlplane.converger.conditions.lasting_troubles import LastingTroubles
 from controlplane.converger.situation.situation import Situation
 from events import facts
-from events.ids import ClusterUid
 
 Rules = Callable[[ClusterView, InstanceView], str]
 """The rules a VM should have now, "" of one that does not filter packets itself."""
 
 FILTER_BEHIND = "PacketFilterBehind"
 
-LOOK_EVERY = timedelta(seconds=60)
-"""How often it is looked what agents have loaded."""
-PATIENCE = timedelta(minutes=2)
-"""An agent asks for its document at least twice a minute, and is tried again when it failed."""
 _NAMED = 3
-
-
-@dataclass(slots=True)
-class _SeenFilters:
-    at: datetime
-    since: dict[str, datetime] = field(default_factory=dict)
-    behind: Mapping[str, str] | None = None
 
 
 class FilterWatch:
@@ -41,27 +29,18 @@ class FilterWatch:
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
-        self._seen: dict[ClusterUid, _SeenFilters] = {}
+        self._behind = LastingTroubles()
 
     def look(
         self, view: ClusterView, now: datetime, reports: Callable[[], Mapping[str, ReportSeen]]
     ) -> Mapping[str, str] | None:
-        """Key of an instance -> why its rules are others, for those behind for longer than `PATIENCE`.
+        """See LastingTroubles. None where no VM filters so, or nothing may be told to agents."""
 
-        None where no VM filters so, or nothing may be told to agents. Reads `reports` once a minute at most.
-        """
-        seen = self._seen.get(view.uid)
-        if seen is not None and now - seen.at < LOOK_EVERY:
-            return seen.behind
-        seen = self._seen[view.uid] = _SeenFilters(now, seen.since if seen is not None else {})
-        wanted = {i.key: rules for i in view.alive() if (rules := self._rules(view, i))}
-        if not wanted or view.requests.held:
-            seen.since.clear()
-            return None
-        found = behind(view, wanted, reports())
-        seen.since = {key: seen.since.get(key, now) for key in found}
-        seen.behind = {key: why for key, why in found.items() if now - seen.since[key] >= PATIENCE}
-        return seen.behind
+        def find() -> Mapping[str, str] | None:
+            wanted = {i.key: rules for i in view.alive() if (rules := self._rules(view, i))}
+            return behind(view, wanted, reports()) if wanted and not view.requests.held else None
+
+        return self._behind.look(view.uid, now, find)
 
 
 def behind(view: ClusterView, wanted: Mapping[str, str], reports: Mapping[str, ReportSeen]) -> Mapping[str, str]:

@@ -11,10 +11,9 @@ from controlplane.cluster.observed.agent_reports import ReportSeen
 from controlplane.cluster.view import ClusterView, ConditionView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.converger.conditions.changes import condition_changes
+from controlplane.converger.conditions.lasting_troubles import LOOK_EVERY, PATIENCE
 from controlplane.converger.conditions.packet_filters import (
     FILTER_BEHIND,
-    LOOK_EVERY,
-    PATIENCE,
     FilterWatch,
     filters_condition,
 )

@@ -11,10 +11,9 @@ from agent.wire import OverlayPeerReport, OverlayReport
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.observed.agent_reports import ReportSeen
 from controlplane.cluster.view import ClusterView, ConditionView
+from controlplane.converger.conditions.lasting_troubles import LOOK_EVERY, PATIENCE
 from controlplane.converger.conditions.overlay import (
-    LOOK_EVERY,
     OVERLAY_NOT_READY,
-    PATIENCE,
     OverlayWatch,
     overlay_condition,
     overlay_troubles,

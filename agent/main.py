@@ -126,11 +126,11 @@ def run(settings: AgentSettings, layout: AgentLayout, boot: BootData) -> None:
         outbox.put(report)
         serve_metrics_of(report)
 
-    preemption, server = _preemption(settings, clock), _server(layout, boot)
+    preemption, server, boot_id = _preemption(settings, clock), _server(layout, boot), _boot_id(settings, layout)
     converger = AgentConverger(
         AgentEnvironment(
             boot=boot,
-            boot_id=_boot_id(settings, layout),
+            boot_id=boot_id,
             layout=layout,
             records=Records(layout.state),
             services=_services(layout, settings),
@@ -145,7 +145,7 @@ def run(settings: AgentSettings, layout: AgentLayout, boot: BootData) -> None:
             preemption=lambda: preemption.report if preemption else None,
             token_keys=token_keys.read,
             packet_filter=_packet_filter(settings, layout),
-            door=followed_door(settings, layout.state, clock.monotonic_s),
+            door=followed_door(settings, layout.state, boot_id, clock.monotonic_s),
             overlay=followed_overlay(settings, layout, clock, woken=inbox.wake.set),
             certificate=_node_certificates(settings, layout, boot, server, inbox).ready,
             shown_certificate=ServedCertificates(layout.tls_dir, monotonic_s=clock.monotonic_s).report,

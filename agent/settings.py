@@ -11,6 +11,7 @@ Disks = Literal["given", "devices"]
 Filesystem = Literal["xfs", "ext4"]
 OwnDisks = Literal["device", "root"]
 Metadata = Literal["found", "aws", "google", "azure", "off"]
+VmNetwork = Literal["own", "shared"]
 
 _Word = TypeVar("_Word", bound=str)
 
@@ -53,6 +54,8 @@ class AgentSettings:
     disks: Disks = "given"
     filesystem: Filesystem = "xfs"
     own_disks: OwnDisks = "device"
+    network: VmNetwork = "shared"
+    """`own`: what is done to the network of this VM is done to nobody else's."""
     metadata: Metadata = "found"
     metadata_url: str = ""
     run_as: str = ""
@@ -64,7 +67,8 @@ class AgentSettings:
     def from_env(cls, *, root: Path, environ: Mapping[str, str]) -> "AgentSettings":
         """Reads `KEDGE_KAFKA_DIR` (needed), `KEDGE_JAVA`, times from `KEDGE_AGENT_<FIELD>` (`KEDGE_AGENT_TICK_S`), and
         how disks come to this VM: `KEDGE_AGENT_DISKS` (`given` by others, or as `devices`), `KEDGE_AGENT_FILESYSTEM`
-        and `KEDGE_AGENT_OWN_DISKS` (`device`, or `root` where they are a part of the root filesystem). Whose metadata
+        and `KEDGE_AGENT_OWN_DISKS` (`device`, or `root` where they are a part of the root filesystem). Whether its
+        network is its `own` or `shared`: `KEDGE_AGENT_NETWORK`; by default it is its own with devices. Whose metadata
         service tells that the VM is taken back: `KEDGE_AGENT_METADATA` (`found` by the firmware, a cloud, or `off`), at
         `KEDGE_AGENT_METADATA_URL` instead of the cloud's own address. `KEDGE_AGENT_RUN_AS`: the user of its services.
         `KEDGE_AGENT_PROMETHEUS`: `HOST:PORT` at which its metrics are served.
@@ -75,9 +79,11 @@ class AgentSettings:
         if not kafka_dir:
             raise AgentSettingsRefused("KEDGE_KAFKA_DIR is not set: name the directory that holds <version>/libs/*.jar")
         settings = cls(root=root.resolve(), kafka_dir=Path(kafka_dir).resolve(), java=environ.get("KEDGE_JAVA", "java"))
+        disks = _one_of(environ, "KEDGE_AGENT_DISKS", get_args(Disks), "given")
         settings = replace(
             settings,
-            disks=_one_of(environ, "KEDGE_AGENT_DISKS", get_args(Disks), "given"),
+            disks=disks,
+            network=_one_of(environ, "KEDGE_AGENT_NETWORK", get_args(VmNetwork), _NETWORKS[disks]),
             filesystem=_one_of(environ, "KEDGE_AGENT_FILESYSTEM", get_args(Filesystem), "xfs"),
             own_disks=_one_of(environ, "KEDGE_AGENT_OWN_DISKS", get_args(OwnDisks), "device"),
             metadata=_one_of(environ, "KEDGE_AGENT_METADATA", get_args(Metadata), "found"),
@@ -90,6 +96,7 @@ class AgentSettings:
 
 
 _TIMES = AgentTimes.__slots__
+_NETWORKS: Mapping[Disks, VmNetwork] = {"devices": "own", "given": "shared"}
 
 
 def _one_of(environ: Mapping[str, str], name: str, known: tuple[_Word, ...], otherwise: _Word) -> _Word:

@@ -14,18 +14,17 @@ from agent.tools import Tool, ToolFailed, output_of, run_tool
 
 _log = logging.getLogger(__name__)
 
-BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _LOOK_EVERY_S = 2.0
 """How often it is looked whether the kernel still has the rules, and who is still connected."""
 
 
 class ClientDoor:
-    """Of one thread. `folder` is the agent's own."""
+    """Of one thread. `folder` is the agent's own, `boot_id` another one after each boot."""
 
-    def __init__(self, folder: Path, run: Tool = run_tool, *, boot_id: Path = BOOT_ID) -> None:
+    def __init__(self, folder: Path, boot_id: str, run: Tool = run_tool) -> None:
         self._file, self._run = folder / "client-door.json", run
         self._filter = PacketFilter(folder / "client-door.nft", run, table=TABLE, look_every_s=_LOOK_EVERY_S)
-        self._boot_id = boot_id.read_text().strip()
+        self._boot_id = boot_id
         self._counted_s, self._problem = float("-inf"), ""
         self._connections: int | None = None
 

@@ -11,13 +11,18 @@ from agent.wire_door import DoorDocument, DoorReport
 
 FollowedDoor = Callable[[DoorDocument | None, bool], DoorReport | None]
 
-_NOT_ITS_OWN = "the network of a VM of the `local` cloud is this machine's: nobody can be kept out of one alone"
+_NOT_ITS_OWN = (
+    "the network of this VM is this machine's, as on the `local` cloud without namespaces: nobody can be kept out of "
+    "one alone"
+)
 
 
-def followed_door(settings: AgentSettings, folder: Path, monotonic_s: Callable[[], float]) -> FollowedDoor:
-    """The door of this VM. On `local` there is none, and a document with one is answered with the reason: services that
-    are not to be reached start nowhere."""
-    if settings.disks == "given":
+def followed_door(
+    settings: AgentSettings, folder: Path, boot_id: str, monotonic_s: Callable[[], float]
+) -> FollowedDoor:
+    """The door of this VM. Where its network is not its own there is none, and a document with one is answered with the
+    reason: services that are not to be reached start nowhere."""
+    if settings.network == "shared":
         return lambda document, is_confirmed: (
             None
             if document is None or document.state == "none"
@@ -25,7 +30,7 @@ def followed_door(settings: AgentSettings, folder: Path, monotonic_s: Callable[[
                 pair=document.pair, state=document.state, epoch=document.epoch, in_force=False, problem=_NOT_ITS_OWN
             )
         )
-    door = ClientDoor(folder)
+    door = ClientDoor(folder, boot_id)
 
     def follow(document: DoorDocument | None, is_confirmed: bool) -> DoorReport | None:
         try:

@@ -60,6 +60,7 @@ class DocumentOffers:
             or kept.epoch != self._services.operations.leadership.held_epoch()
             or time.monotonic() - kept.at_s > REMEMBERED_S
             or may_have_stale_stop(view, _key(vm))
+            or kept.offer.door != self._services.cluster.doors.of(view)
         ):
             return None
         return kept.offer
@@ -81,7 +82,10 @@ class DocumentOffers:
         # that then hears an older document would start what it was told to stop.
         fleet.catch_up()
         view = fleet.view(vm.cluster_uid)
-        return offered if view is not None and view.version == offered.version else self._offered(vm)
+        is_still_so = view is not None and view.version == offered.version
+        # The pair of a cluster has a stream of its own.
+        is_still_so = is_still_so and view is not None and self._services.cluster.doors.of(view) == offered.door
+        return offered if is_still_so else self._offered(vm)
 
     def _offered(self, vm: Vm) -> documents.Offer:
         epoch = self._services.operations.leadership.held_epoch()
@@ -117,6 +121,7 @@ class DocumentOffers:
             logs=sent.logs,
             super_digest=digest,
             packet_filter=rules,
+            door=services.cluster.doors.of(view),
         )
         if not rules:  # those follow from what is recorded of others, and are worked out at each question
             self._remember(vm, _Remembered(offered, epoch, time.monotonic()))

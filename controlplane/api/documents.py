@@ -3,6 +3,7 @@
 import hashlib
 from dataclasses import dataclass
 
+from agent.wire import OVERLAY_WIRE_VERSION, DoorDocument
 from controlplane.background.log_reader.topic import logs_topic
 from controlplane.background.metric_pipeline.topic import MetricsTo
 from controlplane.cluster.view import ClusterView
@@ -12,12 +13,13 @@ from events.ids import Epoch
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """`body` is the document's JSON, `version` that of the view it was made from. Without an `etag` there is none for
-    now."""
+    """`body` is the document's JSON, `version` that of the view it was made from, and `door` what the cluster's pair
+    had to say then. Without an `etag` there is none for now."""
 
     body: str
     etag: str
     version: int
+    door: DoorDocument | None = None
 
 
 def offer(
@@ -29,10 +31,11 @@ def offer(
     logs: bool = False,
     super_digest: str = "",
     packet_filter: str = "",
+    door: DoorDocument | None = None,
 ) -> Offer:
     """The document of an instance; with `metrics`, brokers are told where to send some, with `logs` every VM to send
     lines of its logs. `super_digest` is what a ZooKeeper server is to know its super user by, `packet_filter` the rules
-    of a VM that filters packets itself.
+    of a VM that filters packets itself, `door` whether clients get in at brokers.
 
     Raises LookupError for an instance that is retired or unknown.
     """
@@ -43,6 +46,8 @@ def offer(
         document = document.model_copy(update={"metrics": metrics.topic_of(view)})
     if logs:
         document = document.model_copy(update={"logs": logs_topic(view)})
+    if door is not None and view.instances[key].is_broker:
+        document = document.model_copy(update={"door": door, "wire": max(document.wire, OVERLAY_WIRE_VERSION)})
     if packet_filter:
         document = document.model_copy(update={"packet_filter": packet_filter})
     if super_digest:
@@ -50,7 +55,8 @@ def offer(
         services = [s.model_copy(update=knows) if s.name == "zookeeper" else s for s in document.services]
         document = document.model_copy(update={"services": tuple(services)})
     content = document.model_dump_json(exclude={"epoch"})
-    return Offer(document.model_dump_json(), hashlib.sha256(content.encode()).hexdigest()[:32], view.version)
+    etag = hashlib.sha256(content.encode()).hexdigest()[:32]
+    return Offer(document.model_dump_json(), etag, view.version, door)
 
 
 def stale_stop_offer(view: ClusterView) -> Offer:

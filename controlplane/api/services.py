@@ -40,6 +40,8 @@ from controlplane.commands.failovers import Failovers
 from controlplane.commands.handler import CommandOutcome
 from controlplane.converger.tick.report import Said
 from controlplane.converger.tick.status import LoopService
+from controlplane.fleet.failovers.door_documents import ClientDoors
+from controlplane.fleet.failovers.state import PairCache
 from controlplane.fleet.freezes.commands import Freezes
 from controlplane.fleet.images.commands import Images
 from controlplane.fleet.networks.commands import Networks
@@ -176,6 +178,8 @@ class ClusterServices:
     """What specs are held against, and the policies in force; the handler of commands asks it as well."""
     packet_filter: Callable[[ClusterView, InstanceView], str] = lambda view, instance: ""
     """The rules of a VM that filters packets itself, "" of any other."""
+    doors: ClientDoors = field(default_factory=lambda: ClientDoors(PairCache(), lambda address: ()))
+    """Whether clients get in at clusters of pairs."""
     console_page: ConsolePage = no_console_page
     """The page of a VM in its cloud's console, "" where it has none."""
     harm: Harmer = nothing_to_harm

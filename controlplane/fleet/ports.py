@@ -23,3 +23,9 @@ class FreshFleet(FoldedFleet, Protocol):
     """All clusters, as of now where that is asked for."""
 
     def catch_up(self) -> None: ...
+
+
+class PairedFleet(SeenFleet, Protocol):
+    """The same, one cluster at a time."""
+
+    def view(self, uid: ClusterUid) -> ClusterView | None: ...

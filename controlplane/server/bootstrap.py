@@ -71,6 +71,7 @@ def build(
             pipeline=rooms.pipeline,
             authority_copy=rooms.authority_copy,
             passwords=rooms.passwords,
+            pairs=rooms.pairs,
             teller=teller,
         ),
     )
@@ -98,6 +99,7 @@ def _service(ground: Ground, loop: Loop, asking: CommandParts, rooms: Rooms, wat
             "metrics": rooms.pipeline.poller,
             "copies": rooms.authority_copy,
             "passwords": rooms.passwords,
+            "failovers": rooms.pairs,
         },
         pipeline=rooms.pipeline.supervisor.status,
         plans=loop.hands.planning.totals,

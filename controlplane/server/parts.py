@@ -43,6 +43,7 @@ class BackgroundParts:
     pipeline: PipelineRoom
     authority_copy: Poller
     passwords: Poller
+    pairs: Poller
     teller: Poller
     """Tells portals that are other processes how the loop does."""
 
@@ -55,12 +56,14 @@ class BackgroundParts:
             room.poller.start()
         self.authority_copy.start()
         self.passwords.start()
+        self.pairs.start()
         self.teller.start()
 
     def close(self) -> None:
         """Game days first: they are driven through the others."""
         self.games.close()
         self.teller.stop()
+        self.pairs.stop()
         self.passwords.stop()
         self.authority_copy.stop()
         self.sources.stop()

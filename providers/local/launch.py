@@ -61,7 +61,7 @@ def launcher_for(config: Config, vm_dir: Path, faults: Faults, network: Network)
     return ProcessLauncher(network.command(vm_dir, command))
 
 
-def vm_environment(vm_dir: Path, kafka_dir: str) -> dict[str, str]:
+def vm_environment(vm_dir: Path, kafka_dir: str, network: Network) -> dict[str, str]:
     """Everything a VM knows of its host: no credentials, no settings of the control plane.
 
     PYTHONPATH names the folder our packages were imported from, so that a checkout works without
@@ -72,6 +72,7 @@ def vm_environment(vm_dir: Path, kafka_dir: str) -> dict[str, str]:
         "PYTHONPATH": package_path(),
         "KEDGE_KAFKA_DIR": kafka_dir,
         "KEDGE_BOOT_ID": os.urandom(16).hex(),
+        "KEDGE_AGENT_NETWORK": "own" if network.is_own else "shared",
         VM_DIR: str(vm_dir),
     }
 

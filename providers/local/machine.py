@@ -129,8 +129,9 @@ class Machines:
     def _start(self, vm_dir: Path, record: Record) -> None:
         network = network_of(record["address"])
         network.open(vm_dir, (record["address"], *address.bound_addresses(vm_dir)))
+        kafka_dir = image_dir(self.config.kafka_dir, record["tags"])
         pid = launch.launcher_for(self.config, vm_dir, self._faults, network).launch(
-            vm_dir, launch.vm_environment(vm_dir, image_dir(self.config.kafka_dir, record["tags"]))
+            vm_dir, launch.vm_environment(vm_dir, kafka_dir, network)
         )
         started = process.identify(pid)
         if started is None:

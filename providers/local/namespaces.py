@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 from urllib.parse import urlsplit
 
 from providers.errors import CloudUnavailable
@@ -40,6 +40,8 @@ _DNAT_PRIORITY, _SNAT_PRIORITY = -100, 100
 @dataclass(frozen=True, slots=True)
 class Namespaces:
     """See `Network`. One lock for the whole machine: what it does takes a tenth of a second."""
+
+    is_own: ClassVar[bool] = True
 
     def open(self, vm_dir: Path, addresses: Sequence[str]) -> None:
         port = _served_port(vm_dir)

@@ -11,13 +11,16 @@ The address itself says which network it is of, so that a VM that starts again i
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from providers.local.ranges import name_of
 
 
 class Network(Protocol):
     """Every method may be repeated. Raises `CloudUnavailable` where this machine cannot."""
+
+    is_own: ClassVar[bool]
+    """Whether what a VM does to its network is done to nobody else's."""
 
     def open(self, vm_dir: Path, addresses: Sequence[str]) -> None:
         """The VM has a network with these addresses, its own first."""
@@ -37,6 +40,8 @@ class Network(Protocol):
 @dataclass(frozen=True, slots=True)
 class Loopback:
     """Every VM shares the machine's loopback device, on which each address of 127.0.0.0/8 answers."""
+
+    is_own: ClassVar[bool] = False
 
     def open(self, vm_dir: Path, addresses: Sequence[str]) -> None:
         """Nothing to do."""

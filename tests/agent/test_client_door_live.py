@@ -106,7 +106,7 @@ def test_a_shut_door_resets_clients_at_once_and_members_go_on(
     network: tuple[Namespace, Namespace, Namespace], tmp_path: Path
 ) -> None:
     broker, member, client = network
-    door = ClientDoor(tmp_path, within(broker))
+    door = ClientDoor(tmp_path, "the first", within(broker))
     talks, of_member = client.python(TALK, BROKER, "talk"), member.python(TALK, BROKER, "talk")
     waits = client.python(TALK, BROKER, "idle")
     for process in (talks, of_member, waits):
@@ -149,14 +149,11 @@ def test_after_a_boot_the_door_is_shut_before_anybody_asks_the_server(
     network: tuple[Namespace, Namespace, Namespace], tmp_path: Path
 ) -> None:
     broker, member, client = network
-    boot = tmp_path / "boot_id"
-    boot.write_text("the first")
     opened = replace(SHUT, state=DoorAccess.OPEN)
-    ClientDoor(tmp_path, within(broker), boot_id=boot).keep(opened, is_confirmed=True, now_s=0.0)
+    ClientDoor(tmp_path, "the first", within(broker)).keep(opened, is_confirmed=True, now_s=0.0)
     assert knocked(client) == "open"
     broker.run("nft", "flush", "ruleset")
-    boot.write_text("the second")
-    status = ClientDoor(tmp_path, within(broker), boot_id=boot).keep(opened, is_confirmed=False, now_s=0.0)
+    status = ClientDoor(tmp_path, "the second", within(broker)).keep(opened, is_confirmed=False, now_s=0.0)
     assert status is not None
     assert status.is_shut
     assert (knocked(client), knocked(member)) == ("refused", "open")

@@ -50,7 +50,7 @@ def test_a_vm_survives_terraform_and_knows_nothing_of_it(bench: Bench) -> None:
     pid = bench.first_pid("b-0.g1")
     with open(f"/proc/{pid}/environ", "rb") as file:
         names = {entry.split(b"=")[0].decode() for entry in file.read().split(b"\0") if entry}
-    assert names == {"PATH", "PYTHONPATH", "KEDGE_KAFKA_DIR", "KEDGE_BOOT_ID", "KEDGE_VM_DIR"}
+    assert names == {"PATH", "PYTHONPATH", "KEDGE_KAFKA_DIR", "KEDGE_BOOT_ID", "KEDGE_AGENT_NETWORK", "KEDGE_VM_DIR"}
     assert os.getsid(pid) == pid
     assert {os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")} == {
         "/dev/null",

@@ -5,15 +5,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from controlplane.cluster.view import ClusterView
+from controlplane.fleet.failovers.paired_topics import paired_topics
 from controlplane.fleet.failovers.state import PairsView, RegisteredPair
 from events.spec import problems as p
 from events.spec.failover_model import KafkaFailoverDocument
-from events.spec.failover_rules import check_failover_in, is_paired
+from events.spec.failover_rules import check_failover_in
 from events.spec.model import KafkaClusterDocument
 from events.spec.positions import NOWHERE, Positions
 from events.spec.problems import Path, Problem
 from events.spec.settings import broker_count
-from events.topic_facts import TopicDeclaration
 
 _CLUSTERS: Path = ("spec", "clusters")
 _DNS: Path = ("spec", "bootstrap", "dns")
@@ -94,7 +94,7 @@ def _topics(
 ) -> Iterator[Problem]:
     """Topics that are declared of both, and those the standby has too few brokers for."""
     first, second = document.spec.clusters
-    mine, theirs = (_declared_topics(document, around.living[name]) for name in (first, second))
+    mine, theirs = (paired_topics(document, around.living[name]) for name in (first, second))
     if twice := sorted(mine.keys() & theirs.keys()):
         message = f"{_some(twice)} {'is' if len(twice) == 1 else 'are'} declared of both clusters"
         fix = f"Delete the documents of {second}, whose topics follow {first}'s, or leave these topics out of the pair."
@@ -105,11 +105,6 @@ def _topics(
         message = f"{_some(wide)} of {first} {_have(wide)} more replicas than the {brokers} brokers of {second}"
         fix = "Grow the standby, take fewer replicas, or leave these topics out of the pair."
         yield where.problem(p.FAILOVER_REPLICAS, _CLUSTERS, message, fix)
-
-
-def _declared_topics(document: KafkaFailoverDocument, view: ClusterView) -> dict[str, TopicDeclaration]:
-    of = (topic for topic in view.topics.by_name.values() if not topic.tombstone)
-    return {t.name: t.declared for t in of if t.declared.tier != "scratch" and is_paired(document, t.name)}
 
 
 def _brokers(document: KafkaFailoverDocument, both: tuple[KafkaClusterDocument, KafkaClusterDocument]) -> int:

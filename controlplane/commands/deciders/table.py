@@ -26,7 +26,13 @@ from controlplane.commands.deciders.pauses import cluster_paused, cluster_resume
 from controlplane.commands.deciders.rebalances import rebalance_asked, rebalance_cancelled
 from controlplane.commands.deciders.revocations import revocation_asked
 from controlplane.commands.deciders.stuck_moves import moves_adopted, moves_taken_back
-from controlplane.commands.deciders.topics import topic_adopted, topic_deleted, topics_declared, topics_gone
+from controlplane.commands.deciders.topics import (
+    topic_adopted,
+    topic_deleted,
+    topics_copied,
+    topics_declared,
+    topics_gone,
+)
 from controlplane.commands.deciders.users import (
     certificate_noted,
     password_collected,
@@ -103,6 +109,7 @@ DECIDERS = _once_each(
         _row(asked.TakeBackMoves, moves_taken_back),
         _row(asked.AdoptMoves, moves_adopted),
         _row(asked.DeclareTopics, topics_declared),
+        _row(asked.CopyTopics, topics_copied),
         _row(asked.AdoptTopic, topic_adopted),
         _row(asked.DeleteTopic, topic_deleted),
         _row(asked.ChangeReplicationFactor, factor_asked),

@@ -57,6 +57,23 @@ def topic_news(view: ClusterView, command: commands.DeclareTopics) -> CommandDec
     return CommandDecision(fact, f"{counted(len(fresh), 'topic')} of {view.name} declared: {names}")
 
 
+def topics_copied(view: ClusterView, command: commands.CopyTopics, _: Lookups = NOTHING) -> CommandDecision:
+    """Those that are missing, or were declared otherwise, by whom a file of git does not declare. A person who asks
+    for a failover asks for these."""
+    known = view.topics.by_name
+    there = {name: known[name] for one in command.topics if (name := one.name) in known}
+    fresh = [
+        one
+        for one in command.topics
+        if (kept := there.get(one.name)) is None or not (kept.is_git or kept.tombstone or kept.declared == one)
+    ]
+    if not fresh:
+        return CommandDecision(None, f"nothing of the topics of {command.pair} is missing on {view.name}")
+    names = named([topic.name for topic in fresh])
+    fact = facts.TopicsDeclared(tuple(fresh), API, "", "")
+    return CommandDecision(fact, f"{counted(len(fresh), 'topic')} of {view.name} declared for {command.pair}: {names}")
+
+
 def topic_adopted(view: ClusterView, command: commands.AdoptTopic, known: Lookups) -> CommandDecision:
     """Kedge keeps it from here on: as it is declared, or as it is found. Raises CommandRefused."""
     declared = view.topics.by_name.get(command.topic)

@@ -23,6 +23,14 @@ class ShutOrder:
 
 
 @dataclass(frozen=True, slots=True)
+class OpenOrder:
+    """That a door is to be open."""
+
+    pair_uid: str
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
 class ShutProof:
     """Whether no client gets in at any VM of a cluster. `lacking`: by key of a VM, why there is no proof of it."""
 
@@ -68,6 +76,22 @@ def shut_proof(
         if why := _lacks(order, seen, now):
             lacking[instance.key] = why
     return ShutProof(lacking)
+
+
+def is_let_in(
+    order: OpenOrder, brokers: Sequence[InstanceView], reports: Mapping[str, ReportSeen], now: datetime
+) -> bool:
+    """Whether clients get in at every broker that serves, one at least, by each agent's own word since the order. Who
+    is on its way or lost lets nobody in, and keeps nobody waiting."""
+    serving = [one for one in brokers if one.phase is Phase.JOINED and not one.lost]
+    return bool(serving) and all(_lets_in(order, reports.get(one.key), now) for one in serving)
+
+
+def _lets_in(order: OpenOrder, seen: ReportSeen | None, now: datetime) -> bool:
+    if seen is None or not seen.is_young(now) or seen.report.door is None:
+        return False
+    report = seen.report.door
+    return (report.pair, report.epoch, report.state) == (order.pair_uid, order.epoch, "open") and report.in_force
 
 
 def _is_gone(instance: InstanceView, seen: ReportSeen | None) -> bool:

@@ -38,7 +38,7 @@ def evolve(view: PairView, recorded: Recorded) -> PairView:
         return replace(view, version=recorded.version)
     try:
         fact = decode(recorded)
-        changed = after(view, fact)
+        changed = _timed(after(view, fact), view, recorded)
         declaration = _declaration(view, fact, recorded)
         return replace(changed, version=recorded.version, declaration=declaration)
     except (EventsError, IllegalStep, ValidationError, UnknownApiVersion) as error:
@@ -52,6 +52,16 @@ def after(view: PairView, fact: object) -> PairView:
     if rule is None:
         raise IllegalStep(f"a pair knows no {type(fact).__name__}")
     return rule(view, fact)
+
+
+def _timed(view: PairView, before: PairView, recorded: Recorded) -> PairView:
+    """An order of a door is as old as the event that gave it, whatever came of it since."""
+    doors = {}
+    for cluster, door in view.doors.items():
+        old = before.doors.get(cluster)
+        is_old = old is not None and old.epoch == door.epoch
+        doors[cluster] = replace(door, at=old.at if old is not None and is_old else recorded.recorded_at)
+    return replace(view, doors=MappingProxyType(doors))
 
 
 def _declaration(view: PairView, fact: object, recorded: Recorded) -> PairDeclaration | None:

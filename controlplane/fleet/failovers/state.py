@@ -1,12 +1,14 @@
 """All pairs as they are recorded: which clusters were given to which, and each pair's own stream."""
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import Any
 
 from controlplane.fleet.failovers.fold import evolve
 from controlplane.fleet.failovers.view import PairView
+from controlplane.runtime.once import once
 from controlplane.storage.streams import FAILOVERS, pair_uid_of
 from events.codec import decode
 from events.envelope import Recorded
@@ -33,6 +35,7 @@ class PairsView:
     by_uid: Mapping[str, RegisteredPair] = field(default_factory=lambda: MappingProxyType({}))
     unreadable: str = ""
     """Why it is not known which clusters are paired: none is given to a pair then."""
+    _answers: dict[Any, Any] | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
     def living(self) -> tuple[RegisteredPair, ...]:
@@ -45,7 +48,12 @@ class PairsView:
 
     def holder(self, cluster: str) -> RegisteredPair | None:
         """The living pair that a cluster, by uid, is of."""
-        return next((pair for pair in self.living if cluster in pair.clusters), None)
+        last = self.last_holder(cluster)
+        return last if last is not None and not last.view.is_withdrawn else None
+
+    def last_holder(self, cluster: str) -> RegisteredPair | None:
+        """The living pair that a cluster is of; where there is none, the last one that it was of."""
+        return _last_holders(self).get(cluster)
 
     def pair_of(self, cluster: str) -> str:
         """The name of that pair, "" where there is none."""
@@ -53,12 +61,30 @@ class PairsView:
         return holder.name if holder is not None else ""
 
 
-class PairCache:
-    """Keeps them folded. Thread-safe; events come in the order of the log."""
+@once
+def _last_holders(pairs: PairsView) -> Mapping[str, RegisteredPair]:
+    """By cluster. Every agent's question asks for one of them."""
+    found: dict[str, RegisteredPair] = {}
+    for pair in pairs.by_uid.values():
+        for cluster in pair.clusters:
+            before = found.get(cluster)
+            if before is None or before.view.is_withdrawn:
+                found[cluster] = pair
+    return found
 
-    def __init__(self) -> None:
+
+class PairCache:
+    """Keeps them folded. Thread-safe; events come in the order of the log. `heard` is called for each cluster of a pair
+    that has changed: what its agents are told may be another thing."""
+
+    def __init__(self, heard: Callable[[str], object] = lambda cluster: None) -> None:
         self._lock = threading.Lock()
         self._pairs = PairsView()
+        self._heard = [heard]
+
+    def also_tell(self, heard: Callable[[str], object]) -> None:
+        """From here on `heard` is called, too."""
+        self._heard.append(heard)
 
     def pairs(self) -> PairsView:
         """As of what was taken in."""
@@ -72,6 +98,10 @@ class PairCache:
         with self._lock:
             changed = _registered(self._pairs, recorded) if uid is None else _evolved(self._pairs, uid, recorded)
             is_new, self._pairs = changed is not self._pairs, changed
+        pair = changed.by_uid.get(uid) if uid is not None and is_new else None
+        for cluster in pair.clusters if pair is not None else ():
+            for heard in self._heard:
+                heard(cluster)
         return is_new
 
 

@@ -60,6 +60,8 @@ class Door:
 
     state: DoorState
     epoch: int
+    at: datetime | None = None
+    """When that order was recorded; None where only its fact is known."""
 
     @property
     def is_shut(self) -> bool:

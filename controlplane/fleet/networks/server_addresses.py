@@ -51,6 +51,27 @@ def server_cidrs(declared: Sequence[str], agents_at: str, way_out: Callable[[str
     return cidrs
 
 
+def servers_at(
+    declared: Sequence[str], *, is_here: bool = True, way_out: Callable[[str], str] | None = None
+) -> Callable[[str], tuple[str, ...]]:
+    """By what networks, as CIDRs, servers come to one address. `declared` wins; without any it is the address this
+    machine would dial that one from, where who dials is here. Nothing where nobody can tell."""
+    dials_from = way_out or _way_out
+
+    def cidrs(address: str) -> tuple[str, ...]:
+        if declared:
+            return tuple(sorted({server_network(one) for one in declared}))
+        if not is_here:
+            return ()
+        try:
+            found = dials_from(address)
+        except OSError:
+            return ()
+        return (f"{found}/{LONGEST_PREFIX}",) if _dials_from(_address(found)) else ()
+
+    return cidrs
+
+
 def _way_out(address: str) -> str:
     """The address this machine would dial that one from, by its routes: a datagram socket that sends nothing."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as line:

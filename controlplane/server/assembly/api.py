@@ -35,9 +35,11 @@ from controlplane.commands.chaos_injection import bring_about
 from controlplane.commands.failovers import FailoverService
 from controlplane.commands.handler import CommandHandler
 from controlplane.converger.tick.status import LoopService
+from controlplane.fleet.failovers.door_documents import ClientDoors
 from controlplane.fleet.freezes.commands import FreezeService
 from controlplane.fleet.images.commands import ImageService
 from controlplane.fleet.networks.commands import NetworkService
+from controlplane.fleet.networks.server_addresses import servers_at
 from controlplane.server.assembly.access import oidc_of
 from controlplane.server.assembly.background import Rooms
 from controlplane.server.assembly.commands import CommandParts
@@ -83,10 +85,11 @@ def api_of(
         wake=hands.bell.ring,
     )
     filters = partial(packet_filter_in, loop.clouds, loop.networks.cidr_at, declared=settings.clouds.server_addresses)
+    doors = ClientDoors(loop.pairs, servers_at(settings.clouds.server_addresses))
     return services.PortalServices(
         store=ground.store,
         clock=utc_now,
-        cluster=replace(cluster, packet_filter=filters, harm=partial(bring_about, loop.clouds)),
+        cluster=replace(cluster, packet_filter=filters, doors=doors, harm=partial(bring_about, loop.clouds)),
         fleet=fleet_services(
             ground,
             loop,

@@ -11,7 +11,7 @@ from controlplane.background.game_days.referee import GameWorld
 from controlplane.cluster.server_identities import ServerIdentities
 from controlplane.commands.chaos_injection import bring_about
 from controlplane.runtime.polling import Poller
-from controlplane.server.assembly import agent_upgrades, commands, consumer_groups, core, dns, game_days
+from controlplane.server.assembly import agent_upgrades, commands, consumer_groups, core, dns, failovers, game_days
 from controlplane.server.assembly.anomalies import AnomalyRoom, anomalies_of
 from controlplane.server.assembly.loop import Loop
 from controlplane.server.assembly.metric_pipeline import PipelineRoom, pipeline_of
@@ -41,6 +41,8 @@ class Rooms:
     """Keeps the CAs of clusters in the home, too."""
     passwords: Poller
     """Writes passwords of users to sinks."""
+    pairs: Poller
+    """Carries pairs of clusters on."""
 
 
 def rooms_of(ground: core.Ground, loop: Loop, asking: commands.CommandParts) -> Rooms:
@@ -88,6 +90,7 @@ def rooms_of(ground: core.Ground, loop: Loop, asking: commands.CommandParts) -> 
             leadership=candidate,
             clock=utc_now,
         ),
+        pairs=failovers.pairs_of(ground, loop, asking, failovers.unnamed),
     )
 
 

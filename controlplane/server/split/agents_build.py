@@ -20,6 +20,8 @@ from controlplane.background.notifications.service import NotifierService
 from controlplane.cluster.gateways import Gateways, judged
 from controlplane.converger.tick.fleet_brake import FleetBrake
 from controlplane.converger.tick.status import LoopStatus
+from controlplane.fleet.failovers.door_documents import ClientDoors
+from controlplane.fleet.networks.server_addresses import servers_at
 from controlplane.server.assembly import api, commands, core, loop
 from controlplane.server.assembly.terraform_states import keys_print
 from controlplane.server.cloud_readiness import examiner_of
@@ -214,10 +216,12 @@ def _services(
     filters = partial(
         packet_filter_in, folded.clouds, folded.networks.cidr_at, declared=settings.clouds.server_addresses
     )
+    # The loop dials: where from is known here only where it is declared.
+    doors = ClientDoors(folded.pairs, servers_at(settings.clouds.server_addresses, is_here=False))
     return PortalServices(
         store=base.store,
         clock=utc_now,
-        cluster=replace(cluster, packet_filter=filters),
+        cluster=replace(cluster, packet_filter=filters, doors=doors),
         fleet=api.fleet_services(
             base,
             folded,

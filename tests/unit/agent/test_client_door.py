@@ -66,12 +66,11 @@ class Vm:
 
     def boot(self) -> None:
         self.boots += 1
-        (self.folder / "boot_id").write_text(f"boot {self.boots}\n")
         self.kernel.has, self.kernel.clients = "", []
         self.begin()
 
     def begin(self) -> None:
-        self.door = ClientDoor(self.folder, self.kernel, boot_id=self.folder / "boot_id")
+        self.door = ClientDoor(self.folder, f"boot {self.boots}", self.kernel)
 
     def look(self, order: OrderedDoor | None, *, confirmed: bool = True) -> DoorStatus | None:
         self.now_s += 10

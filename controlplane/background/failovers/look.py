@@ -1,0 +1,114 @@
+"""What is seen of a pair: the words of agents, and the brokers of its standby. Where nobody has told it is None."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.observed.agent_reports import AGENT_REPORT, ReportSeen, reports_by_key
+from controlplane.cluster.producer_ids import WIDTH
+from controlplane.cluster.view import ClusterView
+from controlplane.fleet.failovers.doors import OpenOrder, ShutOrder, is_let_in, shut_proof
+from controlplane.fleet.failovers.paired_topics import paired_topics, topics_left
+from controlplane.fleet.failovers.seen import DoorSeen, NamesSeen, PairSeen, StandbyBuild
+from controlplane.fleet.failovers.state import RegisteredPair
+from controlplane.fleet.failovers.view import Door, DoorState, PairView
+from controlplane.fleet.ports import PairedFleet
+from controlplane.storage.latest_values import LatestStore
+from events.clock import Clock
+from events.ids import ClusterUid
+from events.spec.settings import broker_count
+
+PairNames = Callable[[RegisteredPair, datetime], NamesSeen | None]
+"""Where the pair's name leads by what was seen last."""
+
+SNAPSHOT_IS_YOUNG_S = 30.0
+"""What brokers said before that is not known any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairLook:
+    """For any thread. Raises StoreUnavailable."""
+
+    fleet: PairedFleet
+    latest: LatestStore
+    names: PairNames
+    clock: Clock
+
+    def of(self, pair: RegisteredPair) -> PairSeen:
+        """As of now. Copies of records are nobody's yet: nothing is seen of one."""
+        now = self.clock()
+        doors = {
+            cluster: seen
+            for cluster, door in pair.view.doors.items()
+            if (seen := self._door(pair.uid, cluster, door, now)) is not None
+        }
+        return PairSeen(
+            doors=doors,
+            names=self.names(pair, now),
+            standby=self._standby(pair.view, now),
+            pause_s=pause_of(pair.view, now),
+        )
+
+    def primary_brokers(self, pair: RegisteredPair) -> int | None:
+        """How many brokers its primary is to have; None where that is unknown."""
+        primary = self.fleet.view(ClusterUid(pair.view.primary)) if pair.view.primary else None
+        return broker_count(primary.document.spec.pools) if primary is not None and primary.document else None
+
+    def _door(self, pair_uid: str, cluster: str, door: Door, now: datetime) -> DoorSeen | None:
+        view = self.fleet.view(ClusterUid(cluster))
+        if view is None:
+            return None
+        brokers = [instance for instance in view.instances.values() if instance.is_broker]
+        reports = self._reports(view)
+        if door.state is DoorState.CLOSING and door.at is not None:
+            proof = shut_proof(ShutOrder(pair_uid, door.epoch, door.at), brokers, reports, now)
+            return DoorSeen(door.epoch, True, "agents", str(proof)) if proof.is_proved else None
+        if door.state is DoorState.OPENING and is_let_in(OpenOrder(pair_uid, door.epoch), brokers, reports, now):
+            return DoorSeen(door.epoch, False, "agents", "")
+        return None
+
+    def lacking_proof(self, pair: RegisteredPair) -> Mapping[str, str]:
+        """Of the doors that are closing, by VM, why it is not known to be shut."""
+        found: dict[str, str] = {}
+        for cluster, door in pair.view.doors.items():
+            view = self.fleet.view(ClusterUid(cluster))
+            if view is not None and door.state is DoorState.CLOSING and door.at is not None:
+                brokers = [instance for instance in view.instances.values() if instance.is_broker]
+                order = ShutOrder(pair.uid, door.epoch, door.at)
+                found |= shut_proof(order, brokers, self._reports(view), self.clock()).lacking
+        return found
+
+    def _reports(self, view: ClusterView) -> Mapping[str, ReportSeen]:
+        return reports_by_key(self.latest.of_cluster(view.uid, AGENT_REPORT))
+
+    def _standby(self, pair: PairView, now: datetime) -> StandbyBuild | None:
+        primary, standby = (self.fleet.view(ClusterUid(uid)) for uid in (pair.primary, pair.standby))
+        seen = self.fleet.last_snapshot(ClusterUid(pair.standby))
+        if primary is None or standby is None or pair.declaration is None or seen is None:
+            return None
+        if (now - seen.at).total_seconds() > SNAPSHOT_IS_YOUNG_S:
+            return None
+        wanted = paired_topics(pair.declaration.document, primary)
+        serving = [one for one in standby.brokers() if one.phase is Phase.JOINED and not one.lost]
+        return StandbyBuild(
+            brokers=sum(1 for one in serving if one.service_id in seen.live_brokers()),
+            topics=len(wanted),
+            topics_left=topics_left(wanted, standby, seen),
+            has_own_ids=have_own_ids(primary, standby),
+        )
+
+
+def have_own_ids(one: ClusterView, other: ClusterView) -> bool:
+    """Whether producer ids of the two never meet, as far as that is known."""
+    firsts = [v.quorum.founding.first_producer_id if v.quorum.founding is not None else None for v in (one, other)]
+    first, second = firsts
+    return first is not None and second is not None and abs(first - second) >= WIDTH
+
+
+def pause_of(pair: PairView, now: datetime) -> float | None:
+    """How long producers have been held by the order in hand, seconds; None while nobody holds them."""
+    door = pair.doors.get(pair.primary)
+    if pair.order is None or door is None or door.at is None or door.epoch < pair.order.first_epoch:
+        return None
+    return (now - door.at).total_seconds() if door.state in (DoorState.CLOSING, DoorState.CLOSED) else None

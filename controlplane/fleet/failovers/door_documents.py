@@ -1,0 +1,74 @@
+"""What the agents of a cluster are told of its door: from the pair it is of, or was. Pure."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from ipaddress import ip_address
+
+from agent.wire import DoorDocument
+from controlplane.cluster.view import ClusterView
+from controlplane.fleet.failovers.doors import door_document
+from controlplane.fleet.failovers.state import PairCache, PairsView, RegisteredPair
+from controlplane.fleet.failovers.wanted import wants_of
+
+ServersAt = Callable[[str], tuple[str, ...]]
+"""By which networks, as CIDRs, Kedge's servers come to an address."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientDoors:
+    """The doors of all clusters as they are to be now. For any thread."""
+
+    cache: PairCache
+    servers_at: ServersAt
+
+    def of(self, view: ClusterView) -> DoorDocument | None:
+        """See `door_of`."""
+        return door_of(self.cache.pairs(), view, self.servers_at)
+
+    def also_tell(self, heard: Callable[[str], object]) -> None:
+        """From here on `heard` is called with each cluster whose pair has changed."""
+        self.cache.also_tell(heard)
+
+
+def door_of(pairs: PairsView, view: ClusterView, servers_at: ServersAt) -> DoorDocument | None:
+    """None where there is nothing to say: the cluster was never of a pair that was declared, or what its pair wants
+    cannot be understood. Agents keep what they have then.
+
+    A pair that was withdrawn takes its door away, by an epoch behind all that it gave.
+    """
+    pair = pairs.last_holder(view.uid)
+    if pair is None or not pair.view.name or pair.view.unreadable:
+        return None
+    ports, members = client_ports(view), tuple(_members(view, servers_at))
+    if not members:
+        return None  # it has no VM yet, whom this would be said to
+    if pair.view.is_withdrawn:
+        return _no_door(pair, ports, members)
+    order = wants_of(pair.view, None).doors.get(view.uid)
+    return door_document(pair.uid, order, ports, members) if order is not None else None
+
+
+def client_ports(view: ClusterView) -> frozenset[int]:
+    """Of every listener for clients: those that are declared, and those that brokers were started with."""
+    ports = {view.plain_port_of(None), *(view.plain_port_of(broker) for broker in view.brokers())}
+    declared = view.document.spec.listeners if view.document is not None else ()
+    told = [broker.start.security for broker in view.brokers()]
+    ports.update(listener.port for listener in declared)
+    ports.update(listener.port for security in told if security is not None for listener in security.listeners)
+    return frozenset(ports)
+
+
+def _no_door(pair: RegisteredPair, ports: frozenset[int], members: tuple[str, ...]) -> DoorDocument:
+    epoch = pair.view.last_epoch + 1
+    return DoorDocument(pair=pair.uid, state="none", epoch=epoch, ports=tuple(sorted(ports)), members=members)
+
+
+def _members(view: ClusterView, servers_at: ServersAt) -> Iterator[str]:
+    """Its own nodes, and the servers that look after it."""
+    addresses = {address for vm in view.alive() for address in (vm.address, vm.own_address, view.seat_address(vm))}
+    for address in sorted(addresses):
+        try:
+            yield f"{address}/{ip_address(address).max_prefixlen}"
+        except ValueError:
+            continue  # not known yet: a VM has addresses, never a name
+        yield from servers_at(address)

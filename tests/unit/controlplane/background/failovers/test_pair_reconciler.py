@@ -1,0 +1,189 @@
+"""A cold pair is carried on by what is seen of it, and stands still where nobody knows."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from controlplane.cluster.commands import CopyTopics
+from controlplane.fleet.failovers.door_documents import door_of
+from controlplane.fleet.failovers.seen import NamesSeen
+from controlplane.fleet.failovers.view import DoorState, PairState
+from controlplane.storage.streams import pair_stream
+from events import failover_facts as facts
+from tests.unit.controlplane.background.failovers.cold_pair import EU, US, ColdPair, a_topic, door_report
+
+
+@pytest.fixture
+def pair() -> ColdPair:
+    return ColdPair()
+
+
+def state_of_doors(pair: ColdPair) -> tuple[DoorState, DoorState]:
+    return pair.pair.doors[EU].state, pair.pair.doors[US].state
+
+
+def test_a_standby_that_is_declared_is_shut_and_then_waits(pair: ColdPair) -> None:
+    pair.rounds()
+    assert pair.pair.state is PairState.STANDBY
+    assert state_of_doors(pair) == (DoorState.OPEN, DoorState.CLOSED)
+    assert pair.facts == ["failover.door_closed", "failover.seeded"]
+
+
+def test_one_silent_broker_keeps_the_standby_from_being_one(pair: ColdPair) -> None:
+    pair.silent = {(US, "brokers-b-0.g1")}
+    pair.rounds()
+    assert pair.pair.state is PairState.SEEDING
+    assert pair.facts == []
+    look = pair.reconciler.look
+    assert look.lacking_proof(pair.cache.pairs().by_uid["p1"]) == {"brokers-b-0.g1": "its agent has said nothing yet"}
+
+
+def test_a_planned_failover_makes_topics_flips_the_name_shuts_one_door_and_opens_the_other(pair: ColdPair) -> None:
+    pair.rounds()
+    pair.order()
+    pair.rounds(8)
+    assert (
+        pair.facts[2:]
+        == [
+            "failover.requested",
+            "failover.standby_ready",
+            "failover.names_flip_requested",
+            "failover.names_flipped",
+            "failover.door_close_requested",
+            "failover.door_closed",
+            "failover.promotion_requested",
+            "failover.door_opened",
+            "failover.promoted",
+            "failover.seeded",
+        ][: len(pair.facts) - 2]
+    )
+    assert (pair.pair.primary, pair.pair.standby) == (US, EU)
+    assert state_of_doors(pair) == (DoorState.CLOSED, DoorState.OPEN)
+    assert pair.pair.state is PairState.STANDBY
+    (asked,) = pair.asked
+    assert isinstance(asked, CopyTopics)
+    assert [t.name for t in asked.topics] == ["orders"], "scratch and excluded topics stay behind"
+
+
+def test_the_way_back_asks_for_no_topic_again(pair: ColdPair) -> None:
+    pair.rounds()
+    pair.order()
+    pair.rounds(8)
+    pair.record(pair_stream("p1"), facts.FailoverRequested("f2", True, "back"), pair.pair.version)
+    pair.rounds(8)
+    assert (pair.pair.primary, pair.pair.state) == (EU, PairState.STANDBY)
+    assert state_of_doors(pair) == (DoorState.OPEN, DoorState.CLOSED)
+    assert len(pair.asked) == 1
+
+
+def test_the_other_door_never_opens_before_every_vm_of_the_old_primary_has_spoken_since(pair: ColdPair) -> None:
+    pair.rounds()
+    pair.order(planned=False)
+    pair.silent = {(EU, "brokers-c-0.g1")}
+    pair.rounds(30)
+    assert pair.pair.state is PairState.FENCING
+    assert state_of_doors(pair) == (DoorState.CLOSING, DoorState.CLOSED)
+    silent = pair.views[EU].instances["brokers-c-0.g1"]
+    pair.views[EU] = replace(
+        pair.views[EU],
+        instances={**pair.views[EU].instances, silent.key: replace(silent, lost_at=pair.now + timedelta(seconds=1))},
+    )
+    pair.rounds()
+    assert pair.pair.primary == US, "the cloud says that the silent VM is gone"
+
+
+def test_a_planned_failover_that_holds_producers_too_long_is_taken_back(pair: ColdPair) -> None:
+    pair.rounds()
+    pair.order()
+    pair.silent = {(EU, "brokers-c-0.g1")}
+    pair.rounds(70)
+    assert "failover.abort_requested" in pair.facts
+    pair.silent = set()
+    pair.rounds()
+    assert (pair.pair.primary, pair.pair.state) == (EU, PairState.STANDBY)
+    assert state_of_doors(pair) == (DoorState.OPEN, DoorState.CLOSED)
+
+
+@pytest.mark.parametrize("names", [NamesSeen(EU, True), NamesSeen(US, False)])
+def test_nobody_is_shut_out_before_the_name_leads_to_the_standby(pair: ColdPair, names: NamesSeen) -> None:
+    pair.rounds()
+    pair.names = names
+    pair.order()
+    pair.rounds()
+    assert pair.pair.state is PairState.FLIPPING
+    assert state_of_doors(pair) == (DoorState.OPEN, DoorState.CLOSED)
+
+
+def test_topics_whose_replicas_are_not_in_sync_keep_the_standby_from_taking_over(pair: ColdPair) -> None:
+    pair.views[US] = replace(
+        pair.views[US], topics=replace(pair.views[US].topics, by_name={"orders": a_topic("orders")})
+    )
+    pair.kafka_of(US, "orders", isr=(1000, 1001))
+    pair.rounds()
+    pair.order()
+    pair.rounds()
+    assert pair.pair.state is PairState.PREPARING
+    pair.kafka_of(US, "orders")
+    pair.rounds()
+    assert pair.pair.primary == US
+
+
+@pytest.mark.parametrize("unknown", ["no look", "an old look", "ids of nobody"])
+def test_what_is_not_known_of_the_standby_is_waited_for(pair: ColdPair, unknown: str) -> None:
+    pair.rounds()
+    match unknown:
+        case "no look":
+            del pair.snapshots[US]
+        case "ids of nobody":
+            view = pair.views[US]
+            assert view.quorum.founding is not None
+            founding = replace(view.quorum.founding, first_producer_id=None)
+            pair.views[US] = replace(view, quorum=replace(view.quorum, founding=founding))
+    pair.order()
+    if unknown == "an old look":
+        pair.now += timedelta(seconds=60)
+        pair.reconciler.poll()
+    else:
+        pair.rounds()
+    assert pair.pair.state is PairState.PREPARING
+
+
+def test_who_does_not_lead_records_nothing(pair: ColdPair) -> None:
+    pair.epoch = None
+    pair.rounds()
+    assert pair.facts == []
+
+
+def test_a_server_that_is_started_anew_goes_on_where_the_events_end(pair: ColdPair) -> None:
+    pair.rounds()
+    pair.order()
+    for _ in range(30):
+        pair.rounds(1)
+        pair.reconciler = replace(pair.reconciler)  # it remembers nothing that counts
+    assert pair.pair.primary == US
+
+
+def test_a_withdrawn_pair_takes_its_doors_away_by_an_order_behind_all_of_its_own(pair: ColdPair) -> None:
+    pair.rounds()
+    pair.record(pair_stream("p1"), facts.PairWithdrawn("over"), pair.pair.version)
+    for uid in (EU, US):
+        told = door_of(pair.cache.pairs(), pair.views[uid], lambda address: ())
+        assert told is not None
+        assert (told.state, told.epoch) == ("none", 2)
+
+
+def test_a_vm_is_told_of_its_nodes_its_ports_and_the_servers(pair: ColdPair) -> None:
+    told = door_of(pair.cache.pairs(), pair.views[US], lambda address: ("10.9.9.9/32",))
+    assert told is not None
+    assert (told.pair, told.state, told.epoch, told.ports) == ("p1", "shut", 1, (9092,))
+    assert told.members == ("10.0.2.4/32", "10.0.2.5/32", "10.0.2.6/32", "10.9.9.9/32")
+    assert door_report(told).state == "shut"
+    primary = door_of(pair.cache.pairs(), pair.views[EU], lambda address: ())
+    assert primary is not None
+    assert (primary.state, primary.epoch) == ("open", 0)
+
+
+def test_a_cluster_of_no_pair_is_told_nothing(pair: ColdPair) -> None:
+    other = replace(pair.views[US], uid="uid-asia")
+    assert door_of(pair.cache.pairs(), other, lambda address: ()) is None

@@ -1,5 +1,5 @@
 """Records the next step of each pair as soon as it is due. Whoever acts follows what is recorded: agents their
-documents, DNS the pair's name. Topics alone are asked for here, as a declaration of the standby."""
+documents, DNS the pair's name. What the standby is to have is asked for here, as a declaration of its cluster."""
 
 import logging
 from collections.abc import Callable
@@ -7,12 +7,25 @@ from dataclasses import dataclass, field
 
 from controlplane.background.failovers.look import PairLook
 from controlplane.background.rounds import Round
-from controlplane.cluster.commands import Command, CommandRefused, CopyTopics
+from controlplane.cluster.commands import (
+    Command,
+    CommandHead,
+    CommandRefused,
+    CopyTopics,
+    DeclareCluster,
+    SpecRefused,
+)
+from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.source import API
 from controlplane.fleet.failovers.paired_topics import paired_topics
+from controlplane.fleet.failovers.standby_size import grown_to
 from controlplane.fleet.failovers.state import PairCache, RegisteredPair
 from controlplane.fleet.failovers.steps import PairStep, PairWait, next_step
 from controlplane.fleet.failovers.view import PairState
+from controlplane.fleet.failovers.wanted import takeover_brokers
+from controlplane.storage.latest_values import LatestStore, LatestValue, Subject
 from controlplane.storage.streams import pair_stream
+from events.clock import Clock
 from events.codec import encode
 from events.envelope import Origin
 from events.errors import StreamConflict
@@ -38,6 +51,8 @@ class PairReconciler:
     catch_up: Callable[[], None]
     ask: Callable[[Command], object]
     wake: Callable[[str], object]
+    latest: LatestStore
+    clock: Clock
     _waits: dict[str, str] = field(default_factory=dict)
     """By pair, what was said last: the log tells what is new."""
 
@@ -64,11 +79,14 @@ class PairReconciler:
                 return
 
     def _waiting(self, pair: RegisteredPair, wait: PairWait) -> None:
-        if pair.view.state is PairState.PREPARING:
-            self._ask_for_topics(pair)
-        if self._waits.get(pair.uid) != wait.reason:
-            _log.info("the pair %s is %s: %s", pair.name, pair.view.state, wait.reason)
-            self._waits[pair.uid] = wait.reason
+        trouble = self._prepare(pair) if pair.view.state is PairState.PREPARING else ""
+        said = f"{wait.reason}; {trouble}" if trouble else wait.reason
+        if self._waits.get(pair.uid) != said:
+            _log.info("the pair %s is %s: %s", pair.name, pair.view.state, said)
+            self._waits[pair.uid] = said
+            self.latest.put(
+                LatestValue(wait_subject(pair.uid), {"reason": said}, source=ACTOR, observed_at=self.clock())
+            )
 
     def _record(self, pair: RegisteredPair, step: PairStep) -> bool:
         """Whether it was recorded: a person may have been first, and the next look sees what they asked for."""
@@ -88,19 +106,42 @@ class PairReconciler:
             self.wake(cluster)
         return self.cache.pairs().by_uid[pair.uid].view.version > version
 
-    def _ask_for_topics(self, pair: RegisteredPair) -> None:
-        """Those of the primary are to be on the standby, as they are declared there. Asked again while they are not."""
-        view, fleet, order = pair.view, self.look.fleet, pair.view.order
+    def _prepare(self, pair: RegisteredPair) -> str:
+        """Has the standby grow, and then get the topics of the primary, spread over all its brokers. Asked again while
+        it is not so; why it is refused, "" where it is not."""
+        view, fleet = pair.view, self.look.fleet
         primary, standby = fleet.view(ClusterUid(view.primary)), fleet.view(ClusterUid(view.standby))
-        if primary is None or standby is None or view.declaration is None or order is None:
-            return
+        if primary is None or standby is None or standby.document is None or view.declaration is None:
+            return ""
+        wanted = takeover_brokers(view, self.look.primary_brokers(pair))
+        larger = grown_to(standby.document, wanted or 0)
+        if larger != standby.document:
+            return self._ask(pair, standby, DeclareCluster(**self._head(pair, standby), document=larger, source=API))
+        seen = fleet.last_snapshot(standby.uid)
+        if wanted is not None and (seen is None or len(seen.live_brokers()) < wanted):
+            return ""
         known = standby.topics.by_name
-        wanted = paired_topics(view.declaration.document, primary).values()
-        missing = tuple(t for t in wanted if t.name not in known or known[t.name].declared != t)
+        topics = paired_topics(view.declaration.document, primary).values()
+        missing = tuple(t for t in topics if t.name not in known or known[t.name].declared != t)
         if not missing:
-            return
-        command_id = derived_id("topics of a failover", order.id, str(standby.version))
+            return ""
+        return self._ask(pair, standby, CopyTopics(**self._head(pair, standby), topics=missing, pair=pair.name))
+
+    def _head(self, pair: RegisteredPair, standby: ClusterView) -> CommandHead:
+        order = pair.view.order.id if pair.view.order is not None else ""
+        command_id = derived_id("failover prepares", order, str(standby.version))
+        return {"name": standby.name, "actor": ACTOR, "command_id": command_id}
+
+    def _ask(self, pair: RegisteredPair, standby: ClusterView, command: Command) -> str:
         try:
-            self.ask(CopyTopics(name=standby.name, actor=ACTOR, command_id=command_id, topics=missing, pair=pair.name))
+            self.ask(command)
         except CommandRefused as refused:
-            _log.warning("the pair %s: topics cannot be declared of %s: %s", pair.name, standby.name, refused)
+            return f"{standby.name} cannot be made ready: {refused}"
+        except SpecRefused as refused:
+            return f"{standby.name} cannot be made ready: {'; '.join(p.message for p in refused.problems)}"
+        return ""
+
+
+def wait_subject(uid: str) -> Subject:
+    """Where it is kept what a pair waits for, as far as the server that leads knows."""
+    return Subject("failover-wait", ClusterUid(uid), "wait")

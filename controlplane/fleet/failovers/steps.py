@@ -107,7 +107,7 @@ def _seeded_cold(now: _Moment) -> Next:
         return PairWait("how many brokers a cold standby has is not declared", needs_person=True)
     if build is None:
         return PairWait("how many brokers the standby has is not known")
-    if build.brokers != standby.size:
+    if build.brokers < standby.size:
         return PairWait(f"the standby has {build.brokers} brokers, and is to wait with {standby.size}")
     return PairStep(facts.StandbySeeded(f"{build.brokers} brokers"))
 

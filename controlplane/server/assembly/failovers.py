@@ -29,6 +29,8 @@ def pairs_of(ground: Ground, loop: Loop, asking: CommandParts, names: PairNames)
         catch_up=loop.converger.catch_up,
         ask=asking.commands.handle,
         wake=loop.hands.bell.ring,
+        latest=ground.latest,
+        clock=utc_now,
     )
     return Poller({PAIRS: reconciler}, {PAIRS: _EVERY_S}, leadership=ground.candidate, stop=threading.Event())
 

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from agent.wire import DoorDocument, DoorReport
 from controlplane.background.failovers.look import PairLook
 from controlplane.background.failovers.reconciler import PairReconciler
-from controlplane.cluster.commands import Command, CopyTopics
+from controlplane.cluster.commands import Command, CommandRefused, CopyTopics, DeclareCluster
 from controlplane.cluster.observed.agent_reports import keep_report
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
@@ -22,6 +22,7 @@ from events.codec import encode
 from events.envelope import Origin
 from events.ids import ClusterUid, Epoch, derived_id
 from events.spec.failover_model import KafkaFailoverDocument
+from events.spec.settings import broker_count
 from events.topic_facts import TopicDeclaration
 from planner.observed import KafkaSnapshot
 from tests.builders import BEFORE, NOW, a_partition, a_report, a_snapshot, a_view, an_instance
@@ -75,6 +76,8 @@ class ColdPair:
     names: NamesSeen | None = None
     silent: set[tuple[str, str]] = field(default_factory=set)
     asked: list[Command] = field(default_factory=list)
+    refuses: str = ""
+    """Why what is asked of clusters is refused."""
     seq: int = 0
     _seen: int = 0
 
@@ -90,7 +93,15 @@ class ColdPair:
         self.record(pair_stream("p1"), facts.FailoverDeclared("both", EU, US, "cold", document, "api"), 0)
         look = PairLook(self, self.latest, lambda pair, now: self._named(pair), lambda: self.now)
         self.reconciler = PairReconciler(
-            self.store, self.cache, look, lambda: self.epoch, self.catch_up, self._ask, lambda uid: None
+            self.store,
+            self.cache,
+            look,
+            lambda: self.epoch,
+            self.catch_up,
+            self._ask,
+            lambda uid: None,
+            self.latest,
+            lambda: self.now,
         )
 
     # --- what a server has ---------------------------------------------------------------------------------------
@@ -127,7 +138,8 @@ class ColdPair:
 
     def kafka_of(self, uid: ClusterUid, *topics: str, isr: tuple[int, ...] = (1000, 1001, 1002)) -> None:
         parts = [a_partition(f"{topic}-{n}", isr=isr) for topic in topics for n in range(2)]
-        self.snapshots[uid] = a_snapshot(*parts, at=self.now)
+        brokers = sorted(broker.service_id for broker in self.views[uid].brokers())
+        self.snapshots[uid] = a_snapshot(*parts, at=self.now, brokers=brokers)
 
     def rounds(self, count: int = 6) -> None:
         """The server looks, agents do as their documents say, and so on."""
@@ -155,6 +167,11 @@ class ColdPair:
 
     def _ask(self, command: Command) -> None:
         self.asked.append(command)
+        if self.refuses:
+            raise CommandRefused("other-source", self.refuses)
+        if isinstance(command, DeclareCluster):
+            self._grow(command)
+            return
         assert isinstance(command, CopyTopics)
         standby = next(view for view in self.views.values() if view.name == command.name)
         declared: Mapping[str, TopicView] = {
@@ -164,6 +181,15 @@ class ColdPair:
         self.views[standby.uid] = replace(standby, topics=replace(standby.topics, by_name=declared))
         if standby.uid in self.snapshots:
             self.kafka_of(standby.uid, *declared)
+
+    def _grow(self, command: DeclareCluster) -> None:
+        """New brokers come up by themselves; their doors are shut by the first document."""
+        view = next(view for view in self.views.values() if view.name == command.name)
+        count = broker_count(command.document.spec.pools)
+        new = [an_instance(f"brokers-a-{n}", address=f"10.0.2.{n + 40}", service_id=1000 + n) for n in range(3, count)]
+        there = {**view.instances, **{one.key: one for one in new}}
+        self.views[view.uid] = replace(view, document=command.document, instances=there)
+        self.snapshots[view.uid] = a_snapshot(at=self.now, brokers=range(1000, 1000 + count))
 
 
 def door_report(told: DoorDocument) -> DoorReport:

@@ -5,12 +5,15 @@ from datetime import timedelta
 
 import pytest
 
-from controlplane.cluster.commands import CopyTopics
+from controlplane.background.failovers.reconciler import wait_subject
+from controlplane.cluster.commands import CopyTopics, DeclareCluster
 from controlplane.fleet.failovers.door_documents import door_of
 from controlplane.fleet.failovers.seen import NamesSeen
+from controlplane.fleet.failovers.standby_size import grown_to
 from controlplane.fleet.failovers.view import DoorState, PairState
 from controlplane.storage.streams import pair_stream
 from events import failover_facts as facts
+from tests.builders import a_document
 from tests.unit.controlplane.background.failovers.cold_pair import EU, US, ColdPair, a_topic, door_report
 
 
@@ -43,21 +46,18 @@ def test_a_planned_failover_makes_topics_flips_the_name_shuts_one_door_and_opens
     pair.rounds()
     pair.order()
     pair.rounds(8)
-    assert (
-        pair.facts[2:]
-        == [
-            "failover.requested",
-            "failover.standby_ready",
-            "failover.names_flip_requested",
-            "failover.names_flipped",
-            "failover.door_close_requested",
-            "failover.door_closed",
-            "failover.promotion_requested",
-            "failover.door_opened",
-            "failover.promoted",
-            "failover.seeded",
-        ][: len(pair.facts) - 2]
-    )
+    assert pair.facts[2:] == [
+        "failover.requested",
+        "failover.standby_ready",
+        "failover.names_flip_requested",
+        "failover.names_flipped",
+        "failover.door_close_requested",
+        "failover.door_closed",
+        "failover.promotion_requested",
+        "failover.door_opened",
+        "failover.promoted",
+        "failover.seeded",
+    ]
     assert (pair.pair.primary, pair.pair.standby) == (US, EU)
     assert state_of_doors(pair) == (DoorState.CLOSED, DoorState.OPEN)
     assert pair.pair.state is PairState.STANDBY
@@ -147,6 +147,39 @@ def test_what_is_not_known_of_the_standby_is_waited_for(pair: ColdPair, unknown:
     else:
         pair.rounds()
     assert pair.pair.state is PairState.PREPARING
+
+
+def test_a_cold_standby_grows_as_large_as_the_primary_before_it_gets_topics_and_takes_over(pair: ColdPair) -> None:
+    document = pair.views[EU].document
+    assert document is not None
+    pair.views[EU] = replace(pair.views[EU], document=grown_to(document, 5))
+    pair.rounds()
+    pair.order()
+    pair.rounds(10)
+    assert [type(command) for command in pair.asked] == [DeclareCluster, CopyTopics]
+    assert pair.pair.primary == US
+    assert len(pair.views[US].brokers()) == 5
+
+
+def test_why_a_standby_cannot_be_made_ready_is_told_and_asked_again(pair: ColdPair) -> None:
+    pair.rounds()
+    pair.refuses = "the spec of us comes from git:fleet"
+    pair.order()
+    pair.rounds()
+    assert pair.pair.state is PairState.PREPARING
+    kept = pair.latest.get(wait_subject("p1"))
+    assert kept is not None
+    assert "1 topics without leaders" in kept.value["reason"]
+    assert "us cannot be made ready: the spec of us comes from git:fleet" in kept.value["reason"]
+    pair.refuses = ""
+    pair.rounds()
+    assert pair.pair.primary == US
+
+
+@pytest.mark.parametrize(("brokers", "sizes"), [(3, [3]), (2, [3]), (7, [7])])
+def test_a_standby_grows_and_never_shrinks(brokers: int, sizes: list[int]) -> None:
+    grown = grown_to(a_document(), brokers)
+    assert [pool.size for pool in grown.spec.pools if pool.is_broker] == sizes
 
 
 def test_who_does_not_lead_records_nothing(pair: ColdPair) -> None:

@@ -83,6 +83,8 @@ def next_chance(windows: Sequence[Window], freezes: Sequence["Freeze"], now: dat
     at = now
     for _ in range(_MOST_STEPS):
         ends = [f.ends for f in freezes if f.begins <= at < f.ends]
+        if NO_END in ends:
+            return None
         if ends:
             at = max(ends)
         elif windows and not open_at(windows, at):
@@ -94,6 +96,9 @@ def next_chance(windows: Sequence[Window], freezes: Sequence["Freeze"], now: dat
             return at
     return None
 
+
+NO_END = datetime.max.replace(tzinfo=UTC)
+"""Of a freeze that lasts until something else is over."""
 
 _MOST_STEPS = 100
 """Openings that freezes lie over before nobody looks any further."""

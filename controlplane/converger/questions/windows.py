@@ -15,7 +15,7 @@ from controlplane.converger.situation.decision import Decision, Wait
 from controlplane.converger.situation.situation import Situation
 from controlplane.runtime.quantities import moment_to_minute
 from events.spec.rollout import RolloutWindow
-from planner.rollout.windows import Freeze, UnknownZone, Window, next_chance, open_at, open_until
+from planner.rollout.windows import NO_END, Freeze, UnknownZone, Window, next_chance, open_at, open_until
 
 _FOR_EVER_S = timedelta(days=36500).total_seconds()
 
@@ -119,7 +119,8 @@ def is_waived(view: ClusterView) -> bool:
 def _frozen_words(freeze: Freeze) -> str:
     by = f" by {freeze.by}" if freeze.by else ""
     thaw = f" (to end it: kedge thaw {freeze.id})" if freeze.id else ""
-    return f"frozen until {moment_to_minute(freeze.ends)}{by}: {freeze.reason}{thaw}"
+    until = f" until {moment_to_minute(freeze.ends)}" if freeze.ends != NO_END else ""
+    return f"frozen{until}{by}: {freeze.reason}{thaw}"
 
 
 def _hours(left: timedelta) -> str:

@@ -27,6 +27,8 @@ from controlplane.converger.steps.housekeeping import asks_leaders_back
 from controlplane.converger.tick import act, fleet_brake, fold_cache, observe
 from controlplane.converger.tick.pacing import Pacing
 from controlplane.converger.tick.report import Said, TickReport
+from controlplane.fleet.failovers.held_rolls import freezes_of
+from controlplane.fleet.failovers.state import PairCache
 from controlplane.fleet.freezes.state import FreezeCache
 from controlplane.fleet.images.state import ImageCache
 from controlplane.fleet.spec_order import SpecOrderCache
@@ -55,6 +57,7 @@ class ClusterTick:
     brake: fleet_brake.FleetBrake
     images: ImageCache
     freezes: FreezeCache
+    pairs: PairCache
     order: SpecOrderCache
     loss_grace_s: float
     cost_tags: tuple[str, ...]
@@ -112,7 +115,8 @@ class ClusterTick:
             report.doing = "deciding what to do"
             now, allowance = self.ports.clock(), self.brake.allowance(view)
             image = self.images.offer(view, now)
-            freezes, order = self.freezes.left(now), self.order.waits(view, now)
+            freezes = (*self.freezes.left(now), *freezes_of(self.pairs.pairs(), view))
+            order = self.order.waits(view, now)
             situation = Situation(
                 view,
                 seen,

@@ -25,7 +25,7 @@ from events.spec.failover_model import KafkaFailoverDocument
 from events.spec.settings import broker_count
 from events.topic_facts import TopicDeclaration
 from planner.observed import KafkaSnapshot
-from tests.builders import BEFORE, NOW, a_partition, a_report, a_snapshot, a_view, an_instance
+from tests.builders import BEFORE, NOW, a_document, a_partition, a_report, a_snapshot, a_view, an_instance
 from tests.fakes.event_store import MemoryEventStore
 from tests.fakes.latest_values import MemoryLatestStore
 
@@ -55,7 +55,9 @@ def a_topic(name: str = "orders", *, partitions: int = 2, tier: str = "") -> Top
 def a_cluster(uid: ClusterUid, name: str, *topics: TopicView) -> ClusterView:
     nets = {EU: 1, US: 2}
     vms = [an_instance(node, address=f"10.0.{nets[uid]}.{n + 4}") for n, node in enumerate(NODES)]
-    view = a_view(*vms, uid=uid, name=name)
+    document = a_document()
+    document = document.model_copy(update={"metadata": document.metadata.model_copy(update={"name": name})})
+    view = a_view(*vms, uid=uid, name=name, document=document)
     assert view.quorum.founding is not None
     founding = replace(view.quorum.founding, first_producer_id=FIRST_IDS[uid])
     view = replace(view, quorum=replace(view.quorum, founding=founding))

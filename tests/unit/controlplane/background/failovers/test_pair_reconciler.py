@@ -7,12 +7,15 @@ import pytest
 
 from controlplane.background.failovers.reconciler import wait_subject
 from controlplane.cluster.commands import CopyTopics, DeclareCluster
+from controlplane.converger.questions.windows import closed
 from controlplane.fleet.failovers.door_documents import door_of
+from controlplane.fleet.failovers.held_rolls import freezes_of
 from controlplane.fleet.failovers.seen import NamesSeen
 from controlplane.fleet.failovers.standby_size import grown_to
 from controlplane.fleet.failovers.view import DoorState, PairState
 from controlplane.storage.streams import pair_stream
 from events import failover_facts as facts
+from events.ids import ClusterUid
 from tests.builders import a_document
 from tests.unit.controlplane.background.failovers.cold_pair import EU, US, ColdPair, a_topic, door_report
 
@@ -220,3 +223,21 @@ def test_a_vm_is_told_of_its_nodes_its_ports_and_the_servers(pair: ColdPair) -> 
 def test_a_cluster_of_no_pair_is_told_nothing(pair: ColdPair) -> None:
     other = replace(pair.views[US], uid="uid-asia")
     assert door_of(pair.cache.pairs(), other, lambda address: ()) is None
+
+
+def test_nothing_voluntary_begins_on_either_cluster_while_clients_are_moved(pair: ColdPair) -> None:
+    def words(uid: ClusterUid) -> str:
+        view = pair.views[uid]
+        shut = closed(view, freezes_of(pair.cache.pairs(), view), pair.now)
+        return shut.sentence(pair.now) if shut is not None else ""
+
+    pair.rounds()
+    assert (words(EU), words(US)) == ("", "")
+    pair.names = NamesSeen(US, False)
+    pair.order()
+    assert words(US) == "", "it may have to grow"
+    pair.rounds()
+    assert words(EU) == words(US) == "frozen: the failover f1 of the pair both is in hand"
+    pair.names = None
+    pair.rounds()
+    assert (words(EU), words(US)) == ("", "")

@@ -1,0 +1,204 @@
+"""Two small clusters on one server that are a pair, each VM with a network of its own, and clients on a machine that is
+neither's: what Kedge shuts is shut for them alone."""
+
+import json
+import shutil
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+from confluent_kafka import KafkaError, Message, Producer
+
+from controlplane.api.schemas import failovers as api, specs as spec_api
+from controlplane.kafka.audit import RecordName, read_names, record
+from events.secrets import secret
+from providers.dns.rfc2136 import TsigKey, UpdatedZone
+from providers.local.namespaces import Namespaces, inside, sweep
+from tests.e2e.cluster_spec import ClusterSpec
+from tests.e2e.living_cluster import LivingCluster
+from tests.fakes.bind import Bind
+
+CLIENTS = "198.18.1.1"
+"""Of the bridge, and of no VM."""
+_PRODUCER = 7
+EU, US, PAIR, TOPIC, NAME = "eu", "us", "orders", "payments", "orders.kafka.example.com"
+SETTINGS = {"KEDGE_CLOUDS__VM_NETWORK": "namespaces"}
+
+
+def spec_of(name: str, *brokers_in: str) -> ClusterSpec:
+    return ClusterSpec(name=name, brokers_in=brokers_in or ("one", "two"))
+
+
+def dns_settings(bind: Bind, key: Path) -> dict[str, str]:
+    key.write_text(bind.secret)
+    key.chmod(0o600)
+    own = {"zone": bind.zone, "kind": "rfc2136", "server": "127.0.0.1", "port": bind.port, "key_name": "kedge"}
+    return {"KEDGE_DNS": json.dumps([{**own, "key_file": str(key)}]), "KEDGE_DNS_POLL_S": "1"}
+
+
+def zone_of(bind: Bind) -> UpdatedZone:
+    return UpdatedZone(bind.zone, "127.0.0.1", bind.port, TsigKey("kedge", "hmac-sha256", secret(bind.secret)))
+
+
+@dataclass(frozen=True)
+class Pair:
+    """`living` keeps the server and the first cluster."""
+
+    living: LivingCluster
+    machine: Path
+    """Where clients are."""
+
+    def apply(self, *documents: dict[str, object]) -> None:
+        text = yaml.safe_dump_all(documents, sort_keys=False)
+        done = self.living.client.apply(spec_api.ApplyIn(text=text, file="pair.yaml", message="e2e"))
+        assert done.ok, done.problems
+
+    def state(self) -> api.FailoverOut:
+        return self.living.client.failover(PAIR)
+
+    def until_state(self, state: str, *, primary: str = "", within_s: float = 90) -> api.FailoverOut:
+        def look() -> api.FailoverOut | None:
+            found = self.state()
+            return found if found.state == state and primary in ("", found.primary) else None
+
+        return self.living.until(look, f"the pair to be {state} {primary}", timeout_s=within_s)
+
+    def order(self, *, planned: bool = True, accept_loss: bool = False) -> float:
+        """Asks for a failover; when that was, by the monotonic clock."""
+        wanted = api.FailoverOrderIn(planned=planned, accept_loss=accept_loss, confirm=PAIR, reason="e2e")
+        at = time.monotonic()
+        self.living.client.order_failover(PAIR, wanted)
+        return at
+
+    def brokers(self, cluster: str) -> list[str]:
+        """Addresses of its brokers' listeners for clients."""
+        detail = self.living.client.cluster(cluster)
+        return sorted(f"{one.address}:9092" for one in detail.instances if one.service == "broker")
+
+    def knocked(self, cluster: str) -> set[str]:
+        """What clients hear at each of its brokers: `open`, or `refused`."""
+        return {inside(self.machine, lambda at=at: knock(at)) for at in self.brokers(cluster)}  # type: ignore[misc]
+
+    def names(self, cluster: str) -> set[RecordName]:
+        """Records that are in the topic of that cluster."""
+        return set(read_names(",".join(self.brokers(cluster)), [TOPIC], timeout_s=60).values())
+
+
+def knock(at: str) -> str:
+    host, _, port = at.partition(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=5).close()
+    except ConnectionRefusedError:
+        return "refused"
+    except OSError as error:
+        return type(error).__name__
+    return "open"
+
+
+@dataclass
+class MovingClient:
+    """A producer that is told of both clusters' brokers, as by the pair's name, and is never started anew. `acked`: each
+    record it was promised, with when."""
+
+    bootstrap: Sequence[str]
+    acked: list[tuple[float, RecordName]] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    _over: threading.Event = field(default_factory=threading.Event)
+
+    def run(self) -> None:
+        producer = Producer(
+            {
+                "bootstrap.servers": ",".join(self.bootstrap),
+                "enable.idempotence": True,
+                "delivery.timeout.ms": 120_000,
+                "reconnect.backoff.max.ms": 1000,
+                "topic.metadata.refresh.interval.ms": 5000,
+                "log_level": 0,
+            }
+        )
+        number = 0
+        while not self._over.wait(0.02):
+            name = (_PRODUCER, number)
+            try:
+                producer.produce(TOPIC, record(name, 200), on_delivery=self._heard(name))
+                number += 1
+            except BufferError:
+                pass  # held while nobody takes them: it goes on with the same record
+            producer.poll(0)
+        assert producer.flush(60) == 0
+
+    def stop(self) -> None:
+        self._over.set()
+
+    def _heard(self, name: RecordName) -> Callable[[KafkaError | None, Message], None]:
+        def heard(error: KafkaError | None, message: Message) -> None:
+            if error is None:
+                self.acked.append((time.monotonic(), name))
+            else:
+                self.failed.append(str(error))
+
+        return heard
+
+    def pause_after(self, at: float) -> float:
+        """The longest time without an acknowledgement since then, seconds."""
+        times = [at, *(when for when, _ in self.acked if when > at)]
+        return max((after - before for before, after in zip(times, times[1:], strict=False)), default=float("inf"))
+
+
+@contextmanager
+def moving_client(pair: Pair) -> Iterator[MovingClient]:
+    client = MovingClient([*pair.brokers(EU), *pair.brokers(US)])
+    thread = threading.Thread(target=lambda: inside(pair.machine, client.run))
+    thread.start()
+    try:
+        pair.living.until(lambda: client.acked or None, "the first record", timeout_s=30)
+        yield client
+    finally:
+        client.stop()
+        thread.join(90)
+
+
+@contextmanager
+def a_pair(home: Path, bind: Bind) -> Iterator[Pair]:
+    """Both clusters converged, the topic on the first; no pair is declared yet."""
+    settings = {**SETTINGS, **dns_settings(bind, home.parent / "dns.key")}
+    living, machine = LivingCluster(home, spec=spec_of(EU), settings=settings), home.parent / "clients"
+    machine.mkdir()
+    (machine / "boot.json").write_text(json.dumps({}))
+    try:
+        living.start_server()
+        pair = Pair(living, machine)
+        for name in (US, EU):
+            living.uid = living.declare(spec_of(name)).uid
+        living.converged(within_s=300)
+        living.until(lambda: living.client.cluster(US).status == "Converged" or None, "both", timeout_s=120)
+        topic = {"cluster": EU, "partitions": 4, "replicas": 2, "config": {"min.insync.replicas": "1"}}
+        document = {"apiVersion": "kedge/v1alpha1", "kind": "KafkaTopic", "metadata": {"name": TOPIC}, "spec": topic}
+        pair.apply(document)
+        living.until(lambda: TOPIC in living.snapshot().by_topic or None, "the topic", timeout_s=60)
+        Namespaces().open(machine, [CLIENTS])
+        yield pair
+    finally:
+        shutil.rmtree(machine)
+        strays = living.close()
+        sweep()
+    assert strays == []
+
+
+def pair_document() -> dict[str, object]:
+    return {
+        "apiVersion": "kedge/v1alpha1",
+        "kind": "KafkaFailover",
+        "metadata": {"name": PAIR},
+        "spec": {
+            "clusters": [EU, US],
+            "bootstrap": {"dns": NAME, "ttl": "1s"},
+            "mode": "cold",
+            "standby": {"size": 2},
+        },
+    }

@@ -104,7 +104,10 @@ def load_documents(text: str | bytes, *, file: str, takes_pairs: bool = False) -
     problems += topics_together(clusters, topics)
     problems += users_together(clusters, users)
     problems += failovers_together(clusters, topics, failovers)
-    problems += [_not_acted_on(where) if takes_pairs else _undeclared(where) for _, where in failovers]
+    if takes_pairs:
+        problems += [_copies_nothing(where) for one, where in failovers if one.spec.mode == "warm"]
+    else:
+        problems += [_undeclared(where) for _, where in failovers]
     return LoadResult(
         tuple(document for document, _ in accepted),
         _in_order(problems, file),
@@ -214,9 +217,10 @@ def _undeclared(where: Positions) -> Problem:
     return where.problem(p.FAILOVER_UNDECLARED, ("kind",), message, "Put it into a file of its own, and apply that.")
 
 
-def _not_acted_on(where: Positions) -> Problem:
-    message = "this release declares and shows a pair: it copies nothing, closes no door and switches nothing"
-    return where.problem(p.FAILOVER_NOT_ACTED_ON, ("kind",), message, "Do not count on it yet: docs/failover.md.")
+def _copies_nothing(where: Positions) -> Problem:
+    message = "this release copies no records: the standby lets no client in from here on, and gets nothing"
+    fix = "Declare `mode: cold`, or wait for a release that copies: docs/failover.md."
+    return where.problem(p.FAILOVER_NOT_ACTED_ON, ("spec", "mode"), message, fix)
 
 
 def _unknown_version(version: object, known: tuple[str, ...], where: Positions) -> Problem:

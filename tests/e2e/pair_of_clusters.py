@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 import yaml
@@ -102,7 +103,7 @@ def knock(at: str) -> str:
 
 @dataclass
 class MovingClient:
-    """A producer that is told of both clusters' brokers, as by the pair's name, and is never started anew. `acked`: each
+    """A producer that is given both clusters' brokers, as by the pair's name, and is never started anew. `acked`: each
     record it was promised, with when."""
 
     bootstrap: Sequence[str]
@@ -147,7 +148,7 @@ class MovingClient:
     def pause_after(self, at: float) -> float:
         """The longest time without an acknowledgement since then, seconds."""
         times = [at, *(when for when, _ in self.acked if when > at)]
-        return max((after - before for before, after in zip(times, times[1:], strict=False)), default=float("inf"))
+        return max((after - before for before, after in pairwise(times)), default=float("inf"))
 
 
 @contextmanager

@@ -3,6 +3,7 @@ which ids their producers have, and which topics they have already."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 
 from controlplane.cluster.view import ClusterView
 from controlplane.fleet.failovers.paired_topics import paired_topics
@@ -61,6 +62,7 @@ def check_failover_of(
         found += _owners(document, both, positions)
         found += _versions(both, positions)
         found += _topics(document, around, both, positions)
+    found += _networks(document, around.living, positions)
     found += _producer_ids(document, around.living, positions)
     found += _of_other_pairs(document, around, positions)
     return [*found, *_of_itself(document, around, positions)]
@@ -115,6 +117,25 @@ def _brokers(document: KafkaFailoverDocument, both: tuple[KafkaClusterDocument, 
     if document.spec.standby is None:
         return counts[1]
     return document.spec.standby.resize_to or counts[0]
+
+
+def _networks(
+    document: KafkaFailoverDocument, living: Mapping[str, ClusterView], where: Positions
+) -> Iterator[Problem]:
+    """Of VMs that are there. A door that cannot be shut is no door, and who is told of one starts nothing."""
+    for index, name in enumerate(document.spec.clusters):
+        shared = next((vm for vm in living[name].alive() if _is_loopback(vm.address)), None)
+        if shared is not None:
+            message = f"VMs of {name} share this machine's loopback network ({shared.key}: {shared.address})"
+            fix = 'Have the server give each VM of `local` a network: clouds.vm_network = "namespaces" (as root).'
+            yield where.problem(p.FAILOVER_NETWORK, (*_CLUSTERS, index), message, fix)
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        return ip_address(address).is_loopback
+    except ValueError:
+        return False
 
 
 def _producer_ids(

@@ -55,7 +55,7 @@ def test_a_pair_of_two_clusters_elsewhere_is_accepted() -> None:
     loaded = checked(ORDERS, US, pair())
     assert (loaded.ok, [f.pair for f in loaded.failovers]) == (True, ["both"])
     assert [(p.code, p.severity) for p in loaded.problems] == [(NOT_ACTED_ON, "warning")]
-    assert "switches nothing" in loaded.problems[0].message
+    assert "copies no records" in loaded.problems[0].message
     spec = loaded.failovers[0].spec
     assert (spec.bootstrap.ttl, spec.failover.after, spec.failover.divergence) == (5, None, "recopy")
     assert problems(ORDERS, US, pair(**COLD)) == []

@@ -54,10 +54,11 @@ def test_validate_offline_asks_no_server_and_accepts_the_example(world: World) -
     assert (ran.exit_code, world.server.requests) == (exits.OK, [])
 
 
-def test_validate_says_of_a_pair_that_nothing_is_done_of_it_yet(world: World) -> None:
+def test_validate_says_of_a_warm_pair_that_nothing_is_copied_yet(world: World) -> None:
     pair = (
         "apiVersion: kedge/v1alpha1\nkind: KafkaFailover\nmetadata: {name: both}\nspec:\n  clusters: [a, b]\n"
-        "  bootstrap: {dns: both.example}\n  mode: cold\n  standby: {size: 3}\n"
+        "  bootstrap: {dns: both.example}\n  mode: warm\n  replication:\n    pool: {size: 1, machine: small,"
+        " place: {cloud: local, region: local-1, zones: [a]}}\n"
     )
     ran = world.run("validate", "--offline", world.spec(pair))
     assert ran.exit_code == exits.OK

@@ -16,7 +16,7 @@ from events.spec.failover_model import ColdStandby, KafkaFailoverDocument, PairB
 from events.spec.model import KafkaClusterDocument
 from events.spec.problems import Problem
 from events.topic_facts import TopicDeclaration
-from tests.builders import NOW, a_document, a_view, a_zookeeper_document
+from tests.builders import NOW, a_document, a_view, a_zookeeper_document, an_instance
 
 PAIR = KafkaFailoverDocument.model_validate(
     {
@@ -182,3 +182,10 @@ def test_a_pair_that_is_there_keeps_its_clusters_their_order_its_name_and_its_mo
 def test_a_cluster_that_was_deleted_and_made_again_is_another_one() -> None:
     found = held_against(EU, replace(US, uid=ClusterUid("another")), pairs=pairs(PAIR, "uid-orders", "uid-orders-us"))
     assert codes(found) == [("KEDGE-SPEC-173", "error", "spec.clusters")]
+
+
+def test_a_cluster_whose_vms_share_the_machines_loopback_has_no_door_that_could_be_shut() -> None:
+    there = replace(US, instances={**US.instances, "brokers-a-0.g1": an_instance("brokers-a-0", address="127.64.0.9")})
+    found = held_against(EU, there)
+    assert codes(found) == [("KEDGE-SPEC-176", "error", "spec.clusters[1]")]
+    assert "vm_network" in found[0].fix

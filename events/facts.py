@@ -247,6 +247,15 @@ class FeatureFinalised:
 # --- the end, and the state of mind -----------------------------------------------------------------------------
 
 
+@fact("quorum.stop_requested", schema=1)
+@dataclass(frozen=True, slots=True)
+class QuorumStopRequested:
+    """The controllers and ZooKeeper servers of a cluster that is to be destroyed are to stop: its brokers, which shut
+    down in order with their help alone, have stopped or have had their time."""
+
+    reason: str
+
+
 @fact("destroy.requested", schema=1)
 @dataclass(frozen=True, slots=True)
 class DestroyRequested:

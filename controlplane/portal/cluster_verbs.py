@@ -87,8 +87,8 @@ def _deletion(services: PortalServices, view: ClusterView, command: DeleteCluste
 _DESTROYED = (
     "Its deletion policy is “destroy”: all its VMs and disks are destroyed, with every record of every topic. Nothing "
     "brings them back",
-    f"Its services are told to stop first and get {STOP_WITHIN_S:.0f} s; the VMs are destroyed then, whatever still "
-    "runs. It cannot be called off",
+    f"Its brokers are told to stop first, then its controllers or ZooKeeper servers, and get {STOP_WITHIN_S:.0f} s "
+    "each time; the VMs are destroyed then, whatever still runs. It cannot be called off",
 )
 _LET_GO = (
     "Its deletion policy is “retain”: its VMs and disks stay, Kafka goes on as it was last told, and both cost what "

@@ -382,8 +382,17 @@ class Services:
         self.protocols[service.node_id] = service.protocol_version
 
     def _stop_as_told(self, vm: Vm, service: ServiceDocument, *, graceful: bool = True) -> None:
+        if service.name == "broker" and graceful:
+            self._refuse_to_hang(vm)
         cause = self.breakdowns.cause_of_stop(vm.key, service.node_id) if service.name == "broker" else ""
         self._stop(service, graceful=graceful, cause=cause)
+
+    def _refuse_to_hang(self, vm: Vm) -> None:
+        """A broker's shutdown in order waits for who keeps its metadata: until it is killed, where nobody does."""
+        documents = (self._documents(v.uid, v.key) for v in self.vms.values() if v.alive and v.uid == vm.uid)
+        told = [s.state for d in documents if d is not None for s in d.services if s.name != "broker"]
+        if told and "running" not in told:
+            raise Violation(f"{vm.key} is to stop in order while all its controllers are told to stop, too")
 
     def _stop(self, service: ServiceDocument, *, graceful: bool, cause: str = "") -> None:
         self.kafka.migration.stops(service, graceful=graceful)

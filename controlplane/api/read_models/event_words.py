@@ -58,6 +58,7 @@ WORDS: dict[str, Said] = {
     ),
     "growth.decided": lambda d: f"disks of pool {d['pool']} are to have {d['size_gib']} GiB each: {d['reason']}",
     "retire.requested": lambda d: f"{named(d['keys'])} to be deleted: {d['reason']}",
+    "quorum.stop_requested": lambda d: f"controllers and ZooKeeper servers to be stopped: {d['reason']}",
     "retire.completed": lambda d: "what was to be deleted is gone",
     "replacement.completed": lambda d: f"{d['new']} has taken the place of {d['old']}",
     "drain.requested": lambda d: f"{named(d['keys'])} to be emptied, round {d['round']}: {d['reason']}",

@@ -201,8 +201,14 @@ def _finalised(view: ClusterView, e: facts.FeatureFinalised, at: datetime) -> Cl
     return replace(view, roll=replace(view.roll, finalising=None, finalised=finalised))
 
 
+def _quorum_stop(view: ClusterView, e: facts.QuorumStopRequested, at: datetime) -> ClusterView:
+    return replace(view, requests=replace(view.requests, quorum_stop_at=at))
+
+
 def _destroy(view: ClusterView, e: facts.DestroyRequested, at: datetime) -> ClusterView:
     keys = e.vms or tuple(i.key for i in view.alive())
+    # Nobody serves from here on, and where no controller was heard of, nothing had told them.
+    view = replace(view, requests=replace(view.requests, quorum_stop_at=view.requests.quorum_stop_at or at))
     return open_intent(view, e.intent, "destroy", keys, at)
 
 
@@ -241,6 +247,7 @@ RULES: Rules = {
     facts.ReplacementCompleted: _replaced,
     facts.FinalisationRequested: _finalising,
     facts.FeatureFinalised: _finalised,
+    facts.QuorumStopRequested: _quorum_stop,
     facts.DestroyRequested: _destroy,
     facts.DestroyCompleted: _destroyed,
     facts.ClusterDeleted: _deleted,

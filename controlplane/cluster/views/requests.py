@@ -27,6 +27,8 @@ class RequestsView:
     """Why nothing at all is done, not even what is in hand: it was adopted and no person has resumed it yet."""
     tombstone: str = ""
     tombstone_at: datetime | None = None
+    quorum_stop_at: datetime | None = None
+    """Since when the controllers and ZooKeeper servers of a cluster that is to be destroyed are to stop, too."""
     deleted: bool = False
     """Nothing of it is left."""
     rolling_restart: RollingRestartView | None = None

@@ -59,7 +59,7 @@ LADDER: tuple[Rung, ...] = (
     Rung(
         deletion_step,
         Phase.FIRST,
-        "a cluster with a tombstone: stop the services, then destroy or let go",
+        "a cluster with a tombstone: stop its brokers, then its controllers, then destroy or let go",
         why="a person deleted it: nothing waits for a window",
     ),
     Rung(

@@ -63,6 +63,11 @@ def is_doomed(view: ClusterView) -> bool:
     )
 
 
+def _stops_with_all(view: ClusterView, instance: InstanceView) -> bool:
+    """Brokers first: one whose controllers or ZooKeeper servers are gone waits for them with its shutdown."""
+    return is_doomed(view) and (instance.is_broker or view.requests.quorum_stop_at is not None)
+
+
 def _document(view: ClusterView, key: str, epoch: int) -> Document | None:
     instance = view.instances.get(key)
     if instance is None or view.deleted or instance.phase in _GONE:
@@ -116,7 +121,7 @@ def _service(view: ClusterView, instance: InstanceView, founding: facts.QuorumFo
     quorum, step = quorum_status(view, instance), tls_step_of(view, instance)
     # A server goes on beside a broker that did not join: it stops once it has no vote.
     serving = instance.phase in SERVING or (instance.hosted and instance.phase is Phase.FAILED)
-    running = serving and instance.bound and not is_doomed(view) and not quorum.stays_stopped
+    running = serving and instance.bound and not _stops_with_all(view, instance) and not quorum.stays_stopped
     return ServiceDocument(
         name=_NAMES[planned.service],
         state="running" if running else "stopped",

@@ -267,6 +267,7 @@ SAMPLES: tuple[object, ...] = (
     facts.RebalanceCancelRequested("rebalance-1", "asked by anna: not now"),
     facts.RebalanceCompleted("rebalance-1", 12, 600, 27.8),
     facts.RebalanceAbandoned("rebalance-1", "asked by anna: not now", 4, 200),
+    facts.QuorumStopRequested("all brokers have stopped"),
     facts.DestroyRequested("intent-5"),
     facts.DestroyCompleted("intent-6"),
     facts.ClusterDeleted(False),

@@ -107,6 +107,7 @@ FACTS: st.SearchStrategy[object] = st.one_of(
     st.builds(facts.ReplacementCompleted, words, keys, keys),
     st.builds(facts.FinalisationRequested, words, st.integers(0, 9), words),
     st.builds(facts.FeatureFinalised, words, st.integers(0, 9)),
+    st.builds(facts.QuorumStopRequested, words),
     st.builds(facts.DestroyRequested, words),
     st.builds(facts.ClusterDeleted, st.booleans()),
     st.builds(facts.ConditionChanged, words, st.booleans(), words, words),
@@ -280,6 +281,16 @@ def test_a_condition_is_no_progress() -> None:
     view = a_view()
     assert _told(view, facts.ConditionChanged("Blocked", True, "x", "")).history == view.history
     assert _told(view, facts.RecycleCompleted(1)).history.progressed_at != view.history.progressed_at
+
+
+def test_controllers_are_told_to_stop_once_and_by_the_destroy_at_the_latest() -> None:
+    """Of a deletion that a release of before began, nothing else is on record."""
+    deletion, told = facts.ClusterDeletionRequested("orders", "over"), facts.QuorumStopRequested("all stopped")
+    assert _told(a_view(), deletion).requests.quorum_stop_at is None
+    destroyed = _told(a_view(), deletion, facts.DestroyRequested("here"))
+    assert destroyed.requests.quorum_stop_at == NOW + timedelta(seconds=2)
+    in_order = _told(a_view(), deletion, told, facts.DestroyRequested("here"), facts.DestroyRequested("there"))
+    assert in_order.requests.quorum_stop_at == NOW + timedelta(seconds=2)
 
 
 def test_a_declaration_does_not_lift_an_abort_and_a_resume_does() -> None:

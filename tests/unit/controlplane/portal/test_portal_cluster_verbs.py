@@ -56,7 +56,7 @@ def test_a_deletion_says_what_is_destroyed_and_records_nothing(house: House, bro
     assert f'href="{DELETE}"' in browser.get(PAGE).text
     text = browser.get(DELETE).text
     assert "all its VMs and disks are destroyed, with every record of every topic" in text
-    assert "told to stop first and get 90 s" in text
+    assert "told to stop first, then its controllers or ZooKeeper servers, and get 90 s each time" in text
     assert "It has 3 VMs. Kafka was not read yet: what is in it is not known" in text
     assert "DNS" not in text
     assert house.store.head() == head

@@ -22,6 +22,7 @@ from controlplane.converger.steps.rolls.finalisation import finalisation_step
 from events import facts
 from planner.observed import FeatureSeen, ThrottlesSeen, TopicPartition
 from tests.builders import BEFORE, NOW, a_document, a_partition, a_report, a_situation, a_snapshot, a_view, an_instance
+from tests.changed_view import changed_view
 
 STALE = NOW - timedelta(seconds=31)
 OLD_LEVEL = {"metadata.version": FeatureSeen(27, 7, 29)}
@@ -333,7 +334,10 @@ def test_once_all_have_stopped_the_destroy_is_an_intent(state: str) -> None:
 
 def test_one_that_will_not_stop_does_not_keep_the_rest() -> None:
     late = _doomed(tombstone_at=NOW - timedelta(seconds=STOP_WITHIN_S))
-    decision = _delete(late)
+    told = _delete(late)
+    assert told is not None
+    assert [type(e) for e in told.events] == [facts.QuorumStopRequested]
+    decision = _delete(changed_view(late, quorum_stop_at=late.requests.tombstone_at))
     assert decision is not None
     assert [type(e) for e in decision.events] == [facts.DestroyRequested]
 

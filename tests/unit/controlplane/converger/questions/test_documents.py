@@ -1,6 +1,8 @@
 """What each agent is told: a pure function of the view."""
 
 from dataclasses import replace
+from datetime import datetime
+from typing import Any
 
 import pytest
 
@@ -117,6 +119,37 @@ def test_a_doomed_cluster_stops_unless_it_is_retained(policy: str, state: str) -
     document = _of(tombstone="asked for", tombstone_at=BEFORE, document=a_document(deletion=policy))
     assert document is not None
     assert document.services[0].state == state
+
+
+DOOMED: dict[str, Any] = {"tombstone": "it is over", "tombstone_at": BEFORE, "document": a_document(deletion="destroy")}
+
+
+@pytest.mark.parametrize(
+    ("told_at", "phase", "said"),
+    [
+        (None, Phase.JOINED, ("running", False)),
+        (None, Phase.FENCED, ("stopped", True)),
+        (BEFORE, Phase.JOINED, ("stopped", True)),
+    ],
+    ids=["brokers still stop", "it had left the quorum before", "brokers have stopped"],
+)
+def test_a_controller_of_a_doomed_cluster_serves_until_its_brokers_have_stopped(
+    told_at: datetime | None, phase: Phase, said: tuple[str, bool]
+) -> None:
+    controller = an_instance("controllers-a-0", 1, phase)
+    document = _of(controller, key=controller.key, quorum_stop_at=told_at, **DOOMED)
+    assert document is not None
+    assert [(s.state, s.gives_volumes) for s in document.services] == [said]
+
+
+@pytest.mark.parametrize("told_at", [None, BEFORE])
+def test_a_server_beside_a_broker_outlives_it_on_their_disk(told_at: datetime | None) -> None:
+    """The server's directory is on the broker's disk: it keeps that for as long as it runs."""
+    host = an_instance("brokers-a-0", 1, member=facts.PlannedMember(101, "directory-of-server", 512))
+    document = _of(host, quorum_stop_at=told_at, **DOOMED)
+    assert document is not None
+    server = ("zookeeper", "running", False) if told_at is None else ("zookeeper", "stopped", True)
+    assert [(s.name, s.state, s.gives_volumes) for s in document.services] == [("broker", "stopped", True), server]
 
 
 @pytest.mark.parametrize("phase", [Phase.FENCING, Phase.FENCED, Phase.RELEASED, Phase.RETIRING])

@@ -1,21 +1,34 @@
 """What a deletion waits for and destroys, place by place; what an abort takes back, and from whom not."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
 from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.observed.agent_reports import ReportSeen
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.views.intents import IntentView
 from controlplane.converger.situation.decision import Decision
 from controlplane.converger.steps.deletion import STOP_WITHIN_S, deletion_step
 from controlplane.converger.steps.rolls.abort import abort_step, revertible
 from events import facts
 from events.ids import intent_id
 from planner.observed import LogDirsSeen
-from tests.builders import BEFORE, NOW, a_document, a_partition, a_report, a_situation, a_snapshot, a_view, an_instance
+from tests.builders import (
+    BEFORE,
+    NOW,
+    a_document,
+    a_partition,
+    a_report,
+    a_situation,
+    a_snapshot,
+    a_view,
+    an_instance,
+    an_inventory,
+)
 
 # --- deletion ---------------------------------------------------------------------------------------------------------
 
@@ -38,7 +51,7 @@ def test_services_get_a_minute_and_a_half_to_stop() -> None:
     assert STOP_WITHIN_S == 90.0
     running = {"brokers_a_0": "running", "brokers_b_0": "running"}
     waiting = _deleted(_condemned(since_s=89), **running)
-    assert waiting.sentence == "deleting: 2 services are still to stop, brokers-a-0.g1 among them"
+    assert waiting.sentence == "deleting: 2 brokers are still to stop, brokers-a-0.g1 among them"
     assert not waiting.events
     assert _deleted(_condemned(since_s=90), **running).events
 
@@ -51,6 +64,104 @@ def test_who_has_no_disk_yet_or_is_gone_is_not_waited_for() -> None:
     decision = deletion_step(a_situation(view, reports=reports))
     assert decision is not None
     assert [type(e) for e in decision.events] == [facts.DestroyRequested]
+
+
+ALL_RUN = {i.node.replace("-", "_"): "running" for i in a_view().alive()}
+BROKERS_STOPPED = {**ALL_RUN, **{node: "stopped" for node in ALL_RUN if node.startswith("brokers")}}
+
+
+def test_controllers_stop_once_every_broker_has_stopped() -> None:
+    """A broker without a controller waits for one with its shutdown until it is killed."""
+    one_left = {**BROKERS_STOPPED, "brokers_c_0": "stopping"}
+    waiting = _deleted(_condemned(), **one_left)
+    assert (waiting.sentence, waiting.events) == ("deleting: 1 broker is still to stop, brokers-c-0.g1", ())
+    told = _deleted(_condemned(), **BROKERS_STOPPED)
+    assert told.events == (facts.QuorumStopRequested("all brokers have stopped"),)
+
+
+def test_they_get_as_long_as_the_brokers_had_from_when_they_are_told() -> None:
+    at = NOW - timedelta(seconds=89)
+    view = _condemned(since_s=500, quorum_stop_at=at)
+    waiting = _deleted(view, **BROKERS_STOPPED)
+    assert waiting.sentence == "deleting: 3 controllers are still to stop, controllers-a-0.g1 among them"
+    assert not waiting.events
+    over = _deleted(_condemned(since_s=500, quorum_stop_at=NOW - timedelta(seconds=90)), **BROKERS_STOPPED)
+    assert [type(e) for e in over.events] == [facts.DestroyRequested]
+
+
+def test_a_broker_whose_agent_is_silent_keeps_the_controllers_no_longer_than_its_time() -> None:
+    hung = {**BROKERS_STOPPED, "brokers_a_0": "running"}
+    assert not _deleted(_condemned(since_s=89), **hung).events
+    told = _deleted(_condemned(since_s=90), **hung)
+    assert told.events == (facts.QuorumStopRequested("brokers-a-0.g1 did not stop within 90 s"),)
+    after = _deleted(_condemned(since_s=91, quorum_stop_at=NOW), **hung)
+    assert after.sentence.startswith("deleting: 3 controllers are still to stop")
+    ended = dict.fromkeys(ALL_RUN, "stopped") | {"brokers_a_0": "running"}
+    destroyed = _deleted(_condemned(since_s=92, quorum_stop_at=NOW), **ended)
+    assert [type(e) for e in destroyed.events] == [facts.DestroyRequested]
+
+
+def test_controllers_that_are_gone_or_were_never_heard_of_are_not_waited_for() -> None:
+    gone = [an_instance(f"controllers-{rack}-0", lost_at=BEFORE) for rack in "abc"]
+    for view, states in ((_condemned(*gone), BROKERS_STOPPED), (_condemned(), {"brokers_a_0": "stopped"})):
+        assert [type(e) for e in _deleted(view, **states).events] == [facts.DestroyRequested]
+
+
+def test_brokers_whose_vms_the_cloud_proves_gone_keep_nobody() -> None:
+    view = _condemned()
+    brokers = frozenset(i.key for i in view.brokers())
+    reports = {i.key: a_report(i) for i in view.alive()}
+    decision = deletion_step(a_situation(view, reports=reports, inventory=an_inventory(view, gone=brokers)))
+    assert decision is not None
+    assert decision.events == (facts.QuorumStopRequested("all brokers have stopped"),)
+
+
+def test_a_run_in_hand_keeps_no_controller_whose_brokers_have_stopped() -> None:
+    view = _condemned(intents={"i": IntentView("i", "surge", ("brokers-a-0.g1",), BEFORE)})
+    assert [type(e) for e in _deleted(view, **BROKERS_STOPPED).events] == [facts.QuorumStopRequested]
+
+
+def test_before_a_quorum_is_founded_nothing_runs_and_nothing_is_waited_for() -> None:
+    young = [an_instance(i.node, 1, Phase.LAUNCHED) for i in a_view().alive()]
+    decision = _deleted(_condemned(*young, founding=None), **dict.fromkeys(ALL_RUN, ""))
+    assert [type(e) for e in decision.events] == [facts.DestroyRequested]
+
+
+def test_a_cluster_that_is_retained_stops_nobody() -> None:
+    view = _condemned(document=a_document(deletion="retain"))
+    assert _deleted(view, **BROKERS_STOPPED).events == (facts.ClusterDeleted(retained=True),)
+
+
+SERVER = facts.PlannedMember(101, "directory-of-server", 512)
+
+
+def _with_server(host: InstanceView, broker: str, server: str) -> ReportSeen:
+    """The last word of the agent of a broker's VM that has a ZooKeeper server, too."""
+    seen = a_report(host, broker)
+    beside = seen.report.services[0].model_copy(update={"name": "zookeeper", "state": server, "node_id": 101})
+    return replace(seen, report=seen.report.model_copy(update={"services": (*seen.report.services, beside)}))
+
+
+SERVERS_STOP = "3 ZooKeeper servers are still to stop, brokers-a-0.g1/zookeeper among them"
+
+
+@pytest.mark.parametrize(
+    ("broker", "server", "told_at", "said"),
+    [
+        ("running", "running", None, "deleting: 3 brokers are still to stop, brokers-a-0.g1 among them"),
+        ("stopped", "running", None, "telling the ZooKeeper servers to stop: all brokers have stopped"),
+        ("stopped", "stopping", NOW, f"deleting: {SERVERS_STOP}"),
+        ("stopped", "stopped", NOW, "destroying 3 VMs"),
+    ],
+)
+def test_a_server_beside_a_broker_stops_after_the_last_broker_though_they_share_a_vm(
+    broker: str, server: str, told_at: datetime | None, said: str
+) -> None:
+    hosts = [an_instance(f"brokers-{rack}-0", member=SERVER) for rack in "abc"]
+    view = _condemned(*hosts, without=[f"controllers-{rack}-0.g1" for rack in "abc"], quorum_stop_at=told_at)
+    decision = deletion_step(a_situation(view, reports={i.key: _with_server(i, broker, server) for i in hosts}))
+    assert decision is not None
+    assert decision.sentence == said
 
 
 def test_one_place_is_destroyed_whole_by_one_intent() -> None:

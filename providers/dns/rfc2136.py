@@ -5,6 +5,7 @@ nobody's change is overwritten unseen. RFC 8945: the signature.
 """
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -42,12 +43,18 @@ class TsigKey:
 
 @dataclass(frozen=True, slots=True)
 class UpdatedZone:
-    """A `DnsZone` on its primary server. Thread-safe: each call has a connection of its own."""
+    """A `DnsZone` on its primary server. Thread-safe: each call has a connection of its own.
+
+    `secondaries`: the zone's other authoritative servers that are asked whether they have a change. They are named, and
+    not taken from the zone's NS records: what a zone says is no leave to call an address, and behind a hidden primary
+    it may list none of them.
+    """
 
     name: str
     server: str
     port: int
     key: TsigKey
+    secondaries: tuple[HostPort, ...] = ()
 
     def read(self, name: str) -> HeldName:
         with self._errors_translated(f"reading {name}"):
@@ -69,24 +76,44 @@ class UpdatedZone:
                 raise changed_meanwhile(name)
             self._check(answer.rcode(), f"changing {name}")
 
-    def _ask(self, name: str, kind: str) -> tuple[tuple[str, ...], int]:
+    def tells_everywhere(self, name: str, held: HeldName) -> bool:
+        """See `DnsZone`. All of them at once, so that some that are away take no longer than one."""
+        if not self.secondaries:
+            return True
+        with ThreadPoolExecutor(len(self.secondaries)) as threads:
+            return all([*threads.map(lambda at: self._tells(at, name, held), self.secondaries)])
+
+    def _tells(self, at: HostPort, name: str, held: HeldName) -> bool:
+        """Of a secondary. It is asked as by anybody: the key is the primary's."""
+        with self._errors_translated(f"reading {name}", at):
+            for kind in _FAMILIES:
+                values, ttl_s = self._ask(name, kind, at)
+                if values != held.of_family(kind) or (values and ttl_s != held.ttl_s):
+                    return False
+        return True
+
+    def _ask(self, name: str, kind: str, at: HostPort | None = None) -> tuple[tuple[str, ...], int]:
         """The values of a record set and its life; nothing and 0 where the server knows that there is none."""
         query = dns.message.make_query(f"{name}.", kind)
-        query.use_tsig(self._signature())
-        answer = dns.query.tcp(query, self.server, port=self.port, timeout=_CALL_S)
+        if at is None:
+            query.use_tsig(self._signature())
+        asked = at or HostPort(self.server, self.port)
+        answer = dns.query.tcp(query, asked.host, port=asked.port, timeout=_CALL_S)
         if answer.rcode() == dns.rcode.NXDOMAIN and answer.flags & dns.flags.AA:
             return (), 0
-        self._check(answer.rcode(), f"reading {name}")
+        self._check(answer.rcode(), f"reading {name}", at)
         if not answer.flags & dns.flags.AA:
-            raise NotFound(f"{self._where()}: the server answers for {name}, but not as the zone's own")
+            raise NotFound(f"{self._where(at)}: the server answers for {name}, but not as the zone's own")
         found = [s for s in answer.answer if s.rdtype == dns.rdatatype.from_text(kind)]
         values = [_text(value) for each in found for value in each]
         return tuple(sorted(values)), max((each.ttl for each in found), default=0)
 
-    def _check(self, rcode: dns.rcode.Rcode, what: str) -> None:
+    def _check(self, rcode: dns.rcode.Rcode, what: str, at: HostPort | None = None) -> None:
         if rcode == dns.rcode.NOERROR:
             return
         word = dns.rcode.to_text(rcode)
+        if at is not None:
+            raise CloudUnavailable(f"{self._where(at)}: {what}: {word}; is it a server of the zone?")
         if rcode in (dns.rcode.REFUSED, dns.rcode.NOTAUTH):
             raise AuthFailed(f"{self._where()}: {what}: {word}; is key {self.key.name!r} allowed to?")
         if rcode == dns.rcode.NOTZONE:
@@ -94,7 +121,7 @@ class UpdatedZone:
         raise CloudUnavailable(f"{self._where()}: {what}: {word}")
 
     @contextmanager
-    def _errors_translated(self, what: str) -> Iterator[None]:
+    def _errors_translated(self, what: str, at: HostPort | None = None) -> Iterator[None]:
         """Whatever goes wrong on the way leaves as one of `providers.errors`, with what was asked."""
         try:
             yield
@@ -103,13 +130,13 @@ class UpdatedZone:
         except (dns.tsig.PeerError, dns.tsig.BadSignature, dns.message.UnknownTSIGKey) as error:
             raise AuthFailed(f"{self._where()}: {what}: key {self.key.name!r}: {error}") from error
         except (dns.exception.DNSException, OSError, EOFError) as error:
-            raise CloudUnavailable(f"{self._where()}: {what}: {str(error) or type(error).__name__}") from error
+            raise CloudUnavailable(f"{self._where(at)}: {what}: {str(error) or type(error).__name__}") from error
 
     def _signature(self) -> dns.tsig.Key:
         return dns.tsig.Key(self.key.name, self.key.secret.get_secret_value(), dns.name.from_text(self.key.algorithm))
 
-    def _where(self) -> str:
-        return f"zone {self.name} on {HostPort(self.server, self.port)}"
+    def _where(self, at: HostPort | None = None) -> str:
+        return f"zone {self.name} on {at or HostPort(self.server, self.port)}"
 
 
 def _swap(

@@ -30,6 +30,9 @@ class HostedZone:
     endpoint_url: str | None = None
     _client: Any = field(init=False)
     _proved: bool = False
+    _changes: dict[str, tuple[HeldName, str]] = field(default_factory=dict)
+    """The last change of each name by this process: to what, and its id in Route 53, "" once all of its servers have
+    it."""
 
     def __post_init__(self) -> None:
         config = Config(
@@ -70,11 +73,35 @@ class HostedZone:
             return
         with self._errors_translated(f"changing {name}"):
             try:
-                self._client.change_resource_record_sets(HostedZoneId=self.zone_id, ChangeBatch={"Changes": changes})
+                made = self._client.change_resource_record_sets(
+                    HostedZoneId=self.zone_id, ChangeBatch={"Changes": changes}
+                )
             except ClientError as error:
                 if _code(error) == "InvalidChangeBatch":
                     raise changed_meanwhile(name) from error
                 raise
+        self._changes[name] = after, str(made["ChangeInfo"]["Id"]).removeprefix("/change/")
+
+    def tells_everywhere(self, name: str, held: HeldName) -> bool:
+        """See `DnsZone`. INSYNC is a change that all of Route 53's servers have (API Reference, GetChange). Of one that
+        another process made nobody has the id: the same records are put once more, which has one."""
+        if self._changes.get(name, (NOTHING, ""))[0] != held:
+            self.replace(name, held, held)
+        _, change = self._changes.get(name, (held, ""))
+        if not change:
+            return True
+        with self._errors_translated(f"whether all servers tell {name}"):
+            try:
+                status = self._client.get_change(Id=change)["ChangeInfo"]["Status"]
+            except ClientError as error:
+                if _code(error) != "NoSuchChange":
+                    raise
+                self._changes.pop(name, None)  # forgotten by now: the next look makes another one
+                return False
+        if status != "INSYNC":
+            return False
+        self._changes[name] = held, ""
+        return True
 
     def _sets(self, name: str) -> list[dict[str, Any]]:
         """The record sets of exactly this name: the listing starts there and goes on with what comes after it."""

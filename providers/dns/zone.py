@@ -33,7 +33,7 @@ NOTHING = HeldName(frozenset(), ttl_s=0, owner="")
 class DnsZone(Protocol):
     """One zone Kedge may write to. Every call lasts at most 10 s.
 
-    Both methods raise `AuthFailed`, `RateLimited`, `NotFound` (no such zone) or `CloudUnavailable`.
+    All methods raise `AuthFailed`, `RateLimited`, `NotFound` (no such zone) or `CloudUnavailable`.
     """
 
     @property
@@ -45,6 +45,11 @@ class DnsZone(Protocol):
 
     def replace(self, name: str, before: HeldName, after: HeldName) -> None:
         """Put `after` in the place of `before`, whole or not at all. Raises `ResourceConflict` if that is not there."""
+
+    def tells_everywhere(self, name: str, held: HeldName) -> bool:
+        """Whether each authoritative server this zone knows of tells exactly the addresses and the life of `held`,
+        which `read` has just given or `replace` taken. For who may write: where nothing else tells, the same records
+        are written once more. One that does not answer is no answer: `CloudUnavailable`."""
 
 
 def record_type(address: str) -> str:

@@ -11,12 +11,13 @@ import pytest
 from moto import mock_aws
 from pydantic import SecretStr
 
+from agent.host_port import HostPort
 from providers.dns.rfc2136 import TsigKey, UpdatedZone
 from providers.dns.route53 import HostedZone
 from providers.dns.zone import NOTHING, DnsZone, HeldName
 from providers.errors import AuthFailed, CloudUnavailable, NotFound, ResourceConflict
 from tests.fakes.bind import Bind, running_bind
-from tests.fakes.clouds.moto_route53 import whole_batches
+from tests.fakes.clouds.moto_route53 import slow_changes, whole_batches
 from tests.fakes.dns import FakeZone
 
 ZONE = "kafka.example.com"
@@ -29,6 +30,13 @@ OTHER = HeldName(frozenset({"10.0.0.4", "fd00::1"}), 20, OWNER, 20)
 @pytest.fixture(scope="module")
 def bind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bind]:
     with running_bind(tmp_path_factory.mktemp("bind")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def second(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bind]:
+    """Another server of the same zone, which has what is written to it alone."""
+    with running_bind(tmp_path_factory.mktemp("second")) as running:
         yield running
 
 
@@ -106,6 +114,65 @@ def test_what_has_gone_meanwhile_is_not_written_over(zone: DnsZone) -> None:
     with pytest.raises(ResourceConflict, match=NAME):
         zone.replace(NAME, THREE, OTHER)
     assert zone.read(NAME) == NOTHING
+
+
+def test_what_was_written_is_told_everywhere_where_nobody_lags(zone: DnsZone) -> None:
+    zone.replace(NAME, NOTHING, THREE)
+    assert zone.tells_everywhere(NAME, THREE)
+    assert zone.read(NAME) == THREE
+
+
+def test_a_secondary_that_lags_is_seen_by_its_addresses_and_by_their_life(bind: Bind, second: Bind) -> None:
+    primary, other = updated(bind), updated(second)
+    both = replace(primary, secondaries=(HostPort("127.0.0.1", second.port),))
+    lagging = replace(THREE, ttl_s=20, owner_ttl_s=20)
+    primary.replace(NAME, NOTHING, THREE)
+    try:
+        assert not both.tells_everywhere(NAME, THREE), "it has nothing yet"
+        other.replace(NAME, NOTHING, OTHER)
+        assert not both.tells_everywhere(NAME, THREE), "it has the answer of before"
+        other.replace(NAME, OTHER, lagging)
+        assert not both.tells_everywhere(NAME, THREE), "its answers live otherwise"
+        other.replace(NAME, lagging, THREE)
+        assert both.tells_everywhere(NAME, THREE)
+        assert primary.tells_everywhere(NAME, THREE), "where none is listed the primary alone is asked"
+    finally:
+        for each in (primary, other):
+            each.replace(NAME, each.read(NAME), NOTHING)
+
+
+def test_a_secondary_that_is_away_or_has_not_the_zone_is_unknown(bind: Bind, second: Bind) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        away = HostPort("127.0.0.1", int(taken.getsockname()[1]))
+        with pytest.raises(CloudUnavailable, match=rf"zone {ZONE} on {away}"):
+            replace(updated(bind), secondaries=(away,)).tells_everywhere(NAME, THREE)
+    strange = replace(updated(bind), secondaries=(HostPort("127.0.0.1", second.port),))
+    with pytest.raises(CloudUnavailable, match=r"REFUSED; is it a server of the zone\?"):
+        strange.tells_everywhere("orders.example.net", THREE)
+
+
+@pytest.mark.parametrize("zone", ["route53"], indirect=True)
+def test_a_change_on_its_way_to_route_53s_servers_is_not_everywhere(zone: DnsZone) -> None:
+    with slow_changes() as changes:
+        zone.replace(NAME, NOTHING, THREE)
+        assert not zone.tells_everywhere(NAME, THREE)
+        changes.arrive()
+        assert zone.tells_everywhere(NAME, THREE)
+
+
+@pytest.mark.parametrize("zone", ["route53"], indirect=True)
+def test_of_a_change_of_another_process_the_same_records_are_put_once_more(zone: DnsZone) -> None:
+    zone.replace(NAME, NOTHING, THREE)
+    other = HostedZone(ZONE, zone.zone_id)  # type: ignore[attr-defined]
+    with slow_changes() as changes:
+        assert not other.tells_everywhere(NAME, THREE)
+        assert other.read(NAME) == THREE
+        changes.arrive()
+        assert other.tells_everywhere(NAME, THREE)
+    with pytest.raises(ResourceConflict, match=NAME):
+        other.tells_everywhere(NAME, OTHER)
+    assert other.read(NAME) == THREE
 
 
 def test_a_wrong_key_is_an_authentication_failure_that_names_the_key_and_not_the_secret(bind: Bind) -> None:

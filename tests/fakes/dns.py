@@ -8,12 +8,14 @@ from providers.errors import ProviderError
 
 @dataclass
 class FakeZone:
-    """`failures` are raised by the next calls, one each; `calls` is what was asked."""
+    """`failures` are raised by the next calls, one each; `calls` is what was asked. `lags`: another server of the zone
+    has not heard of the last change."""
 
     name: str
     held: dict[str, HeldName] = field(default_factory=dict)
     failures: list[ProviderError] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
+    lags: bool = False
 
     def read(self, name: str) -> HeldName:
         self._called(f"read {name}")
@@ -27,6 +29,10 @@ class FakeZone:
             self.held.pop(name, None)
         else:
             self.held[name] = after
+
+    def tells_everywhere(self, name: str, held: HeldName) -> bool:
+        self._called(f"everywhere {name}")
+        return not self.lags and self.held.get(name, NOTHING) == held
 
     def _called(self, what: str) -> None:
         self.calls.append(what)

@@ -14,7 +14,7 @@ from controlplane.api.read_models.broker_figures import FRESH, newest
 from controlplane.api.services import PortalServices
 from controlplane.background.anomalies.forecasts import forecasts_of
 from controlplane.background.anomalies.record import ANOMALIES_NOTED, noted_of
-from controlplane.background.dns.reconciler import DNS_NAME
+from controlplane.background.dns.records import DNS_NAME
 from controlplane.background.metric_pipeline.sources import SHARED
 from controlplane.background.notifications.service import NotifierSeen
 from controlplane.cluster.observed.agent_reports import AGENT_REPORT, seen_in

@@ -34,7 +34,7 @@ from controlplane.api.schemas import (
     specs as spec_api,
 )
 from controlplane.api.services import PortalServices, Services
-from controlplane.background.dns.reconciler import DNS_NAME
+from controlplane.background.dns.records import DNS_NAME
 from controlplane.cluster import commands
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.tick.consoles import CONSOLE

@@ -5,39 +5,30 @@ from time to time. The names a cluster had are remembered beside the other obser
 another is taken away. Whose a name is its owner record says; a name without one is a person's and is left alone.
 """
 
-import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from controlplane.background.dns.wanted import Names, bootstrap_name, wanted_names
+from controlplane.background.dns.records import DNS_NAME, ClusterNameRecord, PairNameRecord
+from controlplane.background.dns.settling import Claim, KeptZone, NameWriter
+from controlplane.background.dns.wanted import Names, bootstrap_name, pair_name, wanted_names, wanted_of_pair
 from controlplane.background.rounds import Round
 from controlplane.cluster.view import ClusterView
+from controlplane.fleet.failovers.state import PairsView, RegisteredPair
 from controlplane.fleet.ports import FoldedFleet
-from controlplane.storage.latest_values import LatestStore, LatestValue, Subject
-from providers.dns.zone import NOTHING, DnsZone, HeldName
-from providers.errors import ProviderError, ResourceConflict
-
-DNS_NAME = "dns-name"
-"""Kind of the latest-value rows that say what became of a name."""
+from controlplane.storage.latest_values import LatestStore
 
 READ_AGAIN = timedelta(minutes=10)
 """Names at rest are read so often: a person may have changed one."""
 
-_log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class KeptZone:
-    """A zone of the settings, and how long its records may live in caches."""
-
-    zone: DnsZone
-    ttl_s: int
+_POLLS_BELIEVED = 3
+_LEAST_BELIEVED_S = 30.0
 
 
 @dataclass(slots=True)
 class NameReconciler:
-    """One look at a time. `may_act` is asked before each change: only the leader writes."""
+    """One look at a time. `may_act` is asked before each change: only the leader writes. `poll_s`: seconds between two
+    looks. Without a zone no cluster has a name of ours; pairs are told that theirs has none."""
 
     zones: Sequence[KeptZone]
     fleet: FoldedFleet
@@ -45,34 +36,39 @@ class NameReconciler:
     installation_id: str
     clock: Callable[[], datetime]
     may_act: Callable[[], bool]
-    _at_rest: dict[str, tuple[Names, datetime]] = field(default_factory=dict)
-    _failing: set[str] = field(default_factory=set)
-    """Zones that did not answer during this look: nobody waits for them a second time."""
+    pairs: Callable[[], PairsView] = PairsView
+    poll_s: float = 10.0
+    _at_rest: dict[str, tuple[Names | Claim, datetime]] = field(default_factory=dict)
 
     def poll(self) -> None:
-        """Looks at every cluster that has a name or had one. The deleted go first: another may want their names.
+        """Looks at every cluster and pair that has a name or had one. The deleted go first: another may want their
+        names. Those of withdrawn pairs come last: another may have taken one by then.
 
         Raises StoreUnavailable, RoundIncomplete.
         """
-        self._failing.clear()
+        writer = NameWriter(self.zones, self.may_act, self._released())
         this_round = Round("names in DNS")
-        for view in sorted(self.fleet.views(), key=lambda v: (not v.deleted, v.name, v.uid)):
+        views = self.fleet.views()
+        for view in sorted(views, key=lambda v: (not v.deleted, v.name, v.uid)) if self.zones else ():
             with this_round.apart(view.name):
-                self._keep(view)
+                self._keep(writer, view)
+        pairs = self.pairs().by_uid.values()
+        clusters = {str(view.uid): view for view in views}
+        for pair in sorted(pairs, key=lambda p: (p.view.is_withdrawn, p.name, p.uid)):
+            with this_round.apart(f"the pair {pair.name}"):
+                self._keep_pair(writer, pair, clusters)
         this_round.close()
 
-    def _keep(self, view: ClusterView) -> None:
+    def _keep(self, writer: NameWriter, view: ClusterView) -> None:
         wanted = self._wanted(view)
-        known = self._at_rest.get(view.uid)
-        if not wanted:
+        if not wanted or self._is_at_rest(view.uid, wanted, for_ever=view.deleted):
             return
-        if known is not None and known[0] == wanted and (view.deleted or self.clock() - known[1] < READ_AGAIN):
-            return
-        settled = {name: self._settle(view, name, addresses) for name, addresses in wanted.items()}
-        if all(is_settled for is_settled in settled.values()):
-            self._at_rest[view.uid] = (wanted, self.clock())
-        else:
-            self._at_rest.pop(view.uid, None)
+        owner = f"installation={self.installation_id} cluster={view.uid}"
+        settled = [
+            writer.settle(Claim(name, addresses, owner), ClusterNameRecord(self.latest, self.clock, view, name))
+            for name, addresses in wanted.items()
+        ]
+        self._remember(view.uid, wanted, is_at_rest=all(settled))
 
     def _wanted(self, view: ClusterView) -> Names:
         """What a cluster should be called, and what it was called before and should be no more."""
@@ -84,59 +80,44 @@ class NameReconciler:
         own = {bootstrap, *(f"{i.node}.{bootstrap}" for i in view.instances.values())}
         return {**{name: frozenset() for name in had if name not in own}, **wanted}
 
-    def _settle(self, view: ClusterView, name: str, addresses: frozenset[str]) -> bool:
-        """Whether the name says what it should now. What stands in the way is recorded and logged once."""
-        kept = self._zone_of(name)
-        if kept is None:
-            return True
-        if kept.zone.name in self._failing:
-            return False
-        owner = f"installation={self.installation_id} cluster={view.uid}"
-        try:
-            held = kept.zone.read(name)
-            if held.owner not in ("", owner) or (held.addresses and not held.owner):
-                if not addresses:
-                    return self._tell(view, name, frozenset(), "")
-                raise ResourceConflict(_foreign_records(name, held))
-            after = HeldName(addresses, kept.ttl_s, owner, kept.ttl_s) if addresses else NOTHING
-            if held != after:
-                if not self.may_act():
-                    return False
-                kept.zone.replace(name, held, after)
-                _log.info("%s: %s -> %s", name, _words(held.addresses), _words(addresses))
-        except ProviderError as error:
-            if not isinstance(error, ResourceConflict):
-                self._failing.add(kept.zone.name)
-            self._tell(view, name, None, str(error))
-            return False
-        return self._tell(view, name, addresses, "")
+    def _keep_pair(self, writer: NameWriter, pair: RegisteredPair, clusters: Mapping[str, ClusterView]) -> None:
+        view = pair.view
+        wanted = wanted_of_pair(view, clusters)
+        if wanted is None:
+            return
+        claim = Claim(
+            wanted.name,
+            wanted.addresses,
+            self._owner(pair),
+            wanted.ttl_s,
+            is_followed=not view.is_withdrawn,
+            takes=not view.is_withdrawn,
+        )
+        if view.order is None and self._is_at_rest(pair.uid, claim, for_ever=not claim.addresses):
+            return
+        believed = timedelta(seconds=max(_POLLS_BELIEVED * self.poll_s, _LEAST_BELIEVED_S))
+        record = PairNameRecord(self.latest, self.clock, view, wanted.name, believed)
+        self._remember(pair.uid, claim, is_at_rest=writer.settle(claim, record))
 
-    def _zone_of(self, name: str) -> KeptZone | None:
-        """The longest zone a name is in."""
-        fitting = [k for k in self.zones if name == k.zone.name or name.endswith(f".{k.zone.name}")]
-        return max(fitting, key=lambda k: len(k.zone.name), default=None)
+    def _released(self) -> Mapping[str, frozenset[str]]:
+        """Names of withdrawn pairs, with whose they were: a living holder takes one over in one change, and no look-up
+        in between finds nothing."""
+        found: dict[str, frozenset[str]] = {}
+        for pair in self.pairs().by_uid.values():
+            name = pair_name(pair.view)
+            if pair.view.is_withdrawn and name is not None:
+                found[name] = found.get(name, frozenset()) | {self._owner(pair)}
+        return found
 
-    def _tell(self, view: ClusterView, name: str, addresses: frozenset[str] | None, problem: str) -> bool:
-        """Writes down what became of a name, if that is news. `addresses` None: as they were, as far as is known."""
-        subject = Subject(DNS_NAME, view.uid, name)
-        before = self.latest.get(subject)
-        old: Mapping[str, object] = before.value if before else {}
-        value = {
-            "addresses": old.get("addresses", []) if addresses is None else sorted(addresses),
-            "problem": problem,
-        }
-        if value != dict(old) and (before is not None or value["addresses"] or problem):
-            self.latest.put(LatestValue(subject, value, source="dns", observed_at=self.clock()))
-            if problem:
-                _log.warning("%s: %s", name, problem)
-        return not problem
+    def _owner(self, pair: RegisteredPair) -> str:
+        return f"installation={self.installation_id} failover={pair.uid}"
 
+    def _is_at_rest(self, uid: str, wanted: Names | Claim, *, for_ever: bool) -> bool:
+        known = self._at_rest.get(uid)
+        return known is not None and known[0] == wanted and (for_ever or self.clock() - known[1] < READ_AGAIN)
 
-def _foreign_records(name: str, held: HeldName) -> str:
-    if not held.owner:
-        return f"{name} has records that Kedge did not make ({_words(held.addresses)}): remove them, or name another"
-    return f"{name} belongs to {held.owner}: give this cluster another name"
-
-
-def _words(addresses: Iterable[str]) -> str:
-    return ", ".join(sorted(addresses)) or "nothing"
+    def _remember(self, uid: str, wanted: Names | Claim, *, is_at_rest: bool) -> None:
+        if is_at_rest:
+            self._at_rest[uid] = (wanted, self.clock())
+        else:
+            self._at_rest.pop(uid, None)

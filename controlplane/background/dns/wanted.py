@@ -1,16 +1,18 @@
-"""What DNS should say of one cluster. Pure: from the folded view to addresses by name.
+"""What DNS should say of one cluster, and of one pair. Pure: from the folded view to addresses by name.
 
 A name is in one of three states: addresses it must have, none (its node or cluster is gone), or not in the answer:
 then nobody serves under it at the moment, and whatever it says stays until its replacement serves.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from controlplane.cluster.endpoints import listed_brokers
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
+from controlplane.fleet.failovers.view import PairView
 
 Names = Mapping[str, frozenset[str]]
 """Name -> its addresses; empty: the name is to go."""
@@ -25,8 +27,8 @@ def wanted_names(view: ClusterView) -> Names:
     if view.deleted:
         return MappingProxyType(dict.fromkeys([bootstrap, *(f"{n}.{bootstrap}" for n in sorted(nodes))], frozenset()))
     found: dict[str, frozenset[str]] = {}
-    if listed := listed_brokers(view):
-        found[bootstrap] = frozenset(view.address_of(i) for i in listed)
+    if serving := _for_clients(view):
+        found[bootstrap] = serving
     for node in sorted(nodes):
         here = _of_node(view, node)
         if here is not None:
@@ -39,6 +41,43 @@ def bootstrap_name(view: ClusterView) -> str | None:
     if view.document is None or view.document.spec.bootstrap.dns is None:
         return None
     return str(view.document.spec.bootstrap.dns).lower().rstrip(".")
+
+
+@dataclass(frozen=True, slots=True)
+class PairWanted:
+    """What the name of a pair is to say; no addresses: it is to go."""
+
+    name: str
+    addresses: frozenset[str]
+    ttl_s: int
+
+
+def wanted_of_pair(view: PairView, clusters: Mapping[str, ClusterView]) -> PairWanted | None:
+    """The name of a pair at the brokers of the cluster it leads to; None: whatever it says stays. `clusters` by uid.
+
+    A withdrawal changes nothing for clients: the name goes on leading where it led. It would be worse frozen than
+    gone, since addresses of retired brokers may be another cluster's one day. It goes with that cluster.
+    """
+    name, declared = pair_name(view), view.declaration
+    cluster = clusters.get(view.names_lead_to)
+    if name is None or declared is None or cluster is None:
+        return None
+    ttl_s = declared.document.spec.bootstrap.ttl
+    if cluster.deleted:
+        return PairWanted(name, frozenset(), ttl_s) if view.is_withdrawn else None
+    serving = _for_clients(cluster)
+    return PairWanted(name, serving, ttl_s) if serving else None
+
+
+def pair_name(view: PairView) -> str | None:
+    """The DNS name of a pair, lower case; None of one without a document and of one whose events cannot be read."""
+    if view.unreadable or not view.name or view.declaration is None:
+        return None
+    return str(view.declaration.document.spec.bootstrap.dns).lower().rstrip(".")
+
+
+def _for_clients(view: ClusterView) -> frozenset[str]:
+    return frozenset(view.address_of(i) for i in listed_brokers(view))
 
 
 def _of_node(view: ClusterView, node: str) -> frozenset[str] | None:

@@ -60,6 +60,7 @@ def rooms_of(ground: core.Ground, loop: Loop, asking: commands.CommandParts) -> 
         names=dns.names_of(
             settings,
             fleet=fleet,
+            pairs=loop.pairs.pairs,
             latest=latest,
             installation_id=ground.installation.id,
             leadership=candidate,

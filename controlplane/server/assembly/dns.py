@@ -1,11 +1,14 @@
-"""Builds the reconciler of names from the settings: nothing runs where no zone is bound."""
+"""Builds the reconciler of names from the settings. Where no zone is bound it keeps no name, and tells pairs so."""
 
 import threading
 from collections.abc import Callable
 from datetime import datetime
 
+from agent.host_port import HostPort
 from controlplane.background.dns.binding import ZoneBinding, zone_of
-from controlplane.background.dns.reconciler import KeptZone, NameReconciler
+from controlplane.background.dns.reconciler import NameReconciler
+from controlplane.background.dns.settling import KeptZone
+from controlplane.fleet.failovers.state import PairsView
 from controlplane.fleet.ports import FoldedFleet
 from controlplane.runtime.egress import EgressRefused
 from controlplane.runtime.polling import Leadership, Poller
@@ -21,6 +24,7 @@ def names_of(
     settings: Settings,
     *,
     fleet: FoldedFleet,
+    pairs: Callable[[], PairsView],
     latest: LatestStore,
     installation_id: str,
     leadership: Leadership,
@@ -35,22 +39,31 @@ def names_of(
         zones = [KeptZone(zone_of(binding), binding.ttl_s) for binding in settings.dns]
     except ProviderError as error:
         raise ServerSettingsRefused(f"dns: {error}") from error
+    poll_s = settings.clouds.dns_poll_s
     reconciler = NameReconciler(
-        zones, fleet, latest, installation_id, clock, may_act=lambda: leadership.may_act and not stop.is_set()
+        zones,
+        fleet,
+        latest,
+        installation_id,
+        clock,
+        may_act=lambda: leadership.may_act and not stop.is_set(),
+        pairs=pairs,
+        poll_s=poll_s,
     )
-    polled = {DNS: reconciler} if zones else {}
-    return Poller(polled, {DNS: settings.clouds.dns_poll_s}, leadership=leadership, stop=stop)
+    return Poller({DNS: reconciler}, {DNS: poll_s}, leadership=leadership, stop=stop)
 
 
 def _judge(settings: Settings, binding: ZoneBinding) -> None:
-    """The server is an address, so it is judged once. A hosted zone is its vendor's, whom the SDK calls."""
+    """Servers are addresses, so they are judged once. A hosted zone is its vendor's, whom the SDK calls."""
     if binding.kind != "rfc2136":
         return
-    try:
-        settings.allow.egress.addresses(binding.server, binding.port, named=True)
-    except OSError as error:
-        raise ServerSettingsRefused(f"dns: the server of {binding.zone}: {error}") from error
-    except EgressRefused as error:
-        raise ServerSettingsRefused(
-            f"dns: the server of {binding.zone} is not called: {error}. Name another one, or list it in `allow.calls`"
-        ) from error
+    for at in (HostPort(binding.server, binding.port), *binding.others):
+        try:
+            settings.allow.egress.addresses(at.host, at.port, named=True)
+        except OSError as error:
+            raise ServerSettingsRefused(f"dns: the server of {binding.zone}: {error}") from error
+        except EgressRefused as error:
+            raise ServerSettingsRefused(
+                f"dns: the server of {binding.zone} is not called: {error}. Name another one, or list it in "
+                "`allow.calls`"
+            ) from error

@@ -2,11 +2,14 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 from unittest.mock import patch
 
+from moto.core.responses import ActionResult
 from moto.route53.exceptions import Route53ClientError
 from moto.route53.models import Route53Backend
+from moto.route53.responses import Route53
 
 _change = Route53Backend.change_resource_record_sets
 
@@ -16,6 +19,31 @@ def whole_batches() -> Iterator[None]:
     """Route 53 with batches as AWS has them, for as long as the block runs."""
     with patch.object(Route53Backend, "change_resource_record_sets", batch_is_judged_whole):
         yield
+
+
+@dataclass
+class Changes:
+    """Whether changes have come to all of Route 53's servers."""
+
+    status: str = "PENDING"
+
+    def arrive(self) -> None:
+        """All of them."""
+        self.status = "INSYNC"
+
+
+@contextmanager
+def slow_changes() -> Iterator[Changes]:
+    """Route 53 with changes that take their time, for as long as the block runs; moto's are there at once."""
+    changes, asked = Changes(), Route53.get_change
+
+    def get_change(self: Route53) -> ActionResult:
+        found = asked(self)
+        found.result["ChangeInfo"]["Status"] = changes.status  # type: ignore[index]
+        return found
+
+    with patch.object(Route53, "get_change", get_change):
+        yield changes
 
 
 def batch_is_judged_whole(self: Route53Backend, zoneid: str, change_list: list[dict[str, Any]]) -> None:

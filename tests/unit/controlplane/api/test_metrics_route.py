@@ -17,7 +17,7 @@ from agent.wire import FindingReport, HeartbeatReport, LogDirReport, Report, Ser
 from controlplane.api.audit.status import AuditTopicState, TopicStatus
 from controlplane.api.server_load import ServerLoad
 from controlplane.background.anomalies.record import ANOMALIES_NOTED
-from controlplane.background.dns.reconciler import DNS_NAME
+from controlplane.background.dns.records import DNS_NAME
 from controlplane.cluster.observed.agent_reports import AGENT_REPORT
 from controlplane.cluster.observed.consumer_groups import GROUPS_NOTED, GroupNoted, GroupsNoted
 from controlplane.converger.tick.report import Said

@@ -13,7 +13,8 @@ from controlplane.background.anomalies.rates import RateWatch
 from controlplane.background.anomalies.reconciler import AnomalyReconciler
 from controlplane.background.consumer_groups.service import GroupService
 from controlplane.background.consumer_groups.watch import GroupWatch
-from controlplane.background.dns.reconciler import KeptZone, NameReconciler
+from controlplane.background.dns.reconciler import NameReconciler
+from controlplane.background.dns.settling import KeptZone
 from controlplane.background.drift.reconciler import DriftPorts, DriftReconciler
 from controlplane.background.notifications.binding import NotifierBinding
 from controlplane.background.notifications.post import NoticeSpreader

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from controlplane.background.dns.reconciler import DNS_NAME, READ_AGAIN, KeptZone, NameReconciler
+from controlplane.background.dns.reconciler import READ_AGAIN, NameReconciler
+from controlplane.background.dns.records import DNS_NAME
+from controlplane.background.dns.settling import KeptZone
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.view import ClusterView
 from events.ids import ClusterUid

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from controlplane.background.dns.records import DNS_NAME, ClusterNameRecord, PairNameRecord
-from controlplane.background.dns.settling import Claim, KeptZone, NameWriter
+from controlplane.background.dns.settling import KeptZone, NameClaim, NameWriter
 from controlplane.background.dns.wanted import Names, bootstrap_name, pair_name, wanted_names, wanted_of_pair
 from controlplane.background.rounds import Round
 from controlplane.cluster.view import ClusterView
@@ -38,7 +38,7 @@ class NameReconciler:
     may_act: Callable[[], bool]
     pairs: Callable[[], PairsView] = PairsView
     poll_s: float = 10.0
-    _at_rest: dict[str, tuple[Names | Claim, datetime]] = field(default_factory=dict)
+    _at_rest: dict[str, tuple[Names | NameClaim, datetime]] = field(default_factory=dict)
 
     def poll(self) -> None:
         """Looks at every cluster and pair that has a name or had one. The deleted go first: another may want their
@@ -65,7 +65,7 @@ class NameReconciler:
             return
         owner = f"installation={self.installation_id} cluster={view.uid}"
         settled = [
-            writer.settle(Claim(name, addresses, owner), ClusterNameRecord(self.latest, self.clock, view, name))
+            writer.settle(NameClaim(name, addresses, owner), ClusterNameRecord(self.latest, self.clock, view, name))
             for name, addresses in wanted.items()
         ]
         self._remember(view.uid, wanted, is_at_rest=all(settled))
@@ -85,7 +85,7 @@ class NameReconciler:
         wanted = wanted_of_pair(view, clusters)
         if wanted is None:
             return
-        claim = Claim(
+        claim = NameClaim(
             wanted.name,
             wanted.addresses,
             self._owner(pair),
@@ -112,11 +112,11 @@ class NameReconciler:
     def _owner(self, pair: RegisteredPair) -> str:
         return f"installation={self.installation_id} failover={pair.uid}"
 
-    def _is_at_rest(self, uid: str, wanted: Names | Claim, *, for_ever: bool) -> bool:
+    def _is_at_rest(self, uid: str, wanted: Names | NameClaim, *, for_ever: bool) -> bool:
         known = self._at_rest.get(uid)
         return known is not None and known[0] == wanted and (for_ever or self.clock() - known[1] < READ_AGAIN)
 
-    def _remember(self, uid: str, wanted: Names | Claim, *, is_at_rest: bool) -> None:
+    def _remember(self, uid: str, wanted: Names | NameClaim, *, is_at_rest: bool) -> None:
         if is_at_rest:
             self._at_rest[uid] = (wanted, self.clock())
         else:

@@ -20,7 +20,7 @@ class KeptZone:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class NameClaim:
     """What a name is to say, and whose it is by its owner record."""
 
     name: str
@@ -56,7 +56,7 @@ class NameWriter:
     _failing: dict[str, str] = field(default_factory=dict)
     """Zones that did not answer, and why: nobody waits for them a second time."""
 
-    def settle(self, claim: Claim, record: NameRecord) -> bool:
+    def settle(self, claim: NameClaim, record: NameRecord) -> bool:
         """Whether the name says what it should now. What stands in the way is recorded and logged once. Raises
         StoreUnavailable."""
         kept = self._zone_of(claim.name)
@@ -86,7 +86,7 @@ class NameWriter:
             return False
         return record.tell(claim.addresses, "", is_everywhere=is_everywhere)
 
-    def _is_ours(self, claim: Claim, held: HeldName) -> bool:
+    def _is_ours(self, claim: NameClaim, held: HeldName) -> bool:
         if held.owner == claim.owner:
             return True
         if not claim.takes:

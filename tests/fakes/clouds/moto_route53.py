@@ -22,7 +22,7 @@ def whole_batches() -> Iterator[None]:
 
 
 @dataclass
-class Changes:
+class SlowChanges:
     """Whether changes have come to all of Route 53's servers."""
 
     status: str = "PENDING"
@@ -33,9 +33,9 @@ class Changes:
 
 
 @contextmanager
-def slow_changes() -> Iterator[Changes]:
+def slow_changes() -> Iterator[SlowChanges]:
     """Route 53 with changes that take their time, for as long as the block runs; moto's are there at once."""
-    changes, asked = Changes(), Route53.get_change
+    changes, asked = SlowChanges(), Route53.get_change
 
     def get_change(self: Route53) -> ActionResult:
         found = asked(self)

@@ -56,16 +56,17 @@ def rooms_of(ground: core.Ground, loop: Loop, asking: commands.CommandParts) -> 
         clock=utc_now,
         identities=_identities(ground),
     )
+    names = dns.names_of(
+        settings,
+        fleet=fleet,
+        pairs=loop.pairs.pairs,
+        latest=latest,
+        installation_id=ground.installation.id,
+        leadership=candidate,
+        clock=utc_now,
+    )
     return Rooms(
-        names=dns.names_of(
-            settings,
-            fleet=fleet,
-            pairs=loop.pairs.pairs,
-            latest=latest,
-            installation_id=ground.installation.id,
-            leadership=candidate,
-            clock=utc_now,
-        ),
+        names=names,
         groups=groups,
         topics=topics_of(
             ground.engine, fleet=fleet, latest=latest, leadership=candidate, epoch=candidate.held_epoch, clock=utc_now
@@ -91,7 +92,7 @@ def rooms_of(ground: core.Ground, loop: Loop, asking: commands.CommandParts) -> 
             leadership=candidate,
             clock=utc_now,
         ),
-        pairs=failovers.pairs_of(ground, loop, asking, failovers.unnamed),
+        pairs=failovers.pairs_of(ground, loop, asking, names),
     )
 
 

@@ -1,16 +1,17 @@
 """Builds what carries pairs of clusters on."""
 
 import threading
-from datetime import datetime
 
-from controlplane.background.failovers.look import PairLook, PairNames
+from controlplane.background.failovers.look import PairLook
 from controlplane.background.failovers.reconciler import PairReconciler
-from controlplane.fleet.failovers.seen import NamesSeen
-from controlplane.fleet.failovers.state import RegisteredPair
+from controlplane.fleet.failovers.pair_name import names_seen
+from controlplane.fleet.ports import PairedFleet
 from controlplane.runtime.polling import Poller
 from controlplane.server.assembly.commands import CommandParts
 from controlplane.server.assembly.core import Ground
+from controlplane.server.assembly.dns import DNS
 from controlplane.server.assembly.loop import Loop
+from controlplane.storage.latest_values import LatestStore
 from events.clock import utc_now
 
 PAIRS = "failovers"
@@ -18,9 +19,19 @@ PAIRS = "failovers"
 _EVERY_S = 0.5
 
 
-def pairs_of(ground: Ground, loop: Loop, asking: CommandParts, names: PairNames) -> Poller:
+def look_of(fleet: PairedFleet, latest: LatestStore) -> PairLook:
+    """What is seen of pairs, by any process that has all clusters folded."""
+    return PairLook(fleet, latest, lambda pair, now: names_seen(latest, pair.view, now), utc_now)
+
+
+def pairs_of(ground: Ground, loop: Loop, asking: CommandParts, names: Poller) -> Poller:
     """Not started yet. What an order waits for takes seconds: looking twice a second costs little where no pair is."""
-    look = PairLook(loop.converger, ground.latest, names, utc_now)
+
+    def wake(cluster: str) -> None:
+        loop.hands.bell.ring(cluster)
+        names.ring(DNS)
+
+    look = look_of(loop.converger, ground.latest)
     reconciler = PairReconciler(
         ground.store,
         loop.pairs,
@@ -28,12 +39,8 @@ def pairs_of(ground: Ground, loop: Loop, asking: CommandParts, names: PairNames)
         epoch=ground.candidate.held_epoch,
         catch_up=loop.converger.catch_up,
         ask=asking.commands.handle,
-        wake=loop.hands.bell.ring,
+        wake=wake,
         latest=ground.latest,
         clock=utc_now,
     )
     return Poller({PAIRS: reconciler}, {PAIRS: _EVERY_S}, leadership=ground.candidate, stop=threading.Event())
-
-
-def unnamed(pair: RegisteredPair, now: datetime) -> NamesSeen | None:
-    return None

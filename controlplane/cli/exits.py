@@ -10,9 +10,9 @@ DIFF_FAILED = 2
 CHANGES = 2
 """`plan --detailed-exitcode`: applying would change something (the custom of terraform)."""
 TIMED_OUT = 3
-"""`wait`, `apply --wait`: the time was up before the goal was reached; the server goes on."""
+"""`wait`, `apply --wait`, `failover --wait`: the time was up before the goal was reached; the server goes on."""
 BLOCKED = 4
-"""`wait`, `apply --wait`: the goal cannot be reached before a person does something."""
+"""`wait`, `apply --wait`, `failover --wait`: the goal cannot be reached before a person does something."""
 VULNERABLE = 5
 """`images scan`: something in the image is vulnerable."""
 NOT_COVERED = 6

@@ -44,6 +44,9 @@ def failover_lines(one: FailoverOut) -> Iterator[RenderableType]:
         kind = "planned" if one.planned else "unplanned"
         back = "it can be aborted" if one.returns else "past the point of no return"
         yield f"  in hand: {kind} failover {one.order}; {back}"
+    if one.last_order:
+        came = f"made {one.primary} the primary" if one.last_promoted else "was aborted"
+        yield f"  the last failover, {one.last_order}, {came}"
     if one.declared_at is not None:
         where = " ".join(part for part in (one.source, one.path, one.commit[:12]) if part)
         yield f"  declared {moment(one.declared_at)} by {one.declared_by} ({where}), document {one.generation}"

@@ -55,8 +55,8 @@ others may read is refused, and a token is never sent over plain HTTP to anythin
 | {exits.FAILED} | refused, invalid, not confirmed, or the server cannot be asked; `diff`: it differs; planning: there \
 is no plan |
 | {exits.CHANGES} | `plan --detailed-exitcode`: there is something to do; `diff`: it could not be told |
-| {exits.TIMED_OUT} | `wait`, `apply --wait`: `--timeout` was up; the server goes on |
-| {exits.BLOCKED} | `wait`, `apply --wait`: it needs a person; reason and next command are on stderr |
+| {exits.TIMED_OUT} | `wait`, `apply --wait`, `failover --wait`: `--timeout` was up; the server goes on |
+| {exits.BLOCKED} | `wait`, `apply --wait`, `failover --wait`: it needs a person; why and what next are on stderr |
 | {exits.VULNERABLE} | `images scan`: something in the image is vulnerable |
 | {exits.NOT_COVERED} | `images scan`: nothing is known to be vulnerable, and not everything is known |
 | {exits.USAGE} | the command line itself is wrong |

@@ -1,4 +1,4 @@
-"""What people ask of pairs of clusters: declare one, take a declaration back, look which there are.
+"""What people ask of pairs of clusters: declare one, order a failover, take a declaration back, look which there are.
 
 A pair is registered with its clusters in one stream for all pairs, so that no cluster is of two, and declared in a
 stream of its own. A crash in between leaves a pair without a declaration, which holds its clusters: the same
@@ -12,8 +12,24 @@ from typing import Protocol
 from controlplane.cluster.commands import Command, CommandRefused, SpecRefused
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.admission.failovers import PairSurroundings, check_failover_of
+from controlplane.commands.failover_orders import (
+    AbortFailover,
+    CertifyDoorShut,
+    Decided,
+    OrderFailover,
+    PairOutcome,
+    aborted,
+    certified,
+    order_plan,
+    ordered,
+    refuse_unconfirmed,
+    refuse_unreadable,
+)
 from controlplane.commands.previews.failovers import refuse_moved_pair
+from controlplane.fleet.failovers.orders import FailoverPlan
+from controlplane.fleet.failovers.seen import NOTHING_SEEN, PairSeen
 from controlplane.fleet.failovers.state import PairCache, PairsView, RegisteredPair
+from controlplane.fleet.failovers.steps import Next, next_step
 from controlplane.fleet.stream_command import recorded_once
 from controlplane.storage.streams import FAILOVERS, pair_stream
 from events import failover_facts as facts
@@ -23,6 +39,7 @@ from events.spec.failover_model import KafkaFailoverDocument
 from events.spec.model import KafkaClusterDocument
 from events.spec.positions import NOWHERE, Positions
 from events.spec.problems import Problem
+from events.spec.settings import broker_count
 from events.store import EventStore
 
 
@@ -45,15 +62,6 @@ class WithdrawPair(Command):
 
     confirm: str
     reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class PairOutcome:
-    """What came of it."""
-
-    name: str
-    changed: bool
-    sentence: str
 
 
 class PairNotFound(LookupError):
@@ -85,17 +93,28 @@ class Failovers(Protocol):
 
     def withdraw(self, command: WithdrawPair) -> PairOutcome: ...
 
+    def next(self, pair: RegisteredPair) -> Next: ...
+
+    def plan(self, pair: RegisteredPair, *, planned: bool, accepts_loss: bool) -> FailoverPlan: ...
+
+    def order(self, command: OrderFailover) -> PairOutcome: ...
+
+    def abort(self, command: AbortFailover) -> PairOutcome: ...
+
+    def certify(self, command: CertifyDoorShut) -> PairOutcome: ...
+
 
 @dataclass(frozen=True, slots=True)
 class FailoverService:
     """Safe to call from many threads and from several servers. `current` is a living cluster by name as of now, `views`
-    are all clusters, `catch_up` folds what was recorded, by whomever."""
+    are all clusters, `catch_up` folds what was recorded, by whomever; `seen` is what is known of a pair beside it."""
 
     store: EventStore
     cache: PairCache
     current: Callable[[str], ClusterView]
     views: Callable[[], Sequence[ClusterView]]
     catch_up: Callable[[], None]
+    seen: Callable[[RegisteredPair], PairSeen] = lambda pair: NOTHING_SEEN
 
     def pairs(self) -> PairsView:
         """As of now, withdrawn ones among them. Raises StoreUnavailable."""
@@ -135,7 +154,7 @@ class FailoverService:
         """
         uid = self._registered(command)
 
-        def decide(pairs: PairsView) -> tuple[object | None, PairOutcome]:
+        def decide(pairs: PairsView) -> Decided:
             known = pairs.by_uid[uid]
             if known.view.is_withdrawn:
                 again = "Apply it again: that is another pair then."
@@ -149,11 +168,9 @@ class FailoverService:
         """From here on each cluster is its own. Idempotent. Raises PairNotFound, CommandRefused while the pair acts
         or where the name typed is another, StoreUnavailable."""
         uid = self._of_command(command) or self.get(command.name).uid
-        if command.confirm != command.name:
-            message = f"`{command.confirm}` is not `{command.name}`: nothing was changed"
-            raise CommandRefused("not-confirmed", message, "Type the pair's name again.")
+        refuse_unconfirmed(command.name, command.confirm)
 
-        def decide(pairs: PairsView) -> tuple[object | None, PairOutcome]:
+        def decide(pairs: PairsView) -> Decided:
             view = pairs.by_uid[uid].view
             if view.is_withdrawn:
                 return None, PairOutcome(command.name, False, f"the pair {command.name} was withdrawn already")
@@ -162,6 +179,60 @@ class FailoverService:
             return facts.PairWithdrawn(command.reason), PairOutcome(command.name, True, sentence)
 
         return self._record(uid, decide, command)
+
+    def next(self, pair: RegisteredPair) -> Next:
+        """What is due of it, or what it waits for, as far as this server sees it."""
+        return next_step(pair.view, self.seen(pair), self._primary_brokers(pair))
+
+    def plan(self, pair: RegisteredPair, *, planned: bool, accepts_loss: bool) -> FailoverPlan:
+        """What a failover would do, what it may lose, and why it does not begin. Raises CommandRefused where the pair's
+        declaration was begun and not ended."""
+        seen, brokers = self.seen(pair), self._primary_brokers(pair)
+        return order_plan(pair, seen, brokers, self._names(), planned=planned, accepts_loss=accepts_loss)
+
+    def order(self, command: OrderFailover) -> PairOutcome:
+        """The standby is to take over; whoever carries that out goes on from here. Idempotent by `command_id`.
+
+        Raises PairNotFound, StoreUnavailable, and CommandRefused for whatever the plan is refused for, a plan that is
+        not what was shown, and another name typed.
+        """
+
+        def decide(pair: RegisteredPair) -> Decided:
+            plan = self.plan(pair, planned=command.planned, accepts_loss=command.accepts_loss)
+            return ordered(pair, command, plan, self._names())
+
+        refuse_unconfirmed(command.name, command.confirm)
+        return self._ordered(command, decide)
+
+    def abort(self, command: AbortFailover) -> PairOutcome:
+        """All is to be as before the order in hand. Idempotent. Raises PairNotFound, StoreUnavailable, and
+        CommandRefused where none is in hand, or its point of no return is behind it."""
+        return self._ordered(command, lambda pair: aborted(pair, command, self._names()))
+
+    def certify(self, command: CertifyDoorShut) -> PairOutcome:
+        """A person's word that the door of the primary is shut. Idempotent by `command_id`. Raises PairNotFound,
+        StoreUnavailable, and CommandRefused where no order in hand is closing it, or without name or reason."""
+        refuse_unconfirmed(command.name, command.confirm)
+        return self._ordered(command, lambda pair: certified(pair, command, self._names()))
+
+    def _ordered(self, command: Command, decide: Callable[[RegisteredPair], Decided]) -> PairOutcome:
+        """Of the living pair of that name, or of the one that this very command was about."""
+        uid = self._of_command(command) or self.get(command.name).uid
+
+        def living(pairs: PairsView) -> Decided:
+            if pairs.by_uid[uid].view.is_withdrawn:
+                raise PairNotFound(command.name)
+            return decide(pairs.by_uid[uid])
+
+        return self._record(uid, living, command)
+
+    def _names(self) -> dict[str, str]:
+        return {view.uid: view.name for view in self.views()}
+
+    def _primary_brokers(self, pair: RegisteredPair) -> int | None:
+        """How many its primary is to have; None where no document of it says so."""
+        primary = next((view for view in self.views() if view.uid == pair.view.primary), None)
+        return broker_count(primary.document.spec.pools) if primary is not None and primary.document else None
 
     def _registered(self, command: DeclarePair) -> str:
         """The uid of the living pair of that name; a new one has its clusters from here on."""
@@ -184,9 +255,7 @@ class FailoverService:
             known=lambda done: str(done.data["uid"]),
         )
 
-    def _record(
-        self, uid: str, decide: Callable[[PairsView], tuple[object | None, PairOutcome]], command: Command
-    ) -> PairOutcome:
+    def _record(self, uid: str, decide: Callable[[PairsView], Decided], command: Command) -> PairOutcome:
         seen = PairsView()
 
         def look() -> RegisteredPair:
@@ -201,7 +270,7 @@ class FailoverService:
             decide=lambda _: decide(seen),
             event_id=derived_id("failover command", uid, command.command_id),
             origin=Origin(command.actor, command_id=command.command_id),
-            known=lambda _: PairOutcome(command.name, True, "done before, by this very command"),
+            known=lambda done: PairOutcome(command.name, True, _AGAIN, str(done.data.get("order", ""))),
             recorded=lambda _: self.catch_up(),
         )
 
@@ -247,13 +316,13 @@ class FailoverService:
         return PairSurroundings(living, beside, pairs, names)
 
 
-def _changed(
-    known: RegisteredPair, command: DeclarePair, clusters: tuple[str, ...]
-) -> tuple[object | None, PairOutcome]:
+_AGAIN = "done before, by this very command"
+
+
+def _changed(known: RegisteredPair, command: DeclarePair, clusters: tuple[str, ...]) -> Decided:
     """What the document is to a pair that is registered; `clusters` are its own, by uid. Raises CommandRefused."""
     view, document, name = known.view, command.document, command.name
-    if view.unreadable:
-        raise CommandRefused("history-unreadable", f"the history of the pair {name} is unreadable: {view.unreadable}")
+    refuse_unreadable(known)
     data = document.model_dump(mode="json", by_alias=True)
     if not view.name:
         primary, standby = clusters
@@ -278,8 +347,7 @@ def _changed(
 
 def _refuse_acting(name: str, known: RegisteredPair) -> None:
     view = known.view
-    if view.unreadable:
-        raise CommandRefused("history-unreadable", f"the history of the pair {name} is unreadable: {view.unreadable}")
+    refuse_unreadable(known)
     if view.order is not None:
         message = f"the failover {view.order.id} of {name} is in hand: nothing was changed"
         raise CommandRefused("failover-in-hand", message, "Withdraw it once that is over.")

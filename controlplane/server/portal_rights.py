@@ -51,9 +51,11 @@ ASKED_BY_PEOPLE = (
     proposal_facts.ProposalExecuted,
     *(failover_facts.PairRegistered, failover_facts.FailoverDeclared, failover_facts.PairSpecChanged),
     failover_facts.PairWithdrawn,
+    *(failover_facts.FailoverRequested, failover_facts.FailoverAbortRequested, failover_facts.DoorClosed),
 )
-"""Declarations, wishes and decisions of people. No intent and no outcome of the loop is among them, no fault brought
-about on purpose and no agent published: those need the loop's own hands and keys."""
+"""Declarations, wishes and decisions of people; their word that a door is shut is an outcome. No intent and no other
+outcome of the loop is among them, no fault brought about on purpose and no agent published: those need the loop's own
+hands and keys."""
 
 EVENTS = tuple(sorted(entry.name for entry in REGISTRY if entry.cls in ASKED_BY_PEOPLE))
 LATEST = tuple(sorted((ASKED, AUDIT_ASKED, GROUPS, GROUPS_NOTED, LAGS)))

@@ -1,91 +1,22 @@
 """Pairs of clusters over memory, SQLite and PostgreSQL: a cluster is of one pair, whoever asks on whichever server."""
 
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
 
 import pytest
 
 from controlplane.cluster.commands import CommandRefused, SpecRefused
-from controlplane.cluster.view import ClusterView, empty_view
-from controlplane.commands.failovers import DeclarePair, FailoverService, PairNotFound, PairOutcome, WithdrawPair
-from controlplane.fleet.failovers.state import PairCache, RegisteredPair
+from controlplane.commands.failovers import DeclarePair, PairNotFound
 from controlplane.storage.streams import FAILOVERS, pair_stream
 from events import failover_facts as facts
 from events.codec import encode
 from events.envelope import Origin
-from events.ids import ClusterUid
-from events.spec.failover_model import KafkaFailoverDocument
-from events.sql_store import SqlEventStore
 from events.store import EventStore
-from tests.builders import a_document, a_view
-from tests.fakes.event_store import MemoryEventStore
-
-NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-NAMES = ("eu", "us", "asia")
-
-
-def cluster(name: str) -> ClusterView:
-    document = a_document()
-    own = document.model_copy(update={"metadata": document.metadata.model_copy(update={"name": name})})
-    return a_view(uid=ClusterUid(f"uid-{name}"), name=name, document=own)
-
-
-CLUSTERS = {name: cluster(name) for name in NAMES}
+from tests.contract.pair_servers import NOON, Server, store_on, wanted
 
 
 @pytest.fixture
 def store(engine_or_memory) -> EventStore:
-    if engine_or_memory is None:
-        return MemoryEventStore(clock=lambda: NOON)
-    return SqlEventStore(engine_or_memory, clock=lambda: NOON)
-
-
-class Server:
-    """One of several on a store."""
-
-    def __init__(self, store: EventStore) -> None:
-        self.store, self.cache, self._seen = store, PairCache(), 0
-        self.service = FailoverService(
-            store,
-            self.cache,
-            lambda name: CLUSTERS.get(name, empty_view(ClusterUid(""))),
-            lambda: list(CLUSTERS.values()),
-            self.catch_up,
-        )
-
-    def catch_up(self) -> None:
-        for recorded in self.store.read_all(self._seen):
-            self.cache.take_in(recorded)
-            self._seen = recorded.position
-
-    def declare(self, name: str, *clusters: str, key: str = "", size: int = 3, dns: str = "") -> PairOutcome:
-        return self.service.declare(wanted(name, *clusters, key=key, size=size, dns=dns))
-
-    def withdraw(self, name: str, *, key: str = "w", confirm: str = "") -> PairOutcome:
-        command = WithdrawPair(
-            name=name, actor="person:bob", command_id=key, confirm=confirm or name, reason="given up"
-        )
-        return self.service.withdraw(command)
-
-    def get(self, name: str) -> RegisteredPair:
-        return self.service.get(name)
-
-
-def wanted(name: str, *clusters: str, key: str = "", size: int = 3, dns: str = "") -> DeclarePair:
-    document = KafkaFailoverDocument.model_validate(
-        {
-            "metadata": {"name": name},
-            "spec": {
-                "clusters": list(clusters),
-                "bootstrap": {"dns": dns or f"{name}.example"},
-                "mode": "cold",
-                "standby": {"size": size},
-            },
-        }
-    )
-    return DeclarePair(
-        name=name, actor="person:ada", command_id=key or f"{name}{clusters}{size}", document=document, source="api"
-    )
+    return store_on(engine_or_memory)
 
 
 def test_a_pair_is_declared_and_every_server_sees_it(store) -> None:

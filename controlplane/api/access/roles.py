@@ -9,7 +9,7 @@ class Verb(StrEnum):
 
     READ = "read"
     STEER = "steer"
-    """Pause, resume, abort, and what is asked for single nodes: nothing of the spec changes."""
+    """Pause, resume, abort, failovers, and what is asked for single nodes: nothing of the spec changes."""
     DECLARE = "declare"
     DELETE = "delete"
     HAND_OVER = "hand over"

@@ -3,20 +3,19 @@
 from collections.abc import Mapping
 
 from controlplane.api.schemas import failovers as api
-from controlplane.fleet.failovers.orders import NOT_CARRIED_OUT, FailoverPlan
-from controlplane.fleet.failovers.seen import NOTHING_SEEN
+from controlplane.fleet.failovers.orders import NO_REPLICATOR, FailoverPlan
 from controlplane.fleet.failovers.state import RegisteredPair
-from controlplane.fleet.failovers.steps import PairWait, next_step
-from events.registry import REGISTRY
+from controlplane.fleet.failovers.steps import Next, PairWait
+from controlplane.fleet.failovers.view import DoorState, PairState, PairView
+from controlplane.fleet.failovers.words import step_words
 
-NOT_ACTED_ON = "this release does nothing of it yet (docs/failover.md)"
 
-
-def failover_out(pair: RegisteredPair, names: Mapping[str, str]) -> api.FailoverOut:
-    """`names`: of clusters, by uid; one that is not among them is told by its uid."""
+def failover_out(pair: RegisteredPair, names: Mapping[str, str], found: Next) -> api.FailoverOut:
+    """`names`: of clusters, by uid; one that is not among them is told by its uid. `found`: what comes next of it."""
     view, declaration = pair.view, pair.view.declaration
     primary, standby = (view.primary, view.standby) if view.name else pair.clusters
     called = {uid: names.get(uid, uid) for uid in (primary, standby)}
+    then = _next(pair, called, found)
     out = api.FailoverOut(
         name=pair.name,
         uid=pair.uid,
@@ -37,7 +36,11 @@ def failover_out(pair: RegisteredPair, names: Mapping[str, str]) -> api.Failover
         order=view.order.id if view.order is not None else "",
         planned=view.order.planned if view.order is not None else None,
         returns=view.order is None or not view.order.is_promoted,
-        sentence=_sentence(pair),
+        last_order=view.ended.id if view.ended is not None else "",
+        last_promoted=view.ended.is_promoted if view.ended is not None else None,
+        next=then,
+        needs_person=isinstance(found, PairWait) and found.needs_person,
+        sentence=_sentence(pair, then),
     )
     if declaration is None:
         return out
@@ -62,23 +65,34 @@ def _state(pair: RegisteredPair) -> str:
     return str(pair.view.state) if pair.view.name else "Registered"
 
 
-def _sentence(pair: RegisteredPair) -> str:
+def _next(pair: RegisteredPair, names: Mapping[str, str], found: Next) -> str:
+    """Nothing of what was not declared, or cannot be read: what is to be done then is its sentence."""
+    if pair.view.unreadable or not pair.view.name:
+        return ""
+    if not isinstance(found, PairWait):
+        return f"due: {step_words(found.fact, names)}"
+    if _is_fencing(pair.view):
+        return f"{found.reason}; by your word: kedge failovers certify-shut {pair.name}"
+    return found.reason
+
+
+def _is_fencing(view: PairView) -> bool:
+    return view.state is PairState.FENCING and view.doors[view.primary].state is DoorState.CLOSING
+
+
+def _sentence(pair: RegisteredPair, then: str) -> str:
     if pair.view.unreadable:
         return f"its history cannot be read, and nothing is done to it: {pair.view.unreadable}"
     if not pair.view.name and not pair.view.is_withdrawn:
         return f"its declaration was begun and not ended: apply it again, or kedge failovers withdraw {pair.name}"
-    found = next_step(pair.view, NOTHING_SEEN, None)
-    due = found.reason if isinstance(found, PairWait) else f"due: {REGISTRY.of_fact(found.fact).name}"
-    return f"{due}; {NOT_ACTED_ON}"
+    return f"{then}; {NO_REPLICATOR}" if pair.view.is_warm else then
 
 
-def failover_plan_out(pair: RegisteredPair, names: Mapping[str, str], plan: FailoverPlan) -> api.FailoverPlanOut:
-    """`names` as above. What cannot be carried out is refused whatever else speaks against it."""
+def failover_plan_out(
+    pair: RegisteredPair, names: Mapping[str, str], plan: FailoverPlan, digest: str
+) -> api.FailoverPlanOut:
+    """`names` as above; `digest` pins what is shown."""
     view = pair.view
-    refusals = [api.FailoverRefusalOut(code=r.code, message=r.message, fix=r.fix) for r in plan.refusals]
-    never = api.FailoverRefusalOut(
-        code="failover-not-carried-out", message=NOT_CARRIED_OUT, fix="Move clients by hand: docs/failover.md."
-    )
     return api.FailoverPlanOut(
         name=pair.name,
         planned=plan.planned,
@@ -92,5 +106,6 @@ def failover_plan_out(pair: RegisteredPair, names: Mapping[str, str], plan: Fail
         ],
         loss=list(plan.loss.lines),
         loses_nothing=plan.loss.is_nothing,
-        refusals=[*refusals, never],
+        refusals=[api.FailoverRefusalOut(code=r.code, message=r.message, fix=r.fix) for r in plan.refusals],
+        digest=digest,
     )

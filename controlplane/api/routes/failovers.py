@@ -1,5 +1,5 @@
-"""/v1/failovers: pairs of clusters of which one takes over from the other, and the withdrawal of one. They are declared
-by `/v1/apply`."""
+"""/v1/failovers: pairs of clusters of which one takes over from the other, what is ordered of them, and the withdrawal
+of one. They are declared by `/v1/apply`."""
 
 from operator import attrgetter
 from typing import Annotated
@@ -15,12 +15,14 @@ from controlplane.api.request_identity import CommandId
 from controlplane.api.schemas import failovers as api
 from controlplane.api.schemas.messages import API_PREFIX
 from controlplane.api.services import PortalServices, Services
-from controlplane.cluster.commands import CommandRefused
+from controlplane.commands.failover_orders import (
+    AbortFailover,
+    CertifyDoorShut,
+    OrderFailover,
+    PairOutcome,
+    order_digest,
+)
 from controlplane.commands.failovers import WithdrawPair
-from controlplane.fleet.failovers.orders import FailoverWish, plan_of
-from controlplane.fleet.failovers.seen import NOTHING_SEEN
-from events.ids import ClusterUid
-from events.spec.settings import broker_count
 
 router = APIRouter(prefix=API_PREFIX, tags=["failovers"])
 
@@ -35,15 +37,16 @@ def list_failovers(
 ) -> api.FailoversOut:
     """Pairs whose clusters the caller may read, by name; withdrawn ones are left out."""
     rights.require_somewhere(Verb.READ, "failovers")
-    names, name = _cluster_names(services), attrgetter("name")
-    every = [failover_out(pair, names) for pair in services.fleet.failovers.pairs().living]
+    names, name, pairs = _cluster_names(services), attrgetter("name"), services.fleet.failovers
+    every = [failover_out(pair, names, pairs.next(pair)) for pair in pairs.pairs().living]
     return api.FailoversOut(items=turn.page(following(every, name, after), name, limit))
 
 
 @router.get("/failovers/{name}")
 def get_failover(name: str, services: Services) -> api.FailoverOut:
-    """One pair."""
-    return failover_out(services.fleet.failovers.get(name), _cluster_names(services))
+    """One pair: its state and doors, the order in hand, and what comes next."""
+    pair = services.fleet.failovers.get(name)
+    return failover_out(pair, _cluster_names(services), services.fleet.failovers.next(pair))
 
 
 @router.get("/failovers/{name}/plan")
@@ -55,13 +58,44 @@ def get_failover_plan(
 ) -> api.FailoverPlanOut:
     """What a failover would do, what it may lose, and why it does not begin. Changes nothing."""
     pair = services.fleet.failovers.get(name)
-    if not pair.view.name:
-        then = f"Apply its document again, or kedge failovers withdraw {name}"
-        raise CommandRefused("failover-not-declared", f"the declaration of {name} was begun and not ended", then)
-    names, primary = _cluster_names(services), services.fleet.clusters.view(ClusterUid(pair.view.primary))
-    brokers = broker_count(primary.document.spec.pools) if primary is not None and primary.document else None
-    wish = FailoverWish(planned, accept_loss, *(names.get(c, c) for c in (pair.view.primary, pair.view.standby)))
-    return failover_plan_out(pair, names, plan_of(pair.view, NOTHING_SEEN, wish, brokers))
+    plan = services.fleet.failovers.plan(pair, planned=planned, accepts_loss=accept_loss)
+    return failover_plan_out(pair, _cluster_names(services), plan, order_digest(pair, planned=planned))
+
+
+@router.post("/failovers/{name}/failover")
+def order_failover(
+    name: str, body: api.FailoverOrderIn, services: Services, actor: Actor, key: CommandId
+) -> api.FailoverSaidOut:
+    """Orders a failover. Refused for whatever its plan is refused for, and where the name was not typed again."""
+    command = OrderFailover(
+        name=name,
+        actor=actor,
+        command_id=key,
+        planned=body.planned,
+        accepts_loss=body.accept_loss,
+        confirm=body.confirm,
+        reason=body.reason,
+        plan_digest=body.plan_digest,
+    )
+    return _said(services.fleet.failovers.order(command))
+
+
+@router.post("/failovers/{name}/abort")
+def abort_failover(
+    name: str, body: api.FailoverAbortIn, services: Services, actor: Actor, key: CommandId
+) -> api.FailoverSaidOut:
+    """Aborts the failover in hand. Refused behind its point of no return."""
+    command = AbortFailover(name=name, actor=actor, command_id=key, reason=body.reason)
+    return _said(services.fleet.failovers.abort(command))
+
+
+@router.post("/failovers/{name}/certify-shut")
+def certify_shut(
+    name: str, body: api.DoorCertificationIn, services: Services, actor: Actor, key: CommandId
+) -> api.FailoverSaidOut:
+    """Takes a person's word that no VM of the old primary lets clients in. Refused while no failover waits for that."""
+    command = CertifyDoorShut(name=name, actor=actor, command_id=key, confirm=body.confirm, reason=body.reason)
+    return _said(services.fleet.failovers.certify(command))
 
 
 @router.post("/failovers/{name}/withdraw")
@@ -70,8 +104,11 @@ def withdraw(
 ) -> api.FailoverSaidOut:
     """Takes its declaration back. Refused while something of it acts, or the name was not typed again."""
     command = WithdrawPair(name=name, actor=actor, command_id=key, confirm=body.confirm, reason=body.reason)
-    done = services.fleet.failovers.withdraw(command)
-    return api.FailoverSaidOut(name=done.name, changed=done.changed, sentence=done.sentence)
+    return _said(services.fleet.failovers.withdraw(command))
+
+
+def _said(done: PairOutcome) -> api.FailoverSaidOut:
+    return api.FailoverSaidOut(name=done.name, changed=done.changed, sentence=done.sentence, order=done.order)
 
 
 def _cluster_names(services: PortalServices) -> dict[str, str]:

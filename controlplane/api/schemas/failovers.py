@@ -39,6 +39,10 @@ class FailoverOut(Message):
     source: str = ""
     path: str = ""
     commit: str = ""
+    last_order: str = Field(default="", description="the last failover that is over")
+    last_promoted: bool | None = Field(default=None, description="whether that made its standby the primary")
+    next: str = Field(default="", description="the step that is due, or what is waited for, in words")
+    needs_person: bool = Field(default=False, description="whether nothing but a person, or a repair, ends that wait")
     sentence: str = Field(description="what it waits for, or what is wrong")
 
 
@@ -53,12 +57,36 @@ class WithdrawalIn(Message):
     reason: str = Field(default="", max_length=1000)
 
 
+class FailoverOrderIn(Message):
+    """`confirm` is the pair's name again, as a person types it. `plan_digest`: only if it still stands as that plan was
+    shown of it."""
+
+    planned: bool = True
+    accept_loss: bool = Field(default=False, description="what may be lost was read, and is accepted")
+    confirm: str = Field(max_length=63)
+    reason: str = Field(default="", max_length=1000)
+    plan_digest: str | None = Field(default=None, max_length=200)
+
+
+class FailoverAbortIn(Message):
+    reason: str = Field(default="", max_length=1000)
+
+
+class DoorCertificationIn(Message):
+    """A person's word that no VM of the old primary lets clients in. `confirm` is the pair's name again, `reason` how
+    they know."""
+
+    confirm: str = Field(max_length=63)
+    reason: str = Field(max_length=1000)
+
+
 class FailoverSaidOut(Message):
     """The pair it is about, and what happens."""
 
     name: str
     changed: bool
     sentence: str
+    order: str = Field(default="", description="the failover it is about")
 
 
 class PlannedStepOut(Message):
@@ -86,4 +114,5 @@ class FailoverPlanOut(Message):
     steps: list[PlannedStepOut]
     loss: list[str] = Field(description="what may be lost, in words")
     loses_nothing: bool = Field(description="no acknowledged record is lost")
-    refusals: list[FailoverRefusalOut] = Field(description="why it does not begin; never empty in this release")
+    refusals: list[FailoverRefusalOut] = Field(description="why it does not begin; empty where it could begin now")
+    digest: str = Field(default="", description="to order it only as it is shown here")

@@ -1,4 +1,8 @@
-"""Pairs of clusters as one caller may see, declare and withdraw them: whoever may do that to both clusters."""
+"""Pairs of clusters as one caller may see, declare, fail over and withdraw them: whoever may do that to both clusters.
+
+Who steers both orders a failover and aborts it, as a roll. That a door is shut needs the right to delete both, as the
+word that VMs are gone does: a wrong one makes two clusters take writes.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,14 +12,11 @@ from controlplane.api.access.rights import Rights
 from controlplane.api.access.roles import Verb
 from controlplane.cluster.commands import ClusterNotFound
 from controlplane.cluster.view import ClusterView
-from controlplane.commands.failovers import (
-    DeclarePair,
-    Failovers,
-    PairNotFound,
-    PairOutcome,
-    WithdrawPair,
-)
+from controlplane.commands.failover_orders import AbortFailover, CertifyDoorShut, OrderFailover, PairOutcome
+from controlplane.commands.failovers import DeclarePair, Failovers, PairNotFound, WithdrawPair
+from controlplane.fleet.failovers.orders import FailoverPlan
 from controlplane.fleet.failovers.state import PairsView, RegisteredPair
+from controlplane.fleet.failovers.steps import Next
 from events.spec.failover_model import KafkaFailoverDocument
 from events.spec.model import KafkaClusterDocument
 from events.spec.positions import Positions
@@ -72,15 +73,41 @@ class ScopedFailovers:
 
     def withdraw(self, command: WithdrawPair) -> PairOutcome:
         """See Failovers. Raises Forbidden, PairNotFound."""
+        self._require(Verb.DELETE, command.name)
+        return self._noted(self.service.withdraw(command))
+
+    def next(self, pair: RegisteredPair) -> Next:
+        """See Failovers."""
+        return self.service.next(pair)
+
+    def plan(self, pair: RegisteredPair, *, planned: bool, accepts_loss: bool) -> FailoverPlan:
+        """See Failovers."""
+        return self.service.plan(pair, planned=planned, accepts_loss=accepts_loss)
+
+    def order(self, command: OrderFailover) -> PairOutcome:
+        """See Failovers. Raises Forbidden, PairNotFound."""
+        self._require(Verb.STEER, command.name)
+        return self._noted(self.service.order(command))
+
+    def abort(self, command: AbortFailover) -> PairOutcome:
+        """See Failovers. Raises Forbidden, PairNotFound."""
+        self._require(Verb.STEER, command.name)
+        return self._noted(self.service.abort(command))
+
+    def certify(self, command: CertifyDoorShut) -> PairOutcome:
+        """See Failovers. Raises Forbidden, PairNotFound."""
+        self._require(Verb.DELETE, command.name)
+        return self._noted(self.service.certify(command))
+
+    def _require(self, verb: Verb, name: str) -> None:
         every = self.service.pairs()
         # The living one is meant; of those that are over only the newest, by whoever says the same again.
-        named = [p for p in every.by_uid.values() if p.name == command.name]
-        pair = every.named(command.name) or (named[-1] if named else None)
+        named = [p for p in every.by_uid.values() if p.name == name]
+        pair = every.named(name) or (named[-1] if named else None)
         if pair is None or not self._shows(pair):
-            raise PairNotFound(command.name)
+            raise PairNotFound(name)
         for view in self._of(pair):
-            self.rights.require(Verb.DELETE, traits_of(view.document), f"the failover {command.name}")
-        return self._noted(self.service.withdraw(command))
+            self.rights.require(verb, traits_of(view.document), f"the failover {name}")
 
     def _noted(self, outcome: PairOutcome) -> PairOutcome:
         if outcome.changed:

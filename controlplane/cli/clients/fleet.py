@@ -64,6 +64,15 @@ class FleetCalls(ApiCalls):
         asked = {"planned": str(planned).lower(), "accept_loss": str(accept_loss).lower()}
         return self._get(f"/failovers/{part(name)}/plan", failover_api.FailoverPlanOut, params=asked)
 
+    def order_failover(self, name: str, order: failover_api.FailoverOrderIn) -> failover_api.FailoverSaidOut:
+        return self._post(f"/failovers/{part(name)}/failover", order, failover_api.FailoverSaidOut)
+
+    def abort_failover(self, name: str, order: failover_api.FailoverAbortIn) -> failover_api.FailoverSaidOut:
+        return self._post(f"/failovers/{part(name)}/abort", order, failover_api.FailoverSaidOut)
+
+    def certify_door_shut(self, name: str, word: failover_api.DoorCertificationIn) -> failover_api.FailoverSaidOut:
+        return self._post(f"/failovers/{part(name)}/certify-shut", word, failover_api.FailoverSaidOut)
+
     def withdraw_failover(self, name: str, order: failover_api.WithdrawalIn) -> failover_api.FailoverSaidOut:
         return self._post(f"/failovers/{part(name)}/withdraw", order, failover_api.FailoverSaidOut)
 

@@ -16,6 +16,7 @@ from controlplane.fleet.failovers.view import (
     ABORTABLE,
     Door,
     DoorState,
+    EndedOrder,
     OrderView,
     PairDeclaration,
     PairState,
@@ -225,6 +226,7 @@ def _promoted(view: PairView, e: facts.PairPromoted) -> PairView:
         primary=view.standby,
         standby=view.primary,
         order=None,
+        ended=EndedOrder(order.id, is_promoted=True),
         may_diverge=view.is_warm and not is_drained,
     )
 
@@ -242,7 +244,7 @@ def _aborted(view: PairView, e: facts.FailoverAborted) -> PairView:
     _need(view.doors[view.primary].state is DoorState.OPEN, "the primary's door is not open")
     _need(order.names_lead_to == view.primary, "the name does not lead to the primary yet")
     _need(view.flow is None or not order.replicator_stops, "the replicator was to stop, and has not")
-    return replace(view, state=PairState.SEEDING, order=None)
+    return replace(view, state=PairState.SEEDING, order=None, ended=EndedOrder(order.id, is_promoted=False))
 
 
 def _led_to(view: PairView) -> str:

@@ -16,9 +16,8 @@ from controlplane.fleet.failovers.view import PairState, PairView
 from controlplane.fleet.failovers.wanted import wants_of
 from events import failover_facts as facts
 
-NOT_CARRIED_OUT: Final = (
-    "this release closes no door, flips no name and copies nothing: the order could not be carried out, and was not "
-    "recorded"
+NO_REPLICATOR: Final = (
+    "this release runs no replicator: nothing is copied to the standby of a warm pair, and it takes over from nobody"
 )
 DEFAULT_MAX_LOSS_S: Final = 60
 _MOST_STEPS = 40

@@ -85,6 +85,14 @@ class OrderView:
 
 
 @dataclass(frozen=True, slots=True)
+class EndedOrder:
+    """The last failover that is over: its standby was promoted, or all was led back."""
+
+    id: str
+    is_promoted: bool
+
+
+@dataclass(frozen=True, slots=True)
 class PairDeclaration:
     """What was declared of it last, and where. `generation` counts documents from 1; `source` is `api` or
     `git:BINDING`."""
@@ -119,6 +127,7 @@ class PairView:
     flow: tuple[str, str] | None = None
     """What may be copied: from that cluster to that one."""
     order: OrderView | None = None
+    ended: EndedOrder | None = None
     may_diverge: bool = False
     """The standby was the primary, and may have records that the primary has not: nothing proved it drained."""
     last_epoch: int = 0

@@ -70,6 +70,9 @@ def test_one_pair_is_shown_with_its_doors_and_what_is_in_hand(world: World) -> N
     assert lines[-1] == "  it waits"
     world.server.on("GET", "/failovers/orders", a_pair(returns=False, planned=False))
     assert "unplanned failover f1; past the point of no return" in world.run("failovers", "show", "orders").stdout
+    over = a_pair(order="", planned=None, last_order="f0", last_promoted=True)
+    world.server.on("GET", "/failovers/orders", over)
+    assert "  the last failover, f0, made orders-eu the primary" in world.run("failovers", "show", "orders").stdout
 
 
 def test_a_withdrawal_needs_the_name_typed_out(world: World) -> None:
@@ -82,29 +85,3 @@ def test_a_withdrawal_needs_the_name_typed_out(world: World) -> None:
     assert (done.exit_code, done.stdout) == (0, f"{SAID.sentence}\n"), done.stderr
     (sent,) = world.server.bodies("POST", "/failovers/orders/withdraw")
     assert sent == {"confirm": "orders", "reason": "given up"}
-
-
-def test_a_failover_is_shown_with_its_point_of_no_return_and_refused(world: World) -> None:
-    plan = api.FailoverPlanOut(
-        name="orders",
-        planned=False,
-        primary="orders-eu",
-        standby="orders-us",
-        steps=[
-            api.PlannedStepOut(what="the replicator is to end", proof="its agents are told", undo="started again"),
-            api.PlannedStepOut(what="opened", proof="told", undo="nothing", is_point_of_no_return=True),
-        ],
-        loss=["unknown: nobody knows"],
-        loses_nothing=False,
-        refusals=[api.FailoverRefusalOut(code="failover-not-carried-out", message="it could not be", fix="By hand.")],
-    )
-    world.server.on("GET", "/failovers/orders/plan", plan)
-    done = world.run("failover", "orders", "--unplanned")
-    assert done.exit_code == 1
-    lines = done.stdout.splitlines()
-    assert lines[0] == "orders: unplanned failover from orders-eu to orders-us"
-    assert "point of no return" in lines[3]
-    assert lines[4] == "   2. opened: told"
-    assert lines[-1] == "    unknown: nobody knows"
-    assert "nothing was changed" in done.stderr
-    assert "it could not be" in done.stderr

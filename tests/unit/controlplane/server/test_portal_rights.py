@@ -11,7 +11,7 @@ from events.registry import REGISTRY
 ROOT = Path("controlplane")
 PEOPLES = (
     *sorted((ROOT / "commands" / "deciders").glob("*.py")),
-    ROOT / "commands/handler.py",
+    *(ROOT / "commands" / name for name in ("handler.py", "failovers.py", "failover_orders.py")),
     ROOT / "cluster/spec_source.py",
     *(ROOT / "fleet" / name for name in ("cluster_names.py", "proposals/stream.py")),
     *(ROOT / f"fleet/{name}/commands.py" for name in ("freezes", "images", "networks")),

@@ -44,6 +44,7 @@ from controlplane.server.assembly.access import oidc_of
 from controlplane.server.assembly.background import Rooms
 from controlplane.server.assembly.commands import CommandParts
 from controlplane.server.assembly.core import Base, Ground
+from controlplane.server.assembly.failovers import look_of
 from controlplane.server.assembly.loop import Folded, Loop
 from controlplane.server.cloud_readiness import examiner_of
 from controlplane.server.clouds import console_page_in, packet_filter_in, places_in
@@ -153,7 +154,14 @@ def fleet_services(
         networks=NetworkService(store, folded.networks, views, catch_up, partial(kept_audits, base.latest)),
         images=ImageService(store, folded.images, views, sentence, catch_up, utc_now),
         freezes=FreezeService(store, folded.freezes, views, catch_up, utc_now),
-        failovers=FailoverService(store, folded.pairs, CommandHandler(store).current, views, catch_up),
+        failovers=FailoverService(
+            store,
+            folded.pairs,
+            CommandHandler(store).current,
+            views,
+            catch_up,
+            look_of(clusters, base.latest).of,
+        ),
         agents=agents,
         sources=sources,
         forges=forges,

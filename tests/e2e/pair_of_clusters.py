@@ -9,11 +9,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
 import yaml
-from confluent_kafka import KafkaError, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from controlplane.api.schemas import failovers as api, specs as spec_api
 from controlplane.kafka.audit import RecordName, read_names, record
@@ -83,7 +84,7 @@ class Pair:
 
     def knocked(self, cluster: str) -> set[str]:
         """What clients hear at each of its brokers: `open`, or `refused`."""
-        return {inside(self.machine, lambda at=at: knock(at)) for at in self.brokers(cluster)}  # type: ignore[misc]
+        return {inside(self.machine, partial(knock, at)) for at in self.brokers(cluster)}
 
     def names(self, cluster: str) -> set[RecordName]:
         """Records that are in the topic of that cluster."""
@@ -103,16 +104,37 @@ def knock(at: str) -> str:
 
 @dataclass
 class MovingClient:
-    """A producer that is given both clusters' brokers, as by the pair's name, and is never started anew. `acked`: each
-    record it was promised, with when."""
+    """A producer that is given both clusters' brokers, as by the pair's name. `acked`: each record it was promised, with
+    when. On its way back librdkafka dies of its own past (docs/producers.md): it is started anew then, in `restarts`,
+    and what it held by then is in `given_up`."""
 
     bootstrap: Sequence[str]
     acked: list[tuple[float, RecordName]] = field(default_factory=list)
-    failed: list[str] = field(default_factory=list)
+    given_up: list[str] = field(default_factory=list)
+    restarts: list[float] = field(default_factory=list)
     _over: threading.Event = field(default_factory=threading.Event)
 
     def run(self) -> None:
-        producer = Producer(
+        producer, number = self._producer(), 0
+        while not self._over.wait(0.02):
+            name = (_PRODUCER, number)
+            try:
+                producer.produce(TOPIC, record(name, 200), on_delivery=self._heard(name))
+                number += 1
+            except BufferError:
+                pass  # held while nobody takes them: it goes on with the same record
+            except KafkaException as error:
+                if error.args[0].code() != KafkaError._FATAL:
+                    raise
+                producer.purge()
+                producer.flush(10)
+                producer = self._producer()
+                self.restarts.append(time.monotonic())
+            producer.poll(0)
+        assert producer.flush(60) == 0
+
+    def _producer(self) -> Producer:
+        return Producer(
             {
                 "bootstrap.servers": ",".join(self.bootstrap),
                 "enable.idempotence": True,
@@ -122,16 +144,6 @@ class MovingClient:
                 "log_level": 0,
             }
         )
-        number = 0
-        while not self._over.wait(0.02):
-            name = (_PRODUCER, number)
-            try:
-                producer.produce(TOPIC, record(name, 200), on_delivery=self._heard(name))
-                number += 1
-            except BufferError:
-                pass  # held while nobody takes them: it goes on with the same record
-            producer.poll(0)
-        assert producer.flush(60) == 0
 
     def stop(self) -> None:
         self._over.set()
@@ -141,7 +153,7 @@ class MovingClient:
             if error is None:
                 self.acked.append((time.monotonic(), name))
             else:
-                self.failed.append(str(error))
+                self.given_up.append(str(error))
 
         return heard
 
@@ -179,8 +191,8 @@ def a_pair(home: Path, bind: Bind) -> Iterator[Pair]:
         living.converged(within_s=300)
         living.until(lambda: living.client.cluster(US).status == "Converged" or None, "both", timeout_s=120)
         topic = {"cluster": EU, "partitions": 4, "replicas": 2, "config": {"min.insync.replicas": "1"}}
-        document = {"apiVersion": "kedge/v1alpha1", "kind": "KafkaTopic", "metadata": {"name": TOPIC}, "spec": topic}
-        pair.apply(document)
+        head = {"apiVersion": "kedge/v1alpha1", "kind": "KafkaTopic"}
+        pair.apply({**head, "metadata": {"name": TOPIC}, "spec": topic})
         living.until(lambda: TOPIC in living.snapshot().by_topic or None, "the topic", timeout_s=60)
         Namespaces().open(machine, [CLIENTS])
         yield pair

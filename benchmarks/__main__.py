@@ -31,7 +31,7 @@ SHARED = {
 }
 """Modules beside the benchmarks that measure for several of them."""
 
-TAKE_ARGUMENTS = {"door", "flood", "healing", "lifecycle", "live", "portal", "secured", "surge"}
+TAKE_ARGUMENTS = {"door", "failover", "flood", "healing", "lifecycle", "live", "portal", "secured", "surge"}
 """Benchmarks with options of their own; their `main` takes what comes after the name."""
 
 

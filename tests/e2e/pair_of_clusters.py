@@ -63,6 +63,15 @@ class Pair:
     def state(self) -> api.FailoverOut:
         return self.living.client.failover(PAIR)
 
+    def has_topics(self, *names: str) -> None:
+        """They are there, and have leaders."""
+
+        def look() -> bool | None:
+            found = self.living.snapshot_at(self.brokers(EU)).by_topic
+            return (names and all(n in found and all(p.leader >= 0 for p in found[n]) for n in names)) or None
+
+        self.living.until(look, "the topics", timeout_s=120)
+
     def until_state(self, state: str, *, primary: str = "", within_s: float = 90) -> api.FailoverOut:
         def look() -> api.FailoverOut | None:
             found = self.state()
@@ -104,7 +113,7 @@ def knock(at: str) -> str:
 
 @dataclass
 class MovingClient:
-    """A producer that is given both clusters' brokers, as by the pair's name. `acked`: each record it was promised, with
+    """A producer that is given both clusters' brokers, as by the pair's name. `acked`: records it was promised, with
     when. On its way back librdkafka dies of its own past (docs/producers.md): it is started anew then, in `restarts`,
     and what it held by then is in `given_up`."""
 
@@ -177,23 +186,20 @@ def moving_client(pair: Pair) -> Iterator[MovingClient]:
 
 
 @contextmanager
-def a_pair(home: Path, bind: Bind) -> Iterator[Pair]:
-    """Both clusters converged, the topic on the first; no pair is declared yet."""
+def a_pair(home: Path, bind: Bind, *, eu: ClusterSpec | None = None, us: ClusterSpec | None = None) -> Iterator[Pair]:
+    """Both clusters converged, without topics; no pair is declared yet."""
     settings = {**SETTINGS, **dns_settings(bind, home.parent / "dns.key")}
-    living, machine = LivingCluster(home, spec=spec_of(EU), settings=settings), home.parent / "clients"
+    first, second = eu or spec_of(EU), us or spec_of(US)
+    living, machine = LivingCluster(home, spec=first, settings=settings), home.parent / "clients"
     machine.mkdir()
     (machine / "boot.json").write_text(json.dumps({}))
     try:
         living.start_server()
         pair = Pair(living, machine)
-        for name in (US, EU):
-            living.uid = living.declare(spec_of(name)).uid
+        for spec in (second, first):
+            living.uid = living.declare(spec).uid
         living.converged(within_s=300)
-        living.until(lambda: living.client.cluster(US).status == "Converged" or None, "both", timeout_s=120)
-        topic = {"cluster": EU, "partitions": 4, "replicas": 2, "config": {"min.insync.replicas": "1"}}
-        head = {"apiVersion": "kedge/v1alpha1", "kind": "KafkaTopic"}
-        pair.apply({**head, "metadata": {"name": TOPIC}, "spec": topic})
-        living.until(lambda: TOPIC in living.snapshot().by_topic or None, "the topic", timeout_s=60)
+        living.until(lambda: living.client.cluster(US).status == "Converged" or None, "both", timeout_s=240)
         Namespaces().open(machine, [CLIENTS])
         yield pair
     finally:
@@ -203,7 +209,13 @@ def a_pair(home: Path, bind: Bind) -> Iterator[Pair]:
     assert strays == []
 
 
-def pair_document() -> dict[str, object]:
+def topic_documents(*names: str, partitions: int = 4, replicas: int = 2) -> list[dict[str, object]]:
+    spec = {"cluster": EU, "partitions": partitions, "replicas": replicas, "config": {"min.insync.replicas": "1"}}
+    head = {"apiVersion": "kedge/v1alpha1", "kind": "KafkaTopic"}
+    return [{**head, "metadata": {"name": name}, "spec": spec} for name in names]
+
+
+def pair_document(*, size: int = 2) -> dict[str, object]:
     return {
         "apiVersion": "kedge/v1alpha1",
         "kind": "KafkaFailover",
@@ -212,6 +224,6 @@ def pair_document() -> dict[str, object]:
             "clusters": [EU, US],
             "bootstrap": {"dns": NAME, "ttl": "1s"},
             "mode": "cold",
-            "standby": {"size": 2},
+            "standby": {"size": size},
         },
     }

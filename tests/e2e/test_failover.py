@@ -8,7 +8,19 @@ import pytest
 
 from controlplane.api.schemas import failovers as api
 from providers.local.namespaces import inside
-from tests.e2e.pair_of_clusters import EU, NAME, PAIR, TOPIC, US, Pair, a_pair, moving_client, pair_document, zone_of
+from tests.e2e.pair_of_clusters import (
+    EU,
+    NAME,
+    PAIR,
+    TOPIC,
+    US,
+    Pair,
+    a_pair,
+    moving_client,
+    pair_document,
+    topic_documents,
+    zone_of,
+)
 from tests.fakes.bind import Bind, running_bind
 from tests.marks import A_NETWORK_FOR_EACH_VM
 
@@ -24,6 +36,8 @@ def bind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bind]:
 @pytest.fixture(scope="module")
 def pair(bind: Bind, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     with a_pair(tmp_path_factory.mktemp("pair") / "home", bind) as found:
+        found.apply(*topic_documents(TOPIC))
+        found.has_topics(TOPIC)
         yield found
 
 

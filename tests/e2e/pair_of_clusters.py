@@ -91,6 +91,9 @@ class Pair:
         detail = self.living.client.cluster(cluster)
         return sorted(f"{one.address}:9092" for one in detail.instances if one.service == "broker")
 
+    def broker_keys(self, cluster: str) -> list[str]:
+        return [one.key for one in self.living.client.cluster(cluster).instances if one.service == "broker"]
+
     def knocked(self, cluster: str) -> set[str]:
         """What clients hear at each of its brokers: `open`, or `refused`."""
         return {inside(self.machine, partial(knock, at)) for at in self.brokers(cluster)}

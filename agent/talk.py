@@ -78,7 +78,8 @@ class DocumentTalk:
             # An agent that has just begun hears at once that it is heard.
             is_held, asked_at = self._is_heard and not self._is_to_confirm, self._clock()
             answer = self._client.document(
-                etag=self._etag,
+                # Of an agent that has just begun all that is recorded counts: a door is opened by what it hears then.
+                etag=self._etag if self._is_heard else "",
                 wait_s=self._wait_s if is_held else 0.0,
                 report_s=self._outbox.named_s() if self._outbox is not None else 0.0,
             )

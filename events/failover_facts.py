@@ -222,3 +222,14 @@ class FailoverAborted:
     """It is."""
 
     order: str
+
+
+@fact("failover.epochs_missed", schema=1)
+@dataclass(frozen=True, slots=True)
+class EpochsMissed:
+    """A VM keeps an order of a door that the pair's events do not have: they are those of a backup from before. Nothing
+    of the pair is carried on from here on, until a person withdraws it. `epoch`: of that order."""
+
+    cluster: str
+    key: str
+    epoch: int

@@ -385,6 +385,14 @@ class DeclareUsers(DeclareInCluster):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GrowStandby(Command):
+    """Have a standby as many brokers as it needs to take over, for the failover of `pair` that is in hand."""
+
+    brokers: int
+    pair: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CopyTopics(Command):
     """Declare topics of a standby as they are declared of its primary, for the failover of `pair` that is in hand."""
 

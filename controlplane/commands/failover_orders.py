@@ -108,6 +108,13 @@ def refuse_unreadable(known: RegisteredPair) -> None:
         raise CommandRefused("history-unreadable", f"the history of the pair {known.name} is unreadable: {why}")
 
 
+def _refuse_standing_still(known: RegisteredPair) -> None:
+    refuse_unreadable(known)
+    if why := known.view.missed:
+        then = "Withdraw it, and declare it anew with the cluster first that clients are on."
+        raise CommandRefused("failover-events-missed", f"the events of {known.name} are those of a backup: {why}", then)
+
+
 def ordered(known: RegisteredPair, command: OrderFailover, plan: FailoverPlan, names: Mapping[str, str]) -> Decided:
     """`plan`: of `order_plan`, as of now. Raises CommandRefused with all that speaks against it."""
     view, name = known.view, known.name
@@ -127,7 +134,7 @@ def ordered(known: RegisteredPair, command: OrderFailover, plan: FailoverPlan, n
 def aborted(known: RegisteredPair, command: AbortFailover, names: Mapping[str, str]) -> Decided:
     """Raises CommandRefused where nothing is in hand, and behind the point of no return. Of one that is being aborted
     nothing is recorded again."""
-    refuse_unreadable(known)
+    _refuse_standing_still(known)
     view, name, order = known.view, known.name, known.view.order
     if order is None:
         message = f"no failover of {name} is in hand: there is nothing to abort"
@@ -147,7 +154,7 @@ def aborted(known: RegisteredPair, command: AbortFailover, names: Mapping[str, s
 
 def certified(known: RegisteredPair, command: CertifyDoorShut, names: Mapping[str, str]) -> Decided:
     """Raises CommandRefused without a reason, and where no order in hand is closing a door."""
-    refuse_unreadable(known)
+    _refuse_standing_still(known)
     view, name = known.view, known.name
     if not command.reason.strip():
         then = "Say how you know: its region is gone, its machines are switched off."

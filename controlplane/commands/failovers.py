@@ -348,6 +348,8 @@ def _changed(known: RegisteredPair, command: DeclarePair, clusters: tuple[str, .
 def _refuse_acting(name: str, known: RegisteredPair) -> None:
     view = known.view
     refuse_unreadable(known)
+    if view.missed:
+        return  # nothing of it is carried on any more
     if view.order is not None:
         message = f"the failover {view.order.id} of {name} is in hand: nothing was changed"
         raise CommandRefused("failover-in-hand", message, "Withdraw it once that is over.")

@@ -138,9 +138,7 @@ class MovingClient:
             except KafkaException as error:
                 if error.args[0].code() != KafkaError._FATAL:
                     raise
-                producer.purge()
-                producer.flush(10)
-                producer = self._producer()
+                producer = self._producer()  # what the dead one holds is never delivered, nor told of
                 self.restarts.append(time.monotonic())
             producer.poll(0)
         assert producer.flush(60) == 0

@@ -71,7 +71,7 @@ def wanted_of_pair(view: PairView, clusters: Mapping[str, ClusterView]) -> PairW
 
 def pair_name(view: PairView) -> str | None:
     """The DNS name of a pair, lower case; None of one without a document and of one whose events cannot be read."""
-    if view.unreadable or not view.name or view.declaration is None:
+    if view.stands_still or not view.name or view.declaration is None:
         return None
     return str(view.declaration.document.spec.bootstrap.dns).lower().rstrip(".")
 

@@ -9,13 +9,14 @@ from controlplane.cluster.observed.agent_reports import AGENT_REPORT, ReportSeen
 from controlplane.cluster.producer_ids import WIDTH
 from controlplane.cluster.view import ClusterView
 from controlplane.fleet.failovers.doors import OpenOrder, ShutOrder, is_let_in, shut_proof
-from controlplane.fleet.failovers.paired_topics import paired_topics, topics_left
+from controlplane.fleet.failovers.paired_topics import paired_topics, topic_obstacles, topics_left
 from controlplane.fleet.failovers.seen import DoorSeen, NamesSeen, PairSeen, StandbyBuild
 from controlplane.fleet.failovers.state import RegisteredPair
 from controlplane.fleet.failovers.view import Door, DoorState, PairView
 from controlplane.fleet.ports import PairedFleet
 from controlplane.storage.latest_values import LatestStore
 from events.clock import Clock
+from events.failover_facts import EpochsMissed
 from events.ids import ClusterUid
 from events.spec.settings import broker_count
 
@@ -38,16 +39,18 @@ class PairLook:
     def of(self, pair: RegisteredPair) -> PairSeen:
         """As of now. Copies of records are nobody's yet: nothing is seen of one."""
         now = self.clock()
+        reports = {cluster: self._reports_of(cluster) for cluster in pair.view.doors}
         doors = {
             cluster: seen
             for cluster, door in pair.view.doors.items()
-            if (seen := self._door(pair.uid, cluster, door, now)) is not None
+            if (seen := self._door(pair.uid, cluster, door, reports[cluster], now)) is not None
         }
         return PairSeen(
             doors=doors,
             names=self.names(pair, now),
             standby=self._standby(pair.view, now),
             pause_s=pause_of(pair.view, now),
+            missed=missed_epoch(pair, reports),
         )
 
     def primary_brokers(self, pair: RegisteredPair) -> int | None:
@@ -55,12 +58,13 @@ class PairLook:
         primary = self.fleet.view(ClusterUid(pair.view.primary)) if pair.view.primary else None
         return broker_count(primary.document.spec.pools) if primary is not None and primary.document else None
 
-    def _door(self, pair_uid: str, cluster: str, door: Door, now: datetime) -> DoorSeen | None:
+    def _door(
+        self, pair_uid: str, cluster: str, door: Door, reports: Mapping[str, ReportSeen], now: datetime
+    ) -> DoorSeen | None:
         view = self.fleet.view(ClusterUid(cluster))
         if view is None:
             return None
         brokers = [instance for instance in view.instances.values() if instance.is_broker]
-        reports = self._reports(view)
         if door.state is DoorState.CLOSING and door.at is not None:
             proof = shut_proof(ShutOrder(pair_uid, door.epoch, door.at), brokers, reports, now)
             return DoorSeen(door.epoch, True, "agents", str(proof)) if proof.is_proved else None
@@ -76,11 +80,11 @@ class PairLook:
             if view is not None and door.state is DoorState.CLOSING and door.at is not None:
                 brokers = [instance for instance in view.instances.values() if instance.is_broker]
                 order = ShutOrder(pair.uid, door.epoch, door.at)
-                found |= shut_proof(order, brokers, self._reports(view), self.clock()).lacking
+                found |= shut_proof(order, brokers, self._reports_of(cluster), self.clock()).lacking
         return found
 
-    def _reports(self, view: ClusterView) -> Mapping[str, ReportSeen]:
-        return reports_by_key(self.latest.of_cluster(view.uid, AGENT_REPORT))
+    def _reports_of(self, cluster: str) -> Mapping[str, ReportSeen]:
+        return reports_by_key(self.latest.of_cluster(ClusterUid(cluster), AGENT_REPORT))
 
     def _standby(self, pair: PairView, now: datetime) -> StandbyBuild | None:
         primary, standby = (self.fleet.view(ClusterUid(uid)) for uid in (pair.primary, pair.standby))
@@ -94,9 +98,23 @@ class PairLook:
         return StandbyBuild(
             brokers=sum(1 for one in serving if one.service_id in seen.live_brokers()),
             topics=len(wanted),
-            topics_left=topics_left(wanted, standby, seen),
+            topics_left=topics_left(wanted, standby, seen, planned=pair.order is None or pair.order.planned),
             has_own_ids=have_own_ids(primary, standby),
+            obstacles=topic_obstacles(wanted, standby),
         )
+
+
+def missed_epoch(pair: RegisteredPair, reports: Mapping[str, Mapping[str, ReportSeen]]) -> EpochsMissed | None:
+    """An order of this pair that a VM has and no event gave: the newest one. Who restored a backup may know less than
+    the VMs, and what it orders next would be another order of an epoch that was given."""
+    kept = [
+        EpochsMissed(cluster, key, seen.report.door.epoch)
+        for cluster, of_cluster in reports.items()
+        for key, seen in of_cluster.items()
+        if seen.report.door is not None and seen.report.door.pair == pair.uid
+    ]
+    newest = max(kept, key=lambda one: one.epoch, default=None)
+    return newest if newest is not None and newest.epoch > pair.view.last_epoch else None
 
 
 def have_own_ids(one: ClusterView, other: ClusterView) -> bool:

@@ -12,12 +12,11 @@ from controlplane.cluster.commands import (
     CommandHead,
     CommandRefused,
     CopyTopics,
-    DeclareCluster,
+    GrowStandby,
     SpecRefused,
 )
 from controlplane.cluster.view import ClusterView
-from controlplane.cluster.views.source import API
-from controlplane.fleet.failovers.paired_topics import paired_topics
+from controlplane.fleet.failovers.paired_topics import copyable_topics, paired_topics
 from controlplane.fleet.failovers.standby_size import grown_to
 from controlplane.fleet.failovers.state import PairCache, RegisteredPair
 from controlplane.fleet.failovers.steps import PairStep, PairWait, next_step
@@ -113,16 +112,13 @@ class PairReconciler:
         primary, standby = fleet.view(ClusterUid(view.primary)), fleet.view(ClusterUid(view.standby))
         if primary is None or standby is None or standby.document is None or view.declaration is None:
             return ""
-        wanted = takeover_brokers(view, self.look.primary_brokers(pair))
-        larger = grown_to(standby.document, wanted or 0)
-        if larger != standby.document:
-            return self._ask(pair, standby, DeclareCluster(**self._head(pair, standby), document=larger, source=API))
+        wanted = takeover_brokers(view, self.look.primary_brokers(pair)) or 0
+        if grown_to(standby.document, wanted) != standby.document:
+            return self._ask(pair, standby, GrowStandby(**self._head(pair, standby), brokers=wanted, pair=pair.name))
         seen = fleet.last_snapshot(standby.uid)
-        if wanted is not None and (seen is None or len(seen.live_brokers()) < wanted):
+        if seen is None or len(seen.live_brokers()) < wanted:
             return ""
-        known = standby.topics.by_name
-        topics = paired_topics(view.declaration.document, primary).values()
-        missing = tuple(t for t in topics if t.name not in known or known[t.name].declared != t)
+        missing = copyable_topics(paired_topics(view.declaration.document, primary), standby)
         if not missing:
             return ""
         return self._ask(pair, standby, CopyTopics(**self._head(pair, standby), topics=missing, pair=pair.name))

@@ -94,11 +94,11 @@ def _topics(
     both: tuple[KafkaClusterDocument, KafkaClusterDocument],
     where: Positions,
 ) -> Iterator[Problem]:
-    """Topics that are declared of both, and those the standby has too few brokers for."""
+    """Topics that are declared of both, and differ, and those the standby has too few brokers for."""
     first, second = document.spec.clusters
     mine, theirs = (paired_topics(document, around.living[name]) for name in (first, second))
-    if twice := sorted(mine.keys() & theirs.keys()):
-        message = f"{_some(twice)} {'is' if len(twice) == 1 else 'are'} declared of both clusters"
+    if twice := sorted(name for name in mine.keys() & theirs.keys() if mine[name] != theirs[name]):
+        message = f"{_some(twice)} {'is' if len(twice) == 1 else 'are'} declared of both clusters, and not alike"
         fix = f"Delete the documents of {second}, whose topics follow {first}'s, or leave these topics out of the pair."
         yield where.problem(p.FAILOVER_TOPIC, _CLUSTERS, message, fix)
     brokers = _brokers(document, both)

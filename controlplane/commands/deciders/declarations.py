@@ -1,12 +1,20 @@
 """What comes of a declared document, and of what its git source has to say of it."""
 
-from controlplane.cluster.commands import CommandRefused, DeclareCluster, ReportSync, TakeOverSource
+from controlplane.cluster.commands import (
+    CommandHead,
+    CommandRefused,
+    DeclareCluster,
+    GrowStandby,
+    ReportSync,
+    TakeOverSource,
+)
 from controlplane.cluster.spec_source import SYNCED, fact_of, is_news, refuse_declaration, source_name
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.source import SpecOrigin
 from controlplane.commands.deciders.decision import CommandDecision
 from controlplane.commands.deciders.lookups import NOTHING, Lookups, refuse_errors, refuse_unagreed
 from controlplane.commands.previews.plan import moved_parts, preview
+from controlplane.fleet.failovers.standby_size import grown_to
 from events import facts
 from events.spec.conversion import to_data
 from planner.observed import KafkaSnapshot
@@ -38,6 +46,15 @@ def cluster_declared(view: ClusterView, command: DeclareCluster, known: Lookups)
     declared = facts.ClusterDeclared(view.uid, command.name, generation, document, source=command.source)
     before = fact_of(origin) if origin is not None else None
     return CommandDecision(declared, f"{command.name} is declared, generation {generation}", before)
+
+
+def standby_grown(view: ClusterView, command: GrowStandby, known: Lookups) -> CommandDecision:
+    """By what is in force now: what a person declared meanwhile stays. Raises as `cluster_declared`."""
+    if view.document is None:
+        raise CommandRefused("not-declared", f"{view.name} is not declared", "Declare it first.")
+    head: CommandHead = {"name": command.name, "actor": command.actor, "command_id": command.command_id}
+    document = grown_to(view.document, command.brokers)
+    return cluster_declared(view, DeclareCluster(**head, document=document, source=f"failover:{command.pair}"), known)
 
 
 def source_taken_over(view: ClusterView, command: TakeOverSource, _: Lookups = NOTHING) -> CommandDecision:

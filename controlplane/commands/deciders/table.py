@@ -10,7 +10,12 @@ from controlplane.cluster.view import ClusterView
 from controlplane.commands.deciders.authorities import authority_replacement_asked
 from controlplane.commands.deciders.chaos import chaos_asked, chaos_end_asked
 from controlplane.commands.deciders.decision import CommandDecision
-from controlplane.commands.deciders.declarations import cluster_declared, source_taken_over, sync_reported
+from controlplane.commands.deciders.declarations import (
+    cluster_declared,
+    source_taken_over,
+    standby_grown,
+    sync_reported,
+)
 from controlplane.commands.deciders.deletions import cluster_deleted
 from controlplane.commands.deciders.demotions import demotion_asked, undemotion_asked
 from controlplane.commands.deciders.disks import disk_moves_asked, disk_moves_cancelled
@@ -109,6 +114,7 @@ DECIDERS = _once_each(
         _row(asked.TakeBackMoves, moves_taken_back),
         _row(asked.AdoptMoves, moves_adopted),
         _row(asked.DeclareTopics, topics_declared),
+        _row(asked.GrowStandby, standby_grown),
         _row(asked.CopyTopics, topics_copied),
         _row(asked.AdoptTopic, topic_adopted),
         _row(asked.DeleteTopic, topic_deleted),

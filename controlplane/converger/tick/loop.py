@@ -266,7 +266,8 @@ class Converger:
         if cluster_uid_of(recorded.stream) is not None:
             return
         self._images.take_in(recorded)
-        self._pairs.take_in(recorded)
+        if self._pairs.take_in(recorded):
+            self._pacing.let_go_on()
         if self._freezes.take_in(recorded):
             self._pacing.let_go_on()
         if self._networks is not None:

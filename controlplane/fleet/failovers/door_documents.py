@@ -8,7 +8,7 @@ from agent.wire import DoorDocument
 from controlplane.cluster.view import ClusterView
 from controlplane.fleet.failovers.doors import door_document
 from controlplane.fleet.failovers.state import PairCache, PairsView, RegisteredPair
-from controlplane.fleet.failovers.wanted import wants_of
+from controlplane.fleet.failovers.wanted import DoorOrder, wants_of
 
 ServersAt = Callable[[str], tuple[str, ...]]
 """By which networks, as CIDRs, Kedge's servers come to an address."""
@@ -31,21 +31,25 @@ class ClientDoors:
 
 
 def door_of(pairs: PairsView, view: ClusterView, servers_at: ServersAt) -> DoorDocument | None:
-    """None where there is nothing to say: the cluster was never of a pair that was declared, or what its pair wants
-    cannot be understood. Agents keep what they have then.
+    """None where there is nothing to say: the cluster was never of a pair that was declared.
 
-    A pair that was withdrawn takes its door away, by an epoch behind all that it gave.
+    Of a pair that stands still nobody knows who is to let clients in. VMs keep what they have, as they follow no second
+    word of the epoch they have or an earlier one; a VM that has nothing is shut. A pair that was withdrawn takes its
+    door away, by an epoch behind all that it gave.
     """
-    pair = pairs.last_holder(view.uid)
-    if pair is None or not pair.view.name or pair.view.unreadable:
+    pair = pairs.last_declared(view.uid)
+    if pair is None:
         return None
     ports, members = client_ports(view), tuple(_members(view, servers_at))
     if not members:
         return None  # it has no VM yet, whom this would be said to
     if pair.view.is_withdrawn:
         return _no_door(pair, ports, members)
-    order = wants_of(pair.view, None).doors.get(view.uid)
-    return door_document(pair.uid, order, ports, members) if order is not None else None
+    door = pair.view.doors[view.uid]
+    order = DoorOrder(is_open=False, epoch=door.epoch)
+    if not pair.view.stands_still:
+        order = wants_of(pair.view, None).doors[view.uid]
+    return door_document(pair.uid, order, ports, members)
 
 
 def client_ports(view: ClusterView) -> frozenset[int]:

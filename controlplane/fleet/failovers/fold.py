@@ -105,7 +105,7 @@ def _spec_changed(view: PairView, e: facts.PairSpecChanged) -> PairView:
 def _withdrawn(view: PairView, e: facts.PairWithdrawn) -> PairView:
     """Legal of one that was registered and never declared, too: its clusters are free then."""
     _need(not view.is_withdrawn, "it was withdrawn before")
-    _need(view.is_at_rest, "an order is in hand, or records are copied")
+    _need(view.is_at_rest or bool(view.missed), "an order is in hand, or records are copied")
     return replace(view, is_withdrawn=True, doors=MappingProxyType({}))
 
 
@@ -124,7 +124,9 @@ def _seeded(view: PairView, e: facts.StandbySeeded) -> PairView:
 
 
 def _requested(view: PairView, e: facts.FailoverRequested) -> PairView:
-    _in(view, PairState.STANDBY)
+    """Also of a primary that is gone while it was to be led back to: nobody opens its door."""
+    copies = view.order is not None and view.order.replicator_stops
+    _in(view, PairState.STANDBY, *((PairState.ABORTING,) if not e.planned and not copies else ()))
     order = OrderView(e.order, e.planned, view.last_epoch + 1)
     return replace(view, state=PairState.PREPARING, order=order)
 
@@ -235,8 +237,12 @@ def _abort_requested(view: PairView, e: facts.FailoverAbortRequested) -> PairVie
     order = _of_order(view, e.order, *ABORTABLE)
     _need(not order.is_promoted, "the promotion was requested: the way back is a failback")
     _need(view.doors[view.standby].is_shut, "the standby's door is not shut")
-    view = _with_door(view, view.primary, DoorState.OPENING, _next(view, e.epoch))
-    return replace(view, state=PairState.ABORTING, order=replace(order, names_lead_to=""))
+    _next(view, e.epoch)
+    if view.doors[view.primary].epoch >= order.first_epoch:
+        view = _with_door(view, view.primary, DoorState.OPENING, e.epoch)
+    # What this order did not touch needs nobody's answer to be as it was.
+    led_to = view.primary if view.names_lead_to == view.primary else ""
+    return replace(view, state=PairState.ABORTING, order=replace(order, names_lead_to=led_to), last_epoch=e.epoch)
 
 
 def _aborted(view: PairView, e: facts.FailoverAborted) -> PairView:
@@ -245,6 +251,12 @@ def _aborted(view: PairView, e: facts.FailoverAborted) -> PairView:
     _need(order.names_lead_to == view.primary, "the name does not lead to the primary yet")
     _need(view.flow is None or not order.replicator_stops, "the replicator was to stop, and has not")
     return replace(view, state=PairState.SEEDING, order=None, ended=EndedOrder(order.id, is_promoted=False))
+
+
+def _missed(view: PairView, e: facts.EpochsMissed) -> PairView:
+    _need(bool(view.name) and not view.is_withdrawn, "no pair was declared, or it was withdrawn")
+    missed = f"{e.key} keeps order {e.epoch} of a door, and the last one here is {view.last_epoch}"
+    return replace(view, missed=view.missed or missed, last_epoch=max(view.last_epoch, e.epoch))
 
 
 def _led_to(view: PairView) -> str:
@@ -265,6 +277,7 @@ def _next(view: PairView, epoch: int) -> int:
 def _in(view: PairView, *states: PairState) -> None:
     _need(bool(view.name), "no pair was declared")
     _need(not view.is_withdrawn, "the pair was withdrawn")
+    _need(not view.missed, view.missed)
     _need(view.state in states, f"the pair is {view.state}")
 
 
@@ -302,4 +315,5 @@ RULES: Mapping[type, Callable[[PairView, Any], PairView]] = {
     facts.PairPromoted: _promoted,
     facts.FailoverAbortRequested: _abort_requested,
     facts.FailoverAborted: _aborted,
+    facts.EpochsMissed: _missed,
 }

@@ -69,15 +69,27 @@ def plan_of(view: PairView, seen: PairSeen, wish: FailoverWish, primary_brokers:
     what is left of that."""
     loss = loss_of(view, seen, planned=wish.planned)
     return FailoverPlan(
-        wish.planned, tuple(_steps(view, wish, primary_brokers or 1)), loss, tuple(_refusals(view, wish, loss))
+        wish.planned, tuple(_steps(view, wish, primary_brokers or 1)), loss, tuple(_refusals(view, seen, wish, loss))
     )
 
 
-def _refusals(view: PairView, wish: FailoverWish, loss: PairLoss) -> Iterator[PairRefusal]:
+def _refusals(view: PairView, seen: PairSeen, wish: FailoverWish, loss: PairLoss) -> Iterator[PairRefusal]:
     if view.unreadable:
         yield PairRefusal("history-unreadable", f"its events cannot be read: {view.unreadable}", "Run a newer release.")
         return
-    if view.order is not None:
+    if view.missed:
+        fix = "Withdraw it, and declare it anew with the cluster first that clients are on."
+        yield PairRefusal("failover-events-missed", f"its events are those of a backup: {view.missed}", fix)
+        return
+    yield from (_obstacle(one) for one in (seen.standby.obstacles if seen.standby is not None else ()))
+    if seen.standby is not None and not seen.standby.has_own_ids:
+        message = "producer ids of the two clusters may meet: acknowledged records of producers that move would vanish"
+        yield PairRefusal(
+            "failover-producer-ids", message, "Pair clusters that have ids of their own: docs/producers.md."
+        )
+    if view.state is PairState.ABORTING and not wish.planned:
+        pass  # what is taken back may never be: the primary is gone
+    elif view.order is not None:
         message = f"the failover {view.order.id} is in hand: there is one at a time"
         yield PairRefusal("failover-in-hand", message, "Wait until it is over, or abort it.")
     elif view.state is PairState.REVERSING:
@@ -92,17 +104,25 @@ def _refusals(view: PairView, wish: FailoverWish, loss: PairLoss) -> Iterator[Pa
         yield PairRefusal("failover-loses", message, "Read what may be lost, and ask again with --accept-loss.")
 
 
+def _obstacle(one: str) -> PairRefusal:
+    return PairRefusal("failover-not-ready", f"the standby could not take over: {one}", "Mend that first.")
+
+
 def _max_loss_s(view: PairView) -> int:
     return view.declaration.document.spec.failover.max_loss if view.declaration is not None else DEFAULT_MAX_LOSS_S
 
 
 def _steps(view: PairView, wish: FailoverWish, primary_brokers: int) -> Iterator[PlannedStep]:
     """Nothing for a pair that does not come to rest by itself, and for one whose order is being taken back."""
+    if view.stands_still:
+        return
     if view.order is None:
         view = _walked(view, primary_brokers, until=PairState.STANDBY)[0]
         if view.state is not PairState.STANDBY:
             return
         view = after(view, facts.FailoverRequested("plan", wish.planned, "plan"))
+    elif view.state is PairState.ABORTING and not wish.planned and not view.order.replicator_stops:
+        view = after(view, facts.FailoverRequested("plan", False, "plan"))
     if view.state is PairState.ABORTING:
         return
     for fact in _walked(view, primary_brokers, until=None)[1]:

@@ -56,7 +56,7 @@ def names_seen(latest: LatestStore, view: PairView, now: datetime) -> NamesSeen 
     """Where the pair's name leads by the last look, for whoever takes steps; None where that is not known: no look
     since the step in hand began, one that failed, or one of too long ago. `lead_to` is "" while not every
     authoritative server that Kedge asks tells the same. Raises StoreUnavailable."""
-    if view.unreadable or view.is_withdrawn or not view.uid:
+    if view.stands_still or view.is_withdrawn or not view.uid:
         return None
     found = latest.get(_subject(view.uid))
     row = _read(found)

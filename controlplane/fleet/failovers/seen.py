@@ -4,7 +4,7 @@ and not 0."""
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from events.failover_facts import DoorProof
+from events.failover_facts import DoorProof, EpochsMissed
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,8 @@ class StandbyBuild:
     topics: int
     topics_left: tuple[str, ...]
     has_own_ids: bool
+    obstacles: tuple[str, ...] = ()
+    """What keeps it from taking over and does not go by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,8 @@ class PairSeen:
     seeds: Mapping[str, int] | None = None
     aligned: Mapping[str, int] | None = None
     pause_s: float | None = None
+    missed: EpochsMissed | None = None
+    """A VM keeps an order that is not in the events."""
 
 
 NOTHING_SEEN = PairSeen()

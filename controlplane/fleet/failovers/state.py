@@ -48,12 +48,11 @@ class PairsView:
 
     def holder(self, cluster: str) -> RegisteredPair | None:
         """The living pair that a cluster, by uid, is of."""
-        last = self.last_holder(cluster)
-        return last if last is not None and not last.view.is_withdrawn else None
+        return next((pair for pair in _of_cluster(self).get(cluster, ()) if not pair.view.is_withdrawn), None)
 
-    def last_holder(self, cluster: str) -> RegisteredPair | None:
-        """The living pair that a cluster is of; where there is none, the last one that it was of."""
-        return _last_holders(self).get(cluster)
+    def last_declared(self, cluster: str) -> RegisteredPair | None:
+        """The last pair that a cluster was declared to be of; it may be withdrawn."""
+        return next((pair for pair in _of_cluster(self).get(cluster, ()) if pair.view.name), None)
 
     def pair_of(self, cluster: str) -> str:
         """The name of that pair, "" where there is none."""
@@ -62,14 +61,12 @@ class PairsView:
 
 
 @once
-def _last_holders(pairs: PairsView) -> Mapping[str, RegisteredPair]:
-    """By cluster. Every agent's question asks for one of them."""
-    found: dict[str, RegisteredPair] = {}
+def _of_cluster(pairs: PairsView) -> Mapping[str, tuple[RegisteredPair, ...]]:
+    """By cluster, the newest first. Every agent's question asks for one."""
+    found: dict[str, tuple[RegisteredPair, ...]] = {}
     for pair in pairs.by_uid.values():
         for cluster in pair.clusters:
-            before = found.get(cluster)
-            if before is None or before.view.is_withdrawn:
-                found[cluster] = pair
+            found[cluster] = (pair, *found.get(cluster, ()))
     return found
 
 

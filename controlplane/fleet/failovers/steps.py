@@ -58,6 +58,10 @@ def next_step(view: PairView, seen: PairSeen, primary_brokers: int | None) -> Ne
         return PairWait(f"its events cannot be read: {view.unreadable}", needs_person=True)
     if view.is_withdrawn or not view.name:
         return PairWait("it is no pair", needs_person=True)
+    if view.missed:
+        return PairWait(f"its events are those of a backup: {view.missed}; withdraw it, and declare it anew", True)
+    if seen.missed is not None:
+        return PairStep(seen.missed)
     outcome = _door_outcome(view, seen)
     if outcome is not None:
         return PairStep(outcome)
@@ -135,8 +139,9 @@ def _preparing(now: _Moment) -> Next:
     left = [f"{build.brokers} of {wanted} brokers"] if wanted is not None and build.brokers < wanted else []
     left += [f"{len(build.topics_left)} topics without leaders or replicas in sync"] if build.topics_left else []
     left += [] if build.has_own_ids else ["producer ids that may be the other cluster's"]
-    if left:
-        return PairWait(f"the standby is not ready: {', '.join(left)}")
+    if left or build.obstacles:
+        needs_person = bool(build.obstacles) or not build.has_own_ids
+        return PairWait(f"the standby is not ready: {', '.join((*build.obstacles, *left))}", needs_person)
     detail = f"{build.brokers} brokers, {build.topics} topics with leaders and replicas in sync, own producer ids"
     return PairStep(facts.StandbyReady(_order(view).id, detail))
 

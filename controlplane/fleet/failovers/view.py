@@ -131,8 +131,15 @@ class PairView:
     may_diverge: bool = False
     """The standby was the primary, and may have records that the primary has not: nothing proved it drained."""
     last_epoch: int = 0
+    missed: str = ""
+    """Which order a VM has that is not in the events: they are those of a backup, and nothing is done to the pair."""
     unreadable: str = ""
     """Why the history cannot be understood: nothing is done to the pair then."""
+
+    @property
+    def stands_still(self) -> str:
+        """Why nothing is done to it, "" where something may be."""
+        return self.unreadable or self.missed
 
     @property
     def is_at_rest(self) -> bool:

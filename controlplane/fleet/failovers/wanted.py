@@ -32,8 +32,8 @@ class PairWants:
 
 def wants_of(view: PairView, primary_brokers: int | None) -> PairWants:
     """`primary_brokers`: how many the primary is to have, for a standby that takes over as large as that; None unknown.
-    A pair whose events cannot be read, or that was withdrawn, wants nothing anew: what acts for it stands still."""
-    if view.unreadable or view.is_withdrawn or not view.name:
+    A pair that stands still, or was withdrawn, wants nothing anew: what acts for it stands still."""
+    if view.stands_still or view.is_withdrawn or not view.name:
         return PairWants({}, "", None, None)
     stops = view.order is not None and view.order.replicator_stops
     return PairWants(

@@ -15,6 +15,7 @@ from controlplane.commands.handler import CommandHandler
 from controlplane.commands.policies.gate import LivingFleet, PolicyGate
 from controlplane.commands.policies.store import PolicyStore
 from controlplane.converger.questions.windows import frozen_words
+from controlplane.fleet.failovers.held_rolls import freezes_of
 from controlplane.fleet.proposals.from_git import GitProposals
 from controlplane.fleet.proposals.stream import ProposalFold
 from controlplane.server.assembly.access import people_of
@@ -76,9 +77,14 @@ def handler_of(
         last_snapshot=last_snapshot,
         judge=judge,
         reports=partial(reports_of, base.latest),
-        frozen=lambda view: frozen_words(view, folded.freezes.left(utc_now()), utc_now()),
+        frozen=partial(_frozen, folded),
         paired=partial(_pair_of, folded),
     )
+
+
+def _frozen(folded: Folded, view: ClusterView) -> str:
+    now = utc_now()
+    return frozen_words(view, (*folded.freezes.left(now), *freezes_of(folded.pairs.pairs(), view)), now)
 
 
 def _pair_of(folded: Folded, view: ClusterView) -> str:

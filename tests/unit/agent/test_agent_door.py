@@ -5,8 +5,6 @@ from pathlib import Path
 import pytest
 
 from agent.documents import DocumentRejected, judge_document
-from agent.door.start import followed_door
-from agent.settings import AgentSettings
 from agent.wire import Document, DoorDocument, DoorReport
 from agent.wire_versions import OVERLAY_WIRE_VERSION
 from tests.unit.agent.loop_vm import Vm, boot_data
@@ -105,14 +103,3 @@ def test_a_door_that_would_part_a_cluster_is_refused_whole(wrong: dict[str, obje
     verdict = judge_document(raw, boot=boot_data(), current=None)
     assert isinstance(verdict, DocumentRejected)
     assert "the door" in verdict.reason
-
-
-def test_on_local_nobody_can_be_kept_out_and_that_is_said(tmp_path: Path) -> None:
-    settings = AgentSettings(root=tmp_path, kafka_dir=tmp_path)
-    follow = followed_door(settings, tmp_path, lambda: 0.0)
-    assert follow(None, True) is None
-    assert follow(ordered("none"), True) is None, "a cluster of no pair any more is as any other"
-    report = follow(ordered("shut"), True)
-    assert report is not None
-    assert not report.in_force
-    assert "nobody can be kept out" in report.problem

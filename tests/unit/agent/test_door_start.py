@@ -37,4 +37,6 @@ def test_where_the_network_is_shared_a_door_is_answered_with_the_reason_and_prov
     assert (told.in_force, told.connections) == (False, None)
     assert "namespaces" in told.problem
     assert follow(None, True) is None
-    assert follow(SHUT.model_copy(update={"state": "none"}), True) is None
+    assert follow(SHUT.model_copy(update={"state": "none"}), True) is None, (
+        "a cluster of no pair any more is as any other"
+    )

@@ -136,13 +136,17 @@ def topic(name: str, replicas: int = 3, tier: str = "standard") -> TopicDeclarat
     return TopicDeclaration(name, 6, replicas, {}, tier, "", "retain", "wait", {})
 
 
-def test_topics_of_both_clusters_are_refused_but_for_those_of_no_pair() -> None:
-    scratch, mine = topic("tmp", tier="scratch"), topic("clicks")
-    [found] = held_against(topics(EU, mine, scratch), topics(US, mine, scratch))
+def test_topics_that_differ_are_refused_but_for_those_of_no_pair() -> None:
+    scratch, mine, other = topic("tmp", tier="scratch"), topic("clicks"), topic("clicks", 2)
+    [found] = held_against(topics(EU, mine, scratch), topics(US, other, scratch))
     assert (found.code, found.path) == ("KEDGE-SPEC-165", "spec.clusters")
-    assert found.message == "`clicks` is declared of both clusters"
+    assert found.message == "`clicks` is declared of both clusters, and not alike"
     without = changed(topics=PairTopics(exclude=("clicks",)))
-    assert held_against(topics(EU, mine), topics(US, mine), pair=without) == []
+    assert held_against(topics(EU, mine), topics(US, other), pair=without) == []
+
+
+def test_a_pair_that_was_withdrawn_after_a_failover_is_declared_anew_though_both_have_its_topics() -> None:
+    assert held_against(topics(EU, topic("clicks")), topics(US, topic("clicks"))) == []
 
 
 def test_a_topic_with_more_replicas_than_the_standby_will_have_brokers_is_refused() -> None:

@@ -7,13 +7,14 @@ from datetime import datetime, timedelta
 from agent.wire import DoorDocument, DoorReport
 from controlplane.background.failovers.look import PairLook
 from controlplane.background.failovers.reconciler import PairReconciler
-from controlplane.cluster.commands import Command, CommandRefused, CopyTopics, DeclareCluster
+from controlplane.cluster.commands import Command, CommandRefused, CopyTopics, GrowStandby
 from controlplane.cluster.observed.agent_reports import keep_report
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.topics import TopicView
 from controlplane.fleet.failovers.door_documents import door_of
 from controlplane.fleet.failovers.seen import NamesSeen
+from controlplane.fleet.failovers.standby_size import grown_to
 from controlplane.fleet.failovers.state import PairCache, RegisteredPair
 from controlplane.fleet.failovers.view import PairView
 from controlplane.storage.streams import FAILOVERS, pair_stream
@@ -22,7 +23,6 @@ from events.codec import encode
 from events.envelope import Origin
 from events.ids import ClusterUid, Epoch, derived_id
 from events.spec.failover_model import KafkaFailoverDocument
-from events.spec.settings import broker_count
 from events.topic_facts import TopicDeclaration
 from planner.observed import KafkaSnapshot
 from tests.builders import BEFORE, NOW, a_document, a_partition, a_report, a_snapshot, a_view, an_instance
@@ -171,7 +171,7 @@ class ColdPair:
         self.asked.append(command)
         if self.refuses:
             raise CommandRefused("other-source", self.refuses)
-        if isinstance(command, DeclareCluster):
+        if isinstance(command, GrowStandby):
             self._grow(command)
             return
         assert isinstance(command, CopyTopics)
@@ -184,13 +184,14 @@ class ColdPair:
         if standby.uid in self.snapshots:
             self.kafka_of(standby.uid, *declared)
 
-    def _grow(self, command: DeclareCluster) -> None:
+    def _grow(self, command: GrowStandby) -> None:
         """New brokers come up by themselves; their doors are shut by the first document."""
         view = next(view for view in self.views.values() if view.name == command.name)
-        count = broker_count(command.document.spec.pools)
+        assert view.document is not None
+        document, count = grown_to(view.document, command.brokers), command.brokers
         new = [an_instance(f"brokers-a-{n}", address=f"10.0.2.{n + 40}", service_id=1000 + n) for n in range(3, count)]
         there = {**view.instances, **{one.key: one for one in new}}
-        self.views[view.uid] = replace(view, document=command.document, instances=there)
+        self.views[view.uid] = replace(view, document=document, instances=there)
         self.snapshots[view.uid] = a_snapshot(at=self.now, brokers=range(1000, 1000 + count))
 
 

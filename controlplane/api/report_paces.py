@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from agent.wire import Report
+from agent.wire import DoorReport, Report
 from controlplane.cluster.observed.agent_reports import wrong_in
 from controlplane.cluster.observed.report_pace import AT_REST, AT_WORK, ReportPace, pace_of
 from controlplane.cluster.view import ClusterView
@@ -65,6 +65,13 @@ def is_unwell(report: Report) -> bool:
     """Whether it tells of something that is wrong, or that is not done yet."""
     if wrong_in(report) or report.message or (report.packet_filter is not None and report.packet_filter.problem):
         return True
+    if report.door is not None and not _is_as_ordered(report.door):
+        return True
     if report.upgrade is not None and report.upgrade.state in ("fetching", "trying"):
         return True
     return any(service.state not in _WELL or service.hangs for service in report.services)
+
+
+def _is_as_ordered(door: DoorReport) -> bool:
+    """A failover waits for who still lets clients in."""
+    return door.in_force and not door.problem and (door.state == "open" or door.connections == 0)

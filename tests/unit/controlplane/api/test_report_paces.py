@@ -8,7 +8,7 @@ import pytest
 from agent.wire import REPORT_IN, Report, UnchangedReport
 from controlplane.api.report_paces import WATCHED_FOR, ReportPaces
 from controlplane.cluster.observed.agent_reports import AGENT_FINDINGS, last_report
-from controlplane.cluster.observed.report_pace import AT_REST, AT_WORK
+from controlplane.cluster.observed.report_pace import AT_REST, AT_WORK, ReportPace
 from events import facts
 from events.ids import IntentId
 from tests.builders import a_view
@@ -191,3 +191,18 @@ def test_a_digest_that_servers_would_have_to_remember_is_short(party: Party) -> 
     agent = party.house.agent(party.vm, CREDENTIAL)
     for length, status in ((64, 200), (65, 422)):
         assert agent.post("/agent/v1/report", json={**told, "digest": "d" * length}).status_code == status
+
+
+@pytest.mark.parametrize(
+    ("door", "pace"),
+    [
+        ({"state": "shut", "in_force": True, "connections": 0}, AT_REST),
+        ({"state": "open", "in_force": True}, AT_REST),
+        ({"state": "shut", "in_force": True, "connections": 2}, AT_WORK),
+        ({"state": "shut", "in_force": False, "problem": "no nft"}, AT_WORK),
+    ],
+)
+def test_a_door_that_is_not_as_it_was_ordered_is_asked_after_closely(door: dict[str, Any], pace: ReportPace) -> None:
+    party = Party()
+    party.report(door={"pair": "p1", "epoch": 1, **door})
+    assert party.paces.of(party.house.view()) is pace

@@ -38,8 +38,12 @@ def failover_lines(one: FailoverOut) -> Iterator[RenderableType]:
     yield f"  {one.mode or '?'}: {one.primary} is the primary, {one.standby} the standby"
     if one.dns:
         yield f"  {one.dns} leads to {one.names_lead_to}"
+    if one.name_problem:
+        yield styled(f"  the name: {one.name_problem}", "yellow")
     for door in one.doors:
         yield f"  door of {door.cluster} ({door.role}): {door.state}, by order {door.epoch}"
+    for vm, why in one.unproved.items():
+        yield f"  not proved shut: {vm}: {why}"
     if one.order:
         kind = "planned" if one.planned else "unplanned"
         back = "it can be aborted" if one.returns else "past the point of no return"

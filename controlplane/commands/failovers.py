@@ -30,6 +30,7 @@ from controlplane.fleet.failovers.orders import FailoverPlan
 from controlplane.fleet.failovers.seen import NOTHING_SEEN, PairSeen
 from controlplane.fleet.failovers.state import PairCache, PairsView, RegisteredPair
 from controlplane.fleet.failovers.steps import Next, next_step
+from controlplane.fleet.failovers.troubles import NO_TROUBLES, PairTroubles
 from controlplane.fleet.stream_command import recorded_once
 from controlplane.storage.streams import FAILOVERS, pair_stream
 from events import failover_facts as facts
@@ -95,6 +96,8 @@ class Failovers(Protocol):
 
     def next(self, pair: RegisteredPair) -> Next: ...
 
+    def troubles(self, pair: RegisteredPair) -> PairTroubles: ...
+
     def plan(self, pair: RegisteredPair, *, planned: bool, accepts_loss: bool) -> FailoverPlan: ...
 
     def order(self, command: OrderFailover) -> PairOutcome: ...
@@ -107,7 +110,8 @@ class Failovers(Protocol):
 @dataclass(frozen=True, slots=True)
 class FailoverService:
     """Safe to call from many threads and from several servers. `current` is a living cluster by name as of now, `views`
-    are all clusters, `catch_up` folds what was recorded, by whomever; `seen` is what is known of a pair beside it."""
+    are all clusters, `catch_up` folds what was recorded, by whomever; `seen` is what is known of a pair beside it,
+    `in_its_way` what people are told of it."""
 
     store: EventStore
     cache: PairCache
@@ -115,6 +119,7 @@ class FailoverService:
     views: Callable[[], Sequence[ClusterView]]
     catch_up: Callable[[], None]
     seen: Callable[[RegisteredPair], PairSeen] = lambda pair: NOTHING_SEEN
+    in_its_way: Callable[[RegisteredPair], PairTroubles] = lambda pair: NO_TROUBLES
 
     def pairs(self) -> PairsView:
         """As of now, withdrawn ones among them. Raises StoreUnavailable."""
@@ -174,7 +179,7 @@ class FailoverService:
             view = pairs.by_uid[uid].view
             if view.is_withdrawn:
                 return None, PairOutcome(command.name, False, f"the pair {command.name} was withdrawn already")
-            _refuse_acting(command.name, pairs.by_uid[uid])
+            refuse_acting(command.name, pairs.by_uid[uid])
             sentence = f"{command.name} is no pair any more: each of its clusters is its own, and stays as it is"
             return facts.PairWithdrawn(command.reason), PairOutcome(command.name, True, sentence)
 
@@ -183,6 +188,10 @@ class FailoverService:
     def next(self, pair: RegisteredPair) -> Next:
         """What is due of it, or what it waits for, as far as this server sees it."""
         return next_step(pair.view, self.seen(pair), self._primary_brokers(pair))
+
+    def troubles(self, pair: RegisteredPair) -> PairTroubles:
+        """What stands in its way, for people. Raises StoreUnavailable."""
+        return self.in_its_way(pair)
 
     def plan(self, pair: RegisteredPair, *, planned: bool, accepts_loss: bool) -> FailoverPlan:
         """What a failover would do, what it may lose, and why it does not begin. Raises CommandRefused where the pair's
@@ -345,7 +354,8 @@ def _changed(known: RegisteredPair, command: DeclarePair, clusters: tuple[str, .
     return changed, PairOutcome(name, True, f"{name} is declared anew")
 
 
-def _refuse_acting(name: str, known: RegisteredPair) -> None:
+def refuse_acting(name: str, known: RegisteredPair) -> None:
+    """Raises CommandRefused while something of it acts: it is not withdrawn then."""
     view = known.view
     refuse_unreadable(known)
     if view.missed:

@@ -71,6 +71,8 @@ from controlplane.portal import (
     cluster,
     cluster_verbs,
     comparison,
+    failover_orders as failover_order_pages,
+    failovers as failover_pages,
     fleet,
     freezes,
     games as game_pages,
@@ -183,6 +185,8 @@ PAGES = (
     rollback_pages,
     source_pages,
     image_pages,
+    failover_pages,
+    failover_order_pages,
     freezes,
     proposal_pages,
     newspec_pages,
@@ -221,7 +225,7 @@ def create_app(services: PortalServices, *, reports_every_s: float = KEPT_EVERY_
     )
     app.openapi = partial(_described, services.operations.version)  # type: ignore[method-assign]  # as FastAPI's manual does
     app.state.services = services
-    app.state.tailer = live.Tailer(services.store, services.fleet.clusters)
+    app.state.tailer = live.Tailer(services.store, services.fleet.clusters, pairs=services.fleet.failovers.pairs)
     app.state.hooks = Hooks(services.fleet.sources, services.operations.leadership)
     app.state.feed = feed.Feed(services.fleet.clusters, also_close=app.state.tailer.close)
     app.state.history = History()

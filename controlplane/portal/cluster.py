@@ -23,6 +23,7 @@ from controlplane.api.services import PortalServices, Services
 from controlplane.cluster.commands import AbortRecycle, Command, CommandHead, PauseCluster, ResumeCluster
 from controlplane.cluster.view import ClusterView
 from controlplane.portal.charts import traffic_chart
+from controlplane.portal.failovers import member_of
 from controlplane.portal.frame import CsrfChecked, onwards, page
 
 router = APIRouter(prefix="/clusters/{name}", tags=["pages"], include_in_schema=False, dependencies=[CsrfChecked])
@@ -59,6 +60,7 @@ def overview(request: Request, name: str, services: Services, rights: Caller) ->
     head = head_of(request, services, rights, view)
     agents, progress = agents_of_cluster(services, view, now), services.cluster.progress(view)
     told = figures_out(services, view, head.roll)
+    pair = services.fleet.failovers.pairs().holder(view.uid)
     detail = answers.cluster_detail(view, services.fleet.clusters, agents=agents, now=now, progress=progress)
     return page(
         request,
@@ -70,6 +72,8 @@ def overview(request: Request, name: str, services: Services, rights: Caller) ->
         traffic=traffic_chart(told),
         no_traffic=told.why_none,
         endpoints=answers.endpoints_out(view),
+        pair=pair,
+        member=member_of(pair, view.uid, view.name) if pair is not None else None,
         changes=changes_of(head.story.people),
         has_bindings=services.fleet.sources is not None and bool(services.fleet.sources.statuses()),
     )

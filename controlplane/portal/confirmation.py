@@ -6,7 +6,7 @@ The yes holds for what was said. Where that is something else by then, it is sho
 import hashlib
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from fastapi import Request
 from pydantic import BaseModel, Field
@@ -17,7 +17,7 @@ from controlplane.api.access.rights import Rights
 from controlplane.api.access.roles import Verb
 from controlplane.api.cluster_lookup import living
 from controlplane.api.services import PortalServices
-from controlplane.cluster.commands import SpecRefused
+from controlplane.cluster.commands import CommandRefused, SpecRefused
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.policies.decision import PolicyDecision
 from controlplane.portal.frame import page
@@ -38,6 +38,7 @@ class YesForm(BaseModel):
     confirm: str = Field(default="", max_length=_MOST)
     reason: str = Field(default="", max_length=_MOST)
     retain: bool = False
+    accept: bool = False
     key: str = Field(default_factory=lambda: uuid.uuid4().hex, pattern="^[0-9a-f]{32}$")
 
 
@@ -47,8 +48,9 @@ class Asking:
 
     `told` are sentences the yes holds for, `figures` those that change by themselves; `text` is a file that would be
     declared. Without a `button` there is nothing to do. `typed` is the name to type, "" for none; `reasons`: why a
-    second person must approve; `retain`: what a box says that keeps things, "" for none. `choices`: addresses, and in
-    words what may be asked for there instead.
+    second person must approve; `retain`: what a box says that keeps things, "" for none; `accept`: what one says that
+    has to be ticked. `choices`: addresses, and in words what may be asked for there instead. `why_not`: why it would
+    be refused as things are; there is no button then. `template`: of the page, which is drawn with `content` as well.
     """
 
     title: str
@@ -61,10 +63,14 @@ class Asking:
     typed: str = ""
     reasons: tuple[str, ...] = ()
     retain: str = ""
+    accept: str = ""
+    why_not: tuple[str, ...] = ()
     choices: tuple[tuple[str, str], ...] = ()
     keeps_reason: bool = True
     needs_reason: bool = False
     is_grave: bool = False
+    template: str = "asking.html"
+    content: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def seen(self) -> str:
@@ -101,6 +107,11 @@ def asked_and_answered(request: Request, asking: Asking, form: YesForm, done: Ca
     return _page(request, asking, form, wrong, status=422) if wrong else done()
 
 
+def told_refusal(request: Request, asking: Asking, form: YesForm, refused: CommandRefused) -> Response:
+    """The page again, with why nothing was recorded."""
+    return _page(request, asking, form, {}, refusal=f"{refused}. {refused.what_next}".strip(), status=409)
+
+
 def capital(sentence: str) -> str:
     """A sentence of the command line, as pages write it."""
     return sentence[0].upper() + sentence[1:]
@@ -118,6 +129,8 @@ def _wrong(asking: Asking, form: YesForm) -> dict[str, str]:
     if asking.typed and form.confirm.strip() != asking.typed:
         what = "Nothing was typed" if not form.confirm.strip() else f"“{form.confirm.strip()[:80]}” is not its name"
         found["confirm"] = f"{what}: type {asking.typed}. Nothing was recorded."
+    if asking.accept and not form.accept:
+        found["accept"] = "It has to be accepted. Nothing was recorded."
     if asking.needs_reason and not form.reason.strip():
         found["reason"] = "A reason is needed. Nothing was recorded."
     if len(form.reason) > MOST_REASON:
@@ -132,15 +145,18 @@ def _page(
     wrong: Mapping[str, str],
     *,
     has_moved: bool = False,
+    refusal: str = "",
     status: int = 200,
 ) -> Response:
     return page(
         request,
-        "asking.html",
+        asking.template,
         status=status,
         asking=asking,
         form=form,
         wrong=wrong,
         has_moved=has_moved,
+        refusal=refusal,
         most_reason=MOST_REASON,
+        **asking.content,
     )

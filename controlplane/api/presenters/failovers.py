@@ -3,19 +3,49 @@
 from collections.abc import Mapping
 
 from controlplane.api.schemas import failovers as api
+from controlplane.api.services import PortalServices
+from controlplane.commands.failover_orders import order_digest
 from controlplane.fleet.failovers.orders import NO_REPLICATOR, FailoverPlan
 from controlplane.fleet.failovers.state import RegisteredPair
 from controlplane.fleet.failovers.steps import Next, PairWait
+from controlplane.fleet.failovers.troubles import NO_TROUBLES, PairTroubles
 from controlplane.fleet.failovers.view import DoorState, PairState, PairView
 from controlplane.fleet.failovers.words import step_words
 
 
-def failover_out(pair: RegisteredPair, names: Mapping[str, str], found: Next) -> api.FailoverOut:
+def failovers_out(services: PortalServices) -> list[api.FailoverOut]:
+    """Pairs that were not withdrawn, by name. Raises StoreUnavailable."""
+    names, pairs = cluster_names(services), services.fleet.failovers
+    return [failover_out(pair, names, pairs.next(pair), pairs.troubles(pair)) for pair in pairs.pairs().living]
+
+
+def failover_of(services: PortalServices, pair: RegisteredPair) -> api.FailoverOut:
+    """One of them. Raises StoreUnavailable."""
+    pairs = services.fleet.failovers
+    return failover_out(pair, cluster_names(services), pairs.next(pair), pairs.troubles(pair))
+
+
+def failover_plan_of(
+    services: PortalServices, pair: RegisteredPair, *, planned: bool, accepts_loss: bool
+) -> api.FailoverPlanOut:
+    """What a failover would do. Raises StoreUnavailable, and CommandRefused where its declaration was not ended."""
+    plan = services.fleet.failovers.plan(pair, planned=planned, accepts_loss=accepts_loss)
+    return failover_plan_out(pair, cluster_names(services), plan, order_digest(pair, planned=planned))
+
+
+def cluster_names(services: PortalServices) -> dict[str, str]:
+    """Of all the caller may read, by uid."""
+    return {view.uid: view.name for view in services.fleet.clusters.views()}
+
+
+def failover_out(
+    pair: RegisteredPair, names: Mapping[str, str], found: Next, troubles: PairTroubles = NO_TROUBLES
+) -> api.FailoverOut:
     """`names`: of clusters, by uid; one that is not among them is told by its uid. `found`: what comes next of it."""
     view, declaration = pair.view, pair.view.declaration
     primary, standby = (view.primary, view.standby) if view.name else pair.clusters
     called = {uid: names.get(uid, uid) for uid in (primary, standby)}
-    then = _next(pair, called, found)
+    then = _next(pair, called, found, troubles)
     out = api.FailoverOut(
         name=pair.name,
         uid=pair.uid,
@@ -24,6 +54,7 @@ def failover_out(pair: RegisteredPair, names: Mapping[str, str], found: Next) ->
         primary=called[primary],
         standby=called[standby],
         names_lead_to=called.get(view.names_lead_to, ""),
+        name_problem=troubles.name,
         doors=[
             api.DoorOut(
                 cluster=called.get(uid, uid),
@@ -33,6 +64,7 @@ def failover_out(pair: RegisteredPair, names: Mapping[str, str], found: Next) ->
             )
             for uid, door in sorted(view.doors.items(), key=lambda one: one[0] != primary)
         ],
+        unproved=dict(sorted(troubles.unproved.items())),
         order=view.order.id if view.order is not None else "",
         planned=view.order.planned if view.order is not None else None,
         returns=view.order is None or not view.order.is_promoted,
@@ -65,7 +97,7 @@ def _state(pair: RegisteredPair) -> str:
     return str(pair.view.state) if pair.view.name else "Registered"
 
 
-def _next(pair: RegisteredPair, names: Mapping[str, str], found: Next) -> str:
+def _next(pair: RegisteredPair, names: Mapping[str, str], found: Next, troubles: PairTroubles) -> str:
     """Nothing of what was not declared, or cannot be read: what is to be done then is its sentence."""
     if pair.view.unreadable or not pair.view.name:
         return ""
@@ -73,7 +105,7 @@ def _next(pair: RegisteredPair, names: Mapping[str, str], found: Next) -> str:
         return f"due: {step_words(found.fact, names)}"
     if _is_fencing(pair.view):
         return f"{found.reason}; by your word: kedge failovers certify-shut {pair.name}"
-    return found.reason
+    return f"{found.reason}; {troubles.standby}" if troubles.standby else found.reason
 
 
 def _is_fencing(view: PairView) -> bool:

@@ -24,6 +24,7 @@ from controlplane.api.feed import RECHECK_EVERY_S
 from controlplane.api.problems import ApiError
 from controlplane.api.services import Fleet, PortalServices
 from controlplane.cluster.view import ClusterView
+from controlplane.fleet.failovers.state import PairsView
 from controlplane.runtime.process_errors import TROUBLES
 from events.errors import EventsError
 from events.ids import ClusterUid
@@ -48,13 +49,15 @@ class Pulse(NamedTuple):
     """What a page of a cluster shows is drawn anew when this changes.
 
     `ails` counts live brokers, and partitions that lack a replica, a leader, their min ISR, or move; `read` changes
-    with new metadata, and concerns pages of that cluster alone: the list of the fleet shows nothing else of it.
+    with new metadata, and concerns pages of that cluster alone: the list of the fleet shows nothing else of it. `pair`
+    counts what was recorded of the pair it is of.
     """
 
     version: int
     sentence: str
     ails: tuple[int, ...] = _NOT_READ
     read: int = 0
+    pair: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +76,14 @@ class Tailer:
         store: EventStore,
         fleet: Fleet,
         *,
+        pairs: Callable[[], PairsView] = PairsView,
         look_every_s: float = LOOK_EVERY_S,
         recheck_every_s: float = RECHECK_EVERY_S,
     ) -> None:
         self._store = store
         self._fleet = fleet
+        self._pairs = pairs
+        self._pairs_seen = PairsView()
         self._look_every_s = look_every_s
         self.recheck_every_s = recheck_every_s
         self._last: Look | None = None
@@ -149,10 +155,11 @@ class Tailer:
             head = self._store.head()
             if self._last is None or head != self._last.head:
                 self._fleet.catch_up()
+                self._pairs_seen = self._pairs()
         except EventsError:
             return self._last  # the database is away: pages say how old they are, and go on later
-        views = self._fleet.views()
-        return Look(head, {v.uid: _pulse(self._fleet, v) for v in views if not v.deleted})
+        living = [view for view in self._fleet.views() if not view.deleted]
+        return Look(head, {v.uid: _pulse(self._fleet, v, self._pairs_seen) for v in living})
 
 
 @router.get("/live")
@@ -251,16 +258,20 @@ def _message(name: str, data: dict[str, object], position: int) -> str:
 def _news(before: dict[ClusterUid, Pulse], now: dict[ClusterUid, Pulse]) -> dict[str, object]:
     """`clusters` that have changed, and those of which Kafka alone was `read` anew."""
     other = [uid for uid in before.keys() | now.keys() if before.get(uid) != now.get(uid)]
-    read = {uid for uid in other if uid in before and uid in now and before[uid][:3] == now[uid][:3]}
+    read = {
+        uid
+        for uid in other
+        if uid in before and uid in now and before[uid]._replace(read=0) == now[uid]._replace(read=0)
+    }
     return {"clusters": sorted(uid for uid in other if uid not in read), "read": sorted(read)}
 
 
-def _pulse(fleet: Fleet, view: ClusterView) -> Pulse:
-    said, snapshot = fleet.said(view.uid), fleet.last_snapshot(view.uid)
-    sentence = said.sentence if said else ""
+def _pulse(fleet: Fleet, view: ClusterView, pairs: PairsView) -> Pulse:
+    said, snapshot, pair = fleet.said(view.uid), fleet.last_snapshot(view.uid), pairs.last_holder(view.uid)
+    begun = Pulse(view.version, said.sentence if said else "", pair=pair.view.version if pair is not None else 0)
     if snapshot is None:
-        return Pulse(view.version, sentence)
-    return Pulse(view.version, sentence, _ails(snapshot), int(snapshot.at.timestamp() // READS_COUNT_EVERY_S))
+        return begun
+    return begun._replace(ails=_ails(snapshot), read=int(snapshot.at.timestamp() // READS_COUNT_EVERY_S))
 
 
 @once_a_reading

@@ -10,17 +10,16 @@ from controlplane.api.access.caller import Caller
 from controlplane.api.access.roles import Verb
 from controlplane.api.auth import Actor
 from controlplane.api.paging import MOST_ON_A_PAGE, Most, Turning, following
-from controlplane.api.presenters.failovers import failover_out, failover_plan_out
+from controlplane.api.presenters.failovers import failover_of, failover_plan_of, failovers_out
 from controlplane.api.request_identity import CommandId
 from controlplane.api.schemas import failovers as api
 from controlplane.api.schemas.messages import API_PREFIX
-from controlplane.api.services import PortalServices, Services
+from controlplane.api.services import Services
 from controlplane.commands.failover_orders import (
     AbortFailover,
     CertifyDoorShut,
     OrderFailover,
     PairOutcome,
-    order_digest,
 )
 from controlplane.commands.failovers import WithdrawPair
 
@@ -37,16 +36,14 @@ def list_failovers(
 ) -> api.FailoversOut:
     """Pairs whose clusters the caller may read, by name; withdrawn ones are left out."""
     rights.require_somewhere(Verb.READ, "failovers")
-    names, name, pairs = _cluster_names(services), attrgetter("name"), services.fleet.failovers
-    every = [failover_out(pair, names, pairs.next(pair)) for pair in pairs.pairs().living]
-    return api.FailoversOut(items=turn.page(following(every, name, after), name, limit))
+    name = attrgetter("name")
+    return api.FailoversOut(items=turn.page(following(failovers_out(services), name, after), name, limit))
 
 
 @router.get("/failovers/{name}")
 def get_failover(name: str, services: Services) -> api.FailoverOut:
     """One pair: its state and doors, the order in hand, and what comes next."""
-    pair = services.fleet.failovers.get(name)
-    return failover_out(pair, _cluster_names(services), services.fleet.failovers.next(pair))
+    return failover_of(services, services.fleet.failovers.get(name))
 
 
 @router.get("/failovers/{name}/plan")
@@ -58,8 +55,7 @@ def get_failover_plan(
 ) -> api.FailoverPlanOut:
     """What a failover would do, what it may lose, and why it does not begin. Changes nothing."""
     pair = services.fleet.failovers.get(name)
-    plan = services.fleet.failovers.plan(pair, planned=planned, accepts_loss=accept_loss)
-    return failover_plan_out(pair, _cluster_names(services), plan, order_digest(pair, planned=planned))
+    return failover_plan_of(services, pair, planned=planned, accepts_loss=accept_loss)
 
 
 @router.post("/failovers/{name}/failover")
@@ -109,7 +105,3 @@ def withdraw(
 
 def _said(done: PairOutcome) -> api.FailoverSaidOut:
     return api.FailoverSaidOut(name=done.name, changed=done.changed, sentence=done.sentence, order=done.order)
-
-
-def _cluster_names(services: PortalServices) -> dict[str, str]:
-    return {view.uid: view.name for view in services.fleet.clusters.views()}

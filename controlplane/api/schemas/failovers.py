@@ -29,7 +29,11 @@ class FailoverOut(Message):
     standby: str
     dns: str = Field(default="", description="the name clients find the primary by")
     names_lead_to: str = Field(default="", description="the cluster that name leads to, or is about to")
+    name_problem: str = Field(default="", description="what is wrong with that name in DNS, where that is known")
     doors: list[DoorOut] = Field(default_factory=list)
+    unproved: dict[str, str] = Field(
+        default_factory=dict, description="of the door that is closing, by VM, why it is not proved shut"
+    )
     order: str = Field(default="", description="the failover, or the way back, in hand")
     planned: bool | None = Field(default=None, description="of that order; null where none is in hand")
     returns: bool = Field(default=True, description="whether the order in hand can still be aborted")

@@ -17,6 +17,7 @@ from controlplane.commands.failovers import DeclarePair, Failovers, PairNotFound
 from controlplane.fleet.failovers.orders import FailoverPlan
 from controlplane.fleet.failovers.state import PairsView, RegisteredPair
 from controlplane.fleet.failovers.steps import Next
+from controlplane.fleet.failovers.troubles import PairTroubles
 from events.spec.failover_model import KafkaFailoverDocument
 from events.spec.model import KafkaClusterDocument
 from events.spec.positions import Positions
@@ -79,6 +80,13 @@ class ScopedFailovers:
     def next(self, pair: RegisteredPair) -> Next:
         """See Failovers."""
         return self.service.next(pair)
+
+    def troubles(self, pair: RegisteredPair) -> PairTroubles:
+        """See Failovers. What it tells names no cluster the caller may not read."""
+        found = self.service.troubles(pair)
+        told = self.without_others
+        unproved = {vm: told(why) for vm, why in found.unproved.items()}
+        return PairTroubles(unproved, told(found.name), told(found.standby))
 
     def plan(self, pair: RegisteredPair, *, planned: bool, accepts_loss: bool) -> FailoverPlan:
         """See Failovers."""

@@ -9,9 +9,11 @@ from controlplane.cluster.observed.agent_reports import AGENT_REPORT, ReportSeen
 from controlplane.cluster.producer_ids import WIDTH
 from controlplane.cluster.view import ClusterView
 from controlplane.fleet.failovers.doors import OpenOrder, ShutOrder, is_let_in, shut_proof
+from controlplane.fleet.failovers.pair_name import pair_name_row, wish_of
 from controlplane.fleet.failovers.paired_topics import paired_topics, topic_obstacles, topics_left
 from controlplane.fleet.failovers.seen import DoorSeen, NamesSeen, PairSeen, StandbyBuild
 from controlplane.fleet.failovers.state import RegisteredPair
+from controlplane.fleet.failovers.troubles import PairTroubles, standby_trouble
 from controlplane.fleet.failovers.view import Door, DoorState, PairView
 from controlplane.fleet.ports import PairedFleet
 from controlplane.storage.latest_values import LatestStore
@@ -82,6 +84,17 @@ class PairLook:
                 order = ShutOrder(pair.uid, door.epoch, door.at)
                 found |= shut_proof(order, brokers, self._reports_of(cluster), self.clock()).lacking
         return found
+
+    def troubles(self, pair: RegisteredPair) -> PairTroubles:
+        """What stands in its way, for people. What was found of its name for another step says nothing of this one."""
+        if pair.view.unreadable or not pair.view.name:
+            return PairTroubles()
+        row = pair_name_row(self.latest, pair.uid)
+        return PairTroubles(
+            self.lacking_proof(pair),
+            row.problem if row is not None and row.wish == wish_of(pair.view) else "",
+            standby_trouble(self.latest, pair.view, self.clock()),
+        )
 
     def _reports_of(self, cluster: str) -> Mapping[str, ReportSeen]:
         return reports_by_key(self.latest.of_cluster(ClusterUid(cluster), AGENT_REPORT))

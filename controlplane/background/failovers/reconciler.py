@@ -4,6 +4,7 @@ documents, DNS the pair's name. What the standby is to have is asked for here, a
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 
 from controlplane.background.failovers.look import PairLook
 from controlplane.background.rounds import Round
@@ -20,9 +21,10 @@ from controlplane.fleet.failovers.paired_topics import copyable_topics, paired_t
 from controlplane.fleet.failovers.standby_size import grown_to
 from controlplane.fleet.failovers.state import PairCache, RegisteredPair
 from controlplane.fleet.failovers.steps import PairStep, PairWait, next_step
+from controlplane.fleet.failovers.troubles import SAID_AGAIN_EVERY_S, PairWaitRow, keep_wait
 from controlplane.fleet.failovers.view import PairState
 from controlplane.fleet.failovers.wanted import takeover_brokers
-from controlplane.storage.latest_values import LatestStore, LatestValue, Subject
+from controlplane.storage.latest_values import LatestStore
 from controlplane.storage.streams import pair_stream
 from events.clock import Clock
 from events.codec import encode
@@ -52,8 +54,8 @@ class PairReconciler:
     wake: Callable[[str], object]
     latest: LatestStore
     clock: Clock
-    _waits: dict[str, str] = field(default_factory=dict)
-    """By pair, what was said last: the log tells what is new."""
+    _waits: dict[str, tuple[PairWaitRow, datetime]] = field(default_factory=dict)
+    """By pair, what was written down last, and when: the log tells what is new."""
 
     def poll(self) -> None:
         """One round over all pairs. Raises StoreUnavailable, RoundIncomplete."""
@@ -79,13 +81,16 @@ class PairReconciler:
 
     def _waiting(self, pair: RegisteredPair, wait: PairWait) -> None:
         trouble = self._prepare(pair) if pair.view.state is PairState.PREPARING else ""
-        said = f"{wait.reason}; {trouble}" if trouble else wait.reason
-        if self._waits.get(pair.uid) != said:
+        row, now = PairWaitRow(wait.reason, pair.view.version, trouble), self.clock()
+        before, at = self._waits.get(pair.uid, (None, now))
+        is_news = before is None or (before.reason, before.trouble) != (row.reason, row.trouble)
+        if is_news:
+            said = f"{wait.reason}; {trouble}" if trouble else wait.reason
             _log.info("the pair %s is %s: %s", pair.name, pair.view.state, said)
-            self._waits[pair.uid] = said
-            self.latest.put(
-                LatestValue(wait_subject(pair.uid), {"reason": said}, source=ACTOR, observed_at=self.clock())
-            )
+        # Who shows a trouble takes an old one for none: it may be over, and this server gone.
+        if row != before or (trouble and now - at >= timedelta(seconds=SAID_AGAIN_EVERY_S)):
+            keep_wait(self.latest, pair.uid, row, source=ACTOR, now=now)
+            self._waits[pair.uid] = (row, now)
 
     def _record(self, pair: RegisteredPair, step: PairStep) -> bool:
         """Whether it was recorded: a person may have been first, and the next look sees what they asked for."""
@@ -136,8 +141,3 @@ class PairReconciler:
         except SpecRefused as refused:
             return f"{standby.name} cannot be made ready: {'; '.join(p.message for p in refused.problems)}"
         return ""
-
-
-def wait_subject(uid: str) -> Subject:
-    """Where it is kept what a pair waits for, as far as the server that leads knows."""
-    return Subject("failover-wait", ClusterUid(uid), "wait")

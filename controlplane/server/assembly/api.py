@@ -149,6 +149,7 @@ def fleet_services(
 ) -> services.FleetServices:
     """`sentence` is what a cluster waits for, in words."""
     store, views, catch_up = base.store, folded.converger.views, folded.converger.catch_up
+    look = look_of(clusters, base.latest)
     return services.FleetServices(
         clusters=clusters,
         networks=NetworkService(store, folded.networks, views, catch_up, partial(kept_audits, base.latest)),
@@ -160,7 +161,8 @@ def fleet_services(
             CommandHandler(store).current,
             views,
             catch_up,
-            look_of(clusters, base.latest).of,
+            look.of,
+            look.troubles,
         ),
         agents=agents,
         sources=sources,

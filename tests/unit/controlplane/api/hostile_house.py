@@ -33,11 +33,12 @@ from controlplane.fleet.images.state import ImageCache
 from controlplane.portal.app import create_app
 from controlplane.runtime.polling import Looked
 from controlplane.storage.latest_values import LatestValue, Subject
-from controlplane.storage.streams import FREEZES, IMAGES, PROPOSALS, anomalies_stream
+from controlplane.storage.streams import FAILOVERS, FREEZES, IMAGES, PROPOSALS, anomalies_stream, pair_stream
 from events import facts
 from events.anomaly_facts import AnomalyFound
 from events.codec import encode
 from events.envelope import Origin
+from events.failover_facts import FailoverDeclared, PairRegistered
 from events.proposal_facts import ProposalMade
 from events.spec.problems import Problem
 from events.user_facts import AclBinding, UserDeclaration, UsersChanged, UsersDeclared, UsersTroubled, UserTrouble
@@ -245,7 +246,10 @@ def _with_events(house: House, word: str) -> None:
         commit=word,
         expires_at=house.now,
     )
-    of = {anomalies_stream(house.view().uid): found, FREEZES: frozen, IMAGES: image, PROPOSALS: made}
+    of: dict[str, object] = {anomalies_stream(house.view().uid): found, FREEZES: frozen, IMAGES: image, PROPOSALS: made}
+    uid = house.view().uid
+    of[FAILOVERS] = PairRegistered("p1", "orders", (uid, word))
+    of[pair_stream("p1")] = FailoverDeclared("orders", uid, word, "cold", {}, word, word, word)
     for number, (stream, fact) in enumerate(of.items()):
         house.store.append(stream, [encode(fact, f"w{number}")], expected_version=0, origin=Origin(word))
     house.converger.catch_up()

@@ -14,7 +14,9 @@ from controlplane.api.scoped.services import scoped
 from controlplane.api.specs import Order, declare, judge
 from controlplane.cluster.commands import ClusterNotFound
 from controlplane.commands.failover_orders import AbortFailover, CertifyDoorShut, OrderFailover
-from controlplane.commands.failovers import DeclarePair, Failovers, PairNotFound, WithdrawPair
+from controlplane.commands.failovers import DeclarePair, Failovers, FailoverService, PairNotFound, WithdrawPair
+from controlplane.fleet.failovers.troubles import PairTroubles
+from controlplane.portal.app import create_app
 from controlplane.storage.streams import pair_stream
 from events import failover_facts as facts
 from events.codec import encode
@@ -186,6 +188,24 @@ def test_a_failover_is_ordered_by_its_plan_fenced_by_a_persons_word_and_aborted(
     shown = house.client.get("/v1/failovers/both").json()
     assert (shown["state"], shown["next"]) == ("Aborting", "due: the pair's name is to lead to orders")
     assert (shown["last_order"], shown["last_promoted"]) == ("", None)
+
+
+def test_what_stands_in_the_way_is_told_without_names_of_others(house: House) -> None:
+    house.apply(pair())
+    service = house.services.fleet.failovers
+    assert isinstance(service, FailoverService)
+    found = PairTroubles({"brokers-a-0.g1": "its agent is silent"}, "REFUSED", "it rolls with search")
+    told = replace(service, in_its_way=lambda pair: found)
+    house.app = create_app(replace(house.services, fleet=replace(house.services.fleet, failovers=told)))
+    ops = house.client_with(dict(house.client.headers))
+    for shown in (ops.get("/v1/failovers/both").json(), ops.get("/v1/failovers").json()["items"][0]):
+        assert shown["unproved"] == {"brokers-a-0.g1": "its agent is silent"}
+        assert shown["name_problem"] == "REFUSED"
+        assert shown["next"].endswith("not proved shut; it rolls with search")
+    mine = scoped(
+        replace(house.services, fleet=replace(house.services.fleet, failovers=told)), rights(Role.VIEWER, "team:sales")
+    )
+    assert mine.fleet.failovers.troubles(service.get("both")).standby == "it rolls with another cluster"
 
 
 def test_the_same_request_twice_is_one_order(house: House) -> None:

@@ -68,6 +68,13 @@ def test_one_pair_is_shown_with_its_doors_and_what_is_in_hand(world: World) -> N
     assert "  door of orders-eu (primary): closing, by order 4" in lines
     assert "  in hand: planned failover f1; it can be aborted" in lines
     assert lines[-1] == "  it waits"
+    ails = a_pair(name_problem="REFUSED", unproved={"brokers-a-0.g1": "its agent is silent"})
+    world.server.on("GET", "/failovers/orders", ails)
+    told = world.run("failovers", "show", "orders").stdout.splitlines()
+    assert [line for line in told if line not in lines] == [
+        "  the name: REFUSED",
+        "  not proved shut: brokers-a-0.g1: its agent is silent",
+    ]
     world.server.on("GET", "/failovers/orders", a_pair(returns=False, planned=False))
     assert "unplanned failover f1; past the point of no return" in world.run("failovers", "show", "orders").stdout
     over = a_pair(order="", planned=None, last_order="f0", last_promoted=True)

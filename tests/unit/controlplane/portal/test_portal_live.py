@@ -23,6 +23,11 @@ from controlplane.api.read_models.event_tail import (
     _pulse,
     _stream,
 )
+from controlplane.fleet.failovers.state import PairsView
+from controlplane.storage.streams import FAILOVERS, pair_stream
+from events import failover_facts
+from events.codec import encode
+from events.envelope import Origin
 from events.errors import StoreUnavailable
 from tests.builders import a_partition, a_snapshot
 from tests.unit.controlplane.api.listening import THEIRS, house_of_ours, until
@@ -98,6 +103,22 @@ def test_a_browser_that_comes_back_is_told_at_once_what_it_missed(house: House) 
     run(scene())
 
 
+def test_what_is_recorded_of_a_pair_is_told_of_its_clusters(house: House) -> None:
+    async def scene() -> None:
+        tailer = Tailer(house.store, house.converger, pairs=house.pairs.pairs, look_every_s=0.001)
+        stream = _stream(tailer, listener(house, whole_rights("x")), None)
+        await told(stream)
+        uid = house.view().uid
+        registered = failover_facts.PairRegistered("p1", "both", (uid, "another"))
+        declared = failover_facts.FailoverDeclared("both", uid, "another", "cold")
+        for name, fact in ((FAILOVERS, registered), (pair_stream("p1"), declared)):
+            house.store.append(name, [encode(fact, name)], expected_version=0, origin=Origin("person:ada"))
+        assert f'"clusters": ["{uid}"]' in await told(stream)
+        tailer.close()
+
+    run(scene())
+
+
 def test_a_new_sentence_is_told_though_it_is_no_event(house: House) -> None:
     from controlplane.converger.tick.report import Said
 
@@ -149,7 +170,7 @@ def test_reads_a_second_apart_are_told_a_few_times_a_minute(house: House) -> Non
     pulses = set()
     for second in range(60):
         house.snapshots[uid] = replace(a_snapshot(WELL), at=START + timedelta(seconds=second))
-        pulses.add(_pulse(house.converger, house.view()))
+        pulses.add(_pulse(house.converger, house.view(), PairsView()))
     assert len(pulses) == 60 / READS_COUNT_EVERY_S
 
 

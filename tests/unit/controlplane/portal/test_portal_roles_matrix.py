@@ -118,6 +118,8 @@ def expected(verb: Verb | str, role: Role | None, scope: str, path: str = "") ->
     allowed = ALLOWS[role] if role is not None and SCOPES[scope] else frozenset()
     if verb == KNOWN and path.startswith("/freezes/"):
         return {409}  # there is no such freeze, or not for them: `test_freeze_pages`
+    if verb == KNOWN and path.startswith("/failovers/"):
+        return {404}  # there is no such pair, or not for them: `test_failover_pages`
     if verb == KNOWN:
         return {404} if "{token_id}" in path else {200, 204, 303, 422}
     if verb in (Verb.ADMINISTER, Verb.AUDIT):

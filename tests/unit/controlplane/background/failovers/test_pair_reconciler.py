@@ -9,14 +9,15 @@ import pytest
 from agent.door.kept import KeptOrder, counting
 from agent.door.order import DoorAccess, order_of
 from agent.wire import DoorDocument
-from controlplane.background.failovers.reconciler import wait_subject
 from controlplane.cluster.commands import CopyTopics, GrowStandby
 from controlplane.converger.questions.windows import closed
 from controlplane.fleet.failovers.door_documents import door_of
 from controlplane.fleet.failovers.held_rolls import freezes_of
 from controlplane.fleet.failovers.orders import FailoverWish, plan_of
+from controlplane.fleet.failovers.pair_name import PairNameRow, keep_row, wish_of
 from controlplane.fleet.failovers.seen import NamesSeen
 from controlplane.fleet.failovers.standby_size import grown_to
+from controlplane.fleet.failovers.troubles import NO_TROUBLES, PairTroubles
 from controlplane.fleet.failovers.view import DoorState, PairState
 from controlplane.storage.streams import FAILOVERS, pair_stream
 from events import failover_facts as facts
@@ -28,6 +29,10 @@ from tests.unit.controlplane.background.failovers.cold_pair import EU, US, ColdP
 @pytest.fixture
 def pair() -> ColdPair:
     return ColdPair()
+
+
+def troubles(pair: ColdPair) -> PairTroubles:
+    return pair.reconciler.look.troubles(pair.cache.pairs().by_uid["p1"])
 
 
 def state_of_doors(pair: ColdPair) -> tuple[DoorState, DoorState]:
@@ -175,13 +180,39 @@ def test_why_a_standby_cannot_be_made_ready_is_told_and_asked_again(pair: ColdPa
     pair.order()
     pair.rounds()
     assert pair.pair.state is PairState.PREPARING
-    kept = pair.latest.get(wait_subject("p1"))
-    assert kept is not None
-    assert "1 topics without leaders" in kept.value["reason"]
-    assert "us cannot be made ready: the spec of us comes from git:fleet" in kept.value["reason"]
+    assert troubles(pair).standby == "us cannot be made ready: the spec of us comes from git:fleet"
+    pair.rounds(32)
+    assert troubles(pair).standby, "it is said again for as long as it is so"
     pair.refuses = ""
     pair.rounds()
     assert pair.pair.primary == US
+    assert troubles(pair) == NO_TROUBLES
+
+
+def test_why_a_standby_cannot_be_made_ready_is_over_with_its_step_and_with_the_server_that_says_so(
+    pair: ColdPair,
+) -> None:
+    pair.rounds()
+    pair.refuses = "the spec of us comes from git:fleet"
+    pair.order()
+    pair.rounds()
+    assert troubles(pair).standby
+    pair.now += timedelta(minutes=1)
+    assert troubles(pair).standby == "", "nobody has said so for a minute"
+    pair.rounds()
+    assert troubles(pair).standby
+    aborts = facts.FailoverAbortRequested("f1", pair.pair.last_epoch + 1, "not ready")
+    pair.record(pair_stream("p1"), aborts, pair.pair.version)
+    assert troubles(pair).standby == ""
+
+
+def test_what_stands_in_the_way_is_told_of_doors_by_vm_and_of_the_name(pair: ColdPair) -> None:
+    pair.silent = {(US, "brokers-b-0.g1")}
+    pair.rounds()
+    keep_row(pair.latest, "p1", PairNameRow(wish=wish_of(pair.pair), problem="REFUSED"), pair.now)
+    assert troubles(pair) == PairTroubles({"brokers-b-0.g1": "its agent has said nothing yet"}, "REFUSED")
+    keep_row(pair.latest, "p1", PairNameRow(wish="of another step", problem="REFUSED"), pair.now)
+    assert troubles(pair).name == ""
 
 
 @pytest.mark.parametrize(("brokers", "sizes"), [(3, [3]), (2, [3]), (7, [7])])

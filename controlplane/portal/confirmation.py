@@ -107,7 +107,7 @@ def asked_and_answered(request: Request, asking: Asking, form: YesForm, done: Ca
     return _page(request, asking, form, wrong, status=422) if wrong else done()
 
 
-def told_refusal(request: Request, asking: Asking, form: YesForm, refused: CommandRefused) -> Response:
+def show_refusal(request: Request, asking: Asking, form: YesForm, refused: CommandRefused) -> Response:
     """The page again, with why nothing was recorded."""
     return _page(request, asking, form, {}, refusal=f"{refused}. {refused.what_next}".strip(), status=409)
 

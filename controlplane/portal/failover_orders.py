@@ -18,7 +18,7 @@ from controlplane.cluster.commands import CommandRefused
 from controlplane.commands.failover_orders import AbortFailover, CertifyDoorShut, OrderFailover, aborted, certified
 from controlplane.commands.failovers import WithdrawPair, refuse_acting
 from controlplane.fleet.failovers.state import RegisteredPair
-from controlplane.portal.confirmation import Asking, YesForm, asked_and_answered, show_asking, told_refusal
+from controlplane.portal.confirmation import Asking, YesForm, asked_and_answered, show_asking, show_refusal
 from controlplane.portal.failovers import clusters_of
 from controlplane.portal.frame import CsrfChecked, onwards
 
@@ -120,7 +120,7 @@ def _answered(request: Request, asking: Asking, form: YesForm, do: Callable[[], 
         try:
             do()
         except CommandRefused as refused:
-            return told_refusal(request, asking, form, refused)
+            return show_refusal(request, asking, form, refused)
         return onwards(request, then or asking.back)
 
     return asked_and_answered(request, asking, form, done)

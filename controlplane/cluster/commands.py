@@ -13,7 +13,6 @@ from events.spec.positions import NOWHERE, Positions
 from events.spec.problems import Problem
 from events.spec.topic_model import KafkaTopicDocument
 from events.spec.user_model import KafkaUserDocument
-from events.topic_facts import TopicDeclaration
 from planner.rebalancing.choice import EVERYTHING, BalanceChoice
 
 _D = TypeVar("_D", KafkaTopicDocument, KafkaUserDocument)
@@ -382,22 +381,6 @@ class DeclareUsers(DeclareInCluster):
     """Users of a cluster."""
 
     users: tuple[UserDeclared, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GrowStandby(Command):
-    """Have a standby as many brokers as it needs to take over, for the failover of `pair` that is in hand."""
-
-    brokers: int
-    pair: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CopyTopics(Command):
-    """Declare topics of a standby as they are declared of its primary, for the failover of `pair` that is in hand."""
-
-    topics: tuple[TopicDeclaration, ...]
-    pair: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -267,7 +267,7 @@ def _news(before: dict[ClusterUid, Pulse], now: dict[ClusterUid, Pulse]) -> dict
 
 
 def _pulse(fleet: Fleet, view: ClusterView, pairs: PairsView) -> Pulse:
-    said, snapshot, pair = fleet.said(view.uid), fleet.last_snapshot(view.uid), pairs.last_holder(view.uid)
+    said, snapshot, pair = fleet.said(view.uid), fleet.last_snapshot(view.uid), pairs.last_declared(view.uid)
     begun = Pulse(view.version, said.sentence if said else "", pair=pair.view.version if pair is not None else 0)
     if snapshot is None:
         return begun

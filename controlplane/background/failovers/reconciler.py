@@ -12,10 +12,9 @@ from controlplane.cluster.commands import (
     Command,
     CommandHead,
     CommandRefused,
-    CopyTopics,
-    GrowStandby,
     SpecRefused,
 )
+from controlplane.cluster.standby_commands import CopyTopics, GrowStandby
 from controlplane.cluster.view import ClusterView
 from controlplane.fleet.failovers.paired_topics import copyable_topics, paired_topics
 from controlplane.fleet.failovers.standby_size import grown_to

@@ -4,11 +4,11 @@ from controlplane.cluster.commands import (
     CommandHead,
     CommandRefused,
     DeclareCluster,
-    GrowStandby,
     ReportSync,
     TakeOverSource,
 )
 from controlplane.cluster.spec_source import SYNCED, fact_of, is_news, refuse_declaration, source_name
+from controlplane.cluster.standby_commands import GrowStandby
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.source import SpecOrigin
 from controlplane.commands.deciders.decision import CommandDecision

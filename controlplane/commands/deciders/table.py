@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from controlplane.cluster import commands as asked, user_commands
+from controlplane.cluster import commands as asked, standby_commands, user_commands
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.deciders.authorities import authority_replacement_asked
 from controlplane.commands.deciders.chaos import chaos_asked, chaos_end_asked
@@ -114,8 +114,8 @@ DECIDERS = _once_each(
         _row(asked.TakeBackMoves, moves_taken_back),
         _row(asked.AdoptMoves, moves_adopted),
         _row(asked.DeclareTopics, topics_declared),
-        _row(asked.GrowStandby, standby_grown),
-        _row(asked.CopyTopics, topics_copied),
+        _row(standby_commands.GrowStandby, standby_grown),
+        _row(standby_commands.CopyTopics, topics_copied),
         _row(asked.AdoptTopic, topic_adopted),
         _row(asked.DeleteTopic, topic_deleted),
         _row(asked.ChangeReplicationFactor, factor_asked),

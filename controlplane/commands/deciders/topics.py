@@ -2,6 +2,7 @@
 
 from controlplane.cluster import commands
 from controlplane.cluster.spec_source import SourceRefusal
+from controlplane.cluster.standby_commands import CopyTopics
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.source import API
 from controlplane.cluster.views.topics import TopicView
@@ -57,7 +58,7 @@ def topic_news(view: ClusterView, command: commands.DeclareTopics) -> CommandDec
     return CommandDecision(fact, f"{counted(len(fresh), 'topic')} of {view.name} declared: {names}")
 
 
-def topics_copied(view: ClusterView, command: commands.CopyTopics, _: Lookups = NOTHING) -> CommandDecision:
+def topics_copied(view: ClusterView, command: CopyTopics, _: Lookups = NOTHING) -> CommandDecision:
     """Those that are missing, or were declared otherwise, by whom a file of git does not declare. A person who asks
     for a failover asks for these."""
     known = view.topics.by_name

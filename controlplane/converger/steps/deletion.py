@@ -43,7 +43,7 @@ def deletion_step(situation: Situation) -> Decision | None:
         return record("deleted; its VMs and volumes stay, as its policy says", facts.ClusterDeleted(retained=True))
     if not view.alive():
         return record("deleted; it had no VM", facts.ClusterDeleted(retained=False))
-    awaited = [s for s in running if _has_time(situation, _told_at(view, s))]
+    awaited = [s for s in running if _has_time(situation, _asked_at(view, s))]
     if awaited:
         return wait(WaitReason.STOPPING, f"deleting: {_to_stop(awaited)}")
     return record(f"destroying {len(view.alive())} VMs", *_destroy(view))
@@ -62,7 +62,7 @@ def _quorum_stop(situation: Situation, running: list[InstanceView]) -> Decision 
     return record(f"telling the {_noun(quorum)}s to stop: {reason}", facts.QuorumStopRequested(reason))
 
 
-def _told_at(view: ClusterView, service: InstanceView) -> datetime | None:
+def _asked_at(view: ClusterView, service: InstanceView) -> datetime | None:
     return view.requests.tombstone_at if service.is_broker else view.requests.quorum_stop_at
 
 

@@ -189,12 +189,7 @@ def test_every_command_of_people_has_its_verb() -> None:
     played = {commands.GameCommand, commands.ScoreFault}
     shared = {Command, commands.ReasonedCommand, commands.GroupCommand, commands.DeclareInCluster}
     noted = {user_commands.NotePasswordDelivered, user_commands.NotePasswordsUndelivered}
-    ours = (
-        {*shared, commands.CopyTopics, ReportSync, ReportTopicsGone, user_commands.ReportUsersGone}
-        | healing
-        | played
-        | noted
-    )
+    ours = {*shared, ReportSync, ReportTopicsGone, user_commands.ReportUsersGone} | healing | played | noted
     assert kinds - set(VERB_OF) == ours, "what looks after clusters asks for these, and is not a person"
 
 

@@ -7,8 +7,9 @@ from datetime import datetime, timedelta
 from agent.wire import DoorDocument, DoorReport
 from controlplane.background.failovers.look import PairLook
 from controlplane.background.failovers.reconciler import PairReconciler
-from controlplane.cluster.commands import Command, CommandRefused, CopyTopics, GrowStandby
+from controlplane.cluster.commands import Command, CommandRefused
 from controlplane.cluster.observed.agent_reports import keep_report
+from controlplane.cluster.standby_commands import CopyTopics, GrowStandby
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.topics import TopicView

@@ -9,7 +9,7 @@ import pytest
 from agent.door.kept import KeptOrder, counting
 from agent.door.order import DoorAccess, order_of
 from agent.wire import DoorDocument
-from controlplane.cluster.commands import CopyTopics, GrowStandby
+from controlplane.cluster.standby_commands import CopyTopics, GrowStandby
 from controlplane.converger.questions.windows import closed
 from controlplane.fleet.failovers.door_documents import door_of
 from controlplane.fleet.failovers.held_rolls import freezes_of

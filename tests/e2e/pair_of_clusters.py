@@ -72,12 +72,12 @@ class Pair:
 
         self.living.until(look, "the topics", timeout_s=120)
 
-    def until_state(self, state: str, *, primary: str = "", within_s: float = 90) -> api.FailoverOut:
+    def until_state(self, *states: str, primary: str = "", within_s: float = 90) -> api.FailoverOut:
         def look() -> api.FailoverOut | None:
             found = self.state()
-            return found if found.state == state and primary in ("", found.primary) else None
+            return found if found.state in states and primary in ("", found.primary) else None
 
-        return self.living.until(look, f"the pair to be {state} {primary}", timeout_s=within_s)
+        return self.living.until(look, f"the pair to be {states} {primary}", timeout_s=within_s)
 
     def order(self, *, planned: bool = True, accept_loss: bool = False) -> float:
         """Asks for a failover; when that was, by the monotonic clock."""

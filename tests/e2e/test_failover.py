@@ -104,7 +104,7 @@ def test_a_primary_that_nobody_hears_of_is_taken_over_from_by_a_persons_word_alo
         assert pair.knocked(left) == {"refused"}
         word = api.DoorCertificationIn(confirm=PAIR, reason="its VMs stand still: e2e")
         living.client.certify_door_shut(PAIR, word)
-        pair.until_state("Seeding", primary=left, within_s=60)
+        pair.until_state("Seeding", "Standby", primary=left, within_s=60)
         assert pair.knocked(left) == {"open"}
     pair.until_state("Standby", primary=left, within_s=120)
     assert pair.knocked(silent) == {"refused"}
@@ -127,7 +127,7 @@ def test_of_a_primary_whose_vms_are_gone_the_standby_takes_over_by_what_the_clou
     for key in pair.broker_keys(EU):
         pair.living.power_cut(key)
     pair.order(planned=False, accept_loss=True)
-    pair.until_state("Seeding", primary=US, within_s=180)
+    pair.until_state("Seeding", "Standby", primary=US, within_s=180)
     assert pair.knocked(US) == {"open"}
 
 

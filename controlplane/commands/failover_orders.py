@@ -108,7 +108,7 @@ def refuse_unreadable(known: RegisteredPair) -> None:
         raise CommandRefused("history-unreadable", f"the history of the pair {known.name} is unreadable: {why}")
 
 
-def _refuse_standing_still(known: RegisteredPair) -> None:
+def _refuse_missed(known: RegisteredPair) -> None:
     refuse_unreadable(known)
     if why := known.view.missed:
         then = "Withdraw it, and declare it anew with the cluster first that clients are on."
@@ -134,7 +134,7 @@ def ordered(known: RegisteredPair, command: OrderFailover, plan: FailoverPlan, n
 def aborted(known: RegisteredPair, command: AbortFailover, names: Mapping[str, str]) -> Decided:
     """Raises CommandRefused where nothing is in hand, and behind the point of no return. Of one that is being aborted
     nothing is recorded again."""
-    _refuse_standing_still(known)
+    _refuse_missed(known)
     view, name, order = known.view, known.name, known.view.order
     if order is None:
         message = f"no failover of {name} is in hand: there is nothing to abort"
@@ -154,7 +154,7 @@ def aborted(known: RegisteredPair, command: AbortFailover, names: Mapping[str, s
 
 def certified(known: RegisteredPair, command: CertifyDoorShut, names: Mapping[str, str]) -> Decided:
     """Raises CommandRefused without a reason, and where no order in hand is closing a door."""
-    _refuse_standing_still(known)
+    _refuse_missed(known)
     view, name = known.view, known.name
     if not command.reason.strip():
         then = "Say how you know: its region is gone, its machines are switched off."

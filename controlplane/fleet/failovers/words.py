@@ -27,6 +27,7 @@ _OTHERS: Final[Mapping[type, str]] = {
     facts.PairPromoted: "the standby is the primary",
     facts.FailoverAbortRequested: "the failover is to be aborted",
     facts.FailoverAborted: "all is as before the failover",
+    facts.EpochsMissed: "a VM keeps an order that the events lack: the pair is to stand still",
 }
 
 

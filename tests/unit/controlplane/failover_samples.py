@@ -33,5 +33,6 @@ DECLARED: tuple[object, ...] = (
     facts.PairRegistered("0123", "orders", ("eu", "us")),
     facts.PairSpecChanged({"kind": "KafkaFailover"}, "api", "pair.yaml", ""),
     facts.PairWithdrawn("orders-us is given up"),
+    facts.EpochsMissed("eu", "brokers-a-0.g1", 5),
 )
 ONE_OF_EACH = tuple({type(f): f for f in (*PLANNED, *ABORTED, *DECLARED)}.values())

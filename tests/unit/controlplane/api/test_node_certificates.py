@@ -20,8 +20,8 @@ from events.certificate_facts import AuthorityPhaseName
 from events.spec.conversion import to_data
 from tests.builders import a_tls_document, with_own
 from tests.own_ca import Pki
+from tests.unit.controlplane.api.agent_house import CREDENTIAL, enrol
 from tests.unit.controlplane.api.portal_house import START, House, broker, vm_of
-from tests.unit.controlplane.api.test_agent_routes import CREDENTIAL, _enrol
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def tls_vm(house: House) -> Vm:
     """A broker's VM that has enrolled, of a cluster whose nodes speak TLS."""
     house.apply(yaml.safe_dump(to_data(a_tls_document())))
     vm = vm_of(house.launch(broker()), broker())
-    assert _enrol(house, vm).status_code == 200
+    assert enrol(house, vm).status_code == 200
     return vm
 
 
@@ -123,7 +123,7 @@ def test_who_proves_nothing_and_who_is_retired_get_none(house: House) -> None:
 def test_a_cluster_in_plaintext_has_no_ca(house: House) -> None:
     house.apply()
     vm = vm_of(house.launch(broker()), broker())
-    assert _enrol(house, vm).status_code == 200
+    assert enrol(house, vm).status_code == 200
     assert ask(house, vm).status_code == 404
 
 
@@ -289,7 +289,7 @@ def own_vm(house: House, name: str = "corporate") -> Vm:
     """As `tls_vm`, of a cluster whose nodes are to be signed by a CA of the user's."""
     house.apply(yaml.safe_dump(to_data(with_own(a_tls_document(), cluster=name))))
     vm = vm_of(house.launch(broker()), broker())
-    assert _enrol(house, vm).status_code == 200
+    assert enrol(house, vm).status_code == 200
     return vm
 
 

@@ -9,8 +9,8 @@ from controlplane.api.access.bindings import Binding
 from controlplane.api.access.roles import Role
 from controlplane.api.node_certificates import NotYet
 from controlplane.storage.agent_credentials import Vm
+from tests.unit.controlplane.api.agent_house import CREDENTIAL, enrol
 from tests.unit.controlplane.api.portal_house import House, broker
-from tests.unit.controlplane.api.test_agent_routes import CREDENTIAL, _enrol
 from tests.unit.controlplane.api.test_node_certificates import ask, tls_vm
 
 OWNER, OPERATOR = Binding("", Role.OWNER, "*"), Binding("", Role.OPERATOR, "*")
@@ -43,7 +43,7 @@ def test_who_was_known_a_moment_ago_is_nobody_at_once(house: House) -> None:
     assert ask(house, vm).status_code == 401
     body = {"cluster_uid": vm.cluster_uid, "node": vm.node, "generation": 1, "csr": signing_request().csr_pem}
     assert house.agent(vm, CREDENTIAL).post("/agent/v1/certificate", json=body).status_code == 401
-    assert _enrol(house, vm).status_code == 403, "its first token brings nothing back"
+    assert enrol(house, vm).status_code == 403, "its first token brings nothing back"
     assert house.credentials.get(vm) is not None
     assert len([r for r in house.store.read_stream(f"cluster-{vm.cluster_uid}") if r.type == "certificate.issued"]) == 1
 

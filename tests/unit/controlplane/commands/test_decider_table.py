@@ -5,7 +5,7 @@ import inspect
 
 import pytest
 
-from controlplane.cluster import commands, user_commands
+from controlplane.cluster import commands, standby_commands, user_commands
 from controlplane.cluster.commands import Command
 from controlplane.commands import handler
 from controlplane.commands.deciders import table
@@ -14,7 +14,7 @@ from controlplane.commands.deciders.table import DECIDERS
 
 def _commands() -> set[type[Command]]:
     """Those that are asked for: a class that others are made of is none."""
-    stated = [*vars(commands).values(), *vars(user_commands).values()]
+    stated = [*vars(commands).values(), *vars(user_commands).values(), *vars(standby_commands).values()]
     there = {kind for kind in stated if isinstance(kind, type) and issubclass(kind, Command)}
     return {kind for kind in there if not any(kind in other.__bases__ for other in there)}
 

@@ -209,8 +209,9 @@ class AgentConverger:
         return replace(facts, is_installed=service.is_installed(wanted), storage=storage, awaits=awaits)
 
     def _awaited(self, wanted: wire.ServiceDocument) -> str:
-        """The door and the overlay first: they keep clients, strangers and clear text out from the first packet on."""
-        if self._door is not None and not self._door.in_force:
+        """The door and the overlay first: they keep clients, strangers and clear text out from the first packet on. An
+        open door keeps nobody out: a primary does not lose its brokers because their VMs could not be shut."""
+        if self._door is not None and self._door.state == "shut" and not self._door.in_force:
             return f"waiting for the door, which is not in force: {self._door.problem}"
         overlay = self._document.overlay if self._document else None
         if overlay is None or overlay.state == "off" or (self._overlay is not None and self._overlay.kept):

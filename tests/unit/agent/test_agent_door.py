@@ -69,11 +69,11 @@ def test_a_document_that_is_refused_confirms_none_before_it(tmp_path: Path) -> N
     assert door.asked[-1] == (ordered("shut", 4), False)
 
 
-def test_no_broker_starts_before_its_door_is_in_force(tmp_path: Path) -> None:
+def test_no_broker_starts_before_the_door_that_keeps_clients_out_is_in_force(tmp_path: Path) -> None:
     door = FakeDoor()
     door.in_force, door.problem = False, "nft is not on this VM"
     vm = Vm(tmp_path, door=door.follow)
-    vm.serve(with_door(ordered()))
+    vm.serve(with_door(ordered("shut")))
     said = vm.settle()
     assert (said.state, vm.kafka.launches) == ("waiting", [])
     assert said.message == "waiting for the door, which is not in force: nft is not on this VM"
@@ -81,6 +81,18 @@ def test_no_broker_starts_before_its_door_is_in_force(tmp_path: Path) -> None:
     assert vm.settle().state == "running"
     door.in_force = False
     assert vm.settle().state == "running", "what runs is left alone"
+
+
+def test_a_primarys_broker_starts_where_its_vm_could_not_be_shut(tmp_path: Path) -> None:
+    door = FakeDoor()
+    door.in_force, door.problem = False, "nft is not on this VM"
+    vm = Vm(tmp_path, door=door.follow)
+    vm.serve(with_door(ordered("open")), "e1")
+    assert vm.settle().state == "waiting", "nobody has said since its boot that it is the primary's"
+    vm.inbox.put_confirmed("e1")
+    assert vm.settle().state == "running"
+    assert vm.reports[-1].door is not None
+    assert vm.reports[-1].door.problem == "nft is not on this VM"
 
 
 def test_a_change_of_the_door_is_told_at_once(tmp_path: Path) -> None:

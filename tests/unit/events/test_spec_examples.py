@@ -18,11 +18,11 @@ def example(name: str) -> KafkaClusterDocument:
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
 def test_an_example_is_accepted_without_a_warning(path: Path) -> None:
-    result = load_documents(path.read_bytes(), file=path.name)
+    result = load_documents(path.read_bytes(), file=path.name, takes_pairs=True)
     assert result.problems == ()
-    holds = ("topics.yaml" in path.name, "users.yaml" in path.name)
+    holds = ("topics.yaml" in path.name, "users.yaml" in path.name, "failover.yaml" in path.name)
     assert len(result.documents) == (0 if any(holds) else 1)
-    assert (bool(result.topics), bool(result.users)) == holds
+    assert (bool(result.topics), bool(result.users), bool(result.failovers)) == holds
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)

@@ -1,7 +1,7 @@
 """What a person orders of a pair: a failover, an abort of it, and their word that a door is shut. Pure: each is decided
 on the pair as it is recorded, and is one event or none. The steps of a failover are recorded by others."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -16,6 +16,7 @@ from controlplane.fleet.failovers.view import Door, DoorState, PairState, PairVi
 from events import failover_facts as facts
 from events.failover_facts import DoorProof
 from events.ids import derived_id
+from events.quantities import named
 
 PERSON: Final[DoorProof] = "certified"
 """Who knows that a door is shut, where a person says so."""
@@ -152,8 +153,11 @@ def aborted(known: RegisteredPair, command: AbortFailover, names: Mapping[str, s
     return fact, PairOutcome(name, True, sentence, order.id)
 
 
-def certified(known: RegisteredPair, command: CertifyDoorShut, names: Mapping[str, str]) -> Decided:
-    """Raises CommandRefused without a reason, and where no order in hand is closing a door."""
+def certified(
+    known: RegisteredPair, command: CertifyDoorShut, names: Mapping[str, str], heard_open: Collection[str]
+) -> Decided:
+    """Raises CommandRefused without a reason, where no order in hand is closing a door, and against the word of agents:
+    `heard_open` are VMs that have said since the order that clients get in."""
     _refuse_missed(known)
     view, name = known.view, known.name
     if not command.reason.strip():
@@ -166,6 +170,11 @@ def certified(known: RegisteredPair, command: CertifyDoorShut, names: Mapping[st
         raise CommandRefused("no-door-closing", message, f"kedge failovers show {name}")
     if view.state is not PairState.FENCING or door.state is not DoorState.CLOSING:
         raise CommandRefused("no-door-closing", _not_closing(view, door, primary), f"kedge failovers show {name}")
+    if heard_open:
+        message = (
+            f"{named(sorted(heard_open))} of {primary} said a moment ago that clients get in: that door is not shut"
+        )
+        raise CommandRefused("door-heard-open", message, "Stop those VMs, or wait until they have followed the order.")
     fact = facts.DoorClosed(view.primary, door.epoch, PERSON, command.reason)
     _refuse_illegal(known, fact)
     sentence = f"{name}: the door of {primary} counts as shut by your word, by order {door.epoch}"

@@ -222,7 +222,9 @@ class FailoverService:
         """A person's word that the door of the primary is shut. Idempotent by `command_id`. Raises PairNotFound,
         StoreUnavailable, and CommandRefused where no order in hand is closing it, or without name or reason."""
         refuse_unconfirmed(command.name, command.confirm)
-        return self._ordered(command, lambda pair: certified(pair, command, self._names()))
+        return self._ordered(
+            command, lambda pair: certified(pair, command, self._names(), self.in_its_way(pair).heard_open)
+        )
 
     def _ordered(self, command: Command, decide: Callable[[RegisteredPair], Decided]) -> PairOutcome:
         """Of the living pair of that name, or of the one that this very command was about."""

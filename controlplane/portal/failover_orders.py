@@ -180,9 +180,9 @@ def _certify(services: PortalServices, judged: _Judged, rights: Rights) -> Askin
     pair, primary = judged.pair, judged.primary
     # Judged as if a reason were given: that one is needed is said at its field.
     word = _word(rights, pair.name, YesForm(confirm=pair.name, reason=_HOW))
-    why_not = _refused(lambda: certified(pair, word, cluster_names(services)))
+    troubles = services.fleet.failovers.troubles(pair)
+    why_not = _refused(lambda: certified(pair, word, cluster_names(services), troubles.heard_open))
     door = pair.view.doors.get(pair.view.primary)
-    unproved = services.fleet.failovers.troubles(pair).unproved
     return Asking(
         title=f"Certify that the door of {primary} is shut",
         crumbs=_crumbs(pair.name),
@@ -193,7 +193,9 @@ def _certify(services: PortalServices, judged: _Judged, rights: Rights) -> Askin
             f"takes records beside {judged.standby}, and they are lost",
             _HOW,
         ),
-        figures=tuple(f"Not proved of {vm}: {why}" for vm, why in sorted(unproved.items())) if not why_not else (),
+        figures=tuple(f"Not proved of {vm}: {why}" for vm, why in sorted(troubles.unproved.items()))
+        if not why_not
+        else (),
         button="" if why_not else "It is shut",
         typed=pair.name,
         why_not=why_not,

@@ -9,6 +9,7 @@ from controlplane.commands.failover_orders import PairOutcome
 from controlplane.commands.failovers import DeclarePair, FailoverService, WithdrawPair
 from controlplane.fleet.failovers.seen import NOTHING_SEEN, PairSeen
 from controlplane.fleet.failovers.state import PairCache, RegisteredPair
+from controlplane.fleet.failovers.troubles import NO_TROUBLES
 from events.ids import ClusterUid
 from events.spec.failover_model import KafkaFailoverDocument
 from events.sql_store import SqlEventStore
@@ -41,6 +42,7 @@ class Server:
 
     def __init__(self, store: EventStore) -> None:
         self.store, self.cache, self._seen = store, PairCache(), 0
+        self.troubles = NO_TROUBLES
         self.service = FailoverService(
             store,
             self.cache,
@@ -48,6 +50,7 @@ class Server:
             lambda: list(CLUSTERS.values()),
             self.catch_up,
             seen=lambda pair: self.sees,
+            in_its_way=lambda pair: self.troubles,
         )
 
     def catch_up(self) -> None:

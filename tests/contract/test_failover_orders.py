@@ -19,6 +19,7 @@ from controlplane.commands.failover_orders import (
 from controlplane.commands.failovers import DeclarePair, PairNotFound
 from controlplane.fleet.failovers.seen import CopySeen, PairSeen
 from controlplane.fleet.failovers.steps import PairStep, PairWait
+from controlplane.fleet.failovers.troubles import PairTroubles
 from controlplane.storage.streams import FAILOVERS, pair_stream
 from events import failover_facts as facts
 from events.codec import encode
@@ -226,7 +227,7 @@ def test_an_abort_is_recorded_once_and_needs_an_order_in_hand(pair: Pair) -> Non
     done = pair.abort()
     assert (done.changed, done.order) == (True, order)
     view = pair.get("orders").view
-    assert (view.state, view.doors["uid-eu"].state, view.doors["uid-eu"].epoch) == ("Aborting", "opening", 2)
+    assert (view.state, view.doors["uid-eu"].state, view.doors["uid-eu"].epoch) == ("Aborting", "open", 0)
     head = pair.store.head()
     assert pair.abort().sentence == "done before, by this very command"
     assert (pair.abort("another").changed, pair.abort("another").order) == (False, order)
@@ -264,6 +265,15 @@ def test_a_persons_word_shuts_the_door_that_the_order_closes(pair: Pair) -> None
     with refused("no-door-closing", "proved shut by order 2 already"):
         pair.certify("another")
     assert pair.store.head() == head
+
+
+def test_no_word_counts_against_that_of_an_agent_that_says_that_clients_get_in(pair: Pair) -> None:
+    pair.fences(pair.order(planned=False, accepts_loss=True).order)
+    pair.troubles = PairTroubles({"one-a-0.g1": "its door is open"}, heard_open=frozenset({"one-a-0.g1"}))
+    with refused("door-heard-open", "one-a-0.g1 of eu said a moment ago that clients get in"):
+        pair.certify()
+    pair.troubles = PairTroubles({"one-a-0.g1": "its agent has been silent for 30 s"})
+    assert pair.certify("later").changed
 
 
 def test_no_word_counts_for_a_door_that_no_order_closes(store) -> None:

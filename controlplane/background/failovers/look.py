@@ -8,7 +8,7 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.observed.agent_reports import AGENT_REPORT, ReportSeen, reports_by_key
 from controlplane.cluster.producer_ids import WIDTH
 from controlplane.cluster.view import ClusterView
-from controlplane.fleet.failovers.doors import OpenOrder, ShutOrder, is_let_in, shut_proof
+from controlplane.fleet.failovers.doors import OpenOrder, ShutOrder, ShutProof, is_let_in, shut_proof
 from controlplane.fleet.failovers.pair_name import pair_name_row, wish_of
 from controlplane.fleet.failovers.paired_topics import paired_topics, topic_obstacles, topics_left
 from controlplane.fleet.failovers.seen import DoorSeen, NamesSeen, PairSeen, StandbyBuild
@@ -74,26 +74,31 @@ class PairLook:
             return DoorSeen(door.epoch, False, "agents", "")
         return None
 
-    def lacking_proof(self, pair: RegisteredPair) -> Mapping[str, str]:
+    def lacking_proof(self, pair: RegisteredPair) -> ShutProof:
         """Of the doors that are closing, by VM, why it is not known to be shut."""
-        found: dict[str, str] = {}
+        lacking: dict[str, str] = {}
+        heard_open: set[str] = set()
         for cluster, door in pair.view.doors.items():
             view = self.fleet.view(ClusterUid(cluster))
             if view is not None and door.state is DoorState.CLOSING and door.at is not None:
                 brokers = [instance for instance in view.instances.values() if instance.is_broker]
                 order = ShutOrder(pair.uid, door.epoch, door.at)
-                found |= shut_proof(order, brokers, self._reports_of(cluster), self.clock()).lacking
-        return found
+                proof = shut_proof(order, brokers, self._reports_of(cluster), self.clock())
+                lacking |= proof.lacking
+                heard_open |= proof.heard_open
+        return ShutProof(lacking, frozenset(heard_open))
 
     def troubles(self, pair: RegisteredPair) -> PairTroubles:
         """What stands in its way, for people. What was found of its name for another step says nothing of this one."""
         if pair.view.unreadable or not pair.view.name:
             return PairTroubles()
         row = pair_name_row(self.latest, pair.uid)
+        proof = self.lacking_proof(pair)
         return PairTroubles(
-            self.lacking_proof(pair),
+            proof.lacking,
             row.problem if row is not None and row.wish == wish_of(pair.view) else "",
             standby_trouble(self.latest, pair.view, self.clock()),
+            proof.heard_open,
         )
 
     def _reports_of(self, cluster: str) -> Mapping[str, ReportSeen]:

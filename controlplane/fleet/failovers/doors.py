@@ -32,9 +32,11 @@ class OpenOrder:
 
 @dataclass(frozen=True, slots=True)
 class ShutProof:
-    """Whether no client gets in at any VM of a cluster. `lacking`: by key of a VM, why there is no proof of it."""
+    """Whether no client gets in at any VM of a cluster. `lacking`: by key of a VM, why there is no proof of it;
+    `heard_open`: of those, the ones whose agents have said since the order that clients get in."""
 
     lacking: Mapping[str, str]
+    heard_open: frozenset[str] = frozenset()
 
     @property
     def is_proved(self) -> bool:
@@ -75,7 +77,13 @@ def shut_proof(
             continue
         if why := _lacks(order, seen, now):
             lacking[instance.key] = why
-    return ShutProof(lacking)
+    return ShutProof(lacking, frozenset(key for key in lacking if _says_open(order, reports.get(key), now)))
+
+
+def _says_open(order: ShutOrder, seen: ReportSeen | None, now: datetime) -> bool:
+    if seen is None or not seen.is_young(now) or seen.received_at <= order.at or seen.report.door is None:
+        return False
+    return seen.report.door.state == "open" or bool(seen.report.door.connections)
 
 
 def is_let_in(

@@ -52,7 +52,9 @@ def test_one_silent_broker_keeps_the_standby_from_being_one(pair: ColdPair) -> N
     assert pair.pair.state is PairState.SEEDING
     assert pair.facts == []
     look = pair.reconciler.look
-    assert look.lacking_proof(pair.cache.pairs().by_uid["p1"]) == {"brokers-b-0.g1": "its agent has said nothing yet"}
+    assert look.lacking_proof(pair.cache.pairs().by_uid["p1"]).lacking == {
+        "brokers-b-0.g1": "its agent has said nothing yet"
+    }
 
 
 def test_a_planned_failover_makes_topics_flips_the_name_shuts_one_door_and_opens_the_other(pair: ColdPair) -> None:

@@ -99,3 +99,26 @@ def test_agents_are_told_what_is_ordered(is_open: bool, word: str) -> None:
     assert (told.pair, told.state, told.epoch) == ("p1", word, 4)
     assert (told.ports, told.members) == ((9092, 9096), ("10.0.0.0/24", "10.1.0.0/24"))
     assert wrong_door(told) == ""
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_heard_open"),
+    [
+        ({"state": "open", "epoch": 3}, True),
+        ({"connections": 2}, True),
+        ({"in_force": False, "connections": None, "problem": "nft is not on this VM"}, False),
+        ({"connections": None}, False),
+    ],
+)
+def test_an_agent_that_says_that_clients_get_in_is_not_one_that_proves_nothing(
+    changes: dict[str, Any], is_heard_open: bool
+) -> None:
+    """Against the first no person's word counts; for the second it is asked for."""
+    found = shut_proof(ORDER, [ONE], {ONE.key: said(ONE, SHUT.model_copy(update=changes))}, NOW)
+    assert found.lacking.keys() == {ONE.key}
+    assert (ONE.key in found.heard_open) == is_heard_open
+
+
+def test_what_an_agent_said_before_the_order_is_no_word_against_a_persons() -> None:
+    before = said(ONE, SHUT.model_copy(update={"state": "open", "epoch": 3}), received_at=ORDERED)
+    assert shut_proof(ORDER, [ONE], {ONE.key: before}, NOW).heard_open == frozenset()

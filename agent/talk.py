@@ -114,7 +114,7 @@ class DocumentTalk:
             self._inbox.put_document(answer, confirmed=answer.etag)
         elif is_fresh:
             self._inbox.put_confirmed(self._etag)
-        self._is_heard = True
+        self._is_heard = self._is_heard or is_fresh
         self._heard()
         return _LEAST_POLL_S
 

@@ -130,6 +130,8 @@ def verbs_of(pair: RegisteredPair, clusters: Sequence[ClusterView], rights: Righ
     if view.unreadable or len(clusters) < len(pair.clusters):
         return PairVerbs()
     may_steer, may_delete = (all(rights.may_on(verb, one) for one in clusters) for verb in (Verb.STEER, Verb.DELETE))
+    if view.missed:
+        return PairVerbs(withdraw=may_delete)
     if view.order is None:
         return PairVerbs(order=may_steer and bool(view.name), withdraw=may_delete and view.flow is None)
     is_closing = view.state is PairState.FENCING and view.doors[view.primary].state is DoorState.CLOSING

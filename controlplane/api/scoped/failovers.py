@@ -86,7 +86,7 @@ class ScopedFailovers:
         found = self.service.troubles(pair)
         told = self.without_others
         unproved = {vm: told(why) for vm, why in found.unproved.items()}
-        return PairTroubles(unproved, told(found.name), told(found.standby))
+        return replace(found, unproved=unproved, name=told(found.name), standby=told(found.standby))
 
     def plan(self, pair: RegisteredPair, *, planned: bool, accepts_loss: bool) -> FailoverPlan:
         """See Failovers."""

@@ -70,8 +70,10 @@ def wanted_of_pair(view: PairView, clusters: Mapping[str, ClusterView]) -> PairW
 
 
 def pair_name(view: PairView) -> str | None:
-    """The DNS name of a pair, lower case; None of one without a document and of one whose events cannot be read."""
-    if view.stands_still or not view.name or view.declaration is None:
+    """The DNS name of a pair, lower case; None of one without a document and of one that stands still. One that was
+    withdrawn lets its name go all the same, to whoever is declared with it."""
+    stands_still = view.unreadable or (view.missed and not view.is_withdrawn)
+    if stands_still or not view.name or view.declaration is None:
         return None
     return str(view.declaration.document.spec.bootstrap.dns).lower().rstrip(".")
 

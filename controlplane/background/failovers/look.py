@@ -3,18 +3,23 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TypedDict
 
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.observed.agent_reports import AGENT_REPORT, ReportSeen, reports_by_key
 from controlplane.cluster.producer_ids import WIDTH
+from controlplane.cluster.spec_source import source_name
 from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.source import API
 from controlplane.fleet.failovers.doors import OpenOrder, ShutOrder, ShutProof, is_let_in, shut_proof
 from controlplane.fleet.failovers.pair_name import pair_name_row, wish_of
 from controlplane.fleet.failovers.paired_topics import paired_topics, topic_obstacles, topics_left
 from controlplane.fleet.failovers.seen import DoorSeen, NamesSeen, PairSeen, StandbyBuild
+from controlplane.fleet.failovers.standby_size import grown_to
 from controlplane.fleet.failovers.state import RegisteredPair
 from controlplane.fleet.failovers.troubles import PairTroubles, standby_trouble
 from controlplane.fleet.failovers.view import Door, DoorState, PairView
+from controlplane.fleet.failovers.wanted import takeover_brokers
 from controlplane.fleet.ports import PairedFleet
 from controlplane.storage.latest_values import LatestStore
 from events.clock import Clock
@@ -27,6 +32,11 @@ PairNames = Callable[[RegisteredPair, datetime], NamesSeen | None]
 
 SNAPSHOT_IS_YOUNG_S = 30.0
 """What brokers said before that is not known any more."""
+
+
+class _ByViews(TypedDict):
+    obstacles: tuple[str, ...]
+    may_share_ids: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +63,7 @@ class PairLook:
             standby=self._standby(pair.view, now),
             pause_s=pause_of(pair.view, now),
             missed=missed_epoch(pair, reports),
+            **self._by_views(pair.view, reports),
         )
 
     def primary_brokers(self, pair: RegisteredPair) -> int | None:
@@ -118,8 +129,32 @@ class PairLook:
             topics=len(wanted),
             topics_left=topics_left(wanted, standby, seen, planned=pair.order is None or pair.order.planned),
             has_own_ids=have_own_ids(primary, standby),
-            obstacles=topic_obstacles(wanted, standby),
         )
+
+    def _by_views(self, pair: PairView, reports: Mapping[str, Mapping[str, ReportSeen]]) -> _ByViews:
+        """What needs no broker's word."""
+        primary, standby = (self.fleet.view(ClusterUid(uid)) for uid in (pair.primary, pair.standby))
+        if primary is None or standby is None or pair.declaration is None:
+            return {"obstacles": (), "may_share_ids": False}
+        obstacles = topic_obstacles(paired_topics(pair.declaration.document, primary), standby)
+        wanted = takeover_brokers(pair, broker_count(primary.document.spec.pools) if primary.document else None) or 0
+        grows = standby.document is not None and grown_to(standby.document, wanted) != standby.document
+        if grows and source_name(standby) != API:
+            obstacles = (*obstacles, f"it is to grow to {wanted} brokers, which {source_name(standby)} declares")
+        if pair.order is None or pair.order.planned:
+            obstacles = (*obstacles, *unshuttable(primary, reports.get(pair.primary, {}), self.clock()))
+        return {"obstacles": obstacles, "may_share_ids": not have_own_ids(primary, standby)}
+
+
+def unshuttable(primary: ClusterView, reports: Mapping[str, ReportSeen], now: datetime) -> tuple[str, ...]:
+    """Brokers' VMs of the primary whose own agents say that a door would not be in force there."""
+    found = []
+    for vm in primary.brokers():
+        seen = reports.get(vm.key)
+        door = seen.report.door if seen is not None and seen.is_young(now) else None
+        if door is not None and not door.in_force and vm.phase is Phase.JOINED:
+            found.append(f"{vm.key} of the primary could not be shut: {door.problem or 'its kernel has no rules'}")
+    return tuple(found)
 
 
 def missed_epoch(pair: RegisteredPair, reports: Mapping[str, Mapping[str, ReportSeen]]) -> EpochsMissed | None:

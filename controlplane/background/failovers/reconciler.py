@@ -4,7 +4,7 @@ documents, DNS the pair's name. What the standby is to have is asked for here, a
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from controlplane.background.failovers.look import PairLook
 from controlplane.background.rounds import Round
@@ -21,7 +21,7 @@ from controlplane.fleet.failovers.standby_size import grown_to
 from controlplane.fleet.failovers.state import PairCache, RegisteredPair
 from controlplane.fleet.failovers.steps import PairStep, PairWait, next_step
 from controlplane.fleet.failovers.troubles import SAID_AGAIN_EVERY_S, PairWaitRow, keep_wait
-from controlplane.fleet.failovers.view import PairState
+from controlplane.fleet.failovers.view import PairState, PairView
 from controlplane.fleet.failovers.wanted import takeover_brokers
 from controlplane.storage.latest_values import LatestStore
 from controlplane.storage.streams import pair_stream
@@ -35,6 +35,10 @@ from events.store import EventStore
 ACTOR = "failovers"
 MOST_STEPS = 8
 """Of one pair in one look: what is due without anybody's answer is recorded at once."""
+
+AT_REST_EVERY = timedelta(seconds=5)
+ASKED_AGAIN_AFTER = timedelta(seconds=10)
+_NEVER = datetime.min.replace(tzinfo=UTC)
 
 _log = logging.getLogger(__name__)
 
@@ -51,19 +55,29 @@ class PairReconciler:
     catch_up: Callable[[], None]
     ask: Callable[[Command], object]
     wake: Callable[[str], object]
+    look_again: Callable[[ClusterUid], object]
     latest: LatestStore
     clock: Clock
     _waits: dict[str, tuple[PairWaitRow, datetime]] = field(default_factory=dict)
     """By pair, what was written down last, and when: the log tells what is new."""
+    _looked: dict[str, datetime] = field(default_factory=dict)
+    _refused: dict[str, tuple[int, datetime, str]] = field(default_factory=dict)
+    """By pair, at which version of its standby something was refused, when, and why."""
 
     def poll(self) -> None:
         """One round over all pairs. Raises StoreUnavailable, RoundIncomplete."""
         this_round = Round("pairs of clusters")
         living = self.cache.pairs().living
+        now = self.clock()
         for pair in living:
+            if _is_at_rest(pair.view) and now - self._looked.get(pair.uid, _NEVER) < AT_REST_EVERY:
+                continue
+            self._looked[pair.uid] = now
             with this_round.apart(pair.name):
                 self._carry_on(pair.uid)
         self._waits = {pair.uid: self._waits[pair.uid] for pair in living if pair.uid in self._waits}
+        self._looked = {pair.uid: self._looked[pair.uid] for pair in living if pair.uid in self._looked}
+        self._refused = {pair.uid: self._refused[pair.uid] for pair in living if pair.uid in self._refused}
         this_round.close()
 
     def _carry_on(self, uid: str) -> None:
@@ -71,15 +85,19 @@ class PairReconciler:
             pair = self.cache.pairs().by_uid[uid]
             if not pair.view.name:
                 return
-            found = next_step(pair.view, self.look.of(pair), self.look.primary_brokers(pair))
+            seen = self.look.of(pair)
+            found = next_step(pair.view, seen, self.look.primary_brokers(pair))
             if isinstance(found, PairWait):
+                if seen.standby is None and pair.view.state in (PairState.SEEDING, PairState.PREPARING):
+                    self.look_again(ClusterUid(pair.view.standby))  # at rest its brokers are asked once a minute
                 self._waiting(pair, found)
                 return
             if not self._record(pair, found):
                 return
 
     def _waiting(self, pair: RegisteredPair, wait: PairWait) -> None:
-        trouble = self._prepare(pair) if pair.view.state is PairState.PREPARING else ""
+        is_prepared_for = pair.view.state is PairState.PREPARING and not pair.view.stands_still
+        trouble = self._prepare(pair) if is_prepared_for else ""
         row, now = PairWaitRow(wait.reason, pair.view.version, trouble), self.clock()
         before, at = self._waits.get(pair.uid, (None, now))
         is_news = before is None or (before.reason, before.trouble) != (row.reason, row.trouble)
@@ -133,10 +151,26 @@ class PairReconciler:
         return {"name": standby.name, "actor": ACTOR, "command_id": command_id}
 
     def _ask(self, pair: RegisteredPair, standby: ClusterView, command: Command) -> str:
+        """Not again for a while where it was refused of the standby as it is."""
+        now = self.clock()
+        version, at, why = self._refused.get(pair.uid, (-1, _NEVER, ""))
+        if version == standby.version and now - at < ASKED_AGAIN_AFTER:
+            return why
         try:
             self.ask(command)
         except CommandRefused as refused:
-            return f"{standby.name} cannot be made ready: {refused}"
+            why = f"{standby.name} cannot be made ready: {refused}"
         except SpecRefused as refused:
-            return f"{standby.name} cannot be made ready: {'; '.join(p.message for p in refused.problems)}"
-        return ""
+            why = f"{standby.name} cannot be made ready: {'; '.join(p.message for p in refused.problems)}"
+        except StreamConflict as conflict:
+            why = f"{standby.name} cannot be made ready yet: {conflict}"
+        else:
+            self._refused.pop(pair.uid, None)
+            return ""
+        self._refused[pair.uid] = (standby.version, now, why)
+        return why
+
+
+def _is_at_rest(view: PairView) -> bool:
+    """Nothing of it is waited for."""
+    return view.state is PairState.STANDBY and view.order is None

@@ -237,6 +237,10 @@ class Converger:
         """Kafka's metadata as it was last read for the cluster."""
         return self._observer.last_snapshot(uid)
 
+    def look_again(self, uid: ClusterUid) -> None:
+        """Somebody waits for what its brokers say: the next tick asks them."""
+        self._observer.look_again(uid)
+
     def traffic(self, uid: ClusterUid) -> Traffic:
         """What the cluster writes and reads, as far as this server has seen."""
         return self._observer.traffic(uid)

@@ -33,7 +33,7 @@ class OpenOrder:
 @dataclass(frozen=True, slots=True)
 class ShutProof:
     """Whether no client gets in at any VM of a cluster. `lacking`: by key of a VM, why there is no proof of it;
-    `heard_open`: of those, the ones whose agents have said since the order that clients get in."""
+    `heard_open`: of those, the ones whose agents have said since the order that clients get in, or may."""
 
     lacking: Mapping[str, str]
     heard_open: frozenset[str] = frozenset()
@@ -83,7 +83,8 @@ def shut_proof(
 def _says_open(order: ShutOrder, seen: ReportSeen | None, now: datetime) -> bool:
     if seen is None or not seen.is_young(now) or seen.received_at <= order.at or seen.report.door is None:
         return False
-    return seen.report.door.state == "open" or bool(seen.report.door.connections)
+    door = seen.report.door
+    return door.state == "open" or not door.in_force or bool(door.connections)
 
 
 def is_let_in(

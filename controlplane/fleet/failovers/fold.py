@@ -125,9 +125,11 @@ def _seeded(view: PairView, e: facts.StandbySeeded) -> PairView:
 
 def _requested(view: PairView, e: facts.FailoverRequested) -> PairView:
     """Also of a primary that is gone while it was to be led back to: nobody opens its door."""
-    copies = view.order is not None and view.order.replicator_stops
+    before = view.order
+    copies = before is not None and before.replicator_stops
     _in(view, PairState.STANDBY, *((PairState.ABORTING,) if not e.planned and not copies else ()))
-    order = OrderView(e.order, e.planned, view.last_epoch + 1)
+    took_over_flip = before is not None and before.names_lead_to != view.primary
+    order = OrderView(e.order, e.planned, view.last_epoch + 1, took_over_flip=took_over_flip)
     return replace(view, state=PairState.PREPARING, order=order)
 
 
@@ -241,7 +243,7 @@ def _abort_requested(view: PairView, e: facts.FailoverAbortRequested) -> PairVie
     if view.doors[view.primary].epoch >= order.first_epoch:
         view = _with_door(view, view.primary, DoorState.OPENING, e.epoch)
     # What this order did not touch needs nobody's answer to be as it was.
-    led_to = view.primary if view.names_lead_to == view.primary else ""
+    led_to = view.primary if view.names_lead_to == view.primary and not order.took_over_flip else ""
     return replace(view, state=PairState.ABORTING, order=replace(order, names_lead_to=led_to), last_epoch=e.epoch)
 
 

@@ -81,8 +81,8 @@ def _refusals(view: PairView, seen: PairSeen, wish: FailoverWish, loss: PairLoss
         fix = "Withdraw it, and declare it anew with the cluster first that clients are on."
         yield PairRefusal("failover-events-missed", f"its events are those of a backup: {view.missed}", fix)
         return
-    yield from (_obstacle(one) for one in (seen.standby.obstacles if seen.standby is not None else ()))
-    if seen.standby is not None and not seen.standby.has_own_ids:
+    yield from (_obstacle(one) for one in seen.obstacles)
+    if seen.may_share_ids:
         message = "producer ids of the two clusters may meet: acknowledged records of producers that move would vanish"
         yield PairRefusal(
             "failover-producer-ids", message, "Pair clusters that have ids of their own: docs/producers.md."

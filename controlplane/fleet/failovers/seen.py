@@ -34,8 +34,6 @@ class StandbyBuild:
     topics: int
     topics_left: tuple[str, ...]
     has_own_ids: bool
-    obstacles: tuple[str, ...] = ()
-    """What keeps it from taking over and does not go by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +60,10 @@ class PairSeen:
     seeds: Mapping[str, int] | None = None
     aligned: Mapping[str, int] | None = None
     pause_s: float | None = None
+    obstacles: tuple[str, ...] = ()
+    """What keeps the standby from taking over and does not go by itself, whatever its brokers say."""
+    may_share_ids: bool = False
+    """Producer ids of the two are not known to be apart."""
     missed: EpochsMissed | None = None
     """A VM keeps an order that is not in the events."""
 

@@ -131,6 +131,8 @@ def _standby(now: _Moment) -> Next:
 
 def _preparing(now: _Moment) -> Next:
     view, build = now.view, now.seen.standby
+    if now.seen.obstacles:
+        return PairWait(f"the standby is not ready: {', '.join(now.seen.obstacles)}", needs_person=True)
     if build is None:
         return PairWait("what the standby has is not known")
     wanted = takeover_brokers(view, now.primary_brokers)
@@ -139,9 +141,8 @@ def _preparing(now: _Moment) -> Next:
     left = [f"{build.brokers} of {wanted} brokers"] if wanted is not None and build.brokers < wanted else []
     left += [f"{len(build.topics_left)} topics without leaders or replicas in sync"] if build.topics_left else []
     left += [] if build.has_own_ids else ["producer ids that may be the other cluster's"]
-    if left or build.obstacles:
-        needs_person = bool(build.obstacles) or not build.has_own_ids
-        return PairWait(f"the standby is not ready: {', '.join((*build.obstacles, *left))}", needs_person)
+    if left:
+        return PairWait(f"the standby is not ready: {', '.join(left)}", needs_person=not build.has_own_ids)
     detail = f"{build.brokers} brokers, {build.topics} topics with leaders and replicas in sync, own producer ids"
     return PairStep(facts.StandbyReady(_order(view).id, detail))
 

@@ -78,6 +78,8 @@ class OrderView:
     first_epoch: int
     """Doors that it closes or opens have this epoch or a later one."""
     names_lead_to: str = ""
+    took_over_flip: bool = False
+    """It took the place of one whose flip back was not proved."""
     aligns: bool = False
     replicator_stops: bool = False
     is_promoted: bool = False

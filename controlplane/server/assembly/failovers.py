@@ -40,6 +40,7 @@ def pairs_of(ground: Ground, loop: Loop, asking: CommandParts, names: Poller) ->
         catch_up=loop.converger.catch_up,
         ask=asking.commands.handle,
         wake=wake,
+        look_again=loop.converger.look_again,
         latest=ground.latest,
         clock=utc_now,
     )

@@ -17,7 +17,7 @@ from controlplane.fleet.failovers.door_documents import door_of
 from controlplane.fleet.failovers.seen import NamesSeen
 from controlplane.fleet.failovers.standby_size import grown_to
 from controlplane.fleet.failovers.state import PairCache, RegisteredPair
-from controlplane.fleet.failovers.view import PairView
+from controlplane.fleet.failovers.view import DoorState, PairView
 from controlplane.storage.streams import FAILOVERS, pair_stream
 from events import failover_facts as facts
 from events.codec import encode
@@ -69,7 +69,7 @@ def a_cluster(uid: ClusterUid, name: str, *topics: TopicView) -> ClusterView:
 class ColdPair:
     """`silent`: VMs, by cluster and key, whose agents say nothing any more; all others do as they are told."""
 
-    store: MemoryEventStore = field(default_factory=lambda: MemoryEventStore(clock=lambda: NOW))
+    store: MemoryEventStore = field(init=False)
     cache: PairCache = field(default_factory=PairCache)
     latest: MemoryLatestStore = field(default_factory=MemoryLatestStore)
     now: datetime = NOW
@@ -81,10 +81,12 @@ class ColdPair:
     asked: list[Command] = field(default_factory=list)
     refuses: str = ""
     """Why what is asked of clusters is refused."""
+    looked_again: list[str] = field(default_factory=list)
     seq: int = 0
     _seen: int = 0
 
     def __post_init__(self) -> None:
+        self.store = MemoryEventStore(clock=lambda: self.now)
         self.views = {
             EU: a_cluster(EU, "eu", a_topic(), a_topic("debug-1"), a_topic("tmp", tier="scratch")),
             US: a_cluster(US, "us"),
@@ -99,12 +101,13 @@ class ColdPair:
             self.store,
             self.cache,
             look,
-            lambda: self.epoch,
-            self.catch_up,
-            self._ask,
-            lambda uid: None,
-            self.latest,
-            lambda: self.now,
+            epoch=lambda: self.epoch,
+            catch_up=self.catch_up,
+            ask=self._ask,
+            wake=lambda uid: None,
+            look_again=self.looked_again.append,
+            latest=self.latest,
+            clock=lambda: self.now,
         )
 
     # --- what a server has ---------------------------------------------------------------------------------------
@@ -123,6 +126,10 @@ class ColdPair:
     @property
     def pair(self) -> PairView:
         return self.cache.pairs().by_uid["p1"].view
+
+    @property
+    def door_states(self) -> tuple[DoorState, DoorState]:
+        return self.pair.doors[EU].state, self.pair.doors[US].state
 
     @property
     def facts(self) -> list[str]:
@@ -145,11 +152,12 @@ class ColdPair:
         self.snapshots[uid] = a_snapshot(*parts, at=self.now, brokers=brokers)
 
     def rounds(self, count: int = 6) -> None:
-        """The server looks, agents do as their documents say, and so on."""
+        """The server looks, agents do as their documents say, and so on, as slowly as a pair at rest is looked at."""
         for _ in range(count):
-            self.now += timedelta(seconds=1)
+            self.now += timedelta(seconds=4)
             self.snapshots = {uid: replace(one, at=self.now) for uid, one in self.snapshots.items()}
             self.reconciler.poll()
+            self.now += timedelta(seconds=1)
             for view in self.views.values():
                 self.agents(view)
 

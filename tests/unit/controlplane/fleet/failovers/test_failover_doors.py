@@ -106,7 +106,7 @@ def test_agents_are_told_what_is_ordered(is_open: bool, word: str) -> None:
     [
         ({"state": "open", "epoch": 3}, True),
         ({"connections": 2}, True),
-        ({"in_force": False, "connections": None, "problem": "nft is not on this VM"}, False),
+        ({"in_force": False, "connections": None, "problem": "nft is not on this VM"}, True),
         ({"connections": None}, False),
     ],
 )

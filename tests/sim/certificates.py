@@ -15,6 +15,7 @@ from controlplane.converger.questions.running.certificates import fingerprint
 from events.ids import Epoch
 from events.store import EventStore
 from tests.fakes.cluster_authorities import MemoryClusterAuthorities
+from tests.sim.failpoints import Crash
 from tests.sim.vms import Vm
 
 _END = "-----END CERTIFICATE-----"
@@ -30,10 +31,12 @@ class SimCertificates:
         view: Callable[[], ClusterView],
         clock: Callable[[], datetime],
         epoch: Callable[[], Epoch],
+        died: Callable[[Crash], None],
     ) -> None:
+        """`died`: the server does, in the middle of an answer; its agent hears nothing, and asks again."""
         self.authorities = MemoryClusterAuthorities(clock)
         self._signs = NodeCertificates(store, self.authorities, clock)
-        self._view, self._clock, self._epoch = view, clock, epoch
+        self._view, self._clock, self._epoch, self._died = view, clock, epoch, died
         self.held: dict[str, CertificateReport] = {}
         self.starts: list[tuple[str, str]] = []
         """(instance key, serial it was started with), in order."""
@@ -48,6 +51,9 @@ class SimCertificates:
             try:
                 answer = self._signs.certify(view, view.instances[vm.key], self._csr, epoch=self._epoch())
             except NotYet:
+                return False
+            except Crash as crash:
+                self._died(crash)
                 return False
             leaf = x509.load_pem_x509_certificate(answer.certificate.encode())
             serial, until = f"{leaf.serial_number:x}", leaf.not_valid_after_utc

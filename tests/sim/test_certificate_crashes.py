@@ -15,7 +15,9 @@ from tests.sim.world import World
 
 
 def _born(world: World) -> SimCertificates:
-    world.machines.certificates = held = SimCertificates(world.store, world.view, world.clock, lambda: world.epoch)
+    world.machines.certificates = held = SimCertificates(
+        world.store, world.view, world.clock, lambda: world.epoch, world.dies
+    )
     world.declare(a_tls_document())
     world.converge(ticks=600)
     world.kafka.create_topic("orders", partitions=6, rf=3, min_isr=2, bytes_per_partition=50_000_000)

@@ -341,10 +341,7 @@ class World:
         except LostLeadership:
             crashed = True
         except Crash as crash:
-            crashed = True
-            self.crashes.append(str(crash))
-            self.machines_survive_crash()
-            self.start_server()
+            self.dies(crash)
         spoke = {str(uid): said.at for uid in (self.uid, NEIGHBOUR) if (said := server.said(uid)) is not None}
         self.last_tick = LastTick(at, events, effects, crashed or server is not self.converger, spoke)
         self._tell()
@@ -355,6 +352,12 @@ class World:
         self.calm.postponed_ticks += int(self.is_postponed())
         judge(self)
         return events, effects
+
+    def dies(self, crash: Crash) -> None:
+        """The server does, in its tick or in the middle of an answer, and another one begins."""
+        self.crashes.append(str(crash))
+        self.machines_survive_crash()
+        self.start_server()
 
     def run(self, *, until: Callable[["World"], bool], ticks: int) -> None:
         """Ticks until the condition holds, those apart for which the server itself has put things off. Raises when it

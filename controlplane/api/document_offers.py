@@ -82,10 +82,10 @@ class DocumentOffers:
         # that then hears an older document would start what it was told to stop.
         fleet.catch_up()
         view = fleet.view(vm.cluster_uid)
-        is_still_so = view is not None and view.version == offered.version
+        if view is None or view.version != offered.version:
+            return self._offered(vm)
         # The pair of a cluster has a stream of its own.
-        is_still_so = is_still_so and view is not None and self._services.cluster.doors.of(view) == offered.door
-        return offered if is_still_so else self._offered(vm)
+        return offered if self._services.cluster.doors.of(view) == offered.door else self._offered(vm)
 
     def _offered(self, vm: Vm) -> documents.Offer:
         epoch = self._services.operations.leadership.held_epoch()

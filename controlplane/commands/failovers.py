@@ -28,6 +28,7 @@ from controlplane.commands.failover_orders import (
 from controlplane.commands.previews.failovers import refuse_moved_pair
 from controlplane.fleet.failovers.orders import FailoverPlan
 from controlplane.fleet.failovers.seen import NOTHING_SEEN, PairSeen
+from controlplane.fleet.failovers.standby_size import declared_brokers
 from controlplane.fleet.failovers.state import PairCache, PairsView, RegisteredPair
 from controlplane.fleet.failovers.steps import Next, next_step
 from controlplane.fleet.failovers.troubles import NO_TROUBLES, PairTroubles
@@ -40,7 +41,6 @@ from events.spec.failover_model import KafkaFailoverDocument
 from events.spec.model import KafkaClusterDocument
 from events.spec.positions import NOWHERE, Positions
 from events.spec.problems import Problem
-from events.spec.settings import broker_count
 from events.store import EventStore
 
 
@@ -243,7 +243,7 @@ class FailoverService:
     def _primary_brokers(self, pair: RegisteredPair) -> int | None:
         """How many its primary is to have; None where no document of it says so."""
         primary = next((view for view in self.views() if view.uid == pair.view.primary), None)
-        return broker_count(primary.document.spec.pools) if primary is not None and primary.document else None
+        return declared_brokers(primary)
 
     def _registered(self, command: DeclarePair) -> str:
         """The uid of the living pair of that name; a new one has its clusters from here on."""

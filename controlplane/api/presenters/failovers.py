@@ -7,10 +7,10 @@ from controlplane.api.services import PortalServices
 from controlplane.commands.failover_orders import order_digest
 from controlplane.fleet.failovers.orders import NO_REPLICATOR, FailoverPlan
 from controlplane.fleet.failovers.state import RegisteredPair
+from controlplane.fleet.failovers.step_text import step_words
 from controlplane.fleet.failovers.steps import Next, PairWait
 from controlplane.fleet.failovers.troubles import NO_TROUBLES, PairTroubles
 from controlplane.fleet.failovers.view import DoorState, PairState, PairView
-from controlplane.fleet.failovers.words import step_words
 
 
 def failovers_out(services: PortalServices) -> list[api.FailoverOut]:

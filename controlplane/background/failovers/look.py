@@ -10,12 +10,13 @@ from controlplane.cluster.observed.agent_reports import AGENT_REPORT, ReportSeen
 from controlplane.cluster.producer_ids import WIDTH
 from controlplane.cluster.spec_source import source_name
 from controlplane.cluster.view import ClusterView
+from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.source import API
 from controlplane.fleet.failovers.doors import OpenOrder, ShutOrder, ShutProof, is_let_in, shut_proof
 from controlplane.fleet.failovers.pair_name import pair_name_row, wish_of
 from controlplane.fleet.failovers.paired_topics import paired_topics, topic_obstacles, topics_left
 from controlplane.fleet.failovers.seen import DoorSeen, NamesSeen, PairSeen, StandbyBuild
-from controlplane.fleet.failovers.standby_size import grown_to
+from controlplane.fleet.failovers.standby_size import declared_brokers, grown_to
 from controlplane.fleet.failovers.state import RegisteredPair
 from controlplane.fleet.failovers.troubles import PairTroubles, standby_trouble
 from controlplane.fleet.failovers.view import Door, DoorState, PairView
@@ -25,7 +26,6 @@ from controlplane.storage.latest_values import LatestStore
 from events.clock import Clock
 from events.failover_facts import EpochsMissed
 from events.ids import ClusterUid
-from events.spec.settings import broker_count
 
 PairNames = Callable[[RegisteredPair, datetime], NamesSeen | None]
 """Where the pair's name leads by what was seen last."""
@@ -68,8 +68,7 @@ class PairLook:
 
     def primary_brokers(self, pair: RegisteredPair) -> int | None:
         """How many brokers its primary is to have; None where that is unknown."""
-        primary = self.fleet.view(ClusterUid(pair.view.primary)) if pair.view.primary else None
-        return broker_count(primary.document.spec.pools) if primary is not None and primary.document else None
+        return declared_brokers(self.fleet.view(ClusterUid(pair.view.primary)))
 
     def _door(
         self, pair_uid: str, cluster: str, door: Door, reports: Mapping[str, ReportSeen], now: datetime
@@ -77,7 +76,7 @@ class PairLook:
         view = self.fleet.view(ClusterUid(cluster))
         if view is None:
             return None
-        brokers = [instance for instance in view.instances.values() if instance.is_broker]
+        brokers = _all_brokers(view)
         if door.state is DoorState.CLOSING and door.at is not None:
             proof = shut_proof(ShutOrder(pair_uid, door.epoch, door.at), brokers, reports, now)
             return DoorSeen(door.epoch, True, "agents", str(proof)) if proof.is_proved else None
@@ -92,9 +91,8 @@ class PairLook:
         for cluster, door in pair.view.doors.items():
             view = self.fleet.view(ClusterUid(cluster))
             if view is not None and door.state is DoorState.CLOSING and door.at is not None:
-                brokers = [instance for instance in view.instances.values() if instance.is_broker]
                 order = ShutOrder(pair.uid, door.epoch, door.at)
-                proof = shut_proof(order, brokers, self._reports_of(cluster), self.clock())
+                proof = shut_proof(order, _all_brokers(view), self._reports_of(cluster), self.clock())
                 lacking |= proof.lacking
                 heard_open |= proof.heard_open
         return ShutProof(lacking, frozenset(heard_open))
@@ -137,13 +135,18 @@ class PairLook:
         if primary is None or standby is None or pair.declaration is None:
             return {"obstacles": (), "may_share_ids": False}
         obstacles = topic_obstacles(paired_topics(pair.declaration.document, primary), standby)
-        wanted = takeover_brokers(pair, broker_count(primary.document.spec.pools) if primary.document else None) or 0
+        wanted = takeover_brokers(pair, declared_brokers(primary)) or 0
         grows = standby.document is not None and grown_to(standby.document, wanted) != standby.document
         if grows and source_name(standby) != API:
             obstacles = (*obstacles, f"it is to grow to {wanted} brokers, which {source_name(standby)} declares")
         if pair.order is None or pair.order.planned:
             obstacles = (*obstacles, *unshuttable(primary, reports.get(pair.primary, {}), self.clock()))
         return {"obstacles": obstacles, "may_share_ids": not have_own_ids(primary, standby)}
+
+
+def _all_brokers(view: ClusterView) -> list[InstanceView]:
+    """Those that are gone for good, too: what may have started counts."""
+    return [instance for instance in view.instances.values() if instance.is_broker]
 
 
 def unshuttable(primary: ClusterView, reports: Mapping[str, ReportSeen], now: datetime) -> tuple[str, ...]:

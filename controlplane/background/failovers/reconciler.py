@@ -8,12 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from controlplane.background.failovers.look import PairLook
 from controlplane.background.rounds import Round
-from controlplane.cluster.commands import (
-    Command,
-    CommandHead,
-    CommandRefused,
-    SpecRefused,
-)
+from controlplane.cluster.commands import Command, CommandHead, CommandRefused, SpecRefused
 from controlplane.cluster.standby_commands import CopyTopics, GrowStandby
 from controlplane.cluster.view import ClusterView
 from controlplane.fleet.failovers.paired_topics import copyable_topics, paired_topics

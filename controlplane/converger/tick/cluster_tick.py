@@ -27,7 +27,7 @@ from controlplane.converger.steps.housekeeping import asks_leaders_back
 from controlplane.converger.tick import act, fleet_brake, fold_cache, observe
 from controlplane.converger.tick.pacing import Pacing
 from controlplane.converger.tick.report import Said, TickReport
-from controlplane.fleet.failovers.held_rolls import freezes_of
+from controlplane.fleet.failovers.held_rolls import all_freezes
 from controlplane.fleet.failovers.state import PairCache
 from controlplane.fleet.freezes.state import FreezeCache
 from controlplane.fleet.images.state import ImageCache
@@ -115,7 +115,7 @@ class ClusterTick:
             report.doing = "deciding what to do"
             now, allowance = self.ports.clock(), self.brake.allowance(view)
             image = self.images.offer(view, now)
-            freezes = (*self.freezes.left(now), *freezes_of(self.pairs.pairs(), view))
+            freezes = all_freezes(self.freezes, self.pairs, view, now)
             order = self.order.waits(view, now)
             situation = Situation(
                 view,

@@ -20,7 +20,7 @@ from controlplane.converger.situation.ports import Ports
 from controlplane.converger.situation.situation import LOSS_GRACE_S
 from controlplane.converger.tick import cluster_tick, failing_ticks, fleet_brake, fold_cache, observe, pacing
 from controlplane.converger.tick.report import Said, TickReport, add_to
-from controlplane.fleet.failovers.held_rolls import freezes_of
+from controlplane.fleet.failovers.held_rolls import all_freezes
 from controlplane.fleet.failovers.state import PairCache
 from controlplane.fleet.freezes.state import FreezeCache
 from controlplane.fleet.images.state import ImageCache
@@ -203,8 +203,7 @@ class Converger:
     def window_on(self, view: ClusterView) -> str:
         """Whether anything voluntary may begin on this cluster now, in words; "" where nothing ever waits."""
         now = self._ports.clock()
-        freezes = (*self._freezes.left(now), *freezes_of(self._pairs.pairs(), view))
-        window = window_words(view, freezes, now)
+        window = window_words(view, all_freezes(self._freezes, self._pairs, view, now), now)
         return "; ".join(w for w in (window, stage_words(view, self._order.waits(view, now))) if w)
 
     def said(self, uid: ClusterUid) -> Said | None:

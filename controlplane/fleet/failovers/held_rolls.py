@@ -3,11 +3,17 @@
 from datetime import UTC, datetime
 
 from controlplane.cluster.view import ClusterView
-from controlplane.fleet.failovers.state import PairsView
+from controlplane.fleet.failovers.state import PairCache, PairsView
 from controlplane.fleet.failovers.view import PairState
+from controlplane.fleet.freezes.state import FreezeCache
 from planner.rollout.windows import NO_END, Freeze
 
 _EVER = datetime.min.replace(tzinfo=UTC)
+
+
+def all_freezes(freezes: FreezeCache, pairs: PairCache, view: ClusterView, now: datetime) -> tuple[Freeze, ...]:
+    """Those that are not over, and that of a failover of this cluster."""
+    return (*freezes.left(now), *freezes_of(pairs.pairs(), view))
 
 
 def freezes_of(pairs: PairsView, view: ClusterView) -> tuple[Freeze, ...]:

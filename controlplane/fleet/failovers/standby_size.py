@@ -1,7 +1,13 @@
 """A cold standby as large as it has to be to take over. Pure."""
 
+from controlplane.cluster.view import ClusterView
 from events.spec.model import KafkaClusterDocument
 from events.spec.settings import broker_count
+
+
+def declared_brokers(view: ClusterView | None) -> int | None:
+    """How many a cluster is to have; None where no document of it says so."""
+    return broker_count(view.document.spec.pools) if view is not None and view.document else None
 
 
 def grown_to(document: KafkaClusterDocument, brokers: int) -> KafkaClusterDocument:

@@ -71,16 +71,16 @@ def _of_cluster(pairs: PairsView) -> Mapping[str, tuple[RegisteredPair, ...]]:
 
 
 class PairCache:
-    """Keeps them folded. Thread-safe; events come in the order of the log. `heard` is called for each cluster of a pair
-    that has changed: what its agents are told may be another thing."""
+    """Keeps them folded. Thread-safe; events come in the order of the log."""
 
-    def __init__(self, heard: Callable[[str], object] = lambda cluster: None) -> None:
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._pairs = PairsView()
-        self._heard = [heard]
+        self._heard: list[Callable[[str], object]] = []
 
     def also_tell(self, heard: Callable[[str], object]) -> None:
-        """From here on `heard` is called, too."""
+        """From here on `heard` is called for each cluster of a pair that has changed: what its agents are told may be
+        another thing."""
         self._heard.append(heard)
 
     def pairs(self) -> PairsView:

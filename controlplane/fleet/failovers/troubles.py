@@ -23,8 +23,8 @@ _IS_YOUNG_S: Final = 3 * SAID_AGAIN_EVERY_S
 @dataclass(frozen=True, slots=True)
 class PairTroubles:
     """`unproved`: of the door that is closing, by VM, why it is not known to be shut; `heard_open`: of those, the ones
-    whose agents say that clients get in. `name`: what is wrong with the
-    pair's name in DNS. `standby`: why it cannot be made ready. Each is empty where nothing is known to be wrong."""
+    whose agents say that clients get in. `name`: what is wrong with the pair's name in DNS. `standby`: why it cannot be
+    made ready. Each is empty where nothing is known to be wrong."""
 
     unproved: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     name: str = ""

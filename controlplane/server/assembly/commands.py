@@ -15,7 +15,7 @@ from controlplane.commands.handler import CommandHandler
 from controlplane.commands.policies.gate import LivingFleet, PolicyGate
 from controlplane.commands.policies.store import PolicyStore
 from controlplane.converger.questions.windows import frozen_words
-from controlplane.fleet.failovers.held_rolls import freezes_of
+from controlplane.fleet.failovers.held_rolls import all_freezes
 from controlplane.fleet.proposals.from_git import GitProposals
 from controlplane.fleet.proposals.stream import ProposalFold
 from controlplane.server.assembly.access import people_of
@@ -84,7 +84,7 @@ def handler_of(
 
 def _frozen(folded: Folded, view: ClusterView) -> str:
     now = utc_now()
-    return frozen_words(view, (*folded.freezes.left(now), *freezes_of(folded.pairs.pairs(), view)), now)
+    return frozen_words(view, all_freezes(folded.freezes, folded.pairs, view, now), now)
 
 
 def _pair_of(folded: Folded, view: ClusterView) -> str:

@@ -1,7 +1,7 @@
 """What steps of a pair say to people."""
 
 from controlplane.fleet.failovers.fold import RULES
-from controlplane.fleet.failovers.words import step_words
+from controlplane.fleet.failovers.step_text import step_words
 from events import failover_facts as facts
 from tests.unit.controlplane.failover_samples import ABORTED, ONE_OF_EACH, PLANNED
 

@@ -21,7 +21,9 @@ THURSDAYS = ", windows: [{days: [thu], start: '03:00', duration: 2h, zone: Europ
 
 
 def _born(world: World, **spec: object) -> SimCertificates:
-    world.machines.certificates = held = SimCertificates(world.store, world.view, world.clock, lambda: world.epoch)
+    world.machines.certificates = held = SimCertificates(
+        world.store, world.view, world.clock, lambda: world.epoch, world.dies
+    )
     world.declare(a_tls_document(**spec))
     world.converge()
     world.kafka.create_topic("orders", partitions=12, rf=3, min_isr=2, bytes_per_partition=50_000_000)

@@ -15,6 +15,8 @@ IMAGES := $(foreach v,$(KAFKA_VERSIONS),$(CACHE)/kafka/$(v)/cds/broker.jsa)
 # Those that the demo rolls from and to.
 DEMO_VERSIONS := $(if $(filter zookeeper,$(MODE)),3.8.1 3.9.1,4.1.1 4.2.0)
 DEMO_IMAGES := $(foreach v,$(DEMO_VERSIONS),$(CACHE)/kafka/$(v)/cds/broker.jsa)
+# What copies one cluster to another: a pair is of clusters in KRaft mode, and the demo has none.
+MIRROR_MAKERS := $(foreach v,$(KAFKA_VERSIONS),$(CACHE)/kafka/$(v)/mirror-maker)
 
 export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 export KEDGE_KAFKA_DIR ?= $(abspath $(CACHE)/kafka)
@@ -45,6 +47,11 @@ $(VENV)/.locked: requirements.lock $(HOW)
 $(CACHE)/kafka/%/cds/broker.jsa:
 	@echo "building the machine image of Kafka $*"
 	@$(PYTHON) -m providers.local image $* --cds --cache $(CACHE) > /dev/null
+
+# Apache's own archives of Kafka have them, Maven's closure of a broker has not. After the image: Maven runs once at a time.
+$(CACHE)/kafka/%/mirror-maker: | $(CACHE)/kafka/%/cds/broker.jsa
+	@echo "fetching what MirrorMaker 2 of Kafka $* needs beside it"
+	@$(PYTHON) -m providers.local image $* --mirror-maker --cache $(CACHE) > /dev/null
 
 $(LAKE_JARS): spark/pom.xml | $(VENV)/.locked
 	@echo "fetching the jars of Delta and of Spark's Kafka connector"
@@ -95,13 +102,6 @@ $(WIREGUARD): tests/tools/wireguard/go.mod tests/tools/wireguard/go.sum tests/to
 	  $(BIN)/python -m tests.tools.wireguard.install --cache $(CACHE) > /dev/null && touch $@; \
 	else echo "no Go here: wireguard-go is not built, the tests of overlays are skipped or fail"; fi
 
-# For the tests alone: what copies one cluster to another. Its jars are in Apache's archives of Kafka.
-MIRROR_MAKER := $(CACHE)/mirror-maker/.fetched
-$(MIRROR_MAKER): tests/tools/mirror_maker/pom.xml
-	@echo "fetching the jars of MirrorMaker 2"
-	@mvn -q -B -f $< dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/$(@D)/libs > /dev/null
-	@touch $@
-
 # Scanners (tests/gates), in an environment of their own: checkov pins older packages than Kedge uses.
 GATES := $(CACHE)/gates/.locked
 $(GATES): tests/gates/requirements.txt
@@ -132,7 +132,7 @@ $(BUILD): tests/tools/release/requirements.txt
 	@touch $@
 
 .PHONY: setup
-setup: check $(VENV)/.locked $(LAKE_JARS) $(KERNELS) $(IMAGES) ## what Kedge runs with: packages, the command `kedge`, Kafka, Spark's jars, kernels
+setup: check $(VENV)/.locked $(LAKE_JARS) $(KERNELS) $(IMAGES) $(MIRROR_MAKERS) ## what Kedge runs with: packages, the command `kedge`, Kafka, Spark's jars, kernels
 
 # Beside each other: most of it waits for a network, or has one processor to do. Two of Maven share its one repository,
 # and are not made for that.
@@ -143,7 +143,7 @@ test-setup: check $(VENV)/.locked ## that, and what only the tests need
 
 .PHONY: maven-setup
 maven-setup: $(VENV)/.locked
-	@MAKEFLAGS= $(MAKE) -s $(IMAGES) $(LAKE_JARS) $(MIRROR_MAKER)
+	@MAKEFLAGS= $(MAKE) -s $(IMAGES) $(LAKE_JARS) $(MIRROR_MAKERS)
 
 # Packages, and kernels from them, beside Maven and Java.
 .PHONY: demo-setup

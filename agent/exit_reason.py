@@ -43,7 +43,7 @@ def exit_reason(output: str, *, most: int = MOST_CHARACTERS) -> ExitReason:
 
 
 _PYTHON = "Traceback (most recent call last)"
-_STAMP = re.compile(r"^(?:\[[^\]]*\d\d:\d\d[^\]]*\]|[\d:.,/TZ-]+(?: [\d:.,]+)?) *(?:\[[^\]]*\] *)?")
+_STAMP = re.compile(r"^(?:\[[^\]]*\d\d:\d\d[^\]]*\]|\d[\d:.,/TZ-]*(?: [\d:.,]+)?) *(?:\[[^\]]*\] *)?")
 """The time a log line begins with, and the thread where one is named."""
 _LEVEL = re.compile(r"^(?:ERROR|FATAL)\s+")
 _LOGGER = re.compile(r"\s+\([\w.$]+\)$")

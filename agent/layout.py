@@ -14,6 +14,9 @@ from agent.host_port import plain_host
 from agent.secret_log import remember
 from agent.wire import BootData, LogDir
 
+REPLICATOR = "replicator"
+"""What copies between clusters: no service of a document's list, and its files are where theirs are."""
+
 
 class BootDataUnreadable(ValueError):
     """The VM was born without usable boot data: give up, the VM must be replaced."""

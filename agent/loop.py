@@ -19,8 +19,10 @@ _BUSY: frozenset[wire.ServiceState] = frozenset({"waiting", "formatting", "start
 class AgentConverger:
     """`tick` is one pass; call it again after the seconds it returns, or as soon as the inbox wakes."""
 
-    def __init__(self, around: surroundings.AgentEnvironment) -> None:
-        self._a = around
+    def __init__(
+        self, around: surroundings.AgentEnvironment, replicator: surroundings.Replicator | None = None
+    ) -> None:
+        self._a, self._copying = around, replicator or surroundings.NoReplicator()
         self._watches: dict[wire.ServiceName, status.ServiceWatch] = {
             name: status.ServiceWatch() for name in around.services
         }
@@ -32,6 +34,7 @@ class AgentConverger:
         self._filter: wire.PacketFilterReport | None = None
         self._overlay: wire.OverlayReport | None = None
         self._door: wire.DoorReport | None = None
+        self._replicator: wire.ReplicatorReport | None = None
         self._confirmed = ""
         self.shutting_down = False
 
@@ -42,10 +45,10 @@ class AgentConverger:
 
     @property
     def is_down(self) -> bool:
-        """True when a shut-down is complete: no service has a live process."""
-        return self.shutting_down and not any(
-            surroundings.live(service.process) for service in self._a.services.values()
-        )
+        """True when a shut-down is complete: no service has a live process, nor has what copies."""
+        if not self.shutting_down or self._copying.is_alive:
+            return False
+        return not any(surroundings.live(service.process) for service in self._a.services.values())
 
     @property
     def measured(self) -> metrics_duty.MeasuredBroker | None:
@@ -80,6 +83,7 @@ class AgentConverger:
         self._door = self._a.door(self._document.door if self._document else None, self._is_confirmed)
         self._overlay = self._a.overlay(self._document.overlay if self._document else None)
         local = self._local = self._look()
+        self._replicator = self._follow_replicator(local)  # before the broker: it writes to it
         steps = plan_steps(self._document, local)
         again_at_once = [self._hands.do(step, local) for step in steps]
         self._follow()
@@ -87,6 +91,7 @@ class AgentConverger:
         if any(again_at_once):
             return 0.0
         busy = any(watch.status is not None and watch.status.state in _BUSY for watch in self._watches.values())
+        busy = busy or (self._replicator is not None and self._replicator.state == "stopping")
         return self._a.settings.times.busy_tick_s if busy else self._a.settings.times.tick_s
 
     def _follow(self) -> None:
@@ -146,6 +151,18 @@ class AgentConverger:
     def _is_confirmed(self) -> bool:
         """Whether the document in force is the one that the server said counts, since this agent began."""
         return self._kept is not None and self._kept.etag == self._confirmed != ""
+
+    def _follow_replicator(self, local: LocalState) -> wire.ReplicatorReport | None:
+        """Nothing is copied to a cluster that lets clients in, whatever the document says: it may be of a server that
+        knows less of the pair than this VM's door does."""
+        wanted, door = self._document.replicator if self._document else None, self._door
+        if wanted is not None and door is not None and door.state == "open":
+            wanted = wanted.model_copy(update={"state": "stopped"})
+        return self._copying.follow(
+            wanted,
+            is_confirmed=self._is_confirmed and (door is None or door.in_force),
+            leaving="retired" if local.retired else "shutting down" if local.shutting_down else "",
+        )
 
     def _keep_filter(self) -> None:
         rules = self._document.packet_filter if self._document else None
@@ -225,7 +242,9 @@ class AgentConverger:
             message = "; ".join(text for text in said if text)
             epoch = self._document.epoch if self._document else 0
             network = reporting.VmNetworkStatus(self._filter, self._overlay, self._door)
-            self._reporting.report(self._local, epoch=epoch, message=message, network=network)
+            self._reporting.report(
+                self._local, epoch=epoch, message=message, network=network, replicator=self._replicator
+            )
 
 
 def _kept_document(records: Records) -> tuple[KeptDocument | None, str]:

@@ -43,6 +43,7 @@ from agent.packet_filter import PacketFilter
 from agent.preemption.watch import METADATA_URL, PreemptionWatch, cloud_at, start_watch
 from agent.preemption.where import DMI, cloud_of
 from agent.records import Records
+from agent.replicator.start import followed_replicator
 from agent.rotation import Rotation
 from agent.secret_log import MaskedLines, known_secrets, mask_tracebacks
 from agent.service_user import NoSuchUser, service_user
@@ -118,8 +119,7 @@ def run(settings: AgentSettings, layout: AgentLayout, boot: BootData) -> None:
     """Until a signal ends it. Raises `PlainHttpRefused`, and `TalkDied` when nobody would hear the server any more."""
     inbox, outbox = Inbox(), ReportOutbox(every_s=settings.times.report_every_s)
     pulses, clock = LatestPulses(), SystemClock()
-    token_keys = _token_keys(layout, settings, clock)
-    follower = Follower(layout.bundles, __version__, clock)
+    token_keys, follower = _token_keys(layout, settings, clock), Follower(layout.bundles, __version__, clock)
     serve_metrics_of = _served(settings)
 
     def publish(report: Report) -> None:
@@ -149,7 +149,8 @@ def run(settings: AgentSettings, layout: AgentLayout, boot: BootData) -> None:
             overlay=followed_overlay(settings, layout, clock, woken=inbox.wake.set),
             certificate=_node_certificates(settings, layout, boot, server, inbox).ready,
             shown_certificate=ServedCertificates(layout.tls_dir, monotonic_s=clock.monotonic_s).report,
-        )
+        ),
+        followed_replicator(settings, layout, boot_id, clock),
     )
     follower.speaks_tls = lambda: speaks_tls(converger.document)
     talks = _talks(settings, layout, boot, server, inbox=inbox, outbox=outbox, etag=converger.etag, follower=follower)

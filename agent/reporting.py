@@ -33,7 +33,15 @@ class Reporting:
         self._last: object = None
         self._last_s = float("-inf")
 
-    def report(self, local: steps.LocalState, *, epoch: int, message: str, network: VmNetworkStatus) -> None:
+    def report(
+        self,
+        local: steps.LocalState,
+        *,
+        epoch: int,
+        message: str,
+        network: VmNetworkStatus,
+        replicator: wire.ReplicatorReport | None,
+    ) -> None:
         """Publishes a report if anything but measurements changed, or the last one is old."""
         upgrade, preemption = self._a.upgrade(), self._a.preemption()
         spoken = [name for name in local.services if self._watches[name].status is not None]
@@ -48,6 +56,7 @@ class Reporting:
             network.packet_filter,
             overlay_said(network.overlay),
             network.door,
+            replicator,
         )
         if said == self._last and local.now_s - self._last_s < self._a.settings.times.report_every_s:
             return
@@ -62,6 +71,7 @@ class Reporting:
             preemption=preemption,
             upgrade=upgrade,
             network=network,
+            replicator=replicator,
         )
         self._a.publish(report.model_copy(update={"digest": digest_of(report)}))
 
@@ -75,6 +85,7 @@ class Reporting:
         preemption: wire.PreemptionReport | None,
         upgrade: wire.UpgradeReport | None,
         network: VmNetworkStatus,
+        replicator: wire.ReplicatorReport | None,
     ) -> wire.Report:
         return wire.Report(
             cluster_uid=self._a.boot.cluster_uid,
@@ -96,6 +107,7 @@ class Reporting:
             packet_filter=network.packet_filter,
             overlay=network.overlay,
             door=network.door,
+            replicator=replicator,
         )
 
     def _sample(self, name: wire.ServiceName, local: steps.LocalState) -> None:

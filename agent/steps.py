@@ -66,6 +66,10 @@ class LocalState:
     stop_deadline_s: float = 60.0
 
 
+Leaving = Literal["", "retired", "shutting down"]
+"""Why a VM lets nothing run: for good, or until it boots. One that the cloud takes back shuts down."""
+
+
 @dataclass(frozen=True, slots=True)
 class Keep:
     """The process runs as it should (or may not be touched): watch it."""

@@ -13,6 +13,7 @@ from agent.inbox import Inbox
 from agent.layout import AgentLayout
 from agent.records import Records, ServiceRecord
 from agent.settings import AgentSettings
+from agent.steps import Leaving
 
 
 class Clock(Protocol):
@@ -78,6 +79,30 @@ class Service(Protocol):
 
     def note(self, service: wire.ServiceDocument) -> str:
         """What a person should know about a running service's document, e.g. settings that are ignored; else empty."""
+
+
+class Replicator(Protocol):
+    """What copies records between the clusters of a pair; see `agent.replicator.follower`."""
+
+    @property
+    def is_alive(self) -> bool: ...
+
+    def follow(
+        self, wanted: wire.ReplicatorDocument | None, *, is_confirmed: bool, leaving: Leaving
+    ) -> wire.ReplicatorReport | None:
+        """What the document says of it, whether the server said so since this agent began, and why the VM lets nothing
+        run -> what has become of it; None where none was ever wanted. It is quick, and raises nothing."""
+
+
+class NoReplicator:
+    """Of a VM that copies nothing."""
+
+    is_alive = False
+
+    def follow(
+        self, wanted: wire.ReplicatorDocument | None, *, is_confirmed: bool, leaving: Leaving
+    ) -> wire.ReplicatorReport | None:
+        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,6 +25,12 @@ from agent.wire_pace import (
     ReportAnswer as ReportAnswer,
     UnchangedReport as UnchangedReport,
 )
+from agent.wire_replicator import (
+    ReplicatorDocument as ReplicatorDocument,
+    ReplicatorEnd as ReplicatorEnd,
+    ReplicatorReport as ReplicatorReport,
+    ReplicatorState as ReplicatorState,
+)
 from agent.wire_tls import (
     CertificateReport as CertificateReport,
     NodeCertificateAnswer as NodeCertificateAnswer,
@@ -228,6 +234,11 @@ class Document(Wire):
         default=None, description="absent: what there is stays as it is. Only in documents of version 7"
     )
     door: DoorDocument | None = Field(default=None, description="the same, of a cluster of a pair")
+    replicator: ReplicatorDocument | None = Field(
+        default=None,
+        description="absent: none runs here, and one that does is left running. Came later than wire version 1; an"
+        " older agent ignores it",
+    )
 
 
 class LogDirReport(Wire):
@@ -403,6 +414,9 @@ class Report(Wire):
         default=None, description="absent: no document has named one, or an older agent. Came later than wire version 1"
     )
     door: DoorReport | None = Field(default=None, description="the same; absent: it was told of none")
+    replicator: ReplicatorReport | None = Field(
+        default=None, description="absent: none was ever wanted here, or an older agent. Came later than wire version 1"
+    )
     documents: int = Field(
         default=0,
         description="highest wire version of documents it takes; 0: it does not tell. Came later than wire version 1",

@@ -60,6 +60,16 @@ class _OpenFile:
         return self.inode == place.inode and self.size >= place.offset and self.begins()[: len(begins)] == begins
 
 
+def place_at_end(path: Path) -> FilePlace | None:
+    """Behind all that is in the log now; None when there is no log yet. Raises OSError when it cannot be read."""
+    try:
+        with open_plain(path) as file:
+            about = os.fstat(file.fileno())
+            return _OpenFile(file, about.st_ino, about.st_size, is_current=True).place(about.st_size)
+    except FileNotFoundError:
+        return None
+
+
 def read_on(path: Path, place: FilePlace | None, *, most_bytes: int) -> Piece | None:
     """What is behind `place` in the log at `path` and its rolled files; None when there is no log yet.
 

@@ -14,7 +14,7 @@ from agent import durable, metrics_topic, sending, wire
 from agent.journal.places import FilePlace
 from agent.journal.shipping import JournalShipping, LogOrigin, Places
 from agent.journal.source import LogSource
-from agent.layout import AgentLayout
+from agent.layout import REPLICATOR, AgentLayout
 
 _log = logging.getLogger(__name__)
 
@@ -63,8 +63,9 @@ def start_journal(
 
 
 def sources_of(layout: AgentLayout, *, lines_per_min: int) -> tuple[LogSource, ...]:
-    """Every log there may be on a VM: of each service and of the agent, the structured one and what was printed."""
-    services = [(name, layout.service_log(name)) for name in get_args(wire.ServiceName)]
+    """Every log there may be on a VM: of each service, of what copies between clusters and of the agent, the structured
+    one and what was printed."""
+    services = [(name, layout.service_log(name)) for name in (*get_args(wire.ServiceName), REPLICATOR)]
     logs = [*services, ("agent", layout.logs / "agent.log")]
     printed = [(name, layout.logs / f"{name}.out") for name, _ in logs]
     return tuple(LogSource(name, path, lines_per_min=lines_per_min) for name, path in sorted([*logs, *printed]))

@@ -1,10 +1,11 @@
 """What the last process of a service wrote: to its log, which all of its starts share, and to its output.
 
 Where the agent itself was started anew meanwhile, nobody knows where in the log that run began: then it is the part
-after the line that Kafka, or ZooKeeper, begins each of its logs with.
+after the line that Kafka, ZooKeeper or MirrorMaker begins each of its logs with.
 """
 
 import os
+import re
 from pathlib import Path
 
 from agent.durable import open_plain
@@ -12,8 +13,11 @@ from agent.durable import open_plain
 _MOST_BYTES = 256 * 1024
 """Of the end of a log: a process that ends says so in its last lines, and one that was refused has no others."""
 
-_BEGINS = (b"kafka:type=kafka.Log4jController", b"Reading configuration from:")
-"""In the first line of a start: of Kafka (3.8 to 4.3), and of ZooKeeper (QuorumPeerConfig)."""
+_BEGINS = (b"kafka:type=kafka.Log4jController", b"Reading configuration from:", b"Kafka MirrorMaker initializing")
+"""In the first line of a start: of Kafka (3.8 to 4.3), of ZooKeeper (QuorumPeerConfig), and of MirrorMaker."""
+
+_LEVEL = re.compile(r"\[[^\]]*\] ([A-Z]+) ")
+"""Of an entry of log4j, as the agent has it write; what follows without one belongs to it."""
 
 
 class LastRun:
@@ -37,6 +41,16 @@ class LastRun:
         """The log first: Java itself writes to the output alone, and only where Kafka wrote nothing. "" where neither
         can be read."""
         return f"{_text(self._log_of_run())}\n{_text(_end_of(self._output, 0))}"
+
+    def troubles(self) -> str:
+        """The same, and of the log what it tells as an error alone: one that was killed says nothing."""
+        lines, is_error = [], False
+        for line in _text(self._log_of_run()).splitlines():
+            if level := _LEVEL.match(line):
+                is_error = level[1] in ("ERROR", "FATAL")
+            if is_error:
+                lines.append(line)
+        return "\n".join([*lines, _text(_end_of(self._output, 0))])
 
     def _log_of_run(self) -> bytes:
         try:

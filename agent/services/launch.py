@@ -1,4 +1,4 @@
-"""The Java command lines of Kafka, of ZooKeeper, of the storage tool and of the metrics agent inside them."""
+"""The Java command lines of Kafka, ZooKeeper, MirrorMaker, the storage tool and the metrics agent inside the first."""
 
 import os
 from collections.abc import Mapping
@@ -9,6 +9,9 @@ from agent.services.jvm_options import with_options
 from agent.wire import ServiceDocument, ServiceName
 
 JOLOKIA_PORT: Mapping[ServiceName, int] = {"broker": 8778, "controller": 8779, "zookeeper": 8780}
+
+MIRROR_MAKER_DIR = "mirror-maker"
+"""Beside `libs`, where those lack it: Maven's closure of a broker has no Connect, Apache's archive has it in `libs`."""
 
 _ENV_PASSED = ("PATH", "JAVA_HOME", "LANG", "LC_ALL", "HOME", "TZ", "TMPDIR", "KEDGE_VM_DIR")
 """Nothing else of the agent's environment reaches Kafka. By KEDGE_VM_DIR the `local` cloud knows a VM's processes."""
@@ -35,6 +38,13 @@ class KafkaInstallation:
     def has_zookeeper(self, version: str) -> bool:
         """Kafka's own jars bring ZooKeeper up to 3.9."""
         return any(self.libs(version).glob("zookeeper-[0-9]*.jar"))
+
+    def mirror_maker(self, version: str) -> tuple[Path, ...]:
+        """Folders of jars that together have MirrorMaker 2; none where it is not there."""
+        libs, beside = self.libs(version), self.kafka_dir / version / MIRROR_MAKER_DIR
+        if any(libs.glob("connect-mirror-[0-9]*.jar")):
+            return (libs,)
+        return (libs, beside) if self.has(version) and any(beside.glob("connect-mirror-[0-9]*.jar")) else ()
 
     def jolokia(self, version: str) -> Path | None:
         return next(iter(sorted(self.libs(version).glob("jolokia-agent-jvm-*javaagent.jar"))), None)
@@ -70,6 +80,26 @@ class KafkaInstallation:
             f"-Dlog4j2.configurationFile=file:{directory / 'log4j2.properties'}",
             f"-Dkafka.logs.dir={directory}",
             *("-cp", f"{self.libs(service.kafka_version)}/*", main, str(config)),
+        )
+
+    def mirror_maker_command(
+        self, version: str, *, heap_mib: int, properties: Path, marks: tuple[str, ...]
+    ) -> tuple[str, ...]:
+        """MirrorMaker 2 in its dedicated mode. Beside `properties` is its log4j2.properties."""
+        collector = _SMALL_JVM if heap_mib <= _SMALL_HEAP_MIB else ("-XX:+UseG1GC",)
+        folders = ":".join(f"{folder}/*" for folder in self.mirror_maker(version))
+        return (
+            self.java,
+            f"-Xms{min(64, heap_mib)}m",
+            f"-Xmx{heap_mib}m",
+            *collector,
+            *_COMMON,
+            "-XX:+ExitOnOutOfMemoryError",
+            "-XX:-UsePerfData",
+            *marks,
+            f"-Dlog4j2.configurationFile=file:{properties.parent / 'log4j2.properties'}",
+            f"-Dkafka.logs.dir={properties.parent}",
+            *("-cp", folders, "org.apache.kafka.connect.mirror.MirrorMaker", str(properties)),
         )
 
     def storage_tool_command(

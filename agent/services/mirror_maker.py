@@ -16,7 +16,8 @@ from agent.services.properties_text import section
 from agent.services.tls_properties import CLUSTER_CA, NODE_PEM
 
 _REFRESH_S = 5
-"""Topics, offsets of groups, checkpoints: what a group reads again after a failover is mostly these seconds, twice."""
+"""Topics, offsets of groups, checkpoints: what a group reads again after a failover is mostly these seconds, twice. And
+how often it keeps how far it has come: what it copied since is copied again by one that was killed."""
 _NEVER_GROUPS = ("console-consumer-.*", "__.*")
 _REPLICATED_BY_MM2 = (
     "replication.factor",
@@ -94,7 +95,7 @@ def mirror_properties(flow: MirrorFlow) -> str:
                 "sync.group.offsets.interval.seconds": seconds,
                 "emit.checkpoints.interval.seconds": seconds,
                 "refresh.topics.interval.seconds": seconds,
-                "offset.flush.interval.ms": milliseconds,
+                f"{target}.offset.flush.interval.ms": milliseconds,  # without the name a worker does not see it
                 "offset.lag.max": "0",  # where each record is at the target is told of each
                 "offset.storage.partitions": "1",  # the partition of `start_after`
                 **dict.fromkeys(_REPLICATED_BY_MM2, factor),

@@ -37,17 +37,20 @@ def _serve_a_person(argv: list[str]) -> None:
     image = commands.add_parser("image", help="fetch the jars of Kafka releases with Maven")
     image.add_argument("versions", nargs="+")
     image.add_argument("--cds", action="store_true", help="also archive loaded classes: VMs boot in half the time")
+    image.add_argument("--mirror-maker", action="store_true", help="also what copies one cluster to another")
     image.add_argument("--cache", type=Path, default=Path(".cache"))
     reaper = commands.add_parser("reap", help="kill everything that runs below the root of a local cloud")
     reaper.add_argument("root", type=Path)
     arguments = parser.parse_args(argv)
     if arguments.verb == "image":
-        from providers.local.image import build_cds, ensure_image
+        from providers.local.image import build_cds, ensure_image, ensure_mirror_maker
 
         for version in arguments.versions:
             print(ensure_image(version, arguments.cache))
             if arguments.cds:
                 print(build_cds(version, arguments.cache))
+            if arguments.mirror_maker:
+                print(ensure_mirror_maker(version, arguments.cache))
     elif arguments.verb == "reap":
         from providers.local.reap import reap
 

@@ -13,6 +13,9 @@ from providers.local.cds import archive_classes, roles_of
 from providers.local.record import locked
 
 _POM = Path(__file__).parent / "images" / "pom.xml"
+_MIRROR_MAKER = "mirror-maker"
+"""As agents look for it (`agent.services.launch`), which this must not import: images are built beside the packages."""
+_MIRROR_MAKER_POM = Path(__file__).parent / "images" / "mirror_maker" / "pom.xml"
 
 
 def ensure_image(version: str, cache_dir: Path) -> Path:
@@ -46,10 +49,27 @@ def build_cds(version: str, cache_dir: Path) -> Path:
     return target
 
 
+def ensure_mirror_maker(version: str, cache_dir: Path) -> Path:
+    """The folder `<cache>/kafka/<version>/mirror-maker`, fetched if needed: what MirrorMaker 2 needs beside `libs`, and
+    nothing that is there (11 MB). It appears by a rename, after Maven ended well. Raises `CloudUnavailable`."""
+    libs = ensure_image(version, cache_dir)
+    target = libs.parent / _MIRROR_MAKER
+    with locked(libs.parent / ".lock"):
+        if not target.is_dir():
+            with tempfile.TemporaryDirectory(dir=libs.parent, prefix=".fetch-") as work:
+                fetched = Path(work) / _MIRROR_MAKER
+                _maven(_MIRROR_MAKER_POM, version, fetched)
+                for jar in fetched.glob("*.jar"):
+                    if (libs / jar.name).exists():
+                        jar.unlink()
+                fetched.rename(target)
+    return target
+
+
 def _fetch(version: str, home: Path) -> None:
     with tempfile.TemporaryDirectory(dir=home, prefix=".fetch-") as work:
         fetched = Path(work) / "libs"
-        _maven(version, fetched)
+        _maven(_POM, version, fetched)
         libs = home / "libs"
         if libs.exists() and _sizes(libs) != _sizes(fetched):
             libs.rename(Path(work) / "replaced")
@@ -59,7 +79,7 @@ def _fetch(version: str, home: Path) -> None:
         (home / "manifest.json").write_text(json.dumps(_sizes(libs), indent=1, sort_keys=True))
 
 
-def _maven(version: str, target: Path) -> None:
+def _maven(pom: Path, version: str, target: Path) -> None:
     maven = shutil.which("mvn")
     if maven is None:
         raise CloudUnavailable("Maven (mvn) is not installed; it fetches the jars of Kafka")
@@ -69,7 +89,7 @@ def _maven(version: str, target: Path) -> None:
             "-B",
             "-q",
             "-f",
-            str(_POM),
+            str(pom),
             "dependency:copy-dependencies",
             f"-Dkafka.version={version}",
             f"-DoutputDirectory={target}",

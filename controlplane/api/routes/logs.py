@@ -23,7 +23,7 @@ SINCE = timedelta(minutes=15)
 
 _CURSOR = re.compile(r"\d{1,5}:\d{1,18}(,\d{1,5}:\d{1,18})*", re.ASCII)
 
-Service = Literal["", "broker", "controller", "zookeeper", "agent"]
+Service = Literal["", "broker", "controller", "zookeeper", "replicator", "agent"]
 Level = Literal["", "TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"]
 
 

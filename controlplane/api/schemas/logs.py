@@ -12,7 +12,7 @@ class LogLineOut(Message):
 
     node: str
     generation: int
-    service: str = Field(description="broker, controller, zookeeper or agent")
+    service: str = Field(description="broker, controller, zookeeper, replicator or agent")
     at: datetime
     level: str = Field(description="TRACE, DEBUG, INFO, WARN, ERROR or FATAL; empty where the log does not say")
     error: str = Field(description="class of the first exception it names, or empty")

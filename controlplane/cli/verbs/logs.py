@@ -21,6 +21,7 @@ class LogService(StrEnum):
     BROKER = "broker"
     CONTROLLER = "controller"
     ZOOKEEPER = "zookeeper"
+    REPLICATOR = "replicator"
     AGENT = "agent"
 
 

@@ -19,7 +19,7 @@ from agent.probes import ProbeResult
 from agent.records import Records, RecordUnreadable, ServiceRecord
 from agent.settings import AgentSettings
 from agent.steps import StorageFacts
-from agent.surroundings import AgentEnvironment
+from agent.surroundings import AgentEnvironment, NoReplicator, Replicator
 from agent.wire import (
     Document,
     LogDirReport,
@@ -139,8 +139,10 @@ class Vm:
         packet_filter: KeepsFilter = lambda rules, now_s: None,
         overlay: FollowedOverlay = lambda told: None,
         door: FollowedDoor = lambda told, is_confirmed: None,
+        replicator: Replicator | None = None,
     ) -> None:
         self.packet_filter, self.overlay, self.door = packet_filter, overlay, door
+        self.replicator = replicator or NoReplicator()
         self.layout = AgentLayout(root)
         self.layout.prepare()
         (root / "volumes" / "data").mkdir(parents=True)
@@ -170,7 +172,8 @@ class Vm:
                 packet_filter=self.packet_filter,
                 overlay=self.overlay,
                 door=self.door,
-            )
+            ),
+            self.replicator,
         )
 
     def publish(self, report: Report) -> None:

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from providers.errors import CloudUnavailable
-from providers.local.image import ensure_image
+from providers.local.image import ensure_image, ensure_mirror_maker
 
 MAVEN = """#!/bin/sh
+# Of MirrorMaker's closure a broker has all but one.
 echo run >> "$FAKE_MAVEN_LOG"
 for word in "$@"; do
   case "$word" in
@@ -17,6 +18,7 @@ for word in "$@"; do
   esac
 done
 mkdir -p "$target" && echo jar > "$target/kafka_2.13-$version.jar"
+case "$*" in *mirror_maker*) echo jar > "$target/connect-mirror-$version.jar" ;; esac
 exit "${FAKE_MAVEN_EXIT:-0}"
 """
 
@@ -77,3 +79,22 @@ def test_without_maven_the_message_names_it(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(CloudUnavailable, match="Maven"):
         ensure_image("4.1.1", tmp_path)
+
+
+def test_beside_a_brokers_jars_is_what_mirror_maker_has_more_and_fetched_once(tmp_path: Path, maven_log: Path) -> None:
+    beside = ensure_mirror_maker("4.1.1", tmp_path)
+    assert beside == tmp_path / "kafka" / "4.1.1" / "mirror-maker"
+    assert [path.name for path in beside.iterdir()] == ["connect-mirror-4.1.1.jar"]
+    assert [path.name for path in (beside.parent / "libs").iterdir()] == ["kafka_2.13-4.1.1.jar"]
+    assert ensure_mirror_maker("4.1.1", tmp_path) == beside
+    assert runs(maven_log) == 2
+
+
+def test_mirror_maker_that_could_not_be_fetched_is_not_there(
+    tmp_path: Path, maven_log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ensure_image("4.1.1", tmp_path)
+    monkeypatch.setenv("FAKE_MAVEN_EXIT", "1")
+    with pytest.raises(CloudUnavailable, match=r"Kafka 4\.1\.1"):
+        ensure_mirror_maker("4.1.1", tmp_path)
+    assert not (tmp_path / "kafka" / "4.1.1" / "mirror-maker").exists()

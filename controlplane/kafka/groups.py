@@ -11,6 +11,7 @@ from typing import Any
 
 from kafka.protocol.admin import DescribeGroupsRequest, ListGroupsRequest
 from kafka.protocol.consumer import OffsetFetchRequest
+from kafka.protocol.metadata import FindCoordinatorRequest
 
 from controlplane.kafka import dialer, errors, group_members, group_messages, offsets
 from controlplane.kafka.deadline import Deadline
@@ -56,6 +57,7 @@ def read_groups(
         silent |= unheard | unheard_too
         # Members without offsets, or offsets without members, would be half of the truth.
         groups |= {n: replace(g, committed=committed[n]) for n, g in described.items() if n in committed}
+    unread = tuple(g.name for g in read if g.name not in groups)
     topics = {p.topic for g in groups.values() for p in g.committed}
     topics |= {t for g in groups.values() for t in g.topics}
     leaders = offsets.leaders_of(connection, sorted(topics), deadline)
@@ -63,7 +65,18 @@ def read_groups(
     kept, cut = _within(groups, partitions, most_partitions)
     wanted_ends = frozenset(p for g in kept for p in g.every_partition(partitions))
     ends = offsets.log_offsets(connection, leaders, wanted_ends, offsets.LATEST, deadline)
-    return GroupsSeen(at, kept, ends, partitions, tuple(sorted(silent)), left_out + cut)
+    return GroupsSeen(at, kept, ends, partitions, tuple(sorted(silent)), left_out + cut, unread)
+
+
+def find_coordinator(connection: dialer.Connection, group: str, deadline: Deadline) -> int:
+    """The broker that keeps this group's offsets, of one that nobody knows yet too. Raises KafkaUnavailable."""
+    what = f"looking for who coordinates {group}"
+    request = FindCoordinatorRequest(key=group, key_type=0, coordinator_keys=[group], min_version=4)
+    answer = connection.ask(request, what=what, deadline=deadline)
+    for found in answer.coordinators:
+        errors.require_ok(found, what=what, where=connection.name)
+        return int(found.node_id)
+    raise errors.KafkaUnavailable(what=what, where=connection.name, why="no broker says that it does")
 
 
 def _list(connection: dialer.Connection, live: Iterable[int], deadline: Deadline) -> tuple[list[_Listed], set[int]]:

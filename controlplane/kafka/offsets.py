@@ -58,13 +58,13 @@ def log_offsets(
     connection: Connection,
     leaders: Mapping[TopicPartition, int],
     wanted: Iterable[TopicPartition],
-    which: int,
+    which: int | Mapping[TopicPartition, int],
     deadline: Deadline,
     *,
     with_none: bool = False,
 ) -> dict[TopicPartition, int]:
     """That offset of each log; those whose leader did not answer are missing. `which` may be a time, in ms since 1970:
-    the first record at or after it; where there is none -1, which is told `with_none` alone.
+    the first record at or after it; where there is none -1, which is told `with_none` alone. Or one for each.
     """
     by_leader: dict[int, dict[str, list[int]]] = {}
     for p in sorted(wanted):
@@ -91,15 +91,19 @@ def ask_each(connection: Connection, requests: Mapping[int, Any], what: str, dea
     return connection.ask_each(requests, timeout_s=deadline.capped(_ANSWER_S))
 
 
-def _request(topics: Mapping[str, Collection[int]], which: int) -> Any:
+def _request(topics: Mapping[str, Collection[int]], which: int | Mapping[TopicPartition, int]) -> Any:
     topic = ListOffsetsRequest.ListOffsetsTopic
+
+    def wanted(name: str, number: int) -> int:
+        return which if isinstance(which, int) else which[TopicPartition(name, number)]
+
     return ListOffsetsRequest(
         replica_id=-1,
         isolation_level=0,
         topics=[
             topic(
                 name=name,
-                partitions=[topic.ListOffsetsPartition(partition_index=n, timestamp=which) for n in numbers],
+                partitions=[topic.ListOffsetsPartition(partition_index=n, timestamp=wanted(name, n)) for n in numbers],
             )
             for name, numbers in topics.items()
         ],

@@ -59,3 +59,5 @@ class GroupsSeen:
     """Brokers that did not answer: groups they coordinate are missing."""
     left_out: int = 0
     """Groups beyond what one look reads."""
+    unread: tuple[str, ...] = ()
+    """Groups of brokers that answered, and not for them: their coordinator is loading, or they are gone by now."""

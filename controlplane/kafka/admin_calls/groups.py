@@ -85,7 +85,14 @@ def _commit(
     seen = read_groups(connection, [group], deadline, now)
     if not seen.groups:
         raise KafkaUnavailable(what=what, where=connection.name, why="no broker says that it coordinates it")
-    coordinator = seen.groups[0].coordinator
+    return commit_at(connection, group, offsets, seen.groups[0].coordinator, deadline)
+
+
+def commit_at(
+    connection: Connection, group: str, offsets: Mapping[TopicPartition, int], coordinator: int, deadline: Deadline
+) -> Mapping[TopicPartition, str]:
+    """The same by a broker that is known to coordinate the group, which need not exist: it does from then on."""
+    what = f"committing offsets of {group}"
     topic = OffsetCommitRequest.OffsetCommitRequestTopic
     by_topic: dict[str, list[TopicPartition]] = {}
     for name in sorted(offsets):

@@ -10,8 +10,10 @@ import pytest
 from kafka.protocol.consumer import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
 from controlplane.kafka.deadline import Deadline
+from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.kafka.group_members import ASSIGNMENT_UNREADABLE, METADATA_UNREADABLE
 from controlplane.kafka.groups import read_groups
+from controlplane.kafka.pair_copies.broker_logs import BrokerLogs
 from planner.consumers.judgement import judged
 from planner.consumers.seen import GroupsSeen
 from planner.observed import TopicPartition
@@ -133,3 +135,20 @@ def test_brokers_are_not_asked_of_topics_no_cluster_can_have() -> None:
     (group,) = read_groups(connection, None, Deadline.after(5), lambda: NOW).groups
     assert group.members[0].topics == ("clicks",)
     assert connection.asked_of == ["clicks"]
+
+
+class LoadingGroups(Groups):
+    """Whose coordinator has not read the offsets of `loading` yet."""
+
+    def OffsetFetch(self, request: Any) -> Any:
+        answer = super().OffsetFetch(request)
+        return Answer(groups=[g for g in answer.groups if g.group_id != "loading"])
+
+
+def test_a_group_that_was_not_read_is_named_and_never_told_as_gone() -> None:
+    members = {"billing": (TOPIC_METADATA, ASSIGNED), "loading": (TOPIC_METADATA, ASSIGNED)}
+    seen = read_groups(LoadingGroups(members), None, Deadline.after(5), lambda: NOW)
+    assert ([g.name for g in seen.groups], seen.unread, seen.silent) == (["billing"], ("loading",), ())
+    assert look(members).unread == ()
+    with pytest.raises(KafkaUnavailable, match="loading could not be read"):
+        BrokerLogs(LoadingGroups(members), Deadline.after(5), lambda: NOW).groups(None)

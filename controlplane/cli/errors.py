@@ -9,7 +9,7 @@ class CliError(Exception):
     def __init__(
         self, what: str, *, where: str = "", why: str = "", next_step: str = "", exit_code: int = exits.FAILED
     ) -> None:
-        super().__init__(what)
+        super().__init__(f"{what}: {why}" if why else what)  # where nobody shows `lines`, as in a log
         self.what = what
         self.where = where
         self.why = why

@@ -70,6 +70,15 @@ class CopyRequested:
     seeds: Mapping[str, int]
 
 
+@fact("failover.replicator_placed", schema=1)
+@dataclass(frozen=True, slots=True)
+class ReplicatorPlaced:
+    """That VM of the standby, by its instance's key, is to copy; `""`: none is, until every other is known not to."""
+
+    cluster: str
+    key: str
+
+
 @fact("failover.seeded", schema=1)
 @dataclass(frozen=True, slots=True)
 class StandbySeeded:

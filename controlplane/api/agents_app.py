@@ -71,7 +71,7 @@ def serve_agents_by(
 
     paces = ReportPaces(services.clock, tell=tell_found)
     channels.subscribe(FOUND, hear_found)
-    services.cluster.doors.also_tell(feed.ring)
+    services.cluster.pair_parts.also_tell(feed.ring)
     state.shown_certificates = ShownCertificates(services.cluster.latest, services.clock)
     state.offers = document_offers.DocumentOffers(services, paces, telemetry)
     app.add_middleware(gate.AccessGate, services=services)

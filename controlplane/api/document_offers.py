@@ -60,7 +60,7 @@ class DocumentOffers:
             or kept.epoch != self._services.operations.leadership.held_epoch()
             or time.monotonic() - kept.at_s > REMEMBERED_S
             or may_have_stale_stop(view, _key(vm))
-            or kept.offer.door != self._services.cluster.doors.of(view)
+            or kept.offer.pair != self._services.cluster.pair_parts.of(view)
         ):
             return None
         return kept.offer
@@ -85,7 +85,7 @@ class DocumentOffers:
         if view is None or view.version != offered.version:
             return self._offered(vm)
         # The pair of a cluster has a stream of its own.
-        return offered if self._services.cluster.doors.of(view) == offered.door else self._offered(vm)
+        return offered if self._services.cluster.pair_parts.of(view) == offered.pair else self._offered(vm)
 
     def _offered(self, vm: Vm) -> documents.Offer:
         epoch = self._services.operations.leadership.held_epoch()
@@ -121,7 +121,7 @@ class DocumentOffers:
             logs=sent.logs,
             super_digest=digest,
             packet_filter=rules,
-            door=services.cluster.doors.of(view),
+            pair=services.cluster.pair_parts.of(view),
         )
         if not rules:  # those follow from what is recorded of others, and are worked out at each question
             self._remember(vm, _Remembered(offered, epoch, time.monotonic()))

@@ -40,7 +40,7 @@ from controlplane.commands.failovers import Failovers
 from controlplane.commands.handler import CommandOutcome
 from controlplane.converger.tick.report import Said
 from controlplane.converger.tick.status import LoopService
-from controlplane.fleet.failovers.door_documents import ClientDoors
+from controlplane.fleet.failovers.pair_documents import PairParts
 from controlplane.fleet.failovers.state import PairCache
 from controlplane.fleet.freezes.commands import Freezes
 from controlplane.fleet.images.commands import Images
@@ -178,8 +178,8 @@ class ClusterServices:
     """What specs are held against, and the policies in force; the handler of commands asks it as well."""
     packet_filter: Callable[[ClusterView, InstanceView], str] = lambda view, instance: ""
     """The rules of a VM that filters packets itself, "" of any other."""
-    doors: ClientDoors = field(default_factory=lambda: ClientDoors(PairCache(), lambda address: ()))
-    """Whether clients get in at clusters of pairs."""
+    pair_parts: PairParts = field(default_factory=lambda: PairParts(PairCache(), lambda address: (), lambda uid: None))
+    """What brokers' VMs of clusters of pairs are told: whether clients get in there, and of copying."""
     console_page: ConsolePage = no_console_page
     """The page of a VM in its cloud's console, "" where it has none."""
     harm: Harmer = nothing_to_harm

@@ -6,10 +6,11 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from controlplane.api.schemas.failovers import FailoverOut, FailoverPlanOut
+from controlplane.api.schemas.failovers import CopyOut, FailoverOut, FailoverPlanOut
 from controlplane.cli.tables import listing
 from controlplane.runtime.quantities import moment
 from controlplane.runtime.styled_text import styled
+from events.quantities import counted
 
 _STYLE = {"Standby": "green", "Unreadable": "red", "Registered": "yellow"}
 
@@ -44,6 +45,8 @@ def failover_lines(one: FailoverOut) -> Iterator[RenderableType]:
         yield f"  door of {door.cluster} ({door.role}): {door.state}, by order {door.epoch}"
     for vm, why in one.unproved.items():
         yield f"  not proved shut: {vm}: {why}"
+    if one.copy_to_standby is not None:
+        yield from _copy_lines(one.copy_to_standby)
     if one.order:
         kind = "planned" if one.planned else "unplanned"
         back = "it can be aborted" if one.returns else "past the point of no return"
@@ -55,6 +58,21 @@ def failover_lines(one: FailoverOut) -> Iterator[RenderableType]:
         where = " ".join(part for part in (one.source, one.path, one.commit[:12]) if part)
         yield f"  declared {moment(one.declared_at)} by {one.declared_by} ({where}), document {one.generation}"
     yield f"  {one.sentence}"
+
+
+def _copy_lines(copy: CopyOut) -> Iterator[RenderableType]:
+    where = (
+        f"{copy.replicator}, which {'runs' if copy.is_running else 'does not run'}" if copy.replicator else "nowhere"
+    )
+    yield f"  the replicator is at {where}"
+    if copy.lag_s is None or copy.lag_records is None:
+        yield styled("  how far the copy is behind is not known", "yellow")
+    else:
+        yield f"  the copy is up to {copy.lag_s:.1f} s and {counted(copy.lag_records, 'record')} behind"
+    for partition, count in copy.behind.items():
+        yield f"    {partition}: {counted(count, 'record')}"
+    if copy.problem:
+        yield styled(f"  the copy: {copy.problem}", "yellow")
 
 
 def failover_plan_lines(plan: FailoverPlanOut) -> Iterator[RenderableType]:

@@ -22,6 +22,8 @@ from controlplane.kafka.egress import BrokerDoors
 from controlplane.kafka.errors import KafkaUnavailable
 from controlplane.kafka.gateway import KafkaGateway
 from controlplane.kafka.migrating_gateway import MigratingGateway
+from controlplane.kafka.pair_copies.logs import broker_pair_logs
+from controlplane.kafka.pair_copies.port import PairLogs
 from controlplane.kafka.zookeeper import content, errors, live_registry, members, quorum, sessions, superuser
 from controlplane.kafka.zookeeper.ensemble import KazooEnsemble
 from controlplane.kafka.zookeeper.locks import RESTART, KazooLocks, LockStatus, Taken
@@ -72,6 +74,7 @@ class Gateways:
         self._locks: dict[ClusterUid, KazooLocks] = {}
         self._lock = threading.Lock()
         self._known: dict[ClusterUid, _KnownGateway] = {}
+        self._pair_logs = broker_pair_logs(dialer)
 
     def of(self, view: ClusterView) -> KafkaGateway:
         """The gateway of a cluster. Its first call raises KafkaUnavailable when no broker has an address yet."""
@@ -93,6 +96,12 @@ class Gateways:
             # The connection may rest on brokers that are gone by now; their addresses may be somebody else's.
             self._dialer.hang_up(view.uid)
         return fresh.gateway
+
+    def pair_logs(self, one: ClusterView, other: ClusterView) -> PairLogs:
+        """What the logs of two clusters, as they are now, are asked through."""
+        for view in (one, other):
+            self.of(view)
+        return self._pair_logs
 
     @contextmanager
     def as_node(self, view: ClusterView) -> Iterator[KafkaGateway]:

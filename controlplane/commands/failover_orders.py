@@ -2,14 +2,14 @@
 on the pair as it is recorded, and is one event or none. The steps of a failover are recorded by others."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from controlplane.cluster.commands import Command, CommandRefused
 from controlplane.commands.previews.kept import kept_digest
 from controlplane.commands.previews.plan import moved_parts
 from controlplane.fleet.failovers.fold import IllegalStep, after
-from controlplane.fleet.failovers.orders import NO_REPLICATOR, FailoverPlan, FailoverWish, PairRefusal, plan_of
+from controlplane.fleet.failovers.orders import FailoverPlan, FailoverWish, plan_of
 from controlplane.fleet.failovers.seen import PairSeen
 from controlplane.fleet.failovers.state import RegisteredPair
 from controlplane.fleet.failovers.view import Door, DoorState, PairState, PairView
@@ -81,11 +81,7 @@ def order_plan(
         then = f"Apply its document again, or kedge failovers withdraw {known.name}"
         raise CommandRefused("failover-not-declared", f"the declaration of {known.name} was begun and not ended", then)
     primary, standby = (names.get(uid, uid) for uid in (view.primary, view.standby))
-    plan = plan_of(view, seen, FailoverWish(planned, accepts_loss, primary, standby), primary_brokers)
-    if not view.is_warm:
-        return plan
-    never = PairRefusal("failover-not-carried-out", NO_REPLICATOR, "Move clients by hand: docs/failover.md.")
-    return replace(plan, refusals=(*plan.refusals, never))
+    return plan_of(view, seen, FailoverWish(planned, accepts_loss, primary, standby), primary_brokers)
 
 
 def order_digest(known: RegisteredPair, *, planned: bool) -> str:

@@ -133,7 +133,7 @@ def verbs_of(pair: RegisteredPair, clusters: Sequence[ClusterView], rights: Righ
     if view.missed:
         return PairVerbs(withdraw=may_delete)
     if view.order is None:
-        return PairVerbs(order=may_steer and bool(view.name), withdraw=may_delete and view.flow is None)
+        return PairVerbs(order=may_steer and bool(view.name), withdraw=may_delete)
     is_closing = view.state is PairState.FENCING and view.doors[view.primary].state is DoorState.CLOSING
     return PairVerbs(
         abort=may_steer and not view.order.is_promoted and view.state is not PairState.ABORTING,

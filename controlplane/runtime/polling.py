@@ -78,6 +78,8 @@ class Poller:
         if not self._polled:
             return
         logging.getLogger("apscheduler").setLevel(logging.WARNING)
+        # It warns of each beat that finds the look before under way, which `last_polls` tells once.
+        logging.getLogger("apscheduler.scheduler").setLevel(logging.ERROR)
         for name in self._polled:
             self._clock.add_job(
                 self.poll,

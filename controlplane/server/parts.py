@@ -15,6 +15,7 @@ from controlplane.server.assembly.agent_upgrades import AgentsRoom
 from controlplane.server.assembly.anomalies import AnomalyRoom
 from controlplane.server.assembly.consumer_groups import GroupsRoom
 from controlplane.server.assembly.drift import DriftRoom
+from controlplane.server.assembly.failovers import PairsRoom
 from controlplane.server.assembly.game_days import GamesRoom
 from controlplane.server.assembly.git_sync import Sources
 from controlplane.server.assembly.metric_pipeline import PipelineRoom
@@ -43,7 +44,7 @@ class BackgroundParts:
     pipeline: PipelineRoom
     authority_copy: Poller
     passwords: Poller
-    pairs: Poller
+    pairs: PairsRoom
     teller: Poller
     """Tells portals that are other processes how the loop does."""
 
@@ -63,7 +64,7 @@ class BackgroundParts:
         """Game days first: they are driven through the others."""
         self.games.close()
         self.teller.stop()
-        self.pairs.stop()
+        self.pairs.close()
         self.passwords.stop()
         self.authority_copy.stop()
         self.sources.stop()

@@ -104,9 +104,7 @@ def load_documents(text: str | bytes, *, file: str, takes_pairs: bool = False) -
     problems += topics_together(clusters, topics)
     problems += users_together(clusters, users)
     problems += failovers_together(clusters, topics, failovers)
-    if takes_pairs:
-        problems += [_copies_nothing(where) for one, where in failovers if one.spec.mode == "warm"]
-    else:
+    if not takes_pairs:
         problems += [_undeclared(where) for _, where in failovers]
     return LoadResult(
         tuple(document for document, _ in accepted),
@@ -215,12 +213,6 @@ def _unknown_kind(kind: object, where: Positions) -> Problem:
 def _undeclared(where: Positions) -> Problem:
     message = f"a `{FAILOVER_KIND}` is declared by `kedge apply` alone"
     return where.problem(p.FAILOVER_UNDECLARED, ("kind",), message, "Put it into a file of its own, and apply that.")
-
-
-def _copies_nothing(where: Positions) -> Problem:
-    message = "this release copies no records: the standby lets no client in from here on, and gets nothing"
-    fix = "Declare `mode: cold`, or wait for a release that copies: docs/failover.md."
-    return where.problem(p.FAILOVER_NOT_ACTED_ON, ("spec", "mode"), message, fix)
 
 
 def _unknown_version(version: object, known: tuple[str, ...], where: Positions) -> Problem:

@@ -61,7 +61,6 @@ class ReplicatorPool(Part):
 
     size: Whole = classed(BEHAVIOURAL, "VMs.", ge=1, le=100)
     machine: CloudWord = classed(STATIC, "As of a cluster's pool.")
-    heap_mib: Whole = classed(STATIC, "Java heap of each in MiB.", default=256, ge=128, le=262144)
     place: PlaceSpec = classed(STATIC, "Where they live: beside the standby.")
 
 
@@ -69,7 +68,12 @@ class Replication(Part):
     """How a warm standby gets its records."""
 
     engine: Literal["mirrormaker"] = classed(STATIC, "`mirrormaker`: MirrorMaker 2.", default="mirrormaker")
-    pool: ReplicatorPool = classed(STATIC, "Who copies.")
+    pool: ReplicatorPool | None = classed(
+        STATIC,
+        "VMs that do nothing else. Without it a broker's VM of the standby copies, beside its broker.",
+        default=None,
+    )
+    heap_mib: Whole = classed(STATIC, "Java heap of the replicator in MiB.", default=512, ge=128, le=262144)
     max_lag: Seconds = classed(BEHAVIOURAL, "How far the copy may be behind before it is told.", default=30, ge=1)
 
 

@@ -40,6 +40,8 @@ def check_failover_in(
 def is_paired(document: KafkaFailoverDocument, topic: str) -> bool:
     """Whether there are two of a topic of this name, by name alone."""
     asked = document.spec.topics
+    if topic.endswith(_REPLICATORS_OWN) or owner_of(topic):
+        return False
     return _is_among(topic, asked.include) and not _is_among(topic, asked.exclude)
 
 
@@ -50,8 +52,12 @@ def _is_among(name: str, patterns: tuple[str, ...]) -> bool:
 def _mode(document: KafkaFailoverDocument, where: Positions) -> Iterator[Problem]:
     spec, path = document.spec, ("spec", "mode")
     if spec.mode == "warm" and spec.replication is None:
-        fix = "Say under `replication` who copies, or write `mode: cold`."
-        yield where.problem(p.FAILOVER_MODE, path, "a warm standby gets a copy, and nothing says of whom", fix)
+        fix = "Write `replication: {}`, or `mode: cold`."
+        yield where.problem(p.FAILOVER_MODE, path, "a warm standby gets a copy, and nothing says how", fix)
+    if spec.replication is not None and spec.replication.pool is not None:
+        fix = "Leave `pool` out: a broker's VM of the standby copies, beside its broker."
+        message = "this release makes no VMs that do nothing but copy"
+        yield where.problem(p.FAILOVER_POOL, ("spec", "replication", "pool"), message, fix, key=True)
     if spec.mode == "warm" and spec.standby is not None:
         fix = "Leave `standby` out: its size is what its own spec says."
         message = "a warm standby is as large as it has to be for the copy"
@@ -115,15 +121,18 @@ def _beside(
         message = f"both clusters are in {', '.join(sorted({place.name for place in mine}))}: what takes one takes both"
         fix = "Have the standby in another region, account or cloud."
         yield where.problem(p.FAILOVER_ONE_PLACE, _CLUSTERS, message, fix)
-    copying = [] if document.spec.replication is None else [document.spec.replication.pool.place]
-    for cluster, places in ((one, mine), (other, theirs)):
-        domains = {domain_of(place) for place in places}
-        for place in copying:
-            if domains and domain_of(place) not in domains:
-                message = f"from {domain_of(place)} no broker of {cluster.metadata.name} is reached"
-                fix = "Connect the networks, and have all places name the same `route`."
-                path = ("spec", "replication", "pool", "place")
-                yield where.problem(p.FAILOVER_ROUTE, path, message, fix)
+    for index, cluster in enumerate((one, other)):
+        if cluster.spec.security.internal != "plaintext":
+            message = (
+                f"brokers of {cluster.metadata.name} speak TLS, and the replicator has no certificate of both clusters"
+            )
+            fix = "Declare `mode: cold`: this release copies between clusters in plaintext alone."
+            yield where.problem(p.FAILOVER_SECURED, (*_CLUSTERS, index), message, fix)
+    reached = {domain_of(place) for place in mine}, {domain_of(place) for place in theirs}
+    if all(reached) and reached[0] != reached[1]:
+        message = f"brokers of {one.metadata.name} and of {other.metadata.name} do not reach each other"
+        fix = "Connect the networks, and have all places name the same `route`."
+        yield where.problem(p.FAILOVER_ROUTE, _CLUSTERS, message, fix)
 
 
 def _places(cluster: KafkaClusterDocument) -> list[PlaceSpec]:

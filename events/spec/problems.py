@@ -290,9 +290,6 @@ FAILOVER_ONE_PLACE = _kind(169, "both clusters in one place", "What takes one ta
 FAILOVER_PRODUCER_IDS = _kind(
     170, "producer ids that may be the other's", "Its producers' records would pass for duplicates.", "warning"
 )
-FAILOVER_NOT_ACTED_ON = _kind(
-    171, "warm pair that nothing is copied of yet", "Who counts on it has to know.", "warning"
-)
 FAILOVER_OWNERS = _kind(172, "pair of several owners", "Who fails over decides about both clusters.")
 FAILOVER_FIXED = _kind(173, "pair that would become another one", "What was prepared was prepared for that pair.")
 FAILOVER_SAME_IDS = _kind(174, "producer ids that are the other's", "Its producers' records would pass for duplicates.")
@@ -302,6 +299,8 @@ FAILOVER_VERSIONS = _kind(
 FAILOVER_NETWORK = _kind(
     176, "pair on a network that is not its VMs' own", "Nobody can be kept out of one cluster alone there."
 )
+FAILOVER_POOL = _kind(177, "replicators on VMs of their own", "What would never be made must not pass for declared.")
+FAILOVER_SECURED = _kind(178, "copy between clusters that speak TLS", "Who copies has to be known to both clusters.")
 
 # Tokens of a provider.
 OAUTH = _kind(118, "tokens could not be judged", "What is not asked of a token, any token of the provider has.")

@@ -17,7 +17,7 @@ from controlplane.commands.failover_orders import (
     order_digest,
 )
 from controlplane.commands.failovers import DeclarePair, PairNotFound
-from controlplane.fleet.failovers.seen import CopySeen, PairSeen
+from controlplane.fleet.failovers.seen import CopySeen, PairSeen, ReplicatorsSeen
 from controlplane.fleet.failovers.steps import PairStep, PairWait
 from controlplane.fleet.failovers.troubles import PairTroubles
 from controlplane.storage.streams import FAILOVERS, pair_stream
@@ -84,9 +84,8 @@ def pair(store) -> Pair:
 
 
 def warm(store: Any) -> Pair:
-    place = {"cloud": "local", "region": "local-2", "zones": ["a"]}
     spec = {"clusters": ["eu", "us"], "bootstrap": {"dns": "o.example"}, "mode": "warm"}
-    spec["replication"] = {"pool": {"size": 1, "machine": "small", "place": place}}
+    spec["replication"] = {}
     document = KafkaFailoverDocument.model_validate({"metadata": {"name": "orders"}, "spec": spec})
     pair = Pair(store)
     pair.service.declare(
@@ -161,22 +160,24 @@ def test_what_the_plan_is_refused_for_is_refused_of_the_order(store) -> None:
     assert pair.order(planned=False, accepts_loss=True).changed
 
 
-def test_a_warm_pair_is_refused_while_nothing_copies(store) -> None:
+def test_a_warm_pair_at_rest_is_led_over(store) -> None:
     pair = warm(store)
     assert pair.get("orders").view.state == "Standby"
-    with refused("failover-not-carried-out", "runs no replicator"):
+    with refused("failover-not-ready", "how far the copy is behind is not known"):
         pair.order()
-    assert "requested" not in pair.types()
+    pair.sees = PairSeen(replicators=ReplicatorsSeen(is_running=True), copy=CopySeen(0.4, {}))
+    assert pair.order().changed
+    assert pair.types()[-1] == "requested"
 
 
 def test_what_is_seen_decides_what_may_be_lost(store) -> None:
     pair = warm(store)
     known = pair.get("orders")
     unseen = pair.service.plan(known, planned=False, accepts_loss=False)
-    assert [r.code for r in unseen.refusals] == ["failover-loses", "failover-not-carried-out"]
-    pair.sees = PairSeen(copy=CopySeen(True, 2.0, {}))
+    assert [r.code for r in unseen.refusals] == ["failover-loses"]
+    pair.sees = PairSeen(copy=CopySeen(2.0, {}))
     seen = pair.service.plan(known, planned=False, accepts_loss=False)
-    assert [r.code for r in seen.refusals] == ["failover-not-carried-out"]
+    assert seen.refusals == ()
     assert seen.loss.lines[0].startswith("up to 2.0 s")
 
 

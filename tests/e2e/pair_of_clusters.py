@@ -79,6 +79,21 @@ class Pair:
 
         return self.living.until(look, f"the pair to be {states} {primary}", timeout_s=within_s)
 
+    def copy(self) -> api.CopyOut:
+        """Of a warm pair."""
+        found = self.state().copy_to_standby
+        assert found is not None
+        return found
+
+    def until_copied(self, *, within_s: float = 120) -> api.CopyOut:
+        """Waits until the standby has all, which nobody writes to meanwhile."""
+
+        def look() -> api.CopyOut | None:
+            copy = self.copy()
+            return copy if copy.lag_records == 0 and not copy.problem else None
+
+        return self.living.until(look, "the copy to have all", timeout_s=within_s)
+
     def order(self, *, planned: bool = True, accept_loss: bool = False) -> float:
         """Asks for a failover; when that was, by the monotonic clock."""
         wanted = api.FailoverOrderIn(planned=planned, accept_loss=accept_loss, confirm=PAIR, reason="e2e")
@@ -167,6 +182,11 @@ class MovingClient:
 
         return heard
 
+    def is_taken_now(self, living: LivingCluster, *, timeout_s: float = 60) -> None:
+        """Waits for an acknowledgement from here on, behind which a pause is over."""
+        now = time.monotonic()
+        living.until(lambda: self.acked[-1][0] > now or None, "records there", timeout_s=timeout_s)
+
     def pause_after(self, at: float) -> float:
         """The longest time without an acknowledgement since then, seconds."""
         times = [at, *(when for when, _ in self.acked if when > at)]
@@ -174,8 +194,9 @@ class MovingClient:
 
 
 @contextmanager
-def moving_client(pair: Pair) -> Iterator[MovingClient]:
-    client = MovingClient([*pair.brokers(EU), *pair.brokers(US)])
+def moving_client(pair: Pair, *clusters: str) -> Iterator[MovingClient]:
+    """It is given the brokers of both, or of those."""
+    client = MovingClient([at for cluster in clusters or (EU, US) for at in pair.brokers(cluster)])
     thread = threading.Thread(target=lambda: inside(pair.machine, client.run))
     thread.start()
     try:
@@ -217,14 +238,13 @@ def topic_documents(*names: str, partitions: int = 4, replicas: int = 2) -> list
 
 
 def pair_document(*, size: int = 2) -> dict[str, object]:
-    return {
-        "apiVersion": "kedge/v1alpha1",
-        "kind": "KafkaFailover",
-        "metadata": {"name": PAIR},
-        "spec": {
-            "clusters": [EU, US],
-            "bootstrap": {"dns": NAME, "ttl": "1s"},
-            "mode": "cold",
-            "standby": {"size": size},
-        },
-    }
+    return _pair({"mode": "cold", "standby": {"size": size}})
+
+
+def warm_document() -> dict[str, object]:
+    return _pair({"mode": "warm", "replication": {"heapMib": 256}})
+
+
+def _pair(mode: dict[str, object]) -> dict[str, object]:
+    spec = {"clusters": [EU, US], "bootstrap": {"dns": NAME, "ttl": "1s"}, **mode}
+    return {"apiVersion": "kedge/v1alpha1", "kind": "KafkaFailover", "metadata": {"name": PAIR}, "spec": spec}

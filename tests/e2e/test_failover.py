@@ -62,7 +62,7 @@ def test_clients_move_to_the_standby_and_back_and_no_record_they_were_promised_i
             pair.until_state("Standby", primary=primary, within_s=120)
             assert (pair.knocked(primary), pair.knocked(other)) == ({"open"}, {"refused"})
             assert zone.read(NAME).addresses == {at.partition(":")[0] for at in pair.brokers(primary)}
-            pair.living.until(lambda at=at: client.acked[-1][0] > at + 3 or None, "records there", timeout_s=60)  # type: ignore[misc]
+            client.is_taken_now(pair.living)
             pauses.append(client.pause_after(at))
             assert len(client.restarts) - restarts_before <= (primary == EU), "on its way back it may have to"
     with standing, pytest.raises(ConnectionResetError):  # it was cut, and not only left alone

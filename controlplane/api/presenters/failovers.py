@@ -5,12 +5,15 @@ from collections.abc import Mapping
 from controlplane.api.schemas import failovers as api
 from controlplane.api.services import PortalServices
 from controlplane.commands.failover_orders import order_digest
-from controlplane.fleet.failovers.orders import NO_REPLICATOR, FailoverPlan
+from controlplane.fleet.failovers.orders import FailoverPlan
 from controlplane.fleet.failovers.state import RegisteredPair
 from controlplane.fleet.failovers.step_text import step_words
 from controlplane.fleet.failovers.steps import Next, PairWait
 from controlplane.fleet.failovers.troubles import NO_TROUBLES, PairTroubles
 from controlplane.fleet.failovers.view import DoorState, PairState, PairView
+
+_MOST_BEHIND = 20
+"""Partitions that are named one by one."""
 
 
 def failovers_out(services: PortalServices) -> list[api.FailoverOut]:
@@ -65,6 +68,7 @@ def failover_out(
             for uid, door in sorted(view.doors.items(), key=lambda one: one[0] != primary)
         ],
         unproved=dict(sorted(troubles.unproved.items())),
+        copy_to_standby=_copy(view, troubles) if view.is_warm and not view.is_withdrawn else None,
         order=view.order.id if view.order is not None else "",
         planned=view.order.planned if view.order is not None else None,
         returns=view.order is None or not view.order.is_promoted,
@@ -117,7 +121,22 @@ def _sentence(pair: RegisteredPair, then: str) -> str:
         return f"its history cannot be read, and nothing is done to it: {pair.view.unreadable}"
     if not pair.view.name and not pair.view.is_withdrawn:
         return f"its declaration was begun and not ended: apply it again, or kedge failovers withdraw {pair.name}"
-    return f"{then}; {NO_REPLICATOR}" if pair.view.is_warm else then
+    return then
+
+
+def _copy(view: PairView, troubles: PairTroubles) -> api.CopyOut:
+    found = troubles.copy.copy if troubles.copy is not None else None
+    left = found.lag_records if found is not None and found.lag_s is not None else None
+    most = sorted(((count, name) for name, count in (left or {}).items() if count), reverse=True)[:_MOST_BEHIND]
+    problems = [troubles.copy.problem if troubles.copy is not None else "", found.problem if found is not None else ""]
+    return api.CopyOut(
+        replicator=view.replicator_at,
+        is_running=bool(view.replicator_at) and troubles.replicators is not None and troubles.replicators.is_running,
+        lag_s=found.lag_s if found is not None else None,
+        lag_records=sum(left.values()) if left is not None else None,
+        behind={name: count for count, name in most},
+        problem="; ".join(one for one in problems if one),
+    )
 
 
 def failover_plan_out(

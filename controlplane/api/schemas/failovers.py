@@ -16,6 +16,22 @@ class DoorOut(Message):
     epoch: int
 
 
+class CopyOut(Message):
+    """The copy to the standby of a warm pair, as it was found seconds ago."""
+
+    replicator: str = Field(description="key of the VM that copies, empty while none does")
+    is_running: bool = Field(description="whether its agent says that it does")
+    lag_s: float | None = Field(
+        default=None,
+        description="how old the oldest acknowledged record may be that the standby has not; null: not known",
+    )
+    lag_records: int | None = Field(default=None, description="records it has not, at most; null: not known")
+    behind: dict[str, int] = Field(
+        default_factory=dict, description="of those, by partition, the partitions that are the most behind"
+    )
+    problem: str = Field(default="", description="why something of that is not known, or cannot be copied")
+
+
 class FailoverOut(Message):
     """One pair. Between its registration and its declaration, which a crash can part, its `state` is Registered: the
     same declaration again goes on with it."""
@@ -34,6 +50,7 @@ class FailoverOut(Message):
     unproved: dict[str, str] = Field(
         default_factory=dict, description="of the door that is closing, by VM, why it is not proved shut"
     )
+    copy_to_standby: CopyOut | None = Field(default=None, description="of a warm pair; null of a cold one")
     order: str = Field(default="", description="the failover, or the way back, in hand")
     planned: bool | None = Field(default=None, description="of that order; null where none is in hand")
     returns: bool = Field(default=True, description="whether the order in hand can still be aborted")

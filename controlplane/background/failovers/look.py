@@ -12,10 +12,12 @@ from controlplane.cluster.spec_source import source_name
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.source import API
+from controlplane.fleet.failovers.copy_rows import copy_row
 from controlplane.fleet.failovers.doors import OpenOrder, ShutOrder, ShutProof, is_let_in, shut_proof
 from controlplane.fleet.failovers.pair_name import pair_name_row, wish_of
 from controlplane.fleet.failovers.paired_topics import paired_topics, topic_obstacles, topics_left
-from controlplane.fleet.failovers.seen import DoorSeen, NamesSeen, PairSeen, StandbyBuild
+from controlplane.fleet.failovers.replicators import replicators_seen
+from controlplane.fleet.failovers.seen import CopySeen, DoorSeen, NamesSeen, PairSeen, ReplicatorsSeen, StandbyBuild
 from controlplane.fleet.failovers.standby_size import declared_brokers, grown_to
 from controlplane.fleet.failovers.state import RegisteredPair
 from controlplane.fleet.failovers.troubles import PairTroubles, standby_trouble
@@ -39,6 +41,13 @@ class _ByViews(TypedDict):
     may_share_ids: bool
 
 
+class _OfCopy(TypedDict):
+    replicators: ReplicatorsSeen | None
+    copy: CopySeen | None
+    seeds: Mapping[str, int] | None
+    aligned: Mapping[str, int] | None
+
+
 @dataclass(frozen=True, slots=True)
 class PairLook:
     """For any thread. Raises StoreUnavailable."""
@@ -49,7 +58,7 @@ class PairLook:
     clock: Clock
 
     def of(self, pair: RegisteredPair) -> PairSeen:
-        """As of now. Copies of records are nobody's yet: nothing is seen of one."""
+        """As of now."""
         now = self.clock()
         reports = {cluster: self._reports_of(cluster) for cluster in pair.view.doors}
         doors = {
@@ -61,10 +70,21 @@ class PairLook:
             doors=doors,
             names=self.names(pair, now),
             standby=self._standby(pair.view, now),
+            **self._of_copy(pair, reports, now),
             pause_s=pause_of(pair.view, now),
             missed=missed_epoch(pair, reports),
             **self._by_views(pair.view, reports),
         )
+
+    def _of_copy(self, pair: RegisteredPair, reports: Mapping[str, Mapping[str, ReportSeen]], now: datetime) -> _OfCopy:
+        standby = self.fleet.view(ClusterUid(pair.view.standby)) if pair.view.is_warm else None
+        row = copy_row(self.latest, pair.view, now) if standby is not None else None
+        return {
+            "replicators": replicators_seen(pair, standby, reports.get(standby.uid, {}), now) if standby else None,
+            "copy": row.copy if row is not None else None,
+            "seeds": row.seeds if row is not None else None,
+            "aligned": row.aligned if row is not None else None,
+        }
 
     def primary_brokers(self, pair: RegisteredPair) -> int | None:
         """How many brokers its primary is to have; None where that is unknown."""
@@ -101,13 +121,16 @@ class PairLook:
         """What stands in its way, for people. What was found of its name for another step says nothing of this one."""
         if pair.view.unreadable or not pair.view.name:
             return PairTroubles()
-        row = pair_name_row(self.latest, pair.uid)
-        proof = self.lacking_proof(pair)
+        row, now = pair_name_row(self.latest, pair.uid), self.clock()
+        proof, standby = self.lacking_proof(pair), self.fleet.view(ClusterUid(pair.view.standby))
+        copies = pair.view.is_warm and standby is not None
         return PairTroubles(
             proof.lacking,
             row.problem if row is not None and row.wish == wish_of(pair.view) else "",
-            standby_trouble(self.latest, pair.view, self.clock()),
+            standby_trouble(self.latest, pair.view, now),
             proof.heard_open,
+            replicators_seen(pair, standby, self._reports_of(standby.uid), now) if copies and standby else None,
+            copy_row(self.latest, pair.view, now) if copies else None,
         )
 
     def _reports_of(self, cluster: str) -> Mapping[str, ReportSeen]:

@@ -34,6 +34,7 @@ MOST_STEPS = 8
 AT_REST_EVERY = timedelta(seconds=5)
 ASKED_AGAIN_AFTER = timedelta(seconds=10)
 _NEVER = datetime.min.replace(tzinfo=UTC)
+_NEEDS_STANDBY = (PairState.SEEDING, PairState.PREPARING, PairState.REVERSING)
 
 _log = logging.getLogger(__name__)
 
@@ -83,7 +84,7 @@ class PairReconciler:
             seen = self.look.of(pair)
             found = next_step(pair.view, seen, self.look.primary_brokers(pair))
             if isinstance(found, PairWait):
-                if seen.standby is None and pair.view.state in (PairState.SEEDING, PairState.PREPARING):
+                if seen.standby is None and pair.view.state in _NEEDS_STANDBY:
                     self.look_again(ClusterUid(pair.view.standby))  # at rest its brokers are asked once a minute
                 self._waiting(pair, found)
                 return
@@ -91,8 +92,7 @@ class PairReconciler:
                 return
 
     def _waiting(self, pair: RegisteredPair, wait: PairWait) -> None:
-        is_prepared_for = pair.view.state is PairState.PREPARING and not pair.view.stands_still
-        trouble = self._prepare(pair) if is_prepared_for else ""
+        trouble = self._prepare(pair) if _is_prepared_for(pair.view) else ""
         row, now = PairWaitRow(wait.reason, pair.view.version, trouble), self.clock()
         before, at = self._waits.get(pair.uid, (None, now))
         is_news = before is None or (before.reason, before.trouble) != (row.reason, row.trouble)
@@ -164,6 +164,12 @@ class PairReconciler:
             return ""
         self._refused[pair.uid] = (standby.version, now, why)
         return why
+
+
+def _is_prepared_for(view: PairView) -> bool:
+    """A cold standby as it takes over; a warm one has its topics before its records, and those of later soon."""
+    at = (PairState.SEEDING, PairState.STANDBY, PairState.REVERSING) if view.is_warm and not view.may_diverge else ()
+    return view.state in (PairState.PREPARING, *at) and not view.stands_still
 
 
 def _is_at_rest(view: PairView) -> bool:

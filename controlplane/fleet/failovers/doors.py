@@ -73,7 +73,7 @@ def shut_proof(
     lacking = {}
     for instance in brokers:
         seen = reports.get(instance.key)
-        if instance.phase is Phase.RETIRED or _is_gone(instance, seen) or _is_unmade(instance, seen):
+        if instance.phase is Phase.RETIRED or is_gone(instance, seen) or is_unmade(instance, seen):
             continue
         if why := _lacks(order, seen, now):
             lacking[instance.key] = why
@@ -103,12 +103,13 @@ def _lets_in(order: OpenOrder, seen: ReportSeen | None, now: datetime) -> bool:
     return (report.pair, report.epoch, report.state) == (order.pair_uid, order.epoch, "open") and report.in_force
 
 
-def _is_gone(instance: InstanceView, seen: ReportSeen | None) -> bool:
-    """A listing may have been wrong: what speaks after it is not gone."""
+def is_gone(instance: InstanceView, seen: ReportSeen | None) -> bool:
+    """By the cloud's listing. That may have been wrong: what speaks after it is not gone."""
     return instance.lost_at is not None and (seen is None or seen.received_at <= instance.lost_at)
 
 
-def _is_unmade(instance: InstanceView, seen: ReportSeen | None) -> bool:
+def is_unmade(instance: InstanceView, seen: ReportSeen | None) -> bool:
+    """Nothing was started on it: there was never a VM."""
     return instance.phase is Phase.REQUESTED and not instance.cloud_id and seen is None
 
 

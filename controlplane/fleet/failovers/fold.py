@@ -105,15 +105,24 @@ def _spec_changed(view: PairView, e: facts.PairSpecChanged) -> PairView:
 def _withdrawn(view: PairView, e: facts.PairWithdrawn) -> PairView:
     """Legal of one that was registered and never declared, too: its clusters are free then."""
     _need(not view.is_withdrawn, "it was withdrawn before")
-    _need(view.is_at_rest or bool(view.missed), "an order is in hand, or records are copied")
-    return replace(view, is_withdrawn=True, doors=MappingProxyType({}))
+    _need(view.is_at_rest or bool(view.missed), "an order is in hand")
+    return replace(view, is_withdrawn=True, doors=MappingProxyType({}), flow=None, replicator_at="")
 
 
 def _copy_requested(view: PairView, e: facts.CopyRequested) -> PairView:
     _in(view, PairState.SEEDING, PairState.REVERSING)
     _need(view.is_warm and view.flow is None, "nothing is to be copied, or it is already")
     _need(view.doors[view.standby].is_shut, "the standby's door is not shut")
-    return replace(view, state=PairState.SEEDING, flow=(view.primary, view.standby), may_diverge=False)
+    flow = (view.primary, view.standby)
+    return replace(view, state=PairState.SEEDING, flow=flow, flows=view.flows + 1, replicator_at="", may_diverge=False)
+
+
+def _placed(view: PairView, e: facts.ReplicatorPlaced) -> PairView:
+    """One VM at a time: it goes elsewhere by way of nowhere, which gives whoever records it the time for a proof."""
+    _in(view, *PairState)
+    _need(view.copies is not None and e.cluster == view.standby, "nothing is copied to that cluster")
+    _need(not e.key or not view.replicator_at, f"{view.replicator_at} is to copy")
+    return replace(view, replicator_at=e.key)
 
 
 def _seeded(view: PairView, e: facts.StandbySeeded) -> PairView:
@@ -124,12 +133,13 @@ def _seeded(view: PairView, e: facts.StandbySeeded) -> PairView:
 
 
 def _requested(view: PairView, e: facts.FailoverRequested) -> PairView:
-    """Also of a primary that is gone while it was to be led back to: nobody opens its door."""
+    """Also of a primary that is gone while it was to be led back to: nobody opens its door. A replicator that was to
+    end is not begun anew then."""
     before = view.order
-    copies = before is not None and before.replicator_stops
-    _in(view, PairState.STANDBY, *((PairState.ABORTING,) if not e.planned and not copies else ()))
+    _in(view, PairState.STANDBY, *((PairState.ABORTING,) if not e.planned else ()))
     took_over_flip = before is not None and before.names_lead_to != view.primary
-    order = OrderView(e.order, e.planned, view.last_epoch + 1, took_over_flip=took_over_flip)
+    stops = before is not None and before.replicator_stops and view.flow is not None
+    order = OrderView(e.order, e.planned, view.last_epoch + 1, took_over_flip=took_over_flip, replicator_stops=stops)
     return replace(view, state=PairState.PREPARING, order=order)
 
 
@@ -196,7 +206,7 @@ def _stop_requested(view: PairView, e: facts.ReplicatorStopRequested) -> PairVie
 def _stopped(view: PairView, e: facts.ReplicatorStopped) -> PairView:
     order = _of_order(view, e.order, PairState.PROMOTING, PairState.ABORTING)
     _need(order.replicator_stops, "nobody was to stop it")
-    return replace(view, flow=None)
+    return replace(view, flow=None, replicator_at="")
 
 
 def _promotion_requested(view: PairView, e: facts.PromotionRequested) -> PairView:
@@ -300,6 +310,7 @@ RULES: Mapping[type, Callable[[PairView, Any], PairView]] = {
     facts.PairSpecChanged: _spec_changed,
     facts.PairWithdrawn: _withdrawn,
     facts.CopyRequested: _copy_requested,
+    facts.ReplicatorPlaced: _placed,
     facts.StandbySeeded: _seeded,
     facts.FailoverRequested: _requested,
     facts.StandbyReady: _ready,

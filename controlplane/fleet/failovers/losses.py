@@ -31,7 +31,7 @@ def loss_of(view: PairView, seen: PairSeen, *, planned: bool) -> PairLoss:
         return PairLoss(_cold(planned))
     if planned:
         line = "no acknowledged record: the standby has every one before its door opens, else the failover is aborted"
-        return PairLoss((line, *_RESTARTED), 0.0, is_nothing=True)
+        return PairLoss((line, *_gaps(seen.copy), *_RESTARTED), 0.0, is_nothing=True)
     return _unplanned(seen.copy)
 
 
@@ -54,11 +54,25 @@ def _unplanned(copy: CopySeen | None) -> PairLoss:
             (
                 "unknown: nobody knows how far the copy is behind; it may be everything that was written since it"
                 " was last seen to keep up",
+                *((copy.problem,) if copy is not None and copy.problem else ()),
+                *_gaps(copy),
             )
         )
     begun = f"up to {copy.lag_s:.1f} s of acknowledged writes, and what was in flight"
     behind = {name: count for name, count in sorted(copy.lag_records.items()) if count}
-    return PairLoss((begun, *_named(list(behind.items())), *_RESTARTED), copy.lag_s)
+    return PairLoss((begun, *_named(list(behind.items())), *_gaps(copy), *_RESTARTED), copy.lag_s)
+
+
+def _gaps(copy: CopySeen | None) -> tuple[str, ...]:
+    """What the primary itself has no more, so that no failover loses it: readers of the standby miss it all the
+    same."""
+    gaps = sorted(copy.gaps.items()) if copy is not None else []
+    if not gaps:
+        return ()
+    named = ", ".join(f"{name}: {count}" for name, count in gaps[:_MOST_NAMED])
+    more = f", and {len(gaps) - _MOST_NAMED} more partitions" if len(gaps) > _MOST_NAMED else ""
+    line = f"up to so many records were deleted by retention before they were copied, and are on neither: {named}{more}"
+    return (line,)
 
 
 def _named(behind: Sequence[tuple[str, int]]) -> list[str]:

@@ -10,15 +10,19 @@ from typing import Final
 
 from controlplane.fleet.failovers.fold import after
 from controlplane.fleet.failovers.losses import PairLoss, loss_of
-from controlplane.fleet.failovers.seen import CopySeen, DoorSeen, NamesSeen, PairSeen, StandbyBuild
-from controlplane.fleet.failovers.steps import PairStep, next_step
+from controlplane.fleet.failovers.seen import (
+    CopySeen,
+    DoorSeen,
+    NamesSeen,
+    PairSeen,
+    ReplicatorsSeen,
+    StandbyBuild,
+)
+from controlplane.fleet.failovers.steps import PairStep, copy_trouble, next_step
 from controlplane.fleet.failovers.view import PairState, PairView
 from controlplane.fleet.failovers.wanted import wants_of
 from events import failover_facts as facts
 
-NO_REPLICATOR: Final = (
-    "this release runs no replicator: nothing is copied to the standby of a warm pair, and it takes over from nobody"
-)
 DEFAULT_MAX_LOSS_S: Final = 60
 _MOST_STEPS = 40
 
@@ -98,6 +102,9 @@ def _refusals(view: PairView, seen: PairSeen, wish: FailoverWish, loss: PairLoss
     elif view.state is not PairState.STANDBY:
         message = f"the pair is {view.state}: its standby is not what it has to be"
         yield PairRefusal("failover-not-ready", message, "Wait until the pair is Standby.")
+    elif view.is_warm and wish.planned and (trouble := copy_trouble(view, seen)):
+        message = f"producers would be held for nothing: {trouble}"
+        yield PairRefusal("failover-not-ready", message, "Wait until the copy keeps up: kedge failovers show.")
     most_s = _max_loss_s(view)
     if not wish.planned and loss.exceeds(most_s) and not wish.accepts_loss:
         message = f"it may lose more than the {most_s} s that `maxLoss` allows, or nobody knows how much"
@@ -121,7 +128,7 @@ def _steps(view: PairView, wish: FailoverWish, primary_brokers: int) -> Iterator
         if view.state is not PairState.STANDBY:
             return
         view = after(view, facts.FailoverRequested("plan", wish.planned, "plan"))
-    elif view.state is PairState.ABORTING and not wish.planned and not view.order.replicator_stops:
+    elif view.state is PairState.ABORTING and not wish.planned:
         view = after(view, facts.FailoverRequested("plan", False, "plan"))
     if view.state is PairState.ABORTING:
         return
@@ -150,7 +157,8 @@ def _answering(view: PairView, primary_brokers: int | None) -> PairSeen:
         doors={c: DoorSeen(order.epoch, not order.is_open, "agents", "") for c, order in wants.doors.items()},
         names=NamesSeen(wants.names_lead_to, True),
         standby=StandbyBuild(wants.brokers or 0, 0, (), True),
-        copy=CopySeen(wants.copies is not None, 0.0, {}, 0),
+        replicators=ReplicatorsSeen((view.replicator_at,) if view.replicator_at else (), {}, wants.copies is not None),
+        copy=CopySeen(0.0, {}, 0),
         seeds={},
         aligned={},
     )

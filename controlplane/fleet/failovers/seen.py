@@ -37,14 +37,29 @@ class StandbyBuild:
 
 
 @dataclass(frozen=True, slots=True)
-class CopySeen:
-    """The replicator. `lag_records` by topic and partition (`orders-0`), `lag_s` of the slowest. `drained_partitions`:
-    how many there are, once ends and last records of all of them are those of the primary."""
+class ReplicatorsSeen:
+    """VMs of the standby as far as they copy, or may. `eligible`: by key, those that could, the best first;
+    `lacking`: by key, why a VM is not known to copy nothing. `is_running`: the one that is to copy says that it
+    does."""
 
-    is_running: bool
+    eligible: tuple[str, ...] = ()
+    lacking: Mapping[str, str] = field(default_factory=dict)
+    is_running: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CopySeen:
+    """How far the copy is. `lag_records` by topic and partition (`orders-0`), `lag_s` of the slowest.
+    `drained_partitions`: how many there are, once ends and last records of all of them are those of the primary."""
+
     lag_s: float | None = None
     lag_records: Mapping[str, int] = field(default_factory=dict)
     drained_partitions: int | None = None
+    gaps: Mapping[str, int] = field(default_factory=dict)
+    """Records that retention took at the primary before they are known to be copied, at most, by partition: the
+    standby may never get them."""
+    problem: str = ""
+    """What of it is not known, and why, in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +71,7 @@ class PairSeen:
     doors: Mapping[str, DoorSeen] = field(default_factory=dict)
     names: NamesSeen | None = None
     standby: StandbyBuild | None = None
+    replicators: ReplicatorsSeen | None = None
     copy: CopySeen | None = None
     seeds: Mapping[str, int] | None = None
     aligned: Mapping[str, int] | None = None

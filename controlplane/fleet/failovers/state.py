@@ -54,6 +54,10 @@ class PairsView:
         """The last pair that a cluster was declared to be of; it may be withdrawn."""
         return next((pair for pair in _of_cluster(self).get(cluster, ()) if pair.view.name), None)
 
+    def last_warm(self, cluster: str) -> RegisteredPair | None:
+        """The last warm pair that a cluster was declared to be of; it may be withdrawn."""
+        return next((pair for pair in _of_cluster(self).get(cluster, ()) if pair.view.name and pair.view.is_warm), None)
+
     def pair_of(self, cluster: str) -> str:
         """The name of that pair, "" where there is none."""
         holder = self.holder(cluster)

@@ -17,6 +17,7 @@ _TO_CLUSTER: Final[Mapping[type, str]] = {
 }
 _OTHERS: Final[Mapping[type, str]] = {
     facts.CopyRequested: "the standby is to be copied to",
+    facts.ReplicatorPlaced: "a VM of the standby is to copy, or another one than before",
     facts.StandbySeeded: "the standby is what it has to be",
     facts.StandbyReady: "the standby is ready to take over",
     facts.PairDrained: "the standby has every record",

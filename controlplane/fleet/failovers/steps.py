@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from controlplane.fleet.failovers.seen import CopySeen, PairSeen
+from controlplane.fleet.failovers.seen import CopySeen, PairSeen, ReplicatorsSeen
 from controlplane.fleet.failovers.view import DoorState, OrderView, PairState, PairView
 from controlplane.fleet.failovers.wanted import takeover_brokers
 from events import failover_facts as facts
@@ -65,12 +65,28 @@ def next_step(view: PairView, seen: PairSeen, primary_brokers: int | None) -> Ne
     outcome = _door_outcome(view, seen)
     if outcome is not None:
         return PairStep(outcome)
-    if view.order is not None and view.order.planned and view.state in _HELD:
+    if view.order is not None and view.order.planned and _holds_producers(view):
         pause_s, most_s = seen.pause_s or 0.0, _max_pause_s(view)
         if pause_s > most_s:
             why = f"producers were held for {pause_s:.0f} s, and {most_s} s are allowed"
             return PairStep(facts.FailoverAbortRequested(view.order.id, view.last_epoch + 1, why))
-    return _NEXT[view.state](_Moment(view, seen, primary_brokers))
+    placed = _placed(view, seen)
+    return placed if placed is not None else _NEXT[view.state](_Moment(view, seen, primary_brokers))
+
+
+def _placed(view: PairView, seen: PairSeen) -> PairStep | None:
+    """A VM that copies, where one is to and can: another one only once every VM is known to copy nothing."""
+    found = seen.replicators
+    if view.copies is None or found is None or not found.eligible or view.replicator_at in found.eligible:
+        return None
+    if view.replicator_at:
+        return PairStep(facts.ReplicatorPlaced(view.standby, ""))
+    return None if found.lacking else PairStep(facts.ReplicatorPlaced(view.standby, found.eligible[0]))
+
+
+def _holds_producers(view: PairView) -> bool:
+    """And nobody knows for how long. What waits for nobody's word any more is ended rather than taken back."""
+    return view.state in _HELD or (view.state is PairState.PROMOTING and view.flow is not None)
 
 
 def _door_outcome(view: PairView, seen: PairSeen) -> object | None:
@@ -95,13 +111,24 @@ def _seeding(now: _Moment) -> Next:
         return _seeded_cold(now)
     if view.flow is None:
         return _copy(now)
-    copy, most_s = seen.copy, _max_lag_s(view)
+    copy, most_s, runs = seen.copy, _max_lag_s(view), _whether_it_runs(view, seen.replicators)
     if copy is None or copy.lag_s is None:
-        return PairWait("how far the copy is behind is not known")
-    if not copy.is_running or copy.lag_s > most_s:
-        state = "runs" if copy.is_running else "does not run"
-        return PairWait(f"the copy is {copy.lag_s:.1f} s behind, and {most_s} s are allowed; its replicator {state}")
+        return PairWait(f"how far the copy is behind is not known; {runs}")
+    if copy.lag_s > most_s:
+        return PairWait(f"the copy is {copy.lag_s:.1f} s behind, and {most_s} s are allowed; {runs}")
+    if seen.replicators is None or not seen.replicators.is_running:
+        return PairWait(runs)
     return PairStep(facts.StandbySeeded(f"the copy is {copy.lag_s:.1f} s behind"))
+
+
+def _whether_it_runs(view: PairView, found: ReplicatorsSeen | None) -> str:
+    if found is None:
+        return "nobody knows which VM could copy"
+    if not view.replicator_at:
+        lacking = next(iter(sorted(found.lacking.items())), None)
+        why = f"{lacking[0]}: {lacking[1]}" if lacking is not None else "no broker of the standby serves"
+        return f"no VM copies yet: {why}"
+    return f"the replicator at {view.replicator_at} {'runs' if found.is_running else 'does not run'}"
 
 
 def _seeded_cold(now: _Moment) -> Next:
@@ -117,9 +144,17 @@ def _seeded_cold(now: _Moment) -> Next:
 
 
 def _copy(now: _Moment) -> Next:
-    if now.view.may_diverge and not _keeps_divergence(now.view):
-        why = "the old primary may have records that the new one has not: its topics are copied anew once a person has"
-        return PairWait(f"{why} confirmed their deletion, or `divergence: keep` is declared", needs_person=True)
+    if now.view.may_diverge:
+        why = "the old primary may have records that the new one has not"
+        way = "withdraw the pair, delete its topics once nobody wants what only they have, and declare the pair anew"
+        return PairWait(f"{why}: {way}", needs_person=True)
+    build = now.seen.standby
+    if build is None:
+        return PairWait("what the standby has is not known")
+    if build.topics_left:
+        return PairWait(f"{len(build.topics_left)} topics of the primary are not on the standby as they are there")
+    if (end := _end_of_replicator(now)) is not None:
+        return end  # it would write down how far it came over where the next one is to begin
     if now.seen.seeds is None:
         return PairWait("where the copy to the standby goes on is not known")
     return PairStep(facts.CopyRequested(dict(now.seen.seeds)))
@@ -140,11 +175,31 @@ def _preparing(now: _Moment) -> Next:
         return PairWait("how many brokers the standby needs is not known: the primary's are not")
     left = [f"{build.brokers} of {wanted} brokers"] if wanted is not None and build.brokers < wanted else []
     left += [f"{len(build.topics_left)} topics without leaders or replicas in sync"] if build.topics_left else []
+    left += _copy_troubles(view, now.seen) if view.is_warm and _order(view).planned else []
     left += [] if build.has_own_ids else ["producer ids that may be the other cluster's"]
     if left:
         return PairWait(f"the standby is not ready: {', '.join(left)}", needs_person=not build.has_own_ids)
     detail = f"{build.brokers} brokers, {build.topics} topics with leaders and replicas in sync, own producer ids"
     return PairStep(facts.StandbyReady(_order(view).id, detail))
+
+
+def _copy_troubles(view: PairView, seen: PairSeen) -> list[str]:
+    """Why a planned failover would hold producers for longer than they are to be held."""
+    if trouble := copy_trouble(view, seen):
+        return [trouble]
+    silent = set(seen.replicators.lacking) - {view.replicator_at} if seen.replicators is not None else set()
+    return [f"agents that do not say whether they copy: {', '.join(sorted(silent))}"] if silent else []
+
+
+def copy_trouble(view: PairView, seen: PairSeen) -> str:
+    """Why the copy of a warm pair is not such that the standby soon has every record, "" where it is."""
+    copy, most_s = seen.copy, _max_lag_s(view)
+    if copy is None or copy.lag_s is None:
+        return "how far the copy is behind is not known"
+    if copy.lag_s > most_s:
+        return f"the copy is {copy.lag_s:.1f} s behind, and {most_s} s are allowed"
+    runs = seen.replicators is not None and seen.replicators.is_running
+    return "" if runs else _whether_it_runs(view, seen.replicators)
 
 
 def _flipping(now: _Moment) -> Next:
@@ -203,12 +258,23 @@ def _promoting(now: _Moment) -> Next:
 
 
 def _replicator_ends(now: _Moment) -> Next:
-    order, copy = _order(now.view), now.seen.copy
+    order = _order(now.view)
     if not order.replicator_stops:
         return PairStep(facts.ReplicatorStopRequested(order.id))
-    if copy is None or copy.is_running:
-        return PairWait("the replicator has not ended, or nobody has told so")
-    return PairStep(facts.ReplicatorStopped(order.id, "every process of it has ended"))
+    return _end_of_replicator(now) or PairStep(facts.ReplicatorStopped(order.id, "every process of it has ended"))
+
+
+def _end_of_replicator(now: _Moment) -> PairWait | None:
+    """Why it is not known that nothing is copied to the standby; None where it is."""
+    found, order = now.seen.replicators, now.view.order
+    if found is None:
+        return PairWait("whether a replicator has ended is not known")
+    if not found.lacking:
+        return None
+    (key, why), *others = sorted(found.lacking.items())
+    more = f", nor at {len(others)} others" if others else ""
+    reason = f"the replicator is not known to have ended at {key}: {why}{more}"
+    return PairWait(reason, needs_person=order is not None and not order.planned)
 
 
 def _reversing(now: _Moment) -> Next:
@@ -218,12 +284,12 @@ def _reversing(now: _Moment) -> Next:
 def _aborting(now: _Moment) -> Next:
     view, order = now.view, _order(now.view)
     door = view.doors[view.primary]
-    if view.flow is not None and order.replicator_stops:
-        return _replicator_ends(now)
     if order.names_lead_to != view.primary:
         return _names(now, view.primary)
     if door.state is not DoorState.OPEN:
         return PairWait(f"the door of the primary is {door.state} by order {door.epoch}")
+    if view.flow is not None and order.replicator_stops:  # last: clients go on without it
+        return _replicator_ends(now)
     return PairStep(facts.FailoverAborted(order.id))
 
 
@@ -238,11 +304,6 @@ def _behind(copy: CopySeen | None) -> str:
         return "how far it is behind is not known"
     left = sum(copy.lag_records.values())
     return f"{left} records are left" if left else "its ends or last records are not those of the primary"
-
-
-def _keeps_divergence(view: PairView) -> bool:
-    declaration = view.declaration
-    return declaration is not None and declaration.document.spec.failover.divergence == "keep"
 
 
 def _max_lag_s(view: PairView) -> int:

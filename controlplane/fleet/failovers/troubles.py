@@ -12,6 +12,8 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
+from controlplane.fleet.failovers.copy_rows import CopyRow
+from controlplane.fleet.failovers.seen import ReplicatorsSeen
 from controlplane.fleet.failovers.view import PairView
 from controlplane.storage.latest_values import LatestStore, LatestValue, Subject, read_as
 from events.ids import ClusterUid
@@ -30,6 +32,10 @@ class PairTroubles:
     name: str = ""
     standby: str = ""
     heard_open: frozenset[str] = frozenset()
+    replicators: ReplicatorsSeen | None = None
+    """Of a warm pair, as its VMs say."""
+    copy: CopyRow | None = None
+    """Of one whose logs were looked at lately, what was found."""
 
 
 NO_TROUBLES: Final = PairTroubles()

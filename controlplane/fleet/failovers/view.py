@@ -128,6 +128,10 @@ class PairView:
     """The cluster the pair's name leads to, or is about to."""
     flow: tuple[str, str] | None = None
     """What may be copied: from that cluster to that one."""
+    flows: int = 0
+    """How many there have been, the one in hand with them: what was copied for another one is not of this one."""
+    replicator_at: str = ""
+    """The VM of the standby that is to copy, by its instance's key; "" where none is."""
     order: OrderView | None = None
     ended: EndedOrder | None = None
     may_diverge: bool = False
@@ -145,5 +149,11 @@ class PairView:
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether nothing of it acts: no order is in hand, and nothing is copied."""
-        return self.order is None and self.flow is None
+        """Whether nothing is done to either cluster: no order is in hand."""
+        return self.order is None
+
+    @property
+    def copies(self) -> tuple[str, str] | None:
+        """From which cluster to which one is to be copied now; None where that is to end, or has."""
+        stops = self.order is not None and self.order.replicator_stops
+        return None if stops or self.is_withdrawn or self.stands_still else self.flow

@@ -35,11 +35,10 @@ def wants_of(view: PairView, primary_brokers: int | None) -> PairWants:
     A pair that stands still, or was withdrawn, wants nothing anew: what acts for it stands still."""
     if view.stands_still or view.is_withdrawn or not view.name:
         return PairWants({}, "", None, None)
-    stops = view.order is not None and view.order.replicator_stops
     return PairWants(
         doors={cluster: DoorOrder(door.state in _LETTING_IN, door.epoch) for cluster, door in view.doors.items()},
         names_lead_to=view.names_lead_to,
-        copies=None if stops else view.flow,
+        copies=view.copies,
         brokers=standby_brokers(view, primary_brokers),
     )
 

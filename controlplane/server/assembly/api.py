@@ -35,7 +35,7 @@ from controlplane.commands.chaos_injection import bring_about
 from controlplane.commands.failovers import FailoverService
 from controlplane.commands.handler import CommandHandler
 from controlplane.converger.tick.status import LoopService
-from controlplane.fleet.failovers.door_documents import ClientDoors
+from controlplane.fleet.failovers.pair_documents import PairParts
 from controlplane.fleet.freezes.commands import FreezeService
 from controlplane.fleet.images.commands import ImageService
 from controlplane.fleet.networks.commands import NetworkService
@@ -86,11 +86,11 @@ def api_of(
         wake=hands.bell.ring,
     )
     filters = partial(packet_filter_in, loop.clouds, loop.networks.cidr_at, declared=settings.clouds.server_addresses)
-    doors = ClientDoors(loop.pairs, servers_at(settings.clouds.server_addresses))
+    parts = PairParts(loop.pairs, servers_at(settings.clouds.server_addresses), converger.view)
     return services.PortalServices(
         store=ground.store,
         clock=utc_now,
-        cluster=replace(cluster, packet_filter=filters, doors=doors, harm=partial(bring_about, loop.clouds)),
+        cluster=replace(cluster, packet_filter=filters, pair_parts=parts, harm=partial(bring_about, loop.clouds)),
         fleet=fleet_services(
             ground,
             loop,

@@ -41,7 +41,7 @@ class Rooms:
     """Keeps the CAs of clusters in the home, too."""
     passwords: Poller
     """Writes passwords of users to sinks."""
-    pairs: Poller
+    pairs: failovers.PairsRoom
     """Carries pairs of clusters on."""
 
 
@@ -92,7 +92,7 @@ def rooms_of(ground: core.Ground, loop: Loop, asking: commands.CommandParts) -> 
             leadership=candidate,
             clock=utc_now,
         ),
-        pairs=failovers.pairs_of(ground, loop, asking, names),
+        pairs=failovers.pairs_of(ground, loop, asking, names, _identities(ground)),
     )
 
 

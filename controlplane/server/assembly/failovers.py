@@ -1,9 +1,13 @@
 """Builds what carries pairs of clusters on."""
 
 import threading
+from dataclasses import dataclass
 
+from controlplane.background.failovers.copies import CopyWatch
 from controlplane.background.failovers.look import PairLook
 from controlplane.background.failovers.reconciler import PairReconciler
+from controlplane.cluster.gateways import Gateways, judged
+from controlplane.cluster.server_identities import ServerIdentities
 from controlplane.fleet.failovers.pair_name import names_seen
 from controlplane.fleet.ports import PairedFleet
 from controlplane.runtime.polling import Poller
@@ -16,7 +20,30 @@ from events.clock import utc_now
 
 PAIRS = "failovers"
 """The poller's name for it."""
-_EVERY_S = 0.5
+COPIES = "copies of pairs"
+_EVERY_S, _COPIES_EVERY_S = 0.5, 0.3
+_CONNECTIONS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class PairsRoom:
+    """What carries pairs on, and what looks at their logs beside it: brokers that do not answer hold no step up that
+    needs none of their words. Nothing is started."""
+
+    poller: Poller
+    copies: Poller
+    gateways: Gateways
+
+    def start(self) -> None:
+        """Begins to look."""
+        self.copies.start()
+        self.poller.start()
+
+    def close(self) -> None:
+        """No look begins after this; connections are closed."""
+        self.poller.stop()
+        self.copies.stop()
+        self.gateways.close()
 
 
 def look_of(fleet: PairedFleet, latest: LatestStore) -> PairLook:
@@ -24,8 +51,10 @@ def look_of(fleet: PairedFleet, latest: LatestStore) -> PairLook:
     return PairLook(fleet, latest, lambda pair, now: names_seen(latest, pair.view, now), utc_now)
 
 
-def pairs_of(ground: Ground, loop: Loop, asking: CommandParts, names: Poller) -> Poller:
-    """Not started yet. What an order waits for takes seconds: looking twice a second costs little where no pair is."""
+def pairs_of(
+    ground: Ground, loop: Loop, asking: CommandParts, names: Poller, identities: ServerIdentities
+) -> PairsRoom:
+    """What an order waits for takes seconds: looking twice a second costs little where no pair is."""
 
     def wake(cluster: str) -> None:
         loop.hands.bell.ring(cluster)
@@ -44,4 +73,10 @@ def pairs_of(ground: Ground, loop: Loop, asking: CommandParts, names: Poller) ->
         latest=ground.latest,
         clock=utc_now,
     )
-    return Poller({PAIRS: reconciler}, {PAIRS: _EVERY_S}, leadership=ground.candidate, stop=threading.Event())
+    gateways = judged(ground.settings.allow.brokers_allowed, keep=_CONNECTIONS, identities=identities)
+    watch = CopyWatch(loop.pairs, loop.converger, gateways.pair_logs, ground.latest, utc_now)
+    return PairsRoom(
+        Poller({PAIRS: reconciler}, {PAIRS: _EVERY_S}, leadership=ground.candidate, stop=threading.Event()),
+        Poller({COPIES: watch}, {COPIES: _COPIES_EVERY_S}, leadership=ground.candidate, stop=threading.Event()),
+        gateways,
+    )

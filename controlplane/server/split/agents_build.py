@@ -20,7 +20,7 @@ from controlplane.background.notifications.service import NotifierService
 from controlplane.cluster.gateways import Gateways, judged
 from controlplane.converger.tick.fleet_brake import FleetBrake
 from controlplane.converger.tick.status import LoopStatus
-from controlplane.fleet.failovers.door_documents import ClientDoors
+from controlplane.fleet.failovers.pair_documents import PairParts
 from controlplane.fleet.networks.server_addresses import servers_at
 from controlplane.server.assembly import api, commands, core, loop
 from controlplane.server.assembly.terraform_states import keys_print
@@ -217,11 +217,11 @@ def _services(
         packet_filter_in, folded.clouds, folded.networks.cidr_at, declared=settings.clouds.server_addresses
     )
     # The loop dials: where from is known here only where it is declared.
-    doors = ClientDoors(folded.pairs, servers_at(settings.clouds.server_addresses, is_here=False))
+    parts = PairParts(folded.pairs, servers_at(settings.clouds.server_addresses, is_here=False), converger.view)
     return PortalServices(
         store=base.store,
         clock=utc_now,
-        cluster=replace(cluster, packet_filter=filters, doors=doors),
+        cluster=replace(cluster, packet_filter=filters, pair_parts=parts),
         fleet=api.fleet_services(
             base,
             folded,

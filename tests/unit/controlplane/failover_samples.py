@@ -34,5 +34,6 @@ DECLARED: tuple[object, ...] = (
     facts.PairSpecChanged({"kind": "KafkaFailover"}, "api", "pair.yaml", ""),
     facts.PairWithdrawn("orders-us is given up"),
     facts.EpochsMissed("eu", "brokers-a-0.g1", 5),
+    facts.ReplicatorPlaced("us", "brokers-b-0.g1"),
 )
 ONE_OF_EACH = tuple({type(f): f for f in (*PLANNED, *ABORTED, *DECLARED)}.values())

@@ -24,7 +24,7 @@ def house(request: pytest.FixtureRequest) -> House:
 
 def _pair_hears(house: House, *facts_of: object) -> None:
     """Facts of a pair whose standby is `orders`, recorded by another process."""
-    uid, cache = house.view().uid, house.services.cluster.doors.cache
+    uid, cache = house.view().uid, house.services.cluster.pair_parts.cache
     registered = failover_facts.PairRegistered("p1", "both", ("0" * 32, uid))
     for version, fact in enumerate((registered, *facts_of)):
         event, stream = encode(fact, str(version)), FAILOVERS if version == 0 else pair_stream("p1")

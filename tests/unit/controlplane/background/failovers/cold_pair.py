@@ -13,7 +13,7 @@ from controlplane.cluster.standby_commands import CopyTopics, GrowStandby
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.topics import TopicView
-from controlplane.fleet.failovers.door_documents import door_of
+from controlplane.fleet.failovers.pair_documents import door_of
 from controlplane.fleet.failovers.seen import NamesSeen
 from controlplane.fleet.failovers.standby_size import grown_to
 from controlplane.fleet.failovers.state import PairCache, RegisteredPair

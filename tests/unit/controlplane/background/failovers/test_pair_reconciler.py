@@ -7,8 +7,8 @@ import pytest
 
 from controlplane.cluster.standby_commands import CopyTopics, GrowStandby
 from controlplane.converger.questions.windows import closed
-from controlplane.fleet.failovers.door_documents import door_of
 from controlplane.fleet.failovers.held_rolls import freezes_of
+from controlplane.fleet.failovers.pair_documents import door_of
 from controlplane.fleet.failovers.pair_name import PairNameRow, keep_row, wish_of
 from controlplane.fleet.failovers.seen import NamesSeen
 from controlplane.fleet.failovers.standby_size import grown_to

@@ -11,8 +11,8 @@ from agent.door.order import DoorAccess, order_of
 from agent.wire import DoorDocument
 from controlplane.background.dns.wanted import pair_name
 from controlplane.cluster.views.source import SpecOrigin, SpecSource
-from controlplane.fleet.failovers.door_documents import door_of
 from controlplane.fleet.failovers.orders import FailoverWish, plan_of
+from controlplane.fleet.failovers.pair_documents import door_of
 from controlplane.fleet.failovers.seen import NamesSeen
 from controlplane.fleet.failovers.standby_size import grown_to
 from controlplane.fleet.failovers.troubles import PairTroubles

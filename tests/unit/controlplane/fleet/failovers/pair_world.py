@@ -10,7 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from controlplane.fleet.failovers.fold import IllegalStep, after
-from controlplane.fleet.failovers.seen import CopySeen, DoorSeen, NamesSeen, PairSeen, StandbyBuild
+from controlplane.fleet.failovers.seen import (
+    CopySeen,
+    DoorSeen,
+    NamesSeen,
+    PairSeen,
+    ReplicatorsSeen,
+    StandbyBuild,
+)
 from controlplane.fleet.failovers.steps import Next, PairStep, next_step
 from controlplane.fleet.failovers.view import PairDeclaration, PairState, PairView
 from controlplane.fleet.failovers.wanted import DoorOrder, wants_of
@@ -24,12 +31,14 @@ VMS = BROKERS = 3
 
 @dataclass
 class WorldVm:
-    """Its door as it is. `mail`: orders on their way to it, the oldest first; `is_gone`: the cloud has it no more."""
+    """Its door as it is. `mail`: orders on their way to it, the oldest first; `is_gone`: the cloud has it no more.
+    `copies`: to the cluster it is of. What boots copies nothing before it has heard the server."""
 
     is_open: bool = True
     epoch: int = 0
     is_up: bool = True
     is_gone: bool = False
+    copies: bool = False
     mail: list[DoorOrder] = field(default_factory=list)
 
     @property
@@ -52,7 +61,7 @@ class PairWorld:
         self.record(facts.FailoverDeclared("p", EU, US, "warm" if warm else "cold"))
         self.vms = {EU: [WorldVm() for _ in range(VMS)], US: [WorldVm() for _ in range(VMS)]}
         self.reports: dict[str, dict[int, tuple[int, bool]]] = {EU: {}, US: {}}
-        self.name, self.lag_s, self.copies, self.pause_s = EU, 1.0, False, 0.0
+        self.name, self.lag_s, self.pause_s = EU, 1.0, 0.0
         self.aligned = self.is_built = False
         self.brokers = BROKERS
         self.orders = 0
@@ -88,11 +97,15 @@ class PairWorld:
             for vm in self.vms[cluster]:
                 vm.mail += [] if order in vm.mail or vm.is_gone else [order]
         self.name = wants.names_lead_to if self.random.random() < 0.7 else self.name
-        self.copies = wants.copies is not None if self.random.random() < 0.7 else self.copies
+        for cluster, vms in self.vms.items():
+            is_to = wants.copies is not None and wants.copies[1] == cluster
+            for n, vm in enumerate(vms):
+                if vm.is_up and self.random.random() < 0.7:
+                    vm.copies = is_to and view.replicator_at == key_of(cluster, n)
         self.aligned = view.order is not None and view.order.aligns
         if wants.brokers is not None and self.random.random() < 0.7:
             self.brokers = wants.brokers
-        self.is_built = view.order is not None
+        self.is_built = view.order is not None or view.is_warm
 
     def asks(self, *, planned: bool) -> None:
         """A person asks for a failover where one may begin."""
@@ -118,7 +131,8 @@ class PairWorld:
             doors=doors,
             names=NamesSeen(self.name, known() < 0.6) if known() < 0.8 else None,
             standby=StandbyBuild(self.brokers, 12, () if self.is_built else ("a",), True) if known() < 0.8 else None,
-            copy=CopySeen(self.copies, self.lag_s, {}, drained) if known() < 0.8 else None,
+            replicators=self._replicators(view) if known() < 0.8 else None,
+            copy=CopySeen(self.lag_s, {}, drained) if known() < 0.8 else None,
             seeds={} if known() < 0.8 else None,
             aligned={"billing": 3} if self.aligned else None,
             pause_s=self.pause_s,
@@ -138,6 +152,14 @@ class PairWorld:
             return DoorSeen(epoch, True, "inventory", "no VM of it is left")
         return DoorSeen(epoch, not any(states), "agents", f"{len(states)} VMs") if len(set(states)) == 1 else None
 
+    def _replicators(self, view: PairView) -> ReplicatorsSeen:
+        of_standby = {key_of(view.standby, n): vm for n, vm in enumerate(self.vms[view.standby])}
+        return ReplicatorsSeen(
+            eligible=tuple(key for key, vm in of_standby.items() if vm.is_up),
+            lacking={key: "it copies" for key, vm in of_standby.items() if vm.copies},
+            is_running=bool(view.replicator_at) and of_standby[view.replicator_at].copies,
+        )
+
     def _is_shut(self, cluster: str) -> bool:
         return not any(vm.lets_in for vm in self.vms[cluster])
 
@@ -149,9 +171,9 @@ class PairWorld:
         number = self.random.randrange(VMS)
         vm, chance = self.vms[cluster][number], self.random.random()
         if breaks and chance < 0.06:
-            vm.is_up = False
+            vm.is_up = vm.copies = False
         elif breaks and chance < 0.07:
-            vm.is_up, vm.is_gone, vm.mail = False, True, []
+            vm.is_up, vm.is_gone, vm.copies, vm.mail = False, True, False, []
         elif breaks and chance < 0.10:
             self.pause_s = self.random.choice((0.0, 10.0, 100.0))
         elif breaks and chance < 0.12:
@@ -176,13 +198,21 @@ class PairWorld:
         """VMs that let clients in, by cluster."""
         return {cluster: sum(vm.lets_in for vm in vms) for cluster, vms in self.vms.items()}
 
+    def copying(self) -> tuple[tuple[str, int], ...]:
+        """VMs that copy, by cluster and number."""
+        return tuple((cluster, n) for cluster, vms in self.vms.items() for n, vm in enumerate(vms) if vm.copies)
+
+
+def key_of(cluster: str, number: int) -> str:
+    """Of a VM, as its agent has it."""
+    return f"{cluster}-{number}.g1"
+
 
 def declared(mode: str) -> PairDeclaration:
     """A cold standby waits with two brokers, and takes over with as many as the primary has."""
-    place = {"cloud": "local", "region": "local-2", "zones": ["a"]}
     more: dict[str, object] = {"standby": {"size": 2}}
     if mode == "warm":
-        more = {"replication": {"pool": {"size": 1, "machine": "small", "place": place}}}
+        more = {"replication": {}}
     spec = {"clusters": [EU, US], "bootstrap": {"dns": "p.example"}, "mode": mode, **more}
     document = KafkaFailoverDocument.model_validate({"metadata": {"name": "p"}, "spec": spec})
     return PairDeclaration(document, 1, "person:ada", NOW, "api", "p.yaml", "")

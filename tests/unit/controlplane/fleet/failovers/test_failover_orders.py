@@ -13,6 +13,7 @@ from controlplane.fleet.failovers.seen import (
     DoorSeen,
     NamesSeen,
     PairSeen,
+    ReplicatorsSeen,
     StandbyBuild,
 )
 from controlplane.fleet.failovers.steps import PairStep, PairWait, next_step
@@ -34,7 +35,8 @@ def told(*story: object, mode: str = "warm") -> PairView:
 
 COLD = told(facts.FailoverDeclared("p", "eu", "us", "cold"), facts.DoorClosed("us", 1, "agents", ""), mode="cold")
 WAITING = told(*PLANNED[:4])
-BEHIND = PairSeen(copy=CopySeen(True, 12.0, {"orders-1": 40, "orders-0": 2, "clicks-0": 0}))
+KEEPS_UP = PairSeen(replicators=ReplicatorsSeen(is_running=True), copy=CopySeen(0.2))
+BEHIND = PairSeen(copy=CopySeen(12.0, {"orders-1": 40, "orders-0": 2, "clicks-0": 0}))
 
 
 def plan(view: PairView, *, planned: bool = True, seen: PairSeen = NOTHING_SEEN, accepts: bool = False) -> FailoverPlan:
@@ -97,7 +99,20 @@ def test_a_pair_that_is_not_seeded_is_told_its_plan_and_refused() -> None:
 def test_a_planned_failover_of_a_warm_pair_loses_nothing() -> None:
     loss = loss_of(WAITING, NOTHING_SEEN, planned=True)
     assert (loss.is_nothing, loss.exceeds(0)) == (True, False)
-    assert codes(plan(WAITING)) == []
+    assert codes(plan(WAITING, seen=KEEPS_UP)) == []
+
+
+def test_a_planned_failover_whose_copy_does_not_keep_up_is_refused() -> None:
+    """It would hold producers until it is aborted."""
+    for seen, why in (
+        (NOTHING_SEEN, "how far the copy is behind is not known"),
+        (replace(KEEPS_UP, copy=CopySeen(31.0)), "31.0 s behind, and 30 s are allowed"),
+        (replace(KEEPS_UP, replicators=ReplicatorsSeen()), "no VM copies yet"),
+    ):
+        found = plan(WAITING, seen=seen)
+        assert codes(found) == ["failover-not-ready"]
+        assert why in found.refusals[0].message
+    assert codes(plan(WAITING, planned=False, accepts=True)) == []
 
 
 def test_an_unplanned_one_names_what_the_standby_has_not() -> None:
@@ -108,12 +123,12 @@ def test_an_unplanned_one_names_what_the_standby_has_not() -> None:
         "orders-1: 40 records",
     )
     assert (loss.exceeds(12), loss.exceeds(11)) == (False, True)
-    many = PairSeen(copy=CopySeen(True, 1.0, {f"t-{n:02}": 5 for n in range(30)}))
+    many = PairSeen(copy=CopySeen(1.0, {f"t-{n:02}": 5 for n in range(30)}))
     assert "10 more partitions: 50 records" in loss_of(WAITING, many, planned=False).lines
 
 
 def test_what_nobody_knows_is_no_small_loss() -> None:
-    for seen in (NOTHING_SEEN, PairSeen(copy=CopySeen(False))):
+    for seen in (NOTHING_SEEN, PairSeen(copy=CopySeen())):
         loss = loss_of(WAITING, seen, planned=False)
         assert loss.lines[0].startswith("unknown")
         assert loss.exceeds(10**9)
@@ -162,8 +177,11 @@ def test_producers_that_are_held_too_long_are_let_go_on() -> None:
         assert isinstance(found.fact, facts.FailoverAbortRequested), view.state
         assert view.state in ABORTABLE
         assert after(view, found.fact).state == "Aborting"
-    late = next_step(told(*PLANNED[:14]), PairSeen(pause_s=61.0), 3)
-    assert isinstance(late, PairWait), "what has all its records is ended rather than taken back"
+    unproved = next_step(told(*PLANNED[:14]), PairSeen(pause_s=61.0), 3)
+    assert isinstance(unproved, PairStep)
+    assert isinstance(unproved.fact, facts.FailoverAbortRequested), "a silent VM holds nobody for ever"
+    late = next_step(told(*PLANNED[:15]), PairSeen(pause_s=61.0), 3)
+    assert late == PairStep(facts.PromotionRequested("f1", "us", 3)), "what waits for nobody is ended, not taken back"
 
 
 def test_a_name_is_flipped_once_every_answer_of_before_is_over() -> None:
@@ -181,9 +199,10 @@ def test_behind_an_unplanned_failover_a_person_says_what_becomes_of_the_old_reco
     story[4] = facts.FailoverRequested("f1", False, "its region is gone")
     view = told(*story)
     assert view.may_diverge
-    assert "confirmed their deletion" in waits(view, PairSeen(seeds={}))
+    assert "withdraw the pair, delete its topics" in waits(view, PairSeen(seeds={}))
     assert not told(*PLANNED).may_diverge
-    found = next_step(told(*PLANNED), PairSeen(seeds={"orders-0": 7}), 3)
+    seen = PairSeen(standby=StandbyBuild(3, 12, (), True), replicators=ReplicatorsSeen(), seeds={"orders-0": 7})
+    found = next_step(told(*PLANNED), seen, 3)
     assert found == PairStep(facts.CopyRequested({"orders-0": 7}))
 
 

@@ -17,6 +17,7 @@ orders, clusters, epochs = st.sampled_from(["f1", "f2"]), st.sampled_from(CLUSTE
 ANY = st.one_of(
     st.builds(facts.FailoverDeclared, st.just("p"), clusters, clusters, st.sampled_from(["cold", "warm"])),
     st.builds(facts.CopyRequested, st.just({})),
+    st.builds(facts.ReplicatorPlaced, clusters, st.sampled_from(["", "a", "b"])),
     st.builds(facts.StandbySeeded, st.just("x")),
     st.builds(facts.FailoverRequested, orders, st.booleans(), st.just("x")),
     st.builds(facts.StandbyReady, orders, st.just("x")),
@@ -53,6 +54,9 @@ def judge(before: PairView, view: PairView, fact: object, *, was_seeded: bool) -
         source, target = view.flow
         assert (source, target) == (view.primary, view.standby), "F3: one flow"
         assert view.doors[target].is_shut, f"F3: it writes behind an open door after {fact}"
+    if view.replicator_at:
+        assert view.flow is not None, "who copies has a flow"
+        assert view.replicator_at in ("", before.replicator_at) or not before.replicator_at, "F3: one at a time"
     assert view.last_epoch >= before.last_epoch
     assert all(door.epoch <= view.last_epoch for door in view.doors.values())
 
@@ -77,6 +81,7 @@ def candidates(view: PairView, random_: random.Random) -> list[object]:
     found: list[object] = [
         facts.FailoverDeclared("p", "eu", "us", random_.choice(("cold", "warm"))),
         facts.CopyRequested({}),
+        *(facts.ReplicatorPlaced(cluster, key) for cluster in CLUSTERS for key in ("", "a", "b")),
         facts.StandbySeeded("x"),
         facts.FailoverRequested(order, random_.random() < 0.5, "x"),
         facts.StandbyReady(order, "x"),

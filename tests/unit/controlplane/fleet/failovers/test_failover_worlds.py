@@ -25,6 +25,9 @@ def run(seed: int, seen: Counter[str], *, boots_shut: bool = True) -> None:
             world.moves(breaks=look < 80)
             was_seeded = was_seeded or any(isinstance(fact, facts.StandbySeeded) for fact in world.log[-1:])
             assert not was_seeded or min(world.writable().values()) == 0, f"{seed}: {world.writable()} {world.log}"
+            copying = {cluster for cluster, _ in world.copying()}
+            assert len(world.copying()) <= 1, f"{seed}: two VMs copy: {world.copying()} {world.log}"
+            assert not any(world.writable()[one] for one in copying), f"{seed}: into an open door: {world.log}"
         if look < 80 and world.random.random() < 0.2:
             world.asks(planned=world.random.random() < 0.6)
         if look < 80 and world.random.random() < 0.04:

@@ -1,0 +1,154 @@
+"""Looks at the logs of both clusters of each warm pair, and does what asks for brokers: where a copy goes on is written
+for the replicator before it starts, offsets of groups are set once all is copied. What was found is written down."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+
+from controlplane.background.failovers.copying_work import CopyWork
+from controlplane.background.rounds import Round
+from controlplane.cluster.observed.agent_reports import AGENT_REPORT, reports_by_key
+from controlplane.cluster.view import ClusterView
+from controlplane.fleet.failovers.copy_rows import CopyRow, copy_of, keep_copy
+from controlplane.fleet.failovers.copying import CopyHistory, Tails, copy_seen, suspected_markers, with_look
+from controlplane.fleet.failovers.paired_topics import paired_topics
+from controlplane.fleet.failovers.replicators import replicators_seen
+from controlplane.fleet.failovers.seen import CopySeen, ReplicatorsSeen
+from controlplane.fleet.failovers.state import PairCache, RegisteredPair
+from controlplane.fleet.failovers.view import PairState, PairView
+from controlplane.fleet.ports import PairedFleet
+from controlplane.kafka.errors import KafkaFault
+from controlplane.kafka.pair_copies.port import PairLogs
+from controlplane.storage.latest_values import LatestStore
+from events.clock import Clock
+from events.ids import ClusterUid
+
+_SOURCE = "copies"
+_AT_REST_EVERY, _AT_WORK_EVERY, _HELD_EVERY = timedelta(seconds=5), timedelta(seconds=2), timedelta(0)
+_HELD = (PairState.DRAINING, PairState.ALIGNING)
+"""Producers wait for what is found."""
+_NEVER = datetime.min.replace(tzinfo=UTC)
+
+_log = logging.getLogger(__name__)
+
+LogsOf = Callable[[ClusterView, ClusterView], PairLogs]
+"""How the brokers of two clusters, as they are now, are asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class _CopyFound:
+    """What was found of one flow so far. `process`: the replicator behind whose start the tails were read; `of`: what
+    the last look that was answered was of (`copy_of`)."""
+
+    history: CopyHistory = field(default_factory=CopyHistory)
+    tails: Tails = field(default_factory=dict)
+    process: tuple[str, str, int] = ("", "", 0)
+    of: str = ""
+
+
+@dataclass(slots=True)
+class CopyWatch:
+    """`Polled` by the leader, as often as producers that are held may wait."""
+
+    cache: PairCache
+    fleet: PairedFleet
+    logs: LogsOf
+    latest: LatestStore
+    clock: Clock
+    _known: dict[tuple[str, int], _CopyFound] = field(default_factory=dict)
+    """By pair and flow."""
+    _rows: dict[str, CopyRow] = field(default_factory=dict)
+    _looked: dict[str, datetime] = field(default_factory=dict)
+
+    def poll(self) -> None:
+        """One round over all warm pairs. Raises StoreUnavailable, RoundIncomplete."""
+        this_round = Round("copies of pairs")
+        warm = [p for p in self.cache.pairs().living if p.view.is_warm and p.view.name and not p.view.stands_still]
+        for pair in warm:
+            now = self.clock()
+            if now - self._looked.get(pair.uid, _NEVER) >= _pace_of(pair.view):
+                self._looked[pair.uid] = now
+                with this_round.apart(pair.name):
+                    self._look(pair)
+        there = {pair.uid: pair.view.flows for pair in warm}
+        self._known = {key: one for key, one in self._known.items() if there.get(key[0]) == key[1]}
+        self._rows = {uid: row for uid, row in self._rows.items() if uid in there}
+        self._looked = {uid: at for uid, at in self._looked.items() if uid in there}
+        this_round.close()
+
+    def _look(self, pair: RegisteredPair) -> None:
+        primary, standby = (self.fleet.view(ClusterUid(uid)) for uid in (pair.view.primary, pair.view.standby))
+        if primary is None or standby is None or pair.view.declaration is None:
+            return
+        before, of = self._rows.get(pair.uid), copy_of(pair.view)
+        row = before if before is not None and before.of == of else CopyRow(of)
+        paired = paired_topics(pair.view.declaration.document, primary)
+        partitions = {name: declared.partitions for name, declared in paired.items()}
+        work = CopyWork(pair, primary, standby, partitions, self.logs(primary, standby))
+        try:
+            row = replace(self._found(work, row), problem="")
+        except KafkaFault as error:
+            row = replace(row, copy=self._copy_of(work), problem=str(error))
+        if row.problem and (before is None or before.problem != row.problem):
+            _log.warning("the copy of the pair %s: %s", pair.name, row.problem)
+        self._rows[pair.uid] = row
+        keep_copy(self.latest, pair.uid, row, source=_SOURCE, now=self.clock())
+
+    def _found(self, work: CopyWork, row: CopyRow) -> CopyRow:
+        """Raises KafkaFault."""
+        view = work.pair.view
+        if view.flow is None:
+            is_over = row.seeds is None and not self._replicators(work).lacking
+            return replace(row, seeds=work.seeds()) if is_over else row
+        self._read(work)
+        row = replace(row, copy=self._copy_of(work))
+        is_due = view.state is PairState.ALIGNING and view.order is not None and view.order.aligns
+        return replace(row, aligned=work.aligned()) if is_due and row.aligned is None else row
+
+    def _read(self, work: CopyWork) -> None:
+        """Ends of logs, and of those where nothing moves any more the last records."""
+        if not work.topics:
+            return
+        key, process = (work.pair.uid, work.pair.view.flows), self._process_of(work)
+        known = self._known.get(key, _CopyFound())
+        if known.process != process:
+            known = replace(known, process=process, tails={})
+        history = with_look(known.history, work.positions(), known.tails)
+        known = self._known[key] = replace(known, history=history, of=copy_of(work.pair.view))
+        is_draining = work.pair.view.state is PairState.DRAINING and history.last is not None
+        asked = (
+            frozenset(history.last.source) if is_draining and history.last else suspected_markers(history, known.tails)
+        )
+        if asked:
+            tails = {**known.tails, **work.tails(asked)}
+            self._known[key] = replace(known, tails=tails)
+
+    def _copy_of(self, work: CopyWork) -> CopySeen | None:
+        if work.pair.view.flow is None:
+            return None
+        if not work.topics:
+            return CopySeen(0.0, {}, 0)
+        known = self._known.get((work.pair.uid, work.pair.view.flows))
+        if known is None:
+            return None
+        found = copy_seen(known.history, self.clock(), tails=known.tails)
+        # What was read before this step began may be older than the last record that a client got in.
+        return found if known.of == copy_of(work.pair.view) else replace(found, drained_partitions=None)
+
+    def _replicators(self, work: CopyWork) -> ReplicatorsSeen:
+        reports = reports_by_key(self.latest.of_cluster(work.standby.uid, AGENT_REPORT))
+        return replicators_seen(work.pair, work.standby, reports, self.clock())
+
+    def _process_of(self, work: CopyWork) -> tuple[str, str, int]:
+        """Another one wherever a replicator was started anew."""
+        key = work.pair.view.replicator_at
+        seen = reports_by_key(self.latest.of_cluster(work.standby.uid, AGENT_REPORT)).get(key)
+        report = seen.report.replicator if seen is not None else None
+        return (key, report.start_id, report.pid) if report is not None else (key, "", 0)
+
+
+def _pace_of(view: PairView) -> timedelta:
+    if view.state in _HELD:
+        return _HELD_EVERY
+    return _AT_REST_EVERY if view.state is PairState.STANDBY and view.order is None else _AT_WORK_EVERY

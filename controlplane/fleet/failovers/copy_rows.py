@@ -1,0 +1,62 @@
+"""What is known of the copy to a standby: a latest-value row of the server that leads, and what follows of it.
+
+Logs are read by one server, and what it found is shown and decided on by all. A row is of one flow and one order: what
+was found of another one says nothing. Rows may be lost: then nothing is known.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from pydantic import TypeAdapter
+
+from controlplane.fleet.failovers.seen import CopySeen
+from controlplane.fleet.failovers.view import PairView
+from controlplane.storage.latest_values import LatestStore, LatestValue, Subject, read_as
+from events.ids import ClusterUid
+
+FAILOVER_COPY: Final = "failover-copy"
+"""Kind of the rows; each is kept under the uid of its pair, where other rows have a cluster's."""
+
+IS_YOUNG_FOR: Final = timedelta(seconds=20)
+
+
+@dataclass(frozen=True, slots=True)
+class CopyRow:
+    """What became of the last look. `of`: what it was of (`copy_of`). `copy`, `seeds` and `aligned` as in `PairSeen`;
+    `problem`: why something of that is not known, "" where it is."""
+
+    of: str
+    copy: CopySeen | None = None
+    seeds: Mapping[str, int] | None = None
+    aligned: Mapping[str, int] | None = None
+    problem: str = ""
+
+
+_ROW: Final = TypeAdapter(CopyRow)
+
+
+def copy_of(view: PairView) -> str:
+    """The flow, whether it is in hand, the order and its step."""
+    order = f"{view.order.id} {view.state}" if view.order is not None else "-"
+    return f"{view.flows} {'on' if view.flow is not None else 'off'} {view.standby} {order}"
+
+
+def copy_row(latest: LatestStore, view: PairView, now: datetime) -> CopyRow | None:
+    """What was found of it as it is now, and lately; None where that is not known. Raises StoreUnavailable."""
+    found = latest.get(_subject(view.uid))
+    row = read_as(_ROW, found) if found is not None else None
+    if found is None or row is None or row.of != copy_of(view):
+        return None
+    return row if abs(now - found.observed_at) <= IS_YOUNG_FOR else None
+
+
+def keep_copy(latest: LatestStore, uid: str, row: CopyRow, *, source: str, now: datetime) -> None:
+    """Writes it down as seen now. Raises StoreUnavailable."""
+    value: dict[str, Any] = _ROW.dump_python(row, mode="json")
+    latest.put(LatestValue(_subject(uid), value, source=source, observed_at=now))
+
+
+def _subject(uid: str) -> Subject:
+    return Subject(FAILOVER_COPY, ClusterUid(uid), "copy")

@@ -18,11 +18,13 @@ from pathlib import Path
 
 from confluent_kafka import Consumer, Producer
 
+from controlplane.api.schemas import failovers as api
 from controlplane.kafka.audit import record
 from providers.local.namespaces import inside
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.pair_of_clusters import (
     EU,
+    PAIR,
     TOPIC,
     US,
     MovingClient,
@@ -177,7 +179,8 @@ def _led_over(pair: Pair, client: MovingClient, to: str) -> dict[str, object]:
 
 
 def _killed(pair: Pair) -> dict[str, object]:
-    """Its VMs lose their power, a person says yes at once."""
+    """Its VMs lose their power; a person says yes at once, and that they are gone: of whole racks nobody is believed by
+    Kedge but a person."""
     with moving_client(pair) as client:
         time.sleep(20)
         told = pair.copy()
@@ -185,6 +188,9 @@ def _killed(pair: Pair) -> dict[str, object]:
         for key in pair.broker_keys(EU):
             pair.living.power_cut(key)
         at = pair.order(planned=False, accept_loss=True)
+        pair.until_state("Fencing", within_s=60)
+        word = api.DoorCertificationIn(confirm=PAIR, reason="their power is cut: benchmark")
+        pair.living.client.certify_door_shut(PAIR, word)
         pair.until_state("Reversing", primary=US, within_s=180)
         client.is_taken_now(pair.living)
         first = min(when for when, _ in client.acked if when > at + 1)

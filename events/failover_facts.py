@@ -145,13 +145,25 @@ class DoorClosed:
     detail: str
 
 
+@dataclass(frozen=True, slots=True)
+class DrainedTopic:
+    """Where the logs of a topic ended, by partition from 0 on. What a record behind `primary` is, the standby does not
+    have, and one at `standby` or behind it the primary does not have. `standby_id`: Kafka's own id of the standby's."""
+
+    standby_id: str
+    primary: tuple[int, ...]
+    standby: tuple[int, ...]
+
+
 @fact("failover.drained", schema=1)
 @dataclass(frozen=True, slots=True)
 class PairDrained:
-    """The standby has all records: ends and last records of every partition are those of the primary."""
+    """The standby has all records: ends and last records of every partition are those of the primary. `topics`: by
+    name; empty where that was not written down."""
 
     order: str
     partitions: int
+    topics: Mapping[str, DrainedTopic] = field(default_factory=dict)
 
 
 @fact("failover.offsets_align_requested", schema=1)

@@ -1,6 +1,6 @@
 """Where logs begin and end: only the leader of a partition tells, so leaders are looked up first."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -40,18 +40,16 @@ def read_topic_logs(
 
 def leaders_of(connection: Connection, topics: Sequence[str], deadline: Deadline) -> dict[TopicPartition, int]:
     """Every partition of these topics with its leader, -1 where it has none. A topic that is gone is missing."""
-    found: dict[TopicPartition, int] = {}
-    for start in range(0, len(topics), _TOPICS):
-        names = [MetadataRequest.MetadataRequestTopic(name=t) for t in topics[start : start + _TOPICS]]
-        request = MetadataRequest(topics=names, allow_auto_topic_creation=False)
-        answer = connection.ask(request, what="reading leaders", deadline=deadline)
-        found |= {
-            TopicPartition(t.name, p.partition_index): p.leader_id
-            for t in answer.topics
-            if t.error_code == 0
-            for p in t.partitions
-        }
-    return found
+    return {
+        TopicPartition(t.name, p.partition_index): p.leader_id
+        for t in _described(connection, topics, "reading leaders", deadline)
+        for p in t.partitions
+    }
+
+
+def topic_ids_of(connection: Connection, topics: Sequence[str], deadline: Deadline) -> dict[str, str]:
+    """Kafka's own id of each topic that is there, which another topic of that name never gets."""
+    return {t.name: str(t.topic_id) for t in _described(connection, topics, "reading ids of topics", deadline)}
 
 
 def log_offsets(
@@ -89,6 +87,15 @@ def ask_each(connection: Connection, requests: Mapping[int, Any], what: str, dea
         why = "the call's time was over before all was read"
         raise KafkaUnavailable(what=what, where=connection.name, why=why)
     return connection.ask_each(requests, timeout_s=deadline.capped(_ANSWER_S))
+
+
+def _described(connection: Connection, topics: Sequence[str], what: str, deadline: Deadline) -> Iterator[Any]:
+    """What Metadata says of each of them that is there."""
+    for start in range(0, len(topics), _TOPICS):
+        names = [MetadataRequest.MetadataRequestTopic(name=t) for t in topics[start : start + _TOPICS]]
+        request = MetadataRequest(topics=names, allow_auto_topic_creation=False)
+        answer = connection.ask(request, what=what, deadline=deadline)
+        yield from (t for t in answer.topics if t.error_code == 0)
 
 
 def _request(topics: Mapping[str, Collection[int]], which: int | Mapping[TopicPartition, int]) -> Any:

@@ -1,6 +1,6 @@
 """What a pair's server is told of the copy between two clusters, in memory and of two real brokers."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 import pytest
 
@@ -186,6 +186,17 @@ def test_offsets_of_a_topic_that_was_made_anew_are_forgotten(world: World, p: To
     assert world.logs.positions(flow, [p.topic, q.topic]).committed == {p: 5}
 
 
+def test_a_topic_that_was_made_anew_has_another_id(world: World, p: TopicPartition) -> None:
+    first = world.logs.positions(world.flow(), [p.topic, "nowhere"])
+    assert first.source_ids.keys() == first.target_ids.keys() == {p.topic}
+    assert world.logs.positions(world.flow(), [p.topic]).target_ids == first.target_ids
+    world.delete_topic(US, p.topic)
+    world.create_topic(US, p.topic)
+    then = world.logs.positions(world.flow(), [p.topic])
+    assert then.source_ids == first.source_ids
+    assert then.target_ids[p.topic] != first.target_ids[p.topic]
+
+
 def test_the_way_back_begins_behind_the_old_primarys_last_record(world: World, p: TopicPartition) -> None:
     never, gone, other = both(world, "back-never"), both(world, "back-gone"), both(world, "back-other")
     world.write(EU, p, records(6))
@@ -204,6 +215,12 @@ def test_the_way_back_begins_behind_that_record_also_where_offsets_differ(world:
     assert world.logs.seed_positions(world.flow(US, EU), [p]) == {p: 8}
 
 
+def align(world: World, topics: list[str], not_groups: Sequence[str] = ()) -> Mapping[str, int]:
+    """Of all groups that are to be."""
+    groups = world.logs.groups_to_align(world.flow(), topics, not_groups)
+    return world.logs.align(world.flow(), topics, groups)
+
+
 def test_groups_go_on_at_the_same_record(world: World, p: TopicPartition) -> None:
     """At the tail, in the middle, and behind a marker; offsets differ."""
     q = both(world, "aligned-marker")
@@ -217,7 +234,7 @@ def test_groups_go_on_at_the_same_record(world: World, p: TopicPartition) -> Non
     world.commit(EU, "middle", q, 5)
     world.commit(EU, "left-out-1", p, 5)
     world.commit(US, "middle", p, 0)
-    again = world.logs.align(world.flow(), [p.topic, q.topic], ["left-out-.*"])
+    again = align(world, [p.topic, q.topic], ["left-out-.*"])
     assert again == {"tail": 0, "middle": 0}
     assert (world.committed(US, "tail", p), world.committed(US, "middle", p)) == (8, 3)
     assert (world.committed(US, "middle", q), world.committed(US, "left-out-1", p)) == (4, None)
@@ -228,7 +245,7 @@ def test_a_group_before_records_that_are_there_twice_goes_on_at_the_first(world:
     world.write(US, p, [*records(8), *records(4, begin=6)])
     world.commit(EU, "before", p, 3)
     world.commit(EU, "behind", p, 9)
-    assert world.logs.align(world.flow(), [p.topic], []) == {"before": 2, "behind": 0}
+    assert align(world, [p.topic]) == {"before": 2, "behind": 0}
     assert (world.committed(US, "before", p), world.committed(US, "behind", p)) == (3, 11)
 
 
@@ -240,7 +257,7 @@ def test_a_group_whose_record_is_not_found_begins_where_it_was_synced(world: Wor
         world.commit(EU, group, p, 2)
     world.commit(US, "synced", p, 1)
     world.commit(US, "went-back", p, 9)
-    assert world.logs.align(world.flow(), [p.topic], []) == {"synced": 2, "went-back": 1, "unknown": 3}
+    assert align(world, [p.topic]) == {"synced": 2, "went-back": 1, "unknown": 3}
     assert world.committed(US, "synced", p) == 1
     assert world.committed(US, "went-back", p) == 2
     assert world.committed(US, "unknown", p) == 0
@@ -252,7 +269,7 @@ def test_a_group_reads_all_where_the_target_has_less_before_its_place(world: Wor
     world.write(US, p, [*records(5), *records(2, begin=8)])
     world.commit(EU, "billing", p, 6)
     world.commit(US, "billing", p, 5)
-    assert world.logs.align(world.flow(), [p.topic], []) == {"billing": 3}
+    assert align(world, [p.topic]) == {"billing": 3}
     assert world.committed(US, "billing", p) == 0
 
 
@@ -261,7 +278,7 @@ def test_nothing_is_aligned_while_records_are_left(world: World, p: TopicPartiti
     world.write(US, p, records(9))
     world.commit(EU, "early", p, 3)
     with pytest.raises(KafkaUnavailable, match="1 partitions are not drained"):
-        world.logs.align(world.flow(), [p.topic], [])
+        align(world, [p.topic])
     assert world.committed(US, "early", p) is None
 
 
@@ -272,5 +289,5 @@ def test_groups_with_members_at_the_target_are_named(world: World, p: TopicParti
     world.commit(EU, "calm", p, 2)
     world.join(US, "early-reader", p.topic)
     with pytest.raises(KafkaRefused, match="members of early-reader are at the standby"):
-        world.logs.align(world.flow(), [p.topic], [])
+        align(world, [p.topic])
     assert world.committed(US, "calm", p) is None

@@ -78,8 +78,8 @@ class MemoryCluster:
     def extents(self, topics: Collection[str]) -> Mapping[TopicPartition, LogExtent]:
         return {p: LogExtent(log.first, log.end) for p, log in sorted(self.logs.items()) if p.topic in topics}
 
-    def topic_id(self, topic: str) -> str | None:
-        return self.ids.get(topic)
+    def topic_ids(self, topics: Collection[str]) -> Mapping[str, str]:
+        return {t: self.ids[t] for t in topics if t in self.ids}
 
     def stretches(self, at: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, LogStretch | str]:
         return {p: self._stretch(p, offset) for p, offset in at.items()}

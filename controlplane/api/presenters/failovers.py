@@ -127,7 +127,7 @@ def _sentence(pair: RegisteredPair, then: str) -> str:
 def _copy(view: PairView, troubles: PairTroubles) -> api.CopyOut:
     found = troubles.copy.copy if troubles.copy is not None else None
     left = found.lag_records if found is not None and found.lag_s is not None else None
-    most = sorted(((count, name) for name, count in (left or {}).items() if count), reverse=True)[:_MOST_BEHIND]
+    most = sorted(((count, name) for name, count in (left or {}).items()), reverse=True)[:_MOST_BEHIND]
     problems = [troubles.copy.problem if troubles.copy is not None else "", found.problem if found is not None else ""]
     return api.CopyOut(
         replicator=view.replicator_at,

@@ -3,6 +3,7 @@ for the replicator before it starts, offsets of groups are set once all is copie
 
 import logging
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
@@ -10,8 +11,15 @@ from controlplane.background.failovers.copying_work import CopyWork
 from controlplane.background.rounds import Round
 from controlplane.cluster.observed.agent_reports import AGENT_REPORT, reports_by_key
 from controlplane.cluster.view import ClusterView
-from controlplane.fleet.failovers.copy_rows import CopyRow, copy_of, keep_copy
-from controlplane.fleet.failovers.copying import CopyHistory, Tails, copy_seen, suspected_markers, with_look
+from controlplane.fleet.failovers.copy_rows import CopyRow, copy_of, findings_of, keep_copy, keep_findings
+from controlplane.fleet.failovers.copying import (
+    CopyHistory,
+    Tails,
+    copy_seen,
+    suspected_markers,
+    undrained,
+    with_look,
+)
 from controlplane.fleet.failovers.paired_topics import paired_topics
 from controlplane.fleet.failovers.replicators import replicators_seen
 from controlplane.fleet.failovers.seen import CopySeen, ReplicatorsSeen
@@ -55,27 +63,54 @@ class CopyWatch:
     fleet: PairedFleet
     logs: LogsOf
     latest: LatestStore
+    leads: Callable[[], bool]
     clock: Clock
+    threads: int = 0
+    """Pairs that are looked at side by side: brokers that are gone keep a thread for seconds. 0: in the poll itself."""
     _known: dict[tuple[str, int], _CopyFound] = field(default_factory=dict)
     """By pair and flow."""
     _rows: dict[str, CopyRow] = field(default_factory=dict)
     _looked: dict[str, datetime] = field(default_factory=dict)
+    _aligned: dict[tuple[str, str], dict[str, int]] = field(default_factory=dict)
+    """By pair and what was found (`copy_of`), groups whose offsets are set, with what they read again."""
+    _pool: ThreadPoolExecutor | None = None
+    _looks: dict[str, Future[None]] = field(default_factory=dict)
+    """By pair, the look that goes on, or was not asked for how it ended."""
 
     def poll(self) -> None:
-        """One round over all warm pairs. Raises StoreUnavailable, RoundIncomplete."""
+        """One round over all warm pairs, without those that are still looked at. Raises StoreUnavailable,
+        RoundIncomplete."""
         this_round = Round("copies of pairs")
         warm = [p for p in self.cache.pairs().living if p.view.is_warm and p.view.name and not p.view.stands_still]
         for pair in warm:
-            now = self.clock()
-            if now - self._looked.get(pair.uid, _NEVER) >= _pace_of(pair.view):
+            now, look = self.clock(), self._looks.get(pair.uid)
+            if look is not None and look.done():
+                with this_round.apart(pair.name):
+                    self._looks.pop(pair.uid).result()
+            if pair.uid not in self._looks and now - self._looked.get(pair.uid, _NEVER) >= _pace_of(pair.view):
                 self._looked[pair.uid] = now
                 with this_round.apart(pair.name):
-                    self._look(pair)
+                    self._begin(pair)
         there = {pair.uid: pair.view.flows for pair in warm}
         self._known = {key: one for key, one in self._known.items() if there.get(key[0]) == key[1]}
         self._rows = {uid: row for uid, row in self._rows.items() if uid in there}
         self._looked = {uid: at for uid, at in self._looked.items() if uid in there}
+        self._aligned = {key: done for key, done in self._aligned.items() if key[0] in there}
+        self._looks = {uid: look for uid, look in self._looks.items() if uid in there}
         this_round.close()
+
+    def close(self) -> None:
+        """Waits for the looks that go on, which are bounded."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def _begin(self, pair: RegisteredPair) -> None:
+        if not self.threads:
+            self._look(pair)
+            return
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="copies")
+        self._looks[pair.uid] = self._pool.submit(self._look, pair)
 
     def _look(self, pair: RegisteredPair) -> None:
         primary, standby = (self.fleet.view(ClusterUid(uid)) for uid in (pair.view.primary, pair.view.standby))
@@ -85,7 +120,7 @@ class CopyWatch:
         row = before if before is not None and before.of == of else CopyRow(of)
         paired = paired_topics(pair.view.declaration.document, primary)
         partitions = {name: declared.partitions for name, declared in paired.items()}
-        work = CopyWork(pair, primary, standby, partitions, self.logs(primary, standby))
+        work = CopyWork(pair, primary, standby, partitions, self.logs(primary, standby), lambda: self._is_due(pair))
         try:
             row = replace(self._found(work, row), problem="")
         except KafkaFault as error:
@@ -104,37 +139,53 @@ class CopyWatch:
         self._read(work)
         row = replace(row, copy=self._copy_of(work))
         is_due = view.state is PairState.ALIGNING and view.order is not None and view.order.aligns
-        return replace(row, aligned=work.aligned()) if is_due and row.aligned is None else row
+        if not is_due or row.aligned is not None:
+            return row
+        done = self._aligned.setdefault((work.pair.uid, row.of), {})
+        work.align(done)
+        return replace(row, aligned=dict(done))
+
+    def _is_due(self, pair: RegisteredPair) -> bool:
+        now = self.cache.pairs().by_uid.get(pair.uid)
+        return self.leads() and now is not None and copy_of(now.view) == copy_of(pair.view)
 
     def _read(self, work: CopyWork) -> None:
         """Ends of logs, and of those where nothing moves any more the last records."""
         if not work.topics:
             return
-        key, process = (work.pair.uid, work.pair.view.flows), self._process_of(work)
-        known = self._known.get(key, _CopyFound())
-        if known.process != process:
-            known = replace(known, process=process, tails={})
+        view, process, now_of = work.pair.view, self._process_of(work), copy_of(work.pair.view)
+        known = self._known.get((view.uid, view.flows)) or self._remembered(view)
+        if known.process != process or (view.state is PairState.DRAINING and known.of != now_of):
+            known = replace(known, process=process, tails={})  # each once while nobody gets in
         history = with_look(known.history, work.positions(), known.tails)
-        known = self._known[key] = replace(known, history=history, of=copy_of(work.pair.view))
-        is_draining = work.pair.view.state is PairState.DRAINING and history.last is not None
+        if history.found != known.history.found:
+            keep_findings(self.latest, view, history.found, source=_SOURCE, now=self.clock())
+        known = self._known[view.uid, view.flows] = replace(known, history=history, of=now_of)
+        is_draining = view.state is PairState.DRAINING and history.last is not None
         asked = (
-            frozenset(history.last.source) if is_draining and history.last else suspected_markers(history, known.tails)
+            undrained(history.last, known.tails)
+            if is_draining and history.last
+            else suspected_markers(history, known.tails)
         )
         if asked:
             tails = {**known.tails, **work.tails(asked)}
-            self._known[key] = replace(known, tails=tails)
+            self._known[view.uid, view.flows] = replace(known, tails=tails)
+
+    def _remembered(self, view: PairView) -> _CopyFound:
+        """What a server of before found of the flow."""
+        return _CopyFound(CopyHistory(found=findings_of(self.latest, view)))
 
     def _copy_of(self, work: CopyWork) -> CopySeen | None:
         if work.pair.view.flow is None:
             return None
         if not work.topics:
-            return CopySeen(0.0, {}, 0)
+            return CopySeen(0.0, {}, {})
         known = self._known.get((work.pair.uid, work.pair.view.flows))
         if known is None:
             return None
         found = copy_seen(known.history, self.clock(), tails=known.tails)
         # What was read before this step began may be older than the last record that a client got in.
-        return found if known.of == copy_of(work.pair.view) else replace(found, drained_partitions=None)
+        return found if known.of == copy_of(work.pair.view) else replace(found, drained=None)
 
     def _replicators(self, work: CopyWork) -> ReplicatorsSeen:
         reports = reports_by_key(self.latest.of_cluster(work.standby.uid, AGENT_REPORT))

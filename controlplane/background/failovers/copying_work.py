@@ -1,7 +1,8 @@
 """What is asked of the brokers of a warm pair, with the topics it is of."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from controlplane.cluster.gateways import bootstrap_of
 from controlplane.cluster.view import ClusterView
@@ -11,27 +12,35 @@ from controlplane.fleet.failovers.state import RegisteredPair
 from controlplane.fleet.failovers.view import PairState
 from controlplane.kafka.errors import KafkaFault, KafkaUnavailable
 from controlplane.kafka.pair_copies.port import PairLogs
-from controlplane.kafka.pair_copies.values import CopyPositions, FlowEnd, FlowEnds
+from controlplane.kafka.pair_copies.values import CopyPositions, FlowEnd, FlowEnds, PartitionTail
+from events.failover_facts import DrainedTopic
 from planner.observed import TopicPartition
 
 _MOST_REPLICAS = 3
 _NEXT = "look at both clusters"
+PARTITIONS_A_CALL, GROUPS_A_CALL = 1_000, 20
+"""A call to brokers is bounded: what there is more of is asked for by one call after another."""
 
 
 class CopyImpossible(KafkaFault):
     """The logs are not such that records could be copied from one to the other."""
 
 
+class StepIsOver(KafkaFault):
+    """The pair went on meanwhile, or another server leads: nothing more is done for the step of before."""
+
+
 @dataclass(frozen=True, slots=True)
 class CopyWork:
     """At one pair, as its clusters are now. `partitions`: of each topic of the primary that there are two of, as it is
-    declared. Every call raises KafkaFault."""
+    declared. `is_due`: whether its step is the one in hand still, and this server's. Every call raises KafkaFault."""
 
     pair: RegisteredPair
     primary: ClusterView
     standby: ClusterView
     partitions: Mapping[str, int]
     logs: PairLogs
+    is_due: Callable[[], bool]
 
     @property
     def topics(self) -> tuple[str, ...]:
@@ -41,7 +50,7 @@ class CopyWork:
     def positions(self) -> CopyPositions:
         """Where both logs are. Raises KafkaUnavailable, too, where the primary's brokers do not tell of all that it
         has by its declarations: what one broker has not heard of yet is not drained."""
-        seen = self.logs.positions(self._flow, self.topics)
+        seen = _together([self.logs.positions(self._flow, topics) for topics in self._topics_by_call()])
         for topic, declared in self.partitions.items():
             told = sum(1 for p in seen.source if p.topic == topic)
             if told < declared:
@@ -51,11 +60,19 @@ class CopyWork:
 
     def tails(self, partitions: Iterable[TopicPartition]) -> Tails:
         """The last records of both."""
-        return self.logs.read_tails(self._flow, partitions)
+        found: dict[TopicPartition, PartitionTail] = {}
+        for some in _batches(sorted(partitions), PARTITIONS_A_CALL):
+            found |= self.logs.read_tails(self._flow, some)
+        return found
 
-    def aligned(self) -> Mapping[str, int]:
-        """Sets offsets of groups; by group, what it reads again."""
-        return self.logs.align(self._flow, self.topics, not_groups(self.pair)) if self.topics else {}
+    def align(self, done: dict[str, int]) -> None:
+        """Sets offsets of all groups. `done` gets by group what it reads again, as it is set: those in it are left."""
+        if not self.topics:
+            return
+        groups = self.logs.groups_to_align(self._flow, self.topics, not_groups(self.pair))
+        for some in _batches([name for name in groups if name not in done], GROUPS_A_CALL):
+            self._require_due("setting offsets of groups")
+            done |= self.logs.align(self._flow, self.topics, some)
 
     def seeds(self) -> Mapping[str, int] | None:
         """Where the copy begins, once the replicator that is started next has been told. None while that is not due:
@@ -66,8 +83,9 @@ class CopyWork:
         if not is_due or not is_built or view.may_diverge:
             return None
         found = self._begins() if view.flows == 0 else self._goes_on()
-        if found:
-            self.logs.write_seeds(self._flow, found)
+        for some in _batches(sorted(found), PARTITIONS_A_CALL):
+            self._require_due("writing where the copy begins")
+            self.logs.write_seeds(self._flow, {p: found[p] for p in some})
         return {str(p): end for p, end in sorted(found.items()) if end}
 
     @property
@@ -88,15 +106,72 @@ class CopyWork:
         return dict.fromkeys(seen.source, 0)
 
     def _goes_on(self) -> Mapping[TopicPartition, int]:
-        """Behind what the old primary has, which is all that it ever got."""
-        seen = self.positions()
-        found = self.logs.seed_positions(self._flow, seen.source)
+        """Behind what the old primary has, which is all that it ever got: where both ended once all was copied. What
+        ends elsewhere now lost records meanwhile, and is looked for record by record."""
+        seen, ended = self.positions(), self.pair.view.ended
+        drained = ended.drained if ended is not None else {}
+        found: dict[TopicPartition, int | None] = {
+            p: end for p in seen.source if (end := _drained_end(seen, p, drained)) is not None
+        }
+        for some in _batches(sorted(p for p in seen.source if p not in found), PARTITIONS_A_CALL):
+            found |= self.logs.seed_positions(self._flow, some)
         unknown = sorted(str(p) for p in seen.source if found.get(p) is None)
         if unknown:
             raise self._impossible("going on with a copy", unknown, "a last record that is nowhere on the new primary")
         return {p: end for p, end in found.items() if end is not None}
 
+    def _topics_by_call(self) -> Iterator[tuple[str, ...]]:
+        """Topics of which one call may ask."""
+        some: list[str] = []
+        for topic, count in self.partitions.items():
+            if some and sum(self.partitions[t] for t in some) + count > PARTITIONS_A_CALL:
+                yield tuple(some)
+                some = []
+            some.append(topic)
+        if some:
+            yield tuple(some)
+
+    def _require_due(self, what: str) -> None:
+        if not self.is_due():
+            why = "the pair has gone on meanwhile, or another server leads"
+            raise StepIsOver(what=what, where=self.standby.name, why=why, next_step="nothing: the next look goes on")
+
     def _impossible(self, what: str, partitions: list[str], has: str) -> CopyImpossible:
         more = f" (and {len(partitions) - 1} more)" if len(partitions) > 1 else ""
         why = f"{partitions[0]}{more} has {has}"
         return CopyImpossible(what=what, where=self.standby.name, why=why, next_step=_NEXT)
+
+
+_T = TypeVar("_T")
+
+
+def _batches(of: Sequence[_T], most: int) -> Iterator[Sequence[_T]]:
+    for start in range(0, len(of), most):
+        yield of[start : start + most]
+
+
+def _together(looks: Sequence[CopyPositions]) -> CopyPositions:
+    """Looks at different topics as one, as of the first."""
+    first, *others = looks
+    if not others:
+        return first
+    source, target, committed = dict(first.source), dict(first.target), dict(first.committed)
+    source_ids, target_ids = dict(first.source_ids), dict(first.target_ids)
+    for one in others:
+        source |= one.source
+        target |= one.target
+        committed |= one.committed
+        source_ids |= one.source_ids
+        target_ids |= one.target_ids
+    return CopyPositions(first.at, source, target, committed, source_ids, target_ids)
+
+
+def _drained_end(seen: CopyPositions, p: TopicPartition, drained: Mapping[str, DrainedTopic]) -> int | None:
+    """Where the new primary's log ended when the old one had all of it; None where that is not written down, or one of
+    the two logs is not the one it was: seen is the way back, so its source is what was the standby."""
+    topic = drained.get(p.topic)
+    if topic is None or p.partition >= len(topic.standby) or seen.source_ids.get(p.topic) != topic.standby_id:
+        return None
+    old, end = seen.target.get(p), topic.standby[p.partition]
+    is_as_it_was = old is not None and old.end == topic.primary[p.partition] and seen.source[p].end >= end
+    return end if is_as_it_was else None

@@ -11,10 +11,12 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
+from controlplane.fleet.failovers.copying import NOTHING_FOUND, FlowFindings
 from controlplane.fleet.failovers.seen import CopySeen
 from controlplane.fleet.failovers.view import PairView
 from controlplane.storage.latest_values import LatestStore, LatestValue, Subject, read_as
 from events.ids import ClusterUid
+from planner.observed import TopicPartition
 
 FAILOVER_COPY: Final = "failover-copy"
 """Kind of the rows; each is kept under the uid of its pair, where other rows have a cluster's."""
@@ -58,5 +60,42 @@ def keep_copy(latest: LatestStore, uid: str, row: CopyRow, *, source: str, now: 
     latest.put(LatestValue(_subject(uid), value, source=source, observed_at=now))
 
 
-def _subject(uid: str) -> Subject:
-    return Subject(FAILOVER_COPY, ClusterUid(uid), "copy")
+def findings_of(latest: LatestStore, view: PairView) -> FlowFindings:
+    """What earlier looks at the flow in hand found, of whichever server. Raises StoreUnavailable."""
+    found = latest.get(_subject(view.uid, "flow"))
+    row = read_as(_FLOW, found) if found is not None else None
+    if row is None or row.flow != view.flows:
+        return NOTHING_FOUND
+    gaps = {_partition(name): count for name, count in row.gaps.items()}
+    return FlowFindings(gaps, frozenset(map(_partition, row.remade)), row.ids, frozenset(row.anew))
+
+
+def keep_findings(latest: LatestStore, view: PairView, found: FlowFindings, *, source: str, now: datetime) -> None:
+    """Writes them down: a server that begins anew knows them still. Raises StoreUnavailable."""
+    gaps = {str(p): count for p, count in found.gaps.items()}
+    row = _FlowRow(view.flows, gaps, tuple(sorted(map(str, found.remade))), found.ids, tuple(sorted(found.anew)))
+    value: dict[str, Any] = _FLOW.dump_python(row, mode="json")
+    latest.put(LatestValue(_subject(view.uid, "flow"), value, source=source, observed_at=now))
+
+
+@dataclass(frozen=True, slots=True)
+class _FlowRow:
+    """FlowFindings of one flow; partitions as words (`orders-0`)."""
+
+    flow: int
+    gaps: Mapping[str, int]
+    remade: tuple[str, ...]
+    ids: Mapping[str, tuple[str, str]]
+    anew: tuple[str, ...]
+
+
+_FLOW: Final = TypeAdapter(_FlowRow)
+
+
+def _partition(name: str) -> TopicPartition:
+    topic, _, number = name.rpartition("-")
+    return TopicPartition(topic, int(number))
+
+
+def _subject(uid: str, name: str = "copy") -> Subject:
+    return Subject(FAILOVER_COPY, ClusterUid(uid), name)

@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 
 from controlplane.fleet.failovers.seen import CopySeen
 from controlplane.kafka.pair_copies.values import CopyPositions, LogExtent, PartitionTail, TailMatch
+from events.failover_facts import DrainedTopic
 from planner.observed import TopicPartition
 
 MOST_LOOKS = 120
@@ -32,15 +33,28 @@ class PastEnds:
 
 
 @dataclass(frozen=True, slots=True)
+class FlowFindings:
+    """What came out of all looks at one flow. `gaps`: records that retention took before they are known to be copied,
+    at most; `remade`: partitions whose log begins anew, or ended before what was copied of it; `ids`: of each topic on
+    the source and on the target, as first seen; `anew`: topics that have had another one since."""
+
+    gaps: Mapping[TopicPartition, int] = field(default_factory=dict)
+    remade: frozenset[TopicPartition] = frozenset()
+    ids: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    anew: frozenset[str] = frozenset()
+
+
+NOTHING_FOUND = FlowFindings()
+
+
+@dataclass(frozen=True, slots=True)
 class CopyHistory:
-    """The last look, and earlier ends back to the last ones that are all copied. `gaps`: of one flow, records that
-    retention took before they are known to be copied, at most; `remade`: partitions whose log begins anew, or ended
-    before what was copied of it."""
+    """The last look, and earlier ends back to the last ones that are all copied. `found`: what is kept of a flow
+    whatever becomes of a server."""
 
     last: CopyPositions | None = None
     past: tuple[PastEnds, ...] = ()
-    gaps: Mapping[TopicPartition, int] = field(default_factory=dict)
-    remade: frozenset[TopicPartition] = frozenset()
+    found: FlowFindings = NOTHING_FOUND
 
 
 def with_look(history: CopyHistory, seen: CopyPositions, tails: Tails = _NO_TAILS) -> CopyHistory:
@@ -49,14 +63,18 @@ def with_look(history: CopyHistory, seen: CopyPositions, tails: Tails = _NO_TAIL
     A clock that went back, and a log that did, make what was seen before them worthless: how many seconds are left is
     not known then until all of it is copied once.
     """
-    remade = history.remade | _remade(history.last, seen)
-    gaps = {**history.gaps}
+    before = history.found
+    remade = before.remade | _remade(history.last, seen)
+    gaps = {**before.gaps}
     for p, count in _gaps(seen, tails).items():
         gaps[p] = max(count, gaps.get(p, 0))
-    is_usable = history.last is not None and history.last.at <= seen.at and remade == history.remade
+    now_ids = {t: (one, seen.target_ids[t]) for t, one in seen.source_ids.items() if t in seen.target_ids}
+    anew = before.anew | {t for t, ids in now_ids.items() if before.ids.get(t, ids) != ids}
+    is_usable = history.last is not None and history.last.at <= seen.at and remade == before.remade
     past = history.past if is_usable else ()
     ends = PastEnds(seen.at, {p: extent.end for p, extent in seen.source.items()})
-    return CopyHistory(seen, _bounded(_needed((*past, ends), seen, tails)), gaps, remade)
+    found = FlowFindings(gaps, remade, {**now_ids, **before.ids}, anew)
+    return CopyHistory(seen, _bounded(_needed((*past, ends), seen, tails)), found)
 
 
 def copied_to(seen: CopyPositions, p: TopicPartition, tails: Tails = _NO_TAILS) -> int | None:
@@ -106,7 +124,7 @@ def lag_s(history: CopyHistory, now: datetime, tails: Tails = _NO_TAILS) -> floa
     """Seconds since the last time at which all that there was then is copied by now: what was acknowledged earlier is
     at the target. None where no such time is known, or the clock went back. It grows while nobody looks."""
     seen = history.last
-    if seen is None or not seen.source or now < seen.at:
+    if seen is None or not seen.source or now < seen.at or history.found.anew:
         return None
     for past in reversed(history.past):
         if _is_copied(past, seen, tails):
@@ -114,17 +132,32 @@ def lag_s(history: CopyHistory, now: datetime, tails: Tails = _NO_TAILS) -> floa
     return None
 
 
-def drained_partitions(seen: CopyPositions, tails: Tails) -> int | None:
-    """How many partitions there are, once all of them are drained; None before that.
+def drained_topics(history: CopyHistory, tails: Tails) -> Mapping[str, DrainedTopic] | None:
+    """Where both logs of all partitions end, once all of them are drained; None before that.
 
     Drained: the log of the source ended at the tail's look where it ends at this one, and either its last data record
     is the target's last, at the same offset or at or before the one MirrorMaker has written down; or it holds no data
     record, so that nothing is left which could be copied. What was there once and is gone uncopied is a gap.
     """
-    if not seen.source:
+    seen = history.last
+    if seen is None or not seen.source or history.found.anew or undrained(seen, tails):
         return None
-    is_drained = all(_is_drained(seen, p, tails.get(p)) and not is_emptied(seen, p) for p in seen.source)
-    return len(seen.source) if is_drained else None
+    by_topic: dict[str, list[TopicPartition]] = {}
+    for p in sorted(seen.source):
+        by_topic.setdefault(p.topic, []).append(p)
+    return {
+        topic: DrainedTopic(
+            seen.target_ids.get(topic, ""),
+            tuple(seen.source[p].end for p in partitions),
+            tuple(tails[p].target_end or 0 for p in partitions),
+        )
+        for topic, partitions in by_topic.items()
+    }
+
+
+def undrained(seen: CopyPositions, tails: Tails) -> frozenset[TopicPartition]:
+    """Partitions that are not drained, by tails that may be older than the look."""
+    return frozenset(p for p in seen.source if not _is_drained(seen, p, tails.get(p)) or is_emptied(seen, p))
 
 
 def copy_seen(history: CopyHistory, now: datetime, *, tails: Tails | None = None) -> CopySeen:
@@ -135,10 +168,10 @@ def copy_seen(history: CopyHistory, now: datetime, *, tails: Tails | None = None
     left = left_records(seen, known)
     return CopySeen(
         lag_s=lag_s(history, now, known),
-        lag_records={str(p): count for p, count in left.items() if count is not None},
-        drained_partitions=drained_partitions(seen, known),
-        gaps={str(p): count for p, count in sorted(history.gaps.items())},
-        problem=_problem([p for p, count in left.items() if count is None], history.remade, known),
+        lag_records={str(p): count for p, count in left.items() if count},
+        drained=drained_topics(history, known),
+        gaps={str(p): count for p, count in sorted(history.found.gaps.items())},
+        problem=_problem([p for p, count in left.items() if count is None], history.found, known),
     )
 
 
@@ -206,11 +239,13 @@ def _remade(before: CopyPositions | None, seen: CopyPositions) -> frozenset[Topi
     return frozenset(copied)
 
 
-def _problem(unknown: Iterable[TopicPartition], remade: Iterable[TopicPartition], tails: Tails) -> str:
+def _problem(unknown: Iterable[TopicPartition], found: FlowFindings, tails: Tails) -> str:
     parts = []
+    if names := sorted(found.anew):
+        parts.append(f"{_some(names)} was deleted and made anew since the copy began: it may never be copied whole")
     if names := [str(p) for p in unknown]:
         parts.append(f"how far {_some(names)} is copied is not known")
-    if names := sorted(map(str, remade)):
+    if names := sorted(map(str, found.remade)):
         parts.append(f"{_some(names)} ended before what was copied of it: its topic was made anew, or it lost records")
     if names := [f"{p} ({t.why})" for p, t in sorted(tails.items()) if t.match is TailMatch.UNKNOWN]:
         parts.append(f"the end of {_some(names)} is not known")

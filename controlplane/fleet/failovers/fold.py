@@ -182,8 +182,8 @@ def _closed(view: PairView, e: facts.DoorClosed) -> PairView:
 
 
 def _drained(view: PairView, e: facts.PairDrained) -> PairView:
-    _of_order(view, e.order, PairState.DRAINING)
-    return replace(view, state=PairState.ALIGNING)
+    order = _of_order(view, e.order, PairState.DRAINING)
+    return replace(view, state=PairState.ALIGNING, order=replace(order, drained=e.topics))
 
 
 def _align_requested(view: PairView, e: facts.OffsetsAlignRequested) -> PairView:
@@ -240,7 +240,7 @@ def _promoted(view: PairView, e: facts.PairPromoted) -> PairView:
         primary=view.standby,
         standby=view.primary,
         order=None,
-        ended=EndedOrder(order.id, is_promoted=True),
+        ended=EndedOrder(order.id, is_promoted=True, drained=order.drained),
         may_diverge=view.is_warm and not is_drained,
     )
 

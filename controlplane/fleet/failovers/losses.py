@@ -59,8 +59,7 @@ def _unplanned(copy: CopySeen | None) -> PairLoss:
             )
         )
     begun = f"up to {copy.lag_s:.1f} s of acknowledged writes, and what was in flight"
-    behind = {name: count for name, count in sorted(copy.lag_records.items()) if count}
-    return PairLoss((begun, *_named(list(behind.items())), *_gaps(copy), *_RESTARTED), copy.lag_s)
+    return PairLoss((begun, *_named(sorted(copy.lag_records.items())), *_gaps(copy), *_RESTARTED), copy.lag_s)
 
 
 def _gaps(copy: CopySeen | None) -> tuple[str, ...]:

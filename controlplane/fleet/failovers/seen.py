@@ -4,7 +4,7 @@ and not 0."""
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from events.failover_facts import DoorProof, EpochsMissed
+from events.failover_facts import DoorProof, DrainedTopic, EpochsMissed
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +49,12 @@ class ReplicatorsSeen:
 
 @dataclass(frozen=True, slots=True)
 class CopySeen:
-    """How far the copy is. `lag_records` by topic and partition (`orders-0`), `lag_s` of the slowest.
-    `drained_partitions`: how many there are, once ends and last records of all of them are those of the primary."""
+    """How far the copy is. `lag_records`: of partitions (`orders-0`) known to be behind, `lag_s` of the slowest.
+    `drained`: by topic where both logs end, once ends and last records of all of them are those of the primary."""
 
     lag_s: float | None = None
     lag_records: Mapping[str, int] = field(default_factory=dict)
-    drained_partitions: int | None = None
+    drained: Mapping[str, DrainedTopic] | None = None
     gaps: Mapping[str, int] = field(default_factory=dict)
     """Records that retention took at the primary before they are known to be copied, at most, by partition: the
     standby may never get them."""

@@ -231,9 +231,10 @@ def _fencing(now: _Moment) -> Next:
 
 def _draining(now: _Moment) -> Next:
     copy = now.seen.copy
-    if copy is None or copy.drained_partitions is None:
+    if copy is None or copy.drained is None:
         return PairWait(f"the standby has not every record: {_behind(copy)}")
-    return PairStep(facts.PairDrained(_order(now.view).id, copy.drained_partitions))
+    partitions = sum(len(topic.primary) for topic in copy.drained.values())
+    return PairStep(facts.PairDrained(_order(now.view).id, partitions, copy.drained))
 
 
 def _aligning(now: _Moment) -> Next:

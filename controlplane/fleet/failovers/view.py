@@ -14,6 +14,7 @@ from datetime import datetime
 from enum import StrEnum
 from types import MappingProxyType
 
+from events.failover_facts import DrainedTopic
 from events.spec.failover_model import KafkaFailoverDocument
 
 
@@ -84,14 +85,18 @@ class OrderView:
     replicator_stops: bool = False
     is_promoted: bool = False
     """The point of no return is behind it."""
+    drained: Mapping[str, DrainedTopic] = field(default_factory=dict)
+    """By topic, where the logs of both clusters ended once all was copied."""
 
 
 @dataclass(frozen=True, slots=True)
 class EndedOrder:
-    """The last failover that is over: its standby was promoted, or all was led back."""
+    """The last failover that is over: its standby was promoted, or all was led back. `drained`: by topic, where both
+    logs ended when the old primary's had all been copied, so that the way back goes on there."""
 
     id: str
     is_promoted: bool
+    drained: Mapping[str, DrainedTopic] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Any
 
 from kafka.protocol.admin import CreateTopicsRequest
-from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.producer import ProduceRequest
 from kafka.record.memory_records import MemoryRecordsBuilder
 
@@ -16,7 +15,7 @@ from controlplane.kafka.deadline import Deadline
 from controlplane.kafka.dialer import Connection
 from controlplane.kafka.errors import KafkaRefused, KafkaUnavailable, fault_of
 from controlplane.kafka.groups import find_coordinator, read_groups
-from controlplane.kafka.offsets import EARLIEST, LATEST, leaders_of, log_offsets
+from controlplane.kafka.offsets import EARLIEST, LATEST, leaders_of, log_offsets, topic_ids_of
 from controlplane.kafka.pair_copies.fetching import Fetching
 from controlplane.kafka.pair_copies.log_edge import KeyedRecord, LogStretch
 from controlplane.kafka.pair_copies.values import LogExtent
@@ -58,12 +57,8 @@ class BrokerLogs:
             raise self._unavailable("reading log offsets", f"the leaders of {_some(unknown)} did not answer")
         return {p: LogExtent(firsts[p], ends[p]) for p in sorted(leaders)}
 
-    def topic_id(self, topic: str) -> str | None:
-        request = MetadataRequest(
-            topics=[MetadataRequest.MetadataRequestTopic(name=topic)], allow_auto_topic_creation=False
-        )
-        answer = self._connection.ask(request, what=f"looking for {topic}", deadline=self._deadline)
-        return next((str(t.topic_id) for t in answer.topics if t.name == topic and t.error_code == 0), None)
+    def topic_ids(self, topics: Collection[str]) -> Mapping[str, str]:
+        return topic_ids_of(self._connection, sorted(topics), self._deadline)
 
     def stretches(self, at: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, LogStretch | str]:
         unknown = {p.topic for p in at if p not in self._leaders}

@@ -12,9 +12,16 @@ from planner.observed import TopicPartition
 
 @dataclass(slots=True)
 class _Read:
-    topic_id: str
+    """Of one flow, under its lock: brokers of another one that do not answer hold nobody up."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    topic_id: str = ""
     next: int = 0
     offsets: dict[TopicPartition, int] = field(default_factory=dict)
+
+    def begin(self, topic_id: str) -> None:
+        self.topic_id, self.next = topic_id, 0
+        self.offsets.clear()
 
 
 class CommittedOffsets:
@@ -29,14 +36,15 @@ class CommittedOffsets:
         is read from its beginning. Raises KafkaUnavailable where it is not read to its end."""
         partition, key = offsets_partition(source), (source, target.name)
         with self._lock:
-            topic_id = target.topic_id(partition.topic)
+            known = self._read.setdefault(key, _Read())
+        with known.lock:
+            topic_id = target.topic_ids([partition.topic]).get(partition.topic)
             extent = target.extents([partition.topic]).get(partition) if topic_id is not None else None
             if topic_id is None or extent is None:
-                self._read.pop(key, None)
+                known.begin("")
                 return {}
-            known = self._read.get(key)
-            if known is None or known.topic_id != topic_id or known.next > extent.end:
-                known = self._read[key] = _Read(topic_id)
+            if known.topic_id != topic_id or known.next > extent.end:
+                known.begin(topic_id)
             known.next = max(known.next, extent.first)
             while known.next < extent.end:
                 self._read_on(source, target, partition, known, extent.end)

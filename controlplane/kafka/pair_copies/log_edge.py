@@ -58,8 +58,8 @@ class ClusterLogs(Protocol):
         """Of every partition of these topics; a topic that is not there is missing. Raises KafkaUnavailable where the
         leader of one did not answer."""
 
-    def topic_id(self, topic: str) -> str | None:
-        """Another one once the topic was made anew; None where there is no such topic."""
+    def topic_ids(self, topics: Collection[str]) -> Mapping[str, str]:
+        """Of each topic that is there: another one once it was made anew."""
 
     def stretches(self, at: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, LogStretch | str]:
         """Some whole batches of each log from that offset on. Why not, of one that could not be read: now, or at any

@@ -30,6 +30,7 @@ from controlplane.kafka.pair_copies.values import (
     PartitionTail,
     TailMatch,
 )
+from planner.consumers.seen import GroupSeen
 from planner.observed import TopicPartition
 
 OpenLogs = Callable[[FlowEnd, Deadline], AbstractContextManager[ClusterLogs]]
@@ -53,10 +54,13 @@ class CopyLogs:
         deadline, at = Deadline.after(self._limit_s), self._now()
         with self._open(flow.target, deadline) as target:
             committed = self._committed.of(flow.source.cluster, target)
+            target_ids = target.topic_ids(topics)
             behind = target.extents(topics)
         with self._open(flow.source, deadline) as source:
+            source_ids = source.topic_ids(topics)
             ahead = source.extents(topics)
-        return CopyPositions(at, ahead, behind, {p: o for p, o in committed.items() if p in ahead})
+        known = {p: o for p, o in committed.items() if p in ahead}
+        return CopyPositions(at, ahead, behind, known, source_ids, target_ids)
 
     def write_seeds(self, flow: FlowEnds, seeds: Mapping[TopicPartition, int]) -> None:
         if any(end < 0 for end in seeds.values()):
@@ -97,20 +101,21 @@ class CopyLogs:
         never = {p for p in wanted if p in old_extents and old_extents[p].end == 0}
         return {p: 0 if p in never else at[p] + 1 if p in at else None for p in sorted(wanted)}
 
-    def align(self, flow: FlowEnds, topics: Collection[str], not_groups: Collection[str]) -> Mapping[str, int]:
+    def groups_to_align(self, flow: FlowEnds, topics: Collection[str], not_groups: Collection[str]) -> tuple[str, ...]:
         with self._both(flow) as (source, target):
-            groups = [
-                g
-                for g in aligned_groups(source.groups(None), not_groups)
-                if any(p.topic in topics for p in g.committed)
-            ]
-            known = {g.name: g for g in target.groups([g.name for g in groups])} if groups else {}
-            _refuse_members(target, [g.name for g in known.values() if g.members])
-            wanted = {(p, offset) for g in groups for p, offset in g.committed.items() if p.topic in topics}
+            groups = _of_topics(aligned_groups(source.groups(None), not_groups), topics)
+            _known_there(target, groups)
+        return tuple(g.name for g in groups)
+
+    def align(self, flow: FlowEnds, topics: Collection[str], groups: Collection[str]) -> Mapping[str, int]:
+        with self._both(flow) as (source, target):
+            found = _of_topics(source.groups(sorted(groups)), topics)
+            known = _known_there(target, found)
+            wanted = {(p, offset) for g in found for p, offset in g.committed.items() if p.topic in topics}
             copy = _drained(source, target, frozenset(p for p, _ in wanted))
             exact = exact_places(copy, {(p, o) for p, o in wanted if p in copy.tails})
             again = {}
-            for group in groups:
+            for group in found:
                 synced = known[group.name].committed if group.name in known else {}
                 places = places_of(copy, group, topics, exact, synced)
                 if places.offsets:
@@ -173,7 +178,14 @@ def _drained(source: ClusterLogs, target: ClusterLogs, wanted: frozenset[TopicPa
     return DrainedCopy(source, target, tails, ends.source, ends.target)
 
 
-def _refuse_members(target: ClusterLogs, groups: Collection[str]) -> None:
-    if groups:
-        words = f"members of {', '.join(sorted(groups))} are at the standby: stop them"
+def _of_topics(groups: Iterable[GroupSeen], topics: Collection[str]) -> list[GroupSeen]:
+    return [g for g in groups if any(p.topic in topics for p in g.committed)]
+
+
+def _known_there(target: ClusterLogs, groups: Collection[GroupSeen]) -> dict[str, GroupSeen]:
+    """As the target knows these groups. Raises KafkaRefused where one has members."""
+    known = {g.name: g for g in target.groups([g.name for g in groups])} if groups else {}
+    if busy := sorted(g.name for g in known.values() if g.members):
+        words = f"members of {', '.join(busy)} are at the standby: stop them"
         raise KafkaRefused(what="aligning offsets", where=target.name, words=words, error="NonEmptyGroup")
+    return known

@@ -42,9 +42,13 @@ class PairLogs(Protocol):
         old primary holds no data record any more: a person has to say.
         """
 
-    def align(self, flow: FlowEnds, topics: Collection[str], not_groups: Collection[str]) -> Mapping[str, int]:
-        """Put the offsets that groups of the source have in these topics at the same records of the target; both have
-        to be drained, else KafkaUnavailable. `not_groups` are patterns of whole names that stay as they are.
+    def groups_to_align(self, flow: FlowEnds, topics: Collection[str], not_groups: Collection[str]) -> tuple[str, ...]:
+        """Groups of the source with offsets in these topics, but for those whose whole names are of one of the patterns
+        `not_groups`. Raises KafkaRefused, with their names, where groups have members at the target."""
+
+    def align(self, flow: FlowEnds, topics: Collection[str], groups: Collection[str]) -> Mapping[str, int]:
+        """Put the offsets that these groups of the source have in these topics at the same records of the target; both
+        have to be drained, else KafkaUnavailable.
 
         Each place is proved by comparing the record there with the one at the source. Where that fails, the group
         begins at what MirrorMaker has synced, and where that is not there either, at the log's beginning: never behind

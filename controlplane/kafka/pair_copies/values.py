@@ -49,6 +49,9 @@ class CopyPositions:
     target: Mapping[TopicPartition, LogExtent]
     committed: Mapping[TopicPartition, int] = field(default_factory=dict)
     """The last offset of the source that MirrorMaker has written down as copied; it does so every 5 s."""
+    source_ids: Mapping[str, str] = field(default_factory=dict)
+    target_ids: Mapping[str, str] = field(default_factory=dict)
+    """Of topics by name, as each cluster gave them: another one once a topic was deleted and made anew."""
 
 
 class TailMatch(StrEnum):

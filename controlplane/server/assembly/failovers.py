@@ -22,7 +22,8 @@ PAIRS = "failovers"
 """The poller's name for it."""
 COPIES = "copies of pairs"
 _EVERY_S, _COPIES_EVERY_S = 0.5, 0.3
-_CONNECTIONS = 8
+_PAIRS_AT_A_TIME = 8
+_CONNECTIONS = 2 * _PAIRS_AT_A_TIME
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,7 @@ class PairsRoom:
 
     poller: Poller
     copies: Poller
+    watch: CopyWatch
     gateways: Gateways
 
     def start(self) -> None:
@@ -43,6 +45,7 @@ class PairsRoom:
         """No look begins after this; connections are closed."""
         self.poller.stop()
         self.copies.stop()
+        self.watch.close()
         self.gateways.close()
 
 
@@ -74,9 +77,18 @@ def pairs_of(
         clock=utc_now,
     )
     gateways = judged(ground.settings.allow.brokers_allowed, keep=_CONNECTIONS, identities=identities)
-    watch = CopyWatch(loop.pairs, loop.converger, gateways.pair_logs, ground.latest, utc_now)
+    watch = CopyWatch(
+        loop.pairs,
+        loop.converger,
+        gateways.pair_logs,
+        ground.latest,
+        leads=lambda: ground.candidate.held_epoch() is not None,
+        clock=utc_now,
+        threads=_PAIRS_AT_A_TIME,
+    )
     return PairsRoom(
         Poller({PAIRS: reconciler}, {PAIRS: _EVERY_S}, leadership=ground.candidate, stop=threading.Event()),
         Poller({COPIES: watch}, {COPIES: _COPIES_EVERY_S}, leadership=ground.candidate, stop=threading.Event()),
+        watch,
         gateways,
     )

@@ -22,6 +22,7 @@ from controlplane.fleet.failovers.steps import Next, PairStep, next_step
 from controlplane.fleet.failovers.view import PairDeclaration, PairState, PairView
 from controlplane.fleet.failovers.wanted import DoorOrder, wants_of
 from events import failover_facts as facts
+from events.failover_facts import DrainedTopic
 from events.spec.failover_model import KafkaFailoverDocument
 from tests.builders import NOW
 
@@ -126,7 +127,8 @@ class PairWorld:
         """What has come to the server by now."""
         known = self.random.random
         doors = {c: d for c in (EU, US) if c in view.doors and (d := self._door(c, view.doors[c].epoch)) is not None}
-        drained = 12 if view.order is not None and self._is_shut(view.primary) else None
+        is_drained = view.order is not None and self._is_shut(view.primary)
+        drained = {"a": DrainedTopic("a1", (12,), (12,))} if is_drained else None
         return PairSeen(
             doors=doors,
             names=NamesSeen(self.name, known() < 0.6) if known() < 0.8 else None,

@@ -1,6 +1,7 @@
 """How far a copy is behind, out of looks; and what of it is told before a failover."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -9,7 +10,7 @@ from controlplane.fleet.failovers.copying import (
     MOST_LOOKS,
     CopyHistory,
     copy_seen,
-    drained_partitions,
+    drained_topics,
     lag_s,
     left_records,
     suspected_markers,
@@ -18,6 +19,7 @@ from controlplane.fleet.failovers.copying import (
 from controlplane.fleet.failovers.losses import loss_of
 from controlplane.fleet.failovers.seen import CopySeen, PairSeen
 from controlplane.kafka.pair_copies.values import CopyPositions, LogExtent, PartitionTail, TailMatch
+from events.failover_facts import DrainedTopic
 from planner.observed import TopicPartition
 from tests.unit.controlplane.fleet.failovers.pair_world import PairWorld
 
@@ -201,14 +203,29 @@ def test_drained_is_what_ends_with_the_same_record_and_does_not_grow(
     tail: PartitionTail | None, committed: dict[TopicPartition, int], is_drained: bool
 ) -> None:
     tails = {} if tail is None else {P: tail}
-    assert drained_partitions(look(0, {P: 100}, committed), tails) == (1 if is_drained else None)
+    assert (drained_topics(history([look(0, {P: 100}, committed)]), tails) is not None) == is_drained
 
 
 def test_a_copy_is_drained_once_each_partition_is() -> None:
-    seen = look(0, {P: 100, Q: 50})
-    assert drained_partitions(seen, {P: same(99, 99, 100)}) is None
-    assert drained_partitions(seen, {P: same(99, 99, 100), Q: same(49, 49, 50)}) == 2
-    assert drained_partitions(look(0, {}), {}) is None
+    seen = history([look(0, {P: 100, Q: 50}, {Q: 49})])
+    assert drained_topics(seen, {P: same(99, 99, 100)}) is None
+    both = {P: same(99, 99, 100), Q: same(49, 53, 50)}
+    assert drained_topics(seen, both) == {"orders": DrainedTopic("", (100, 50), (100, 54))}
+    assert drained_topics(history([look(0, {})]), {}) is None
+
+
+def test_a_topic_that_was_made_anew_on_either_side_is_never_told_as_drained_though_its_end_is_the_same() -> None:
+    tails = {P: same(99, 99, 100)}
+    begun = look(0, {P: 100}, {P: 99}, {P: 100})
+    for source_ids, target_ids in (({"orders": "b"}, {"orders": "x"}), ({"orders": "a"}, {"orders": "y"})):
+        first = replace(begun, source_ids={"orders": "a"}, target_ids={"orders": "x"})
+        later = replace(begun, at=at(5), source_ids=source_ids, target_ids=target_ids)
+        as_before = history([first, replace(first, at=at(5))])
+        assert drained_topics(as_before, tails) == {"orders": DrainedTopic("x", (100,), (100,))}
+        seen = history([first, later, replace(later, at=at(10))])
+        found = copy_seen(seen, at(10), tails=tails)
+        assert (found.drained, found.lag_s) == (None, None)
+        assert "orders was deleted and made anew since the copy began" in found.problem
 
 
 # --- gaps -----------------------------------------------------------------------------------------------------------
@@ -216,25 +233,25 @@ def test_a_copy_is_drained_once_each_partition_is() -> None:
 
 def test_what_retention_took_uncopied_is_a_gap_that_stays_told() -> None:
     looks = [look(0, {P: (0, 100)}, {P: 19}), look(5, {P: (60, 120)}, {P: 19}), look(10, {P: (60, 130)}, {P: 129})]
-    assert history(looks[:1]).gaps == {}
-    assert history(looks).gaps == {P: 40}
-    assert with_look(history(looks), look(15, {P: (135, 140)}, {P: 129})).gaps == {P: 40}
+    assert history(looks[:1]).found.gaps == {}
+    assert history(looks).found.gaps == {P: 40}
+    assert with_look(history(looks), look(15, {P: (135, 140)}, {P: 129})).found.gaps == {P: 40}
 
 
 def test_what_was_gone_before_the_copy_began_is_no_gap() -> None:
-    assert history([look(0, {P: (60, 120)}, target={P: 0})]).gaps == {}
+    assert history([look(0, {P: (60, 120)}, target={P: 0})]).found.gaps == {}
 
 
 def test_a_log_that_was_made_anew_is_named_and_its_seconds_begin_anew() -> None:
     seen = history([look(0, {P: 100}, {P: 99}), look(5, {P: 7}, {P: 99})])
-    assert seen.remade == {P}
+    assert seen.found.remade == {P}
     found = copy_seen(seen, at(5))
     assert found.lag_s is None
     assert found.problem == (
         "how far orders-0 is copied is not known; "
         "orders-0 ended before what was copied of it: its topic was made anew, or it lost records"
     )
-    assert history([look(0, {P: 100}, {P: 9}), look(5, {P: 50}, {P: 9})]).remade == {P}
+    assert history([look(0, {P: 100}, {P: 9}), look(5, {P: 50}, {P: 9})]).found.remade == {P}
 
 
 # --- what steps and people are given ----------------------------------------------------------------------------------
@@ -242,10 +259,10 @@ def test_a_log_that_was_made_anew_is_named_and_its_seconds_begin_anew() -> None:
 
 def test_a_copy_is_told_as_steps_take_it() -> None:
     seen = history([look(0, {P: 100, Q: 10}, {P: 99, Q: 9}), look(5, {P: 130, Q: 10}, {P: 109, Q: 9})])
-    assert copy_seen(seen, at(6)) == CopySeen(6.0, {"orders-0": 20, "orders-1": 0})
+    assert copy_seen(seen, at(6)) == CopySeen(6.0, {"orders-0": 20})
     whole = history([look(0, {P: 100}, {P: 99})])
     tails = {P: same(99, 99, 100)}
-    assert copy_seen(whole, at(0), tails=tails) == CopySeen(0.0, {"orders-0": 0}, 1)
+    assert copy_seen(whole, at(0), tails=tails) == CopySeen(0.0, {}, {"orders": DrainedTopic("", (100,), (100,))})
     assert copy_seen(CopyHistory(), at(0)) == CopySeen(problem="nobody has looked yet")
 
 

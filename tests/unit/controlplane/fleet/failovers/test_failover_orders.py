@@ -36,7 +36,7 @@ def told(*story: object, mode: str = "warm") -> PairView:
 COLD = told(facts.FailoverDeclared("p", "eu", "us", "cold"), facts.DoorClosed("us", 1, "agents", ""), mode="cold")
 WAITING = told(*PLANNED[:4])
 KEEPS_UP = PairSeen(replicators=ReplicatorsSeen(is_running=True), copy=CopySeen(0.2))
-BEHIND = PairSeen(copy=CopySeen(12.0, {"orders-1": 40, "orders-0": 2, "clicks-0": 0}))
+BEHIND = PairSeen(copy=CopySeen(12.0, {"orders-1": 40, "orders-0": 2}))
 
 
 def plan(view: PairView, *, planned: bool = True, seen: PairSeen = NOTHING_SEEN, accepts: bool = False) -> FailoverPlan:

@@ -101,6 +101,16 @@ CONDITIONS: Mapping[str, ConditionRow] = MappingProxyType(
 )
 """By type. A type without a row is told as a warning."""
 
+OF_PAIRS: Mapping[str, ConditionRow] = MappingProxyType(
+    {
+        "FailoverWaits": _CRITICAL,
+        "PairWaits": _WARNING,
+        "StandbyBehind": _WARNING,
+        "StandbyIncomplete": _WARNING,
+    }
+)
+"""What is told of a pair of clusters, as anomalies of the one that stands by: no condition of either."""
+
 DISK_THIS_WEEK = "/disk/week"
 """How the subject of an anomaly ends that tells of a disk which is full within a week: writes fail then."""
 
@@ -124,7 +134,7 @@ _OF_KIND: Mapping[Kind, Severity] = MappingProxyType(
 
 def row_of(condition: str) -> ConditionRow:
     """Of a type of condition."""
-    return CONDITIONS.get(condition, _WARNING)
+    return CONDITIONS.get(condition) or OF_PAIRS.get(condition, _WARNING)
 
 
 def severity_of(condition: str, reason: str) -> Severity:

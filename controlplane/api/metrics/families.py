@@ -20,6 +20,7 @@ from controlplane.api.metrics.forecast_families import forecast_families
 from controlplane.api.metrics.group_families import group_families
 from controlplane.api.metrics.heartbeat_families import heartbeat_families
 from controlplane.api.metrics.load_families import load_families
+from controlplane.api.metrics.pair_families import pair_families
 from controlplane.api.metrics.pipeline_families import pipeline_families
 from controlplane.api.metrics.plan_families import plan_families
 from controlplane.api.metrics.snapshot import ClusterSnapshot, ServerSnapshot
@@ -83,6 +84,7 @@ def families(server: ServerSnapshot) -> Iterator[Metric]:
     yield from notifier_families(server.notifiers)
     yield from heartbeat_families(server.clusters, server.now)
     yield from drift_families(server.clusters)
+    yield from pair_families(server.pairs)
     yield from audit_topic_families(server.audit_topic, server.now)
     yield from pipeline_families(server.pipeline)
     yield from plan_families(server.plans)

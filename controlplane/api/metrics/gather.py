@@ -7,7 +7,7 @@ from datetime import datetime
 
 from agent.wire import Report
 from controlplane.api.access.rights import Forbidden
-from controlplane.api.metrics.snapshot import ClusterSnapshot, ServerSnapshot
+from controlplane.api.metrics.snapshot import ClusterSnapshot, PairSnapshot, ServerSnapshot
 from controlplane.api.presenters.conditions import status_word
 from controlplane.api.presenters.sources import spec_source_out
 from controlplane.api.read_models.broker_figures import FRESH, newest
@@ -63,6 +63,7 @@ def server_snapshot(services: PortalServices) -> ServerSnapshot:
         epoch=leadership.held_epoch() or 0,
         planner=services.operations.planner_state(),
         clusters=clusters,
+        pairs=_pairs(services, {str(view.uid): view.name for view in fleet.views()}),
         notifiers=_notifiers(services),
         audit_topic=services.access.audit_topic(),
         pipeline=_pipeline(services, {str(view.uid): view.name for view in living}),
@@ -110,6 +111,18 @@ def _pipeline(services: PortalServices, names: Mapping[str, str]) -> PipelineSta
         return None
     mine = [(names.get(s.name.removeprefix(SHARED)), s) for s in status.streams]
     return replace(status, streams=tuple(replace(stream, name=name) for name, stream in mine if name is not None))
+
+
+def _pairs(services: PortalServices, names: Mapping[str, str]) -> tuple[PairSnapshot, ...]:
+    found = []
+    for pair in services.fleet.failovers.pairs().living:
+        view, troubles = pair.view, services.fleet.failovers.troubles(pair)
+        if view.name and not view.is_withdrawn and not view.unreadable:
+            primary, standby = (names.get(uid, uid) for uid in (view.primary, view.standby))
+            runs = bool(view.replicator_at) and troubles.replicators is not None and troubles.replicators.is_running
+            copy = troubles.copy.copy if troubles.copy is not None else None
+            found.append(PairSnapshot(pair.name, primary, standby, str(view.state), view.is_warm, runs, copy))
+    return tuple(found)
 
 
 def _notifiers(services: PortalServices) -> Sequence[NotifierSeen]:

@@ -15,6 +15,7 @@ from controlplane.cluster.observed.cloud_drift import Noted
 from controlplane.cluster.observed.consumer_groups import GroupsNoted
 from controlplane.cluster.view import ClusterView
 from controlplane.converger.tick.report import Said
+from controlplane.fleet.failovers.seen import CopySeen
 from planner.observed import KafkaSnapshot
 from spark.pipeline.status import PipelineStatus
 from spark.plan_jobs import PlanningTotals
@@ -46,6 +47,19 @@ class ClusterSnapshot:
 
 
 @dataclass(frozen=True, slots=True)
+class PairSnapshot:
+    """A pair of clusters, by their names. `copy`: to the standby of a warm one, as last found; None: nobody knows."""
+
+    name: str
+    primary: str
+    standby: str
+    state: str
+    is_warm: bool = False
+    is_running: bool = False
+    copy: CopySeen | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ServerSnapshot:
     """The whole server at one time."""
 
@@ -55,6 +69,8 @@ class ServerSnapshot:
     epoch: int
     planner: str
     clusters: tuple[ClusterSnapshot, ...]
+    pairs: tuple[PairSnapshot, ...] = ()
+    """Those the caller may see."""
     notifiers: Sequence[NotifierSeen] = ()
     audit_topic: TopicStatus | None = None
     pipeline: PipelineStatus | None = None

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from controlplane.background.anomalies.standstill import stands_still
-from controlplane.cluster.condition_severity import Severity, condition_of, row_of, severity_of, subject_of
+from controlplane.cluster.condition_severity import OF_PAIRS, Severity, condition_of, row_of, severity_of, subject_of
 from controlplane.cluster.view import ClusterView, ConditionView
 from controlplane.cluster.wait_reasons import NEXT, WaitReason, is_for_a_person
 from events.quantities import counted
@@ -42,6 +42,8 @@ def _needs_somebody(view: ClusterView, blocked: ConditionView, now: datetime) ->
 
 def next_step(view: ClusterView, subject: str) -> str:
     """What a person does about such a condition: the command its message ends with, else the one that explains it."""
+    if condition_of(subject) in OF_PAIRS:
+        return "kedge failovers"
     condition = view.conditions.get(condition_of(subject))
     command = condition.message.partition(NEXT)[2].strip() if condition is not None else ""
     return command or f"kedge describe {view.name}"

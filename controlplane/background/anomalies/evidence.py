@@ -64,6 +64,8 @@ class SeenCluster:
     """What is written to topics with a declared band."""
     odd_rates: Mapping[str, str] = field(default_factory=dict)
     """By topic, the reason of an anomaly of its rate that is open."""
+    pairs: tuple[AnomalyFinding, ...] = ()
+    """What is wrong of the pair in which it stands by."""
     load: KnownLoad = NO_LOAD
     """What is known of traffic, CPU and machines."""
     now: datetime = field(default_factory=lambda: datetime.min)
@@ -85,7 +87,7 @@ def evidence(view: ClusterView, seen: SeenCluster) -> AnomalyEvidence:
     alone tell of something. Of a deleted one nothing does."""
     if view.deleted or view.document is None:
         return NOTHING
-    conditions = [*conditions_that_last(view, seen.now)]
+    conditions = [*conditions_that_last(view, seen.now), *seen.pairs]
     if view.history.unreadable:
         reason = f"its history cannot be read: {view.history.unreadable}"
         found = [AnomalyFinding(Kind.CONDITION, UNREADABLE, reason), *conditions]

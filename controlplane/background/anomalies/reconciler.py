@@ -38,7 +38,7 @@ from events.clock import Clock
 from events.store import EventStore
 from planner.anomalies.cooling import Cooling
 from planner.anomalies.hot import HotBroker, HotRule
-from planner.anomalies.judge import Anomaly, AnomalyChange, changes
+from planner.anomalies.judge import Anomaly, AnomalyChange, AnomalyFinding, changes
 from planner.anomalies.kinds import Kind, State
 from planner.anomalies.slow import BrokerWindow, SlowBroker, SlowRule, slow_brokers, suspects
 from planner.anomalies.topic_rates import topic_of_rate
@@ -75,8 +75,12 @@ Mark = tuple[
     tuple[HotBroker, ...] | None,
     Rates,
     ClusterTrends | None,
+    tuple[AnomalyFinding, ...],
 ]
 """What a look rests on: nothing is new while it is the same."""
+
+OfPairs = Mapping[ids.ClusterUid, tuple[AnomalyFinding, ...]]
+"""What is wrong of pairs of clusters, by the one that stands by."""
 
 
 @dataclass(slots=True)
@@ -128,11 +132,13 @@ class AnomalyReconciler:
         wake: Callable[[], object] = lambda: None,
         rates: TopicRates | None = None,
         traffic: Callable[[ids.ClusterUid], Traffic] = lambda _uid: UNKNOWN,
+        pairs: Callable[[], OfPairs] = dict,
     ) -> None:
         self._fleet, self._store, self._latest, self._windows = fleet, store, latest, windows
         self._commands, self._clock, self._epoch, self._wake = commands, clock, epoch, wake
         self._rule, self._hot, self._rates = rule or SlowRule(), hot or HotRule(), rates or NoRates()
-        self._traffic = traffic
+        self._traffic, self._pairs = traffic, pairs
+        self._of_pairs: OfPairs = {}
         self._known: dict[ids.ClusterUid, _ClusterMemory] = {}
         self._seen: _WindowsSeen | None = None
 
@@ -141,6 +147,7 @@ class AnomalyReconciler:
         now, this_round = self._clock(), Round("anomalies")
         unhealthy_uids = unhealthy_clusters(self._latest.of_kind(AGENT_FINDINGS), now)
         views = [v for v in self._fleet.views() if v.document is not None]
+        self._of_pairs = self._pairs()
         outliers = self._outliers([v for v in views if not v.history.unreadable], now, this_round)
         recorded = 0
         for view in views:
@@ -172,6 +179,7 @@ class AnomalyReconciler:
             outliers.hot,
             rates,
             trends,
+            self._of_pairs.get(view.uid, ()),
         )
         if known.mark == mark and not known.fold.open_ and not view.requests.demotions:
             return 0
@@ -191,6 +199,7 @@ class AnomalyReconciler:
             now=now,
             holds=held_down(view, known.fold),
             goals=goals,
+            pairs=self._of_pairs.get(view.uid, ()),
             load=self._load(view, kafka, outliers.cpu_used) if goals and kafka is not None else NO_LOAD,
         )
         found = evidence(view, seen)

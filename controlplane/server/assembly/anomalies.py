@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 
 from controlplane.background.anomalies.rate_learning import RateLearning
 from controlplane.background.anomalies.rates import RateWatch
-from controlplane.background.anomalies.reconciler import AnomalyReconciler, HandlesCommands
+from controlplane.background.anomalies.reconciler import AnomalyReconciler, HandlesCommands, OfPairs
 from controlplane.background.anomalies.windows import windows_of
 from controlplane.background.notifications.alertmanager import EVERY as REFRESHED_EVERY
 from controlplane.background.notifications.delivery import Notifier
@@ -69,6 +69,7 @@ def anomalies_of(
     kafka: Callable[[ClusterView], KafkaGateway],
     freezes: FreezeCache,
     traffic: Callable[[ClusterUid], Traffic],
+    pairs: Callable[[], OfPairs],
 ) -> AnomalyRoom:
     outbox = SqlOutbox(engine)
     notifiers = {binding.name: notifier_of(binding, clock, settings.allow.egress) for binding in settings.notifiers}
@@ -91,6 +92,7 @@ def anomalies_of(
         wake=lambda: ring(NOTICES),
         rates=rates,
         traffic=traffic,
+        pairs=pairs,
     )
     polled: dict[str, Polled] = {ANOMALIES: reconciler, RATES: rates}
     every_s = {ANOMALIES: settings.telemetry.anomalies_poll_s, RATES: RATES_EVERY_S}

@@ -7,6 +7,7 @@ from functools import partial
 
 from controlplane.api.audit.lock import turn_of
 from controlplane.api.audit.relay import AuditRoom, audit_room_of, watch_of
+from controlplane.background.failovers.findings import PairWatch
 from controlplane.background.game_days.referee import GameWorld
 from controlplane.cluster.server_identities import ServerIdentities
 from controlplane.commands.chaos_injection import bring_about
@@ -119,6 +120,7 @@ def _anomalies(
         kafka=groups.gateways.of,
         freezes=loop.freezes,
         traffic=loop.converger.traffic,
+        pairs=PairWatch(loop.pairs, failovers.look_of(loop.converger, ground.latest)).findings,
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from controlplane.background.anomalies.evidence import DiskFailure, SeenCluster, evidence
 from controlplane.background.anomalies.fold import AnomalyFold, folded, read_anomalies
-from controlplane.background.anomalies.reconciler import HOLD, AnomalyReconciler, held_down
+from controlplane.background.anomalies.reconciler import HOLD, AnomalyReconciler, OfPairs, held_down
 from controlplane.background.anomalies.record import ANOMALIES_NOTED, noted_of
 from controlplane.background.anomalies.status import Stance
 from controlplane.cluster.commands import Command, DemoteBroker, PromoteBroker
@@ -82,11 +82,19 @@ class Scene:
         self.fleet = FakeFleet(view or a_view(), a_snapshot(a_partition()))
         self.store = MemoryEventStore(clock=lambda: self.now)
         self.latest, self.windows, self.heard = MemoryLatestStore(), FakeWindows(), Heard()
+        self.of_pairs: OfPairs = {}
         self.reconciler = self.made()
 
     def made(self) -> AnomalyReconciler:
         return AnomalyReconciler(
-            self.fleet, self.store, self.latest, self.windows, self.heard, lambda: self.now, epoch=lambda: 1
+            self.fleet,
+            self.store,
+            self.latest,
+            self.windows,
+            self.heard,
+            lambda: self.now,
+            epoch=lambda: 1,
+            pairs=lambda: self.of_pairs,
         )
 
     def look(self, **passes: float) -> AnomalyFold:

@@ -146,9 +146,9 @@ class DoorClosed:
 
 
 @dataclass(frozen=True, slots=True)
-class DrainedTopic:
-    """Where the logs of a topic ended, by partition from 0 on. What a record behind `primary` is, the standby does not
-    have, and one at `standby` or behind it the primary does not have. `standby_id`: Kafka's own id of the standby's."""
+class TopicEnds:
+    """How much of a topic was copied, by partition from 0 on: what the primary has before `primary`, the standby has
+    before `standby`, where its log ended. `standby_id`: Kafka's own id of the standby's topic."""
 
     standby_id: str
     primary: tuple[int, ...]
@@ -163,7 +163,7 @@ class PairDrained:
 
     order: str
     partitions: int
-    topics: Mapping[str, DrainedTopic] = field(default_factory=dict)
+    topics: Mapping[str, TopicEnds] = field(default_factory=dict)
 
 
 @fact("failover.offsets_align_requested", schema=1)
@@ -194,10 +194,12 @@ class ReplicatorStopRequested:
 @fact("failover.replicator_stopped", schema=1)
 @dataclass(frozen=True, slots=True)
 class ReplicatorStopped:
-    """Every one of its processes has ended, as its agent or the cloud says."""
+    """Every one of its processes has ended, as its agent or the cloud says. `topics`: of an unplanned failover, how
+    much was copied; empty where the standby's brokers did not tell in time."""
 
     order: str
     detail: str
+    topics: Mapping[str, TopicEnds] = field(default_factory=dict)
 
 
 @fact("failover.promotion_requested", schema=1)
@@ -225,6 +227,16 @@ class PairPromoted:
     """What was the standby is the primary."""
 
     order: str
+
+
+@fact("failover.divergence_judged", schema=1)
+@dataclass(frozen=True, slots=True)
+class DivergenceJudged:
+    """Behind an unplanned failover the old primary's brokers tell what they have. `only_there`: by partition
+    (`orders-0`), how many records the new primary has not, at most; none: it is a true beginning of the new one."""
+
+    order: str
+    only_there: Mapping[str, int]
 
 
 @fact("failover.abort_requested", schema=1)

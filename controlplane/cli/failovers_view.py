@@ -47,6 +47,8 @@ def failover_lines(one: FailoverOut) -> Iterator[RenderableType]:
         yield f"  not proved shut: {vm}: {why}"
     if one.copy_to_standby is not None:
         yield from _copy_lines(one.copy_to_standby)
+    for partition, count in one.only_on_standby.items():
+        yield styled(f"  only {one.standby} has up to {counted(count, 'record')} of {partition}", "yellow")
     if one.order:
         kind = "planned" if one.planned else "unplanned"
         back = "it can be aborted" if one.returns else "past the point of no return"

@@ -1,6 +1,7 @@
 """What a pair's server is told of the copy between two clusters, in memory and of two real brokers."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -158,6 +159,15 @@ def test_what_was_written_as_seeds_is_read_as_how_far_the_copy_is(world: World, 
     assert world.logs.positions(world.flow(), [p.topic]).committed == {p: 8}
     world.logs.write_seeds(world.flow(), {p: 0})
     assert world.logs.positions(world.flow(), [p.topic]).committed == {}
+
+
+def test_what_the_target_has_is_told_without_a_word_of_the_source(world: World, p: TopicPartition) -> None:
+    world.write(US, p, [Written(b"1"), Written(b"2")])
+    world.logs.write_seeds(world.flow(), {p: 1, TopicPartition(f"{p.topic}-gone", 0): 4})
+    nobody = replace(world.flow(), source=replace(world.flow().source, bootstrap=("127.0.0.1:1",)))
+    found = world.logs.copied(nobody, [p.topic])
+    assert (found.source, found.target, found.committed) == ({}, {p: LogExtent(0, 2)}, {p: 0})
+    assert found.target_ids == world.logs.positions(world.flow(), [p.topic]).target_ids
 
 
 def test_offsets_of_other_connectors_and_clusters_are_not_of_this_flow(world: World, p: TopicPartition) -> None:

@@ -28,9 +28,11 @@ from controlplane.kafka.errors import KafkaUnavailable
 from planner.observed import KafkaSnapshot
 from providers import process
 from providers.local import machine
+from providers.local.config import read_config
 from providers.local.faults import Faults
 from providers.local.launch import VM_DIR
 from providers.local.layout import REGIONS, Layout
+from providers.local.machine import Machines
 from providers.local.reap import reap
 from tests.e2e.cluster_spec import ClusterSpec
 from tests.e2e.frozen import standing_still
@@ -296,6 +298,12 @@ class LivingCluster:
 
     def power_cut(self, key: str) -> None:
         assert machine.power_cut(self.vm(key)) > 0, f"{key} had no process"
+
+    def power_on(self, key: str) -> None:
+        """Of a VM that lost its power: it starts with the same disks, as with its host."""
+        config, vm = read_config(self.cloud), self.vm(key)
+        assert config is not None
+        Machines(Layout(self.cloud, vm.parents[2].name), config).power_on(self.uid, key)
 
     def lose_directory(self, key: str, directory: str = "data", of: str = "kafka") -> None:
         """What Kafka, or ZooKeeper, keeps on that volume is gone, all at once: file by file, brokers make some anew."""

@@ -9,11 +9,8 @@ from pathlib import Path
 import pytest
 
 from controlplane.api.schemas.commands import ReasonIn
-from providers.local.config import read_config
-from providers.local.layout import Layout
-from providers.local.machine import Machines
 from tests.e2e.invariants import QUIET_S, settled
-from tests.e2e.living_cluster import REGION, LivingCluster
+from tests.e2e.living_cluster import LivingCluster
 from tests.e2e.traffic import traffic
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400)]
@@ -107,9 +104,7 @@ def test_a_retired_vm_that_wakes_up_stays_down(living_cluster: LivingCluster, tm
 
     # The host of the deleted VM comes back with its disk, as it was when its broker had stopped.
     shutil.copytree(asleep, cluster.vm(old.key))
-    config = read_config(cluster.cloud)
-    assert config is not None
-    Machines(Layout(cluster.cloud, REGION), config).power_on(cluster.uid, old.key)
+    cluster.power_on(old.key)
     try:
         heard = cluster.vm(old.key) / "agent" / "records" / "retired.json"
         cluster.until(heard.exists, "its agent to hear that it is retired", timeout_s=30)

@@ -7,6 +7,7 @@ import pytest
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from controlplane.api.schemas import failovers as api
 from tests.e2e.pair_of_clusters import (
     EU,
     TOPIC,
@@ -95,8 +96,30 @@ def test_of_a_primary_that_is_gone_the_standby_takes_over_with_what_was_copied(p
     lost = [name for when, name in client.acked if name not in there]
     print(f"{len(client.acked)} acknowledged, {len(lost)} lost")
     assert all(when < at for when, name in client.acked if name in lost), "what US acknowledged is there"
-    assert "withdraw the pair, delete its topics" in pair.state().next
+    assert "its brokers have not told" in pair.state().next
     assert pair.copy().replicator == ""
+
+
+def test_the_old_primary_that_comes_back_is_copied_to_again_unless_it_has_records_of_its_own(pair: Pair) -> None:
+    """Which of the two it is was decided by where the copy was when the power went."""
+    for key in pair.broker_keys(EU):
+        pair.living.power_on(key)
+    pair.living.until(lambda: _is_judged(pair.state()) or None, "the old primary's brokers to tell", timeout_s=240)
+    print(f"only on {EU}: {pair.state().only_on_standby}")
+    if only_there := pair.state().only_on_standby:
+        assert len(pair.names(EU) - pair.names(US)) <= sum(only_there.values())
+        assert "that the new one has not: withdraw the pair" in pair.state().next
+        assert pair.copy().replicator == ""
+        return
+    pair.until_state("Standby", primary=US, within_s=240)
+    with moving_client(pair) as client:
+        pair.living.until(lambda: len(client.acked) > 50 or None, "records", timeout_s=60)
+    pair.until_copied()
+    assert pair.names(EU) == pair.names(US) >= {name for _, name in client.acked}
+
+
+def _is_judged(pair: api.FailoverOut) -> bool:
+    return pair.state != "Reversing" or bool(pair.only_on_standby)
 
 
 def _commits(pair: Pair, cluster: str) -> dict[int, int]:

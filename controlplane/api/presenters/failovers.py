@@ -12,7 +12,7 @@ from controlplane.fleet.failovers.steps import Next, PairWait
 from controlplane.fleet.failovers.troubles import NO_TROUBLES, PairTroubles
 from controlplane.fleet.failovers.view import DoorState, PairState, PairView
 
-_MOST_BEHIND = 20
+_MOST_NAMED = 20
 """Partitions that are named one by one."""
 
 
@@ -74,6 +74,7 @@ def failover_out(
         returns=view.order is None or not view.order.is_promoted,
         last_order=view.ended.id if view.ended is not None else "",
         last_promoted=view.ended.is_promoted if view.ended is not None else None,
+        only_on_standby=_most(view.ended.only_there) if view.ended is not None and view.may_diverge else {},
         next=then,
         needs_person=isinstance(found, PairWait) and found.needs_person,
         sentence=_sentence(pair, then),
@@ -124,17 +125,21 @@ def _sentence(pair: RegisteredPair, then: str) -> str:
     return then
 
 
+def _most(counts: Mapping[str, int]) -> dict[str, int]:
+    """The partitions that have the most."""
+    return dict(sorted(counts.items(), key=lambda one: (-one[1], one[0]))[:_MOST_NAMED])
+
+
 def _copy(view: PairView, troubles: PairTroubles) -> api.CopyOut:
     found = troubles.copy.copy if troubles.copy is not None else None
     left = found.lag_records if found is not None and found.lag_s is not None else None
-    most = sorted(((count, name) for name, count in (left or {}).items()), reverse=True)[:_MOST_BEHIND]
     problems = [troubles.copy.problem if troubles.copy is not None else "", found.problem if found is not None else ""]
     return api.CopyOut(
         replicator=view.replicator_at,
         is_running=bool(view.replicator_at) and troubles.replicators is not None and troubles.replicators.is_running,
         lag_s=found.lag_s if found is not None else None,
         lag_records=sum(left.values()) if left is not None else None,
-        behind={name: count for count, name in most},
+        behind=_most(left or {}),
         problem="; ".join(one for one in problems if one),
     )
 

@@ -62,6 +62,11 @@ class FailoverOut(Message):
     commit: str = ""
     last_order: str = Field(default="", description="the last failover that is over")
     last_promoted: bool | None = Field(default=None, description="whether that made its standby the primary")
+    only_on_standby: dict[str, int] = Field(
+        default_factory=dict,
+        description="behind an unplanned failover, by partition, how many records the standby, which was the primary,"
+        " has and the primary has not, at most: the partitions that have the most",
+    )
     next: str = Field(default="", description="the step that is due, or what is waited for, in words")
     needs_person: bool = Field(default=False, description="whether nothing but a person, or a repair, ends that wait")
     sentence: str = Field(description="what it waits for, or what is wrong")

@@ -133,6 +133,10 @@ class CopyWatch:
     def _found(self, work: CopyWork, row: CopyRow) -> CopyRow:
         """Raises KafkaFault."""
         view = work.pair.view
+        if view.order is not None and not view.order.planned:
+            return self._ended(work, row)
+        if view.flow is None and view.may_diverge:
+            return row if row.only_there is not None else replace(row, only_there=work.only_there())
         if view.flow is None:
             is_over = row.seeds is None and not self._replicators(work).lacking
             return replace(row, seeds=work.seeds()) if is_over else row
@@ -144,6 +148,15 @@ class CopyWatch:
         done = self._aligned.setdefault((work.pair.uid, row.of), {})
         work.align(done)
         return replace(row, aligned=dict(done))
+
+    def _ended(self, work: CopyWork, row: CopyRow) -> CopyRow:
+        """How much was copied once nothing is any more. Of an unplanned order the primary is asked nothing: it may be
+        gone, and each answer that does not come would be waited for."""
+        order, is_known = work.pair.view.order, row.ends is not None
+        stops = order is not None and order.replicator_stops and work.pair.view.flow is not None
+        if not stops or is_known or not work.topics or self._replicators(work).lacking:
+            return replace(row, copy=self._copy_of(work))
+        return replace(row, copy=self._copy_of(work), ends=work.ends())
 
     def _is_due(self, pair: RegisteredPair) -> bool:
         now = self.cache.pairs().by_uid.get(pair.uid)
@@ -200,6 +213,6 @@ class CopyWatch:
 
 
 def _pace_of(view: PairView) -> timedelta:
-    if view.state in _HELD:
+    if view.state in _HELD or (view.order is not None and not view.order.planned):
         return _HELD_EVERY
     return _AT_REST_EVERY if view.state is PairState.STANDBY and view.order is None else _AT_WORK_EVERY

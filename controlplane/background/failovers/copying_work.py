@@ -1,5 +1,6 @@
 """What is asked of the brokers of a warm pair, with the topics it is of."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -12,8 +13,8 @@ from controlplane.fleet.failovers.state import RegisteredPair
 from controlplane.fleet.failovers.view import PairState
 from controlplane.kafka.errors import KafkaFault, KafkaUnavailable
 from controlplane.kafka.pair_copies.port import PairLogs
-from controlplane.kafka.pair_copies.values import CopyPositions, FlowEnd, FlowEnds, PartitionTail
-from events.failover_facts import DrainedTopic
+from controlplane.kafka.pair_copies.values import CopyPositions, FlowEnd, FlowEnds, LogExtent, PartitionTail
+from events.failover_facts import TopicEnds
 from planner.observed import TopicPartition
 
 _MOST_REPLICAS = 3
@@ -78,15 +79,60 @@ class CopyWork:
         """Where the copy begins, once the replicator that is started next has been told. None while that is not due:
         topics are missing, or what is there has to be judged by a person. None runs while there is no flow."""
         view = self.pair.view
-        is_due = view.state in (PairState.SEEDING, PairState.REVERSING) and view.doors[view.standby].is_shut
         is_built = set(self.topics) <= set(copied_topics(self.pair, self.standby))
-        if not is_due or not is_built or view.may_diverge:
+        if not self._may_begin or not is_built or view.may_diverge:
             return None
         found = self._begins() if view.flows == 0 else self._goes_on()
         for some in _batches(sorted(found), PARTITIONS_A_CALL):
             self._require_due("writing where the copy begins")
             self.logs.write_seeds(self._flow, {p: found[p] for p in some})
         return {str(p): end for p, end in sorted(found.items()) if end}
+
+    def ends(self) -> Mapping[str, TopicEnds]:
+        """How much of each topic is on the standby, by it and what MirrorMaker has written down there. The primary is
+        not asked."""
+        seen = _together([self.logs.copied(self._flow, topics) for topics in self._topics_by_call()])
+        found = {}
+        for topic in self.topics:
+            partitions = sorted(p for p in seen.target if p.topic == topic)
+            copied = tuple(seen.committed.get(p, -1) + 1 for p in partitions)
+            found[topic] = TopicEnds(
+                seen.target_ids.get(topic, ""), copied, tuple(seen.target[p].end for p in partitions)
+            )
+        return found
+
+    def only_there(self) -> Mapping[str, int] | None:
+        """Of the old primary, by partition, records that the new one has not, at most. None while that is not due."""
+        if not self._may_begin:
+            return None
+        ended = self.pair.view.ended
+        if ended is None or not ended.ends:
+            why = "how much it had copied when it took over is not written down"
+            raise CopyImpossible(what="comparing both logs", where=self.standby.name, why=why, next_step=_NEXT)
+        seen = self.positions()
+        found = self._common_ends(seen)
+        left = [(p, log) for p, log in sorted(seen.target.items()) if log.end and found.get(p) is None]
+        return {str(p): _beyond(log, p, ended.ends) for p, log in left}
+
+    def _common_ends(self, seen: CopyPositions) -> dict[TopicPartition, int | None]:
+        """Of the way back, by partition of the new primary, the offset behind the old one's last record there; None
+        where it is not among what was copied. What the old one never had begins at 0."""
+        ended = self.pair.view.ended
+        ends = ended.ends if ended is not None else {}
+        found: dict[TopicPartition, int | None] = {
+            p: end for p in seen.source if (end := _known_end(seen, p, ends)) is not None
+        }
+        for some in _batches(sorted(p for p in seen.source if p not in found), PARTITIONS_A_CALL):
+            found |= self.logs.seed_positions(self._flow, some)
+        # The same record may have come to the new primary by itself: a producer that was not answered sends it again.
+        late = [p for p, end in found.items() if end is not None and end > _most(p, ends)]
+        return found | dict.fromkeys(late)
+
+    @property
+    def _may_begin(self) -> bool:
+        """Nobody writes to the standby, and nothing is copied to it yet."""
+        view = self.pair.view
+        return view.state in (PairState.SEEDING, PairState.REVERSING) and view.doors[view.standby].is_shut
 
     @property
     def _flow(self) -> FlowEnds:
@@ -108,13 +154,8 @@ class CopyWork:
     def _goes_on(self) -> Mapping[TopicPartition, int]:
         """Behind what the old primary has, which is all that it ever got: where both ended once all was copied. What
         ends elsewhere now lost records meanwhile, and is looked for record by record."""
-        seen, ended = self.positions(), self.pair.view.ended
-        drained = ended.drained if ended is not None else {}
-        found: dict[TopicPartition, int | None] = {
-            p: end for p in seen.source if (end := _drained_end(seen, p, drained)) is not None
-        }
-        for some in _batches(sorted(p for p in seen.source if p not in found), PARTITIONS_A_CALL):
-            found |= self.logs.seed_positions(self._flow, some)
+        seen = self.positions()
+        found = self._common_ends(seen)
         unknown = sorted(str(p) for p in seen.source if found.get(p) is None)
         if unknown:
             raise self._impossible("going on with a copy", unknown, "a last record that is nowhere on the new primary")
@@ -166,12 +207,28 @@ def _together(looks: Sequence[CopyPositions]) -> CopyPositions:
     return CopyPositions(first.at, source, target, committed, source_ids, target_ids)
 
 
-def _drained_end(seen: CopyPositions, p: TopicPartition, drained: Mapping[str, DrainedTopic]) -> int | None:
-    """Where the new primary's log ended when the old one had all of it; None where that is not written down, or one of
-    the two logs is not the one it was: seen is the way back, so its source is what was the standby."""
-    topic = drained.get(p.topic)
+def _known_end(seen: CopyPositions, p: TopicPartition, ends: Mapping[str, TopicEnds]) -> int | None:
+    """Where the new primary's log ended when the old one's had been copied to its end, or to where it holds nothing any
+    more; None where that is not written down, or one of the two logs is not the one it was. `seen` is of the way back:
+    its source is what was the standby."""
+    topic = ends.get(p.topic)
     if topic is None or p.partition >= len(topic.standby) or seen.source_ids.get(p.topic) != topic.standby_id:
         return None
     old, end = seen.target.get(p), topic.standby[p.partition]
-    is_as_it_was = old is not None and old.end == topic.primary[p.partition] and seen.source[p].end >= end
-    return end if is_as_it_was else None
+    if old is None or seen.source[p].end < end:
+        return None
+    is_common = old.end == topic.primary[p.partition] or (old.first == old.end > topic.primary[p.partition])
+    return end if is_common else None
+
+
+def _most(p: TopicPartition, ends: Mapping[str, TopicEnds]) -> float:
+    """Up to which offset the new primary's log can be a copy; no bound where that is not written down."""
+    topic = ends.get(p.topic)
+    return topic.standby[p.partition] if topic is not None and p.partition < len(topic.standby) else math.inf
+
+
+def _beyond(log: LogExtent, p: TopicPartition, ends: Mapping[str, TopicEnds]) -> int:
+    """Records of the old primary behind what is known to be copied of it; at least one, as its last one is."""
+    topic = ends.get(p.topic)
+    copied = topic.primary[p.partition] if topic is not None and p.partition < len(topic.primary) else 0
+    return max(1, log.end - max(copied, log.first))

@@ -26,7 +26,7 @@ from controlplane.fleet.failovers.wanted import takeover_brokers
 from controlplane.fleet.ports import PairedFleet
 from controlplane.storage.latest_values import LatestStore
 from events.clock import Clock
-from events.failover_facts import EpochsMissed
+from events.failover_facts import EpochsMissed, TopicEnds
 from events.ids import ClusterUid
 
 PairNames = Callable[[RegisteredPair, datetime], NamesSeen | None]
@@ -46,6 +46,8 @@ class _OfCopy(TypedDict):
     copy: CopySeen | None
     seeds: Mapping[str, int] | None
     aligned: Mapping[str, int] | None
+    ends: Mapping[str, TopicEnds] | None
+    only_there: Mapping[str, int] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,8 @@ class PairLook:
             "copy": row.copy if row is not None else None,
             "seeds": row.seeds if row is not None else None,
             "aligned": row.aligned if row is not None else None,
+            "ends": row.ends if row is not None else None,
+            "only_there": row.only_there if row is not None else None,
         }
 
     def primary_brokers(self, pair: RegisteredPair) -> int | None:

@@ -15,6 +15,7 @@ from controlplane.fleet.failovers.copying import NOTHING_FOUND, FlowFindings
 from controlplane.fleet.failovers.seen import CopySeen
 from controlplane.fleet.failovers.view import PairView
 from controlplane.storage.latest_values import LatestStore, LatestValue, Subject, read_as
+from events.failover_facts import TopicEnds
 from events.ids import ClusterUid
 from planner.observed import TopicPartition
 
@@ -26,13 +27,15 @@ IS_YOUNG_FOR: Final = timedelta(seconds=20)
 
 @dataclass(frozen=True, slots=True)
 class CopyRow:
-    """What became of the last look. `of`: what it was of (`copy_of`). `copy`, `seeds` and `aligned` as in `PairSeen`;
-    `problem`: why something of that is not known, "" where it is."""
+    """What became of the last look. `of`: what it was of (`copy_of`). `problem`: why something of the rest, which is as
+    in `PairSeen`, is not known; "" where it is."""
 
     of: str
     copy: CopySeen | None = None
     seeds: Mapping[str, int] | None = None
     aligned: Mapping[str, int] | None = None
+    ends: Mapping[str, TopicEnds] | None = None
+    only_there: Mapping[str, int] | None = None
     problem: str = ""
 
 

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 
 from controlplane.fleet.failovers.seen import CopySeen
 from controlplane.kafka.pair_copies.values import CopyPositions, LogExtent, PartitionTail, TailMatch
-from events.failover_facts import DrainedTopic
+from events.failover_facts import TopicEnds
 from planner.observed import TopicPartition
 
 MOST_LOOKS = 120
@@ -132,7 +132,7 @@ def lag_s(history: CopyHistory, now: datetime, tails: Tails = _NO_TAILS) -> floa
     return None
 
 
-def drained_topics(history: CopyHistory, tails: Tails) -> Mapping[str, DrainedTopic] | None:
+def drained_topics(history: CopyHistory, tails: Tails) -> Mapping[str, TopicEnds] | None:
     """Where both logs of all partitions end, once all of them are drained; None before that.
 
     Drained: the log of the source ended at the tail's look where it ends at this one, and either its last data record
@@ -146,7 +146,7 @@ def drained_topics(history: CopyHistory, tails: Tails) -> Mapping[str, DrainedTo
     for p in sorted(seen.source):
         by_topic.setdefault(p.topic, []).append(p)
     return {
-        topic: DrainedTopic(
+        topic: TopicEnds(
             seen.target_ids.get(topic, ""),
             tuple(seen.source[p].end for p in partitions),
             tuple(tails[p].target_end or 0 for p in partitions),

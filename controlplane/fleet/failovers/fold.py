@@ -113,8 +113,9 @@ def _copy_requested(view: PairView, e: facts.CopyRequested) -> PairView:
     _in(view, PairState.SEEDING, PairState.REVERSING)
     _need(view.is_warm and view.flow is None, "nothing is to be copied, or it is already")
     _need(view.doors[view.standby].is_shut, "the standby's door is not shut")
+    _need(not view.may_diverge, "the standby may have records that the primary has not")
     flow = (view.primary, view.standby)
-    return replace(view, state=PairState.SEEDING, flow=flow, flows=view.flows + 1, replicator_at="", may_diverge=False)
+    return replace(view, state=PairState.SEEDING, flow=flow, flows=view.flows + 1, replicator_at="")
 
 
 def _placed(view: PairView, e: facts.ReplicatorPlaced) -> PairView:
@@ -183,7 +184,7 @@ def _closed(view: PairView, e: facts.DoorClosed) -> PairView:
 
 def _drained(view: PairView, e: facts.PairDrained) -> PairView:
     order = _of_order(view, e.order, PairState.DRAINING)
-    return replace(view, state=PairState.ALIGNING, order=replace(order, drained=e.topics))
+    return replace(view, state=PairState.ALIGNING, order=replace(order, ends=e.topics))
 
 
 def _align_requested(view: PairView, e: facts.OffsetsAlignRequested) -> PairView:
@@ -206,7 +207,7 @@ def _stop_requested(view: PairView, e: facts.ReplicatorStopRequested) -> PairVie
 def _stopped(view: PairView, e: facts.ReplicatorStopped) -> PairView:
     order = _of_order(view, e.order, PairState.PROMOTING, PairState.ABORTING)
     _need(order.replicator_stops, "nobody was to stop it")
-    return replace(view, flow=None, replicator_at="")
+    return replace(view, flow=None, replicator_at="", order=replace(order, ends=e.topics or order.ends))
 
 
 def _promotion_requested(view: PairView, e: facts.PromotionRequested) -> PairView:
@@ -240,9 +241,18 @@ def _promoted(view: PairView, e: facts.PairPromoted) -> PairView:
         primary=view.standby,
         standby=view.primary,
         order=None,
-        ended=EndedOrder(order.id, is_promoted=True, drained=order.drained),
+        ended=EndedOrder(order.id, is_promoted=True, ends=order.ends),
         may_diverge=view.is_warm and not is_drained,
     )
+
+
+def _judged(view: PairView, e: facts.DivergenceJudged) -> PairView:
+    _in(view, PairState.REVERSING)
+    ended = view.ended
+    if ended is None or ended.id != e.order:
+        raise IllegalStep(f"{e.order} is not the last order")
+    _need(view.may_diverge and not ended.only_there, "nothing is to be judged, or it was before")
+    return replace(view, may_diverge=bool(e.only_there), ended=replace(ended, only_there=e.only_there))
 
 
 def _abort_requested(view: PairView, e: facts.FailoverAbortRequested) -> PairView:
@@ -326,6 +336,7 @@ RULES: Mapping[type, Callable[[PairView, Any], PairView]] = {
     facts.PromotionRequested: _promotion_requested,
     facts.DoorOpened: _opened,
     facts.PairPromoted: _promoted,
+    facts.DivergenceJudged: _judged,
     facts.FailoverAbortRequested: _abort_requested,
     facts.FailoverAborted: _aborted,
     facts.EpochsMissed: _missed,

@@ -159,6 +159,7 @@ def _answering(view: PairView, primary_brokers: int | None) -> PairSeen:
         standby=StandbyBuild(wants.brokers or 0, 0, (), True),
         replicators=ReplicatorsSeen((view.replicator_at,) if view.replicator_at else (), {}, wants.copies is not None),
         copy=CopySeen(0.0, {}, {}),
+        ends={},
         seeds={},
         aligned={},
     )

@@ -4,7 +4,7 @@ and not 0."""
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from events.failover_facts import DoorProof, DrainedTopic, EpochsMissed
+from events.failover_facts import DoorProof, EpochsMissed, TopicEnds
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class CopySeen:
 
     lag_s: float | None = None
     lag_records: Mapping[str, int] = field(default_factory=dict)
-    drained: Mapping[str, DrainedTopic] | None = None
+    drained: Mapping[str, TopicEnds] | None = None
     gaps: Mapping[str, int] = field(default_factory=dict)
     """Records that retention took at the primary before they are known to be copied, at most, by partition: the
     standby may never get them."""
@@ -75,6 +75,10 @@ class PairSeen:
     copy: CopySeen | None = None
     seeds: Mapping[str, int] | None = None
     aligned: Mapping[str, int] | None = None
+    ends: Mapping[str, TopicEnds] | None = None
+    """By topic, how much is on the standby once nothing is copied any more; None while nobody knows."""
+    only_there: Mapping[str, int] | None = None
+    """As in `DivergenceJudged`; None while nobody knows."""
     pause_s: float | None = None
     obstacles: tuple[str, ...] = ()
     """What keeps the standby from taking over and does not go by itself, whatever its brokers say."""

@@ -26,6 +26,7 @@ _OTHERS: Final[Mapping[type, str]] = {
     facts.ReplicatorStopRequested: "the replicator is to end",
     facts.ReplicatorStopped: "the replicator has ended",
     facts.PairPromoted: "the standby is the primary",
+    facts.DivergenceJudged: "it is written down which records the old primary alone has",
     facts.FailoverAbortRequested: "the failover is to be aborted",
     facts.FailoverAborted: "all is as before the failover",
     facts.EpochsMissed: "a VM keeps an order that the events lack: the pair is to stand still",

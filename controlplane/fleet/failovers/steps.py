@@ -16,6 +16,9 @@ from events import failover_facts as facts
 _HELD = (PairState.FENCING, PairState.DRAINING, PairState.ALIGNING)
 """Producers are held, and can be let go on where they were."""
 
+_ENDS_KNOWN_WITHIN_S: Final = 15
+"""Since clients were shut out: they wait no longer for what a way back alone needs."""
+
 DEFAULT_MAX_LAG_S: Final = 30
 DEFAULT_MAX_PAUSE_S: Final = 60
 
@@ -145,9 +148,7 @@ def _seeded_cold(now: _Moment) -> Next:
 
 def _copy(now: _Moment) -> Next:
     if now.view.may_diverge:
-        why = "the old primary may have records that the new one has not"
-        way = "withdraw the pair, delete its topics once nobody wants what only they have, and declare the pair anew"
-        return PairWait(f"{why}: {way}", needs_person=True)
+        return _judge(now)
     build = now.seen.standby
     if build is None:
         return PairWait("what the standby has is not known")
@@ -158,6 +159,22 @@ def _copy(now: _Moment) -> Next:
     if now.seen.seeds is None:
         return PairWait("where the copy to the standby goes on is not known")
     return PairStep(facts.CopyRequested(dict(now.seen.seeds)))
+
+
+def _judge(now: _Moment) -> Next:
+    """Whether the old primary has what the new one has not, which nobody who copied to it would ever find out."""
+    ended, seen = now.view.ended, now.seen.only_there
+    only_there = ended.only_there if ended is not None else {}
+    if ended is not None and not only_there and seen is not None:
+        return PairStep(facts.DivergenceJudged(ended.id, dict(seen)))
+    way = "withdraw the pair, delete its topics once nobody wants what only they have, and declare the pair anew"
+    if only_there:
+        name, count = max(only_there.items(), key=lambda one: one[1])
+        more = f", and of {len(only_there) - 1} more partitions" if len(only_there) > 1 else ""
+        has = f"the old primary has up to {count} records of {name}{more} that the new one has not"
+        return PairWait(f"{has}: {way}", needs_person=True)
+    why = "whether the old primary has records that the new one has not is not known: its brokers have not told"
+    return PairWait(f"{why}; if they never will, {way}", needs_person=True)
 
 
 def _standby(now: _Moment) -> Next:
@@ -262,7 +279,13 @@ def _replicator_ends(now: _Moment) -> Next:
     order = _order(now.view)
     if not order.replicator_stops:
         return PairStep(facts.ReplicatorStopRequested(order.id))
-    return _end_of_replicator(now) or PairStep(facts.ReplicatorStopped(order.id, "every process of it has ended"))
+    if (wait := _end_of_replicator(now)) is not None:
+        return wait
+    ends, pause_s = now.seen.ends, now.seen.pause_s or 0.0
+    if not order.planned and ends is None and pause_s < _ENDS_KNOWN_WITHIN_S:
+        return PairWait("how much was copied is not known yet, which the way back needs")
+    stopped = facts.ReplicatorStopped(order.id, "every process of it has ended", dict(ends or {}))
+    return PairStep(stopped)
 
 
 def _end_of_replicator(now: _Moment) -> PairWait | None:

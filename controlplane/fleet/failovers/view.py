@@ -14,7 +14,7 @@ from datetime import datetime
 from enum import StrEnum
 from types import MappingProxyType
 
-from events.failover_facts import DrainedTopic
+from events.failover_facts import TopicEnds
 from events.spec.failover_model import KafkaFailoverDocument
 
 
@@ -85,18 +85,20 @@ class OrderView:
     replicator_stops: bool = False
     is_promoted: bool = False
     """The point of no return is behind it."""
-    drained: Mapping[str, DrainedTopic] = field(default_factory=dict)
-    """By topic, where the logs of both clusters ended once all was copied."""
+    ends: Mapping[str, TopicEnds] = field(default_factory=dict)
+    """By topic, how much was copied when copying ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class EndedOrder:
-    """The last failover that is over: its standby was promoted, or all was led back. `drained`: by topic, where both
-    logs ended when the old primary's had all been copied, so that the way back goes on there."""
+    """The last failover that is over: its standby was promoted, or all was led back. `ends`: by topic, how much of the
+    old primary's was copied, so that the way back goes on there. `only_there`: by partition, records that the new
+    primary has not, at most, as its brokers told later."""
 
     id: str
     is_promoted: bool
-    drained: Mapping[str, DrainedTopic] = field(default_factory=dict)
+    ends: Mapping[str, TopicEnds] = field(default_factory=dict)
+    only_there: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

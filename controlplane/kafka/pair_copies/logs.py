@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from controlplane.kafka.deadline import CALL_LIMIT_S, Deadline
@@ -51,16 +51,25 @@ class CopyLogs:
         self._committed = CommittedOffsets()
 
     def positions(self, flow: FlowEnds, topics: Collection[str]) -> CopyPositions:
-        deadline, at = Deadline.after(self._limit_s), self._now()
-        with self._open(flow.target, deadline) as target:
-            committed = self._committed.of(flow.source.cluster, target)
-            target_ids = target.topic_ids(topics)
-            behind = target.extents(topics)
+        deadline = Deadline.after(self._limit_s)
+        copied = self._copied(flow, topics, deadline)
         with self._open(flow.source, deadline) as source:
             source_ids = source.topic_ids(topics)
             ahead = source.extents(topics)
-        known = {p: o for p, o in committed.items() if p in ahead}
-        return CopyPositions(at, ahead, behind, known, source_ids, target_ids)
+        known = {p: o for p, o in copied.committed.items() if p in ahead}
+        return replace(copied, source=ahead, committed=known, source_ids=source_ids)
+
+    def copied(self, flow: FlowEnds, topics: Collection[str]) -> CopyPositions:
+        found = self._copied(flow, topics, Deadline.after(self._limit_s))
+        return replace(found, committed={p: o for p, o in found.committed.items() if p in found.target})
+
+    def _copied(self, flow: FlowEnds, topics: Collection[str], deadline: Deadline) -> CopyPositions:
+        at = self._now()
+        with self._open(flow.target, deadline) as target:
+            committed = self._committed.of(flow.source.cluster, target)
+            ids = target.topic_ids(topics)
+            behind = target.extents(topics)
+        return CopyPositions(at, {}, behind, committed, target_ids=ids)
 
     def write_seeds(self, flow: FlowEnds, seeds: Mapping[TopicPartition, int]) -> None:
         if any(end < 0 for end in seeds.values()):

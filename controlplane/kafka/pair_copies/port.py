@@ -15,6 +15,9 @@ class PairLogs(Protocol):
         """Where both logs of each partition begin and end, and how far MirrorMaker says it has come. A topic that a
         cluster does not have is missing there."""
 
+    def copied(self, flow: FlowEnds, topics: Collection[str]) -> CopyPositions:
+        """As `positions`, of the target alone: nothing is told of the source, whose brokers are not asked."""
+
     def write_seeds(self, flow: FlowEnds, seeds: Mapping[TopicPartition, int]) -> None:
         """Have a replicator that is started next go on behind these offsets of the source: by partition the one behind
         the last record that both have, 0 for the beginning. Makes MirrorMaker's topic where it is missing, and returns

@@ -35,5 +35,6 @@ DECLARED: tuple[object, ...] = (
     facts.PairWithdrawn("orders-us is given up"),
     facts.EpochsMissed("eu", "brokers-a-0.g1", 5),
     facts.ReplicatorPlaced("us", "brokers-b-0.g1"),
+    facts.DivergenceJudged("f1", {"orders-0": 12}),
 )
 ONE_OF_EACH = tuple({type(f): f for f in (*PLANNED, *ABORTED, *DECLARED)}.values())

@@ -80,6 +80,11 @@ def test_one_pair_is_shown_with_its_doors_and_what_is_in_hand(world: World) -> N
     over = a_pair(order="", planned=None, last_order="f0", last_promoted=True)
     world.server.on("GET", "/failovers/orders", over)
     assert "  the last failover, f0, made orders-eu the primary" in world.run("failovers", "show", "orders").stdout
+    torn = a_pair(only_on_standby={"orders-0": 12, "orders-1": 1})
+    world.server.on("GET", "/failovers/orders", torn)
+    told = world.run("failovers", "show", "orders").stdout.splitlines()
+    assert "  only orders-us has up to 12 records of orders-0" in told
+    assert "  only orders-us has up to 1 record of orders-1" in told
 
 
 def test_a_withdrawal_needs_the_name_typed_out(world: World) -> None:

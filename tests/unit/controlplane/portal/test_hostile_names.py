@@ -87,7 +87,7 @@ class Seen(HTMLParser):
         self.is_told = self.is_told or MARK in data
         if self._inside and MARK in data:
             self.made.append(f"<{self._inside}> {data[:80]!r}")
-        if "49" in data and MARK in data:
+        if str(7919 * 7907) in data:  # no id has it by chance
             self.made.append(f"a template: {data!r}")
 
 
@@ -134,7 +134,12 @@ def test_half_a_character_is_no_error() -> None:
 
 
 def test_the_judge_of_pages_sees_what_a_name_would_make() -> None:
-    for page in (f"<p>{HOSTILE}</p>", f"<p title='{HOSTILE}'></p>", f"<script>x = {MARK}</script>", f"<p>{MARK}49</p>"):
+    for page in (
+        f"<p>{HOSTILE}</p>",
+        f"<p title='{HOSTILE}'></p>",
+        f"<script>x = {MARK}</script>",
+        f"<p>{7919 * 7907}</p>",
+    ):
         seen = Seen()
         seen.feed(page)
         assert seen.made, page

@@ -15,7 +15,7 @@ from tests.unit.controlplane.portal.page_routes import PAGE_ROUTES, filled
 from tests.unit.controlplane.portal.test_portal_roles_matrix import house_with_orders
 
 ADMIN = Binding("", Role.ADMIN, "*")
-HOSTILE = "<img src=x onerror=alert(1)>\"'{{7*7}}"
+HOSTILE = "<img src=x onerror=alert(1)>\"'{{7919*7907}}"
 GETS = [p for m, p in PAGE_ROUTES if m == "GET" and p != "/live"]
 
 
@@ -88,7 +88,7 @@ def test_a_hostile_search_is_text() -> None:
     for path in ("/", "/search", "/clusters/orders/brokers", "/clusters/orders/history"):
         text = browser.get(path, params={"q": HOSTILE}).text
         assert "<img" not in text
-        assert "49" not in text.replace("49", "", 0) or "{{7*7}}" in text
+        assert str(7919 * 7907) not in text
 
 
 def test_brokers_are_found_by_instance_id_and_named_with_it() -> None:

@@ -23,7 +23,7 @@ from controlplane.kafka.pair_copies.values import CopyPositions, FlowEnd, FlowEn
 from events import failover_facts as facts
 from events.codec import decode, encode
 from events.envelope import Recorded
-from events.failover_facts import DrainedTopic
+from events.failover_facts import TopicEnds
 from events.ids import ClusterUid
 from planner.consumers.seen import GroupSeen
 from planner.observed import KafkaSnapshot, TopicPartition
@@ -96,9 +96,18 @@ class Watched:
         assert row is not None
         return row
 
-    def write(self, cluster: MemoryCluster, count: int = 10, partition: TopicPartition = FIRST) -> None:
+    def write(
+        self, cluster: MemoryCluster, count: int = 10, partition: TopicPartition = FIRST, *, at_ms: int = 0
+    ) -> None:
+        """Records whose times are their offsets, but not before `at_ms`."""
         for n in range(count):
-            cluster.logs[partition].append(LogRecord(0, cluster.logs[partition].end, b"k", b"%d" % n))
+            end = cluster.logs[partition].end
+            cluster.logs[partition].append(LogRecord(0, max(end, at_ms), b"k", b"%d" % n))
+
+    def commits(self, to: int) -> None:
+        """MirrorMaker has written down that it copied so many of the first partition of EU."""
+        flow = FlowEnds(FlowEnd(EU, ("eu:9092",)), FlowEnd(US, ("us:9092",)), 1)
+        self.kafka.write_seeds(flow, {FIRST: to})
 
 
 def test_a_first_copy_begins_at_the_beginning_once_the_topics_are_there() -> None:
@@ -171,7 +180,7 @@ def test_what_was_read_before_the_door_was_shut_drains_nothing() -> None:
     world.write(world.us, 3)
     last = world.looks(0.5).copy
     assert last is not None
-    assert last.drained == {"orders": DrainedTopic(world.us.ids["orders"], (13, 0), (13, 0))}
+    assert last.drained == {"orders": TopicEnds(world.us.ids["orders"], (13, 0), (13, 0))}
 
 
 def test_a_drained_pair_is_aligned_once_that_is_asked_for_and_what_was_found_is_of_that_step_alone() -> None:

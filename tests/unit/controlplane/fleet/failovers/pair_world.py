@@ -22,7 +22,7 @@ from controlplane.fleet.failovers.steps import Next, PairStep, next_step
 from controlplane.fleet.failovers.view import PairDeclaration, PairState, PairView
 from controlplane.fleet.failovers.wanted import DoorOrder, wants_of
 from events import failover_facts as facts
-from events.failover_facts import DrainedTopic
+from events.failover_facts import TopicEnds
 from events.spec.failover_model import KafkaFailoverDocument
 from tests.builders import NOW
 
@@ -66,6 +66,7 @@ class PairWorld:
         self.aligned = self.is_built = False
         self.brokers = BROKERS
         self.orders = 0
+        self.only_there = {} if seed % 3 else {"a-0": 7}
 
     # --- the server ---------------------------------------------------------------------------------------------
 
@@ -128,7 +129,7 @@ class PairWorld:
         known = self.random.random
         doors = {c: d for c in (EU, US) if c in view.doors and (d := self._door(c, view.doors[c].epoch)) is not None}
         is_drained = view.order is not None and self._is_shut(view.primary)
-        drained = {"a": DrainedTopic("a1", (12,), (12,))} if is_drained else None
+        drained = {"a": TopicEnds("a1", (12,), (12,))} if is_drained else None
         return PairSeen(
             doors=doors,
             names=NamesSeen(self.name, known() < 0.6) if known() < 0.8 else None,
@@ -137,6 +138,8 @@ class PairWorld:
             copy=CopySeen(self.lag_s, {}, drained) if known() < 0.8 else None,
             seeds={} if known() < 0.8 else None,
             aligned={"billing": 3} if self.aligned else None,
+            ends={} if known() < 0.8 else None,
+            only_there=self.only_there if known() < 0.8 else None,
             pause_s=self.pause_s,
         )
 

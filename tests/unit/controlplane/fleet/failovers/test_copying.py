@@ -19,7 +19,7 @@ from controlplane.fleet.failovers.copying import (
 from controlplane.fleet.failovers.losses import loss_of
 from controlplane.fleet.failovers.seen import CopySeen, PairSeen
 from controlplane.kafka.pair_copies.values import CopyPositions, LogExtent, PartitionTail, TailMatch
-from events.failover_facts import DrainedTopic
+from events.failover_facts import TopicEnds
 from planner.observed import TopicPartition
 from tests.unit.controlplane.fleet.failovers.pair_world import PairWorld
 
@@ -210,7 +210,7 @@ def test_a_copy_is_drained_once_each_partition_is() -> None:
     seen = history([look(0, {P: 100, Q: 50}, {Q: 49})])
     assert drained_topics(seen, {P: same(99, 99, 100)}) is None
     both = {P: same(99, 99, 100), Q: same(49, 53, 50)}
-    assert drained_topics(seen, both) == {"orders": DrainedTopic("", (100, 50), (100, 54))}
+    assert drained_topics(seen, both) == {"orders": TopicEnds("", (100, 50), (100, 54))}
     assert drained_topics(history([look(0, {})]), {}) is None
 
 
@@ -221,7 +221,7 @@ def test_a_topic_that_was_made_anew_on_either_side_is_never_told_as_drained_thou
         first = replace(begun, source_ids={"orders": "a"}, target_ids={"orders": "x"})
         later = replace(begun, at=at(5), source_ids=source_ids, target_ids=target_ids)
         as_before = history([first, replace(first, at=at(5))])
-        assert drained_topics(as_before, tails) == {"orders": DrainedTopic("x", (100,), (100,))}
+        assert drained_topics(as_before, tails) == {"orders": TopicEnds("x", (100,), (100,))}
         seen = history([first, later, replace(later, at=at(10))])
         found = copy_seen(seen, at(10), tails=tails)
         assert (found.drained, found.lag_s) == (None, None)
@@ -262,7 +262,7 @@ def test_a_copy_is_told_as_steps_take_it() -> None:
     assert copy_seen(seen, at(6)) == CopySeen(6.0, {"orders-0": 20})
     whole = history([look(0, {P: 100}, {P: 99})])
     tails = {P: same(99, 99, 100)}
-    assert copy_seen(whole, at(0), tails=tails) == CopySeen(0.0, {}, {"orders": DrainedTopic("", (100,), (100,))})
+    assert copy_seen(whole, at(0), tails=tails) == CopySeen(0.0, {}, {"orders": TopicEnds("", (100,), (100,))})
     assert copy_seen(CopyHistory(), at(0)) == CopySeen(problem="nobody has looked yet")
 
 

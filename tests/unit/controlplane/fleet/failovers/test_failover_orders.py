@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from controlplane.fleet.failovers.fold import after
+from controlplane.fleet.failovers.fold import IllegalStep, after
 from controlplane.fleet.failovers.losses import loss_of
 from controlplane.fleet.failovers.orders import FailoverPlan, FailoverWish, plan_of
 from controlplane.fleet.failovers.seen import (
@@ -199,8 +199,41 @@ def test_behind_an_unplanned_failover_a_person_says_what_becomes_of_the_old_reco
     story[4] = facts.FailoverRequested("f1", False, "its region is gone")
     view = told(*story)
     assert view.may_diverge
-    assert "withdraw the pair, delete its topics" in waits(view, PairSeen(seeds={}))
+    assert "its brokers have not told; if they never will, withdraw the pair" in waits(view, PairSeen(seeds={}))
     assert not told(*PLANNED).may_diverge
+    found = next_step(view, PairSeen(seeds={}, only_there={"orders-0": 12, "orders-1": 1}), 3)
+    assert found == PairStep(facts.DivergenceJudged("f1", {"orders-0": 12, "orders-1": 1}))
+    torn = after(view, facts.DivergenceJudged("f1", {"orders-0": 12, "orders-1": 1}))
+    words = waits(torn, PairSeen(seeds={}, only_there={"orders-0": 12, "orders-1": 1}))
+    assert "up to 12 records of orders-0, and of 1 more partitions that the new one has not: withdraw" in words
+
+
+def test_an_old_primary_that_has_nothing_of_its_own_is_copied_to_again_behind_an_unplanned_failover() -> None:
+    story = [
+        f for f in PLANNED if not isinstance(f, facts.PairDrained | facts.OffsetsAligned | facts.OffsetsAlignRequested)
+    ]
+    story[4] = facts.FailoverRequested("f1", False, "its region is gone")
+    view = told(*story)
+    with pytest.raises(IllegalStep, match="may have records that the primary has not"):
+        after(view, facts.CopyRequested({}))
+    whole = after(view, facts.DivergenceJudged("f1", {}))
+    assert not whole.may_diverge
+    seen = PairSeen(standby=StandbyBuild(3, 12, (), True), replicators=ReplicatorsSeen(), seeds={"orders-0": 7})
+    assert next_step(whole, seen, 3) == PairStep(facts.CopyRequested({"orders-0": 7}))
+
+
+def test_how_much_was_copied_is_waited_for_seconds_only_by_clients_of_an_unplanned_failover() -> None:
+    story = (*PLANNED[:4], facts.FailoverRequested("f1", False, "gone"), *PLANNED[5:10])
+    view = told(*story, facts.ReplicatorStopRequested("f1"))
+    ended = PairSeen(replicators=ReplicatorsSeen(), pause_s=3.0)
+    assert "how much was copied is not known yet" in waits(view, ended)
+    words = "every process of it has ended"
+    assert next_step(view, replace(ended, pause_s=15.0), 3) == PairStep(facts.ReplicatorStopped("f1", words))
+    ends = {"orders": facts.TopicEnds("x", (5,), (5,))}
+    found = next_step(view, replace(ended, ends=ends), 3)
+    assert found == PairStep(facts.ReplicatorStopped("f1", words, ends))
+    planned = told(*PLANNED[:13], facts.ReplicatorStopRequested("f1"))
+    assert next_step(planned, ended, 3) == PairStep(facts.ReplicatorStopped("f1", words))
     seen = PairSeen(standby=StandbyBuild(3, 12, (), True), replicators=ReplicatorsSeen(), seeds={"orders-0": 7})
     found = next_step(told(*PLANNED), seen, 3)
     assert found == PairStep(facts.CopyRequested({"orders-0": 7}))

@@ -30,6 +30,7 @@ ANY = st.one_of(
     st.builds(facts.OffsetsAligned, orders, st.just({})),
     st.builds(facts.ReplicatorStopRequested, orders),
     st.builds(facts.ReplicatorStopped, orders, st.just("x")),
+    st.builds(facts.DivergenceJudged, orders, st.sampled_from([{}, {"a-0": 3}])),
     st.builds(facts.PromotionRequested, orders, clusters, epochs),
     st.builds(facts.DoorOpened, clusters, epochs),
     st.builds(facts.PairPromoted, orders),
@@ -54,6 +55,8 @@ def judge(before: PairView, view: PairView, fact: object, *, was_seeded: bool) -
         source, target = view.flow
         assert (source, target) == (view.primary, view.standby), "F3: one flow"
         assert view.doors[target].is_shut, f"F3: it writes behind an open door after {fact}"
+    if isinstance(fact, facts.CopyRequested):
+        assert not before.may_diverge, "F4: nothing is copied onto records that nobody else has"
     if view.replicator_at:
         assert view.flow is not None, "who copies has a flow"
         assert view.replicator_at in ("", before.replicator_at) or not before.replicator_at, "F3: one at a time"
@@ -90,6 +93,7 @@ def candidates(view: PairView, random_: random.Random) -> list[object]:
         facts.OffsetsAligned(order, {}),
         facts.ReplicatorStopRequested(order),
         facts.ReplicatorStopped(order, "x"),
+        facts.DivergenceJudged(view.ended.id if view.ended is not None else order, {}),
         facts.PairPromoted(order),
         facts.FailoverAborted(order),
         facts.FailoverAbortRequested(order, following, "x"),

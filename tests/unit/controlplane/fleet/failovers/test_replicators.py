@@ -166,7 +166,7 @@ def test_what_was_said_before_the_end_was_asked_for_proves_no_end() -> None:
     assert isinstance(waits, PairWait)
     assert "is not known to have ended" in waits.reason
     ended = replicators_seen(pair, view, all_said(view, end_id_of(pair)), NOW)
-    step = next_step(pair.view, PairSeen(replicators=ended), 3)
+    step = next_step(pair.view, PairSeen(replicators=ended, ends={}), 3)
     assert isinstance(step, PairStep)
     assert isinstance(step.fact, facts.ReplicatorStopped)
 

@@ -123,13 +123,15 @@ class PlannedSize:
 class SurgeRequested:
     """These VMs are to be created, nothing else. Broker ids are spent here and never used again.
 
-    `sizes` has those that are sized by their machine, by key; others run as small as every VM once did.
+    `sizes` has those that are sized by their machine, by key; others run as small as every VM once did. `public` are
+    keys of those that get a public IPv4 address, as their pool asks for one.
     """
 
     intent: str
     instances: tuple[PlannedInstance, ...]
     reason: str
     sizes: Mapping[str, PlannedSize] = field(default_factory=dict)
+    public: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +283,8 @@ class ClusterAdopted:
 class InstanceAdopted:
     """A VM that was found by its tags. `planned` says what is known of it; `phase` where it stands in its life.
 
-    `intent` is the one in its tag, so its boot data renders as before; `starts` the last start its agent was told of.
+    `intent` is the one in its tag, so its boot data renders as before; `starts` the last start its agent was told of;
+    `public`: it was made with a public IPv4 address, as a pool asked for one.
     """
 
     planned: PlannedInstance
@@ -293,3 +296,4 @@ class InstanceAdopted:
     bound: bool
     drained: bool
     size: PlannedSize | None = None
+    public: bool = False

@@ -38,6 +38,9 @@ class NetworkRequested:
     servers: tuple[str, ...] = ()
     """Where servers of Kedge dial from, by CIDR; none of one that was asked for before they were let in."""
     port_clients: PortClients = ()
+    overlay_ports: tuple[int, ...] = ()
+    """UDP ports of tunnels at which members are let in, `open_overlay_ports` anybody; none without an overlay."""
+    open_overlay_ports: tuple[int, ...] = ()
 
 
 @fact("network.zones_requested", schema=1)
@@ -73,6 +76,8 @@ class NetworkChangeRequested:
     peers: tuple[str, ...] = ()
     servers: tuple[str, ...] = ()
     port_clients: PortClients = ()
+    overlay_ports: tuple[int, ...] = ()
+    open_overlay_ports: tuple[int, ...] = ()
 
 
 @fact("network.changed", schema=1)

@@ -13,3 +13,13 @@ class OverlayKeyReported:
     key: str
     epoch: int
     public_key: str
+
+
+@fact("overlay.public_addresses_seen", schema=1)
+@dataclass(frozen=True, slots=True)
+class PublicAddressesSeen:
+    """This VM runs, and its cloud tells other addresses of the internet for it than before: IPv4, then IPv6; none where
+    it has lost what it had, as one that was stopped in between may have."""
+
+    key: str
+    addresses: tuple[str, ...]

@@ -47,6 +47,8 @@ class CloudInstance:
     """Pre-emptible, by the cloud's own word."""
     ipv6: str = ""
     """Its IPv6 address, or the network of its own that it has one in; "" for none."""
+    public_address: str = ""
+    """Its public IPv4 address, "" for none."""
 
     @property
     def key(self) -> str:
@@ -101,6 +103,8 @@ class InstanceResource:
     """Pre-emptible. Its cloud offers that: others are refused before an intent is recorded."""
     ipv6: bool = False
     """It gets an IPv6 address beside its private IPv4 one. Its cloud has that; its network is asked before its run."""
+    public_address: bool = False
+    """It gets a public IPv4 address beside its private one. Its cloud gives those: see `Catalog.no_public_address`."""
     cost_tags: Mapping[str, str] = field(default_factory=dict)
     """Labels of the spec, as they are: its cloud can hold them (`providers.cost_tags`)."""
     given: GivenMachine | None = None

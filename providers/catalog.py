@@ -59,6 +59,9 @@ class Catalog:
     no_ipv6: str = ""
     """Why its VMs get no IPv6 address, "" where they may have one; `no_ipv6_voter` why those of a quorum get none."""
     no_ipv6_voter: str = ""
+    no_public_address: str = ""
+    """Why none of its VMs can ask for a public IPv4 address, and `no_public_voter` why those of a quorum cannot."""
+    no_public_voter: str = ""
     diskless: frozenset[str] = frozenset()
     """Machines that are known to have no disk of their own. Of others nobody has a figure, or they have one."""
 
@@ -72,6 +75,7 @@ class Catalog:
         ensemble: bool = False,
         spot: bool = False,
         ipv6: bool = False,
+        public_address: bool = False,
         disk: str = "",
     ) -> Iterator[Misfit]:
         """What of a place cannot be had there. `controllers` is how many there are in the pool, 0 for none of them;
@@ -88,6 +92,10 @@ class Catalog:
         without = self.no_ipv6 or (self.no_ipv6_voter if controllers or ensemble else "")
         if ipv6 and without:
             yield Misfit("ipv6", f"no IPv6 here: {without}", "Leave `ipv6` out.")
+        private = self.no_public_address or (self.no_public_voter if controllers or ensemble else "")
+        if public_address and private:
+            message = f"no public address to ask for here: {private}"
+            yield Misfit("publicAddress", message, "Leave `publicAddress` out.")
         if not self.regions:
             return
         if region not in self.regions:

@@ -35,7 +35,7 @@ class CatalogFile:
     `raw` holds `sources`, `racks` (`providers.racks`), `shapes` (neutral size -> type), `regions.names`, `disks` and
     `machines`; and `handover`
     where that is `none` (`providers.handover`), `spot` with a source where there are pre-emptible VMs, `ipv6` with one,
-    and why there is none (`why_not`), or none for who votes (`why_no_voter`).
+    and why there is none (`why_not`), or none for who votes (`why_no_voter`); `public_address` in the same words.
     """
 
     cloud: str
@@ -107,6 +107,8 @@ class CatalogFile:
             sells_spot="spot" in self.raw,
             no_ipv6=self.raw["ipv6"].get("why_not", ""),
             no_ipv6_voter=self.raw["ipv6"].get("why_no_voter", ""),
+            no_public_address=self.raw["public_address"].get("why_not", ""),
+            no_public_voter=self.raw["public_address"].get("why_no_voter", ""),
             diskless=frozenset(name for name in names if self._is_diskless(name)),
         )
 

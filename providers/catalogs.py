@@ -48,6 +48,7 @@ def _catalog(cloud: str, shapes: tuple[Shape, ...], disks: tuple[DiskKind, ...])
         shapes=MappingProxyType({s.name: s for s in shapes}),
         disks=MappingProxyType({d.name: d for d in disks}),
         no_ipv6="the addresses of `local` are loopback ones of this machine",
+        no_public_address="VMs of `local` are processes of one machine, in loopback addresses or one private bridge",
     )
 
 

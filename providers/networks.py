@@ -72,6 +72,29 @@ class FirewallPorts:
         return tuple(sorted({*self.brokers, *self.members} - {*other.brokers, *other.members}))
 
 
+@dataclass(frozen=True, slots=True)
+class OverlayPorts:
+    """UDP ports at which VMs take tunnels of an overlay, each list in order: those that members are let in at, in other
+    places too, and those that anybody is, as nobody knows behind which NAT a member calls. WireGuard answers nobody
+    whose key it has not."""
+
+    members: tuple[int, ...] = ()
+    anybody: tuple[int, ...] = ()
+
+    def joined(self, other: "OverlayPorts") -> "OverlayPorts":
+        """Both together."""
+        members, anybody = {*self.members, *other.members}, {*self.anybody, *other.anybody}
+        return OverlayPorts(tuple(sorted(members - anybody)), tuple(sorted(anybody)))
+
+    def without(self, other: "OverlayPorts") -> tuple[int, ...]:
+        """Those it has and the other has not, or has for fewer, in order."""
+        lacking = {*self.anybody} - {*other.anybody} | {*self.members} - {*other.members, *other.anybody}
+        return tuple(sorted(lacking))
+
+
+NO_OVERLAY = OverlayPorts()
+"""What a network lets in by UDP while no cluster of it has an overlay: nothing."""
+
 PortClients = tuple[tuple[int, tuple[str, ...]], ...]
 """Ports of brokers where others than `clients` are let in, and whom by CIDR (nobody of outside: none); in order."""
 
@@ -100,6 +123,7 @@ class NetworkRun:
     servers: tuple[str, ...] = ()
     """Where the servers of this installation dial from, by CIDR: let in at `FirewallPorts.of_server`."""
     port_clients: PortClients = ()
+    overlay: OverlayPorts = NO_OVERLAY
     called: str = ""
     """What it is called in the account, as recorded when it was asked for (`name_in_account`); "" for one of before."""
 
@@ -175,7 +199,7 @@ class FindsNetworks(Protocol):
 def network_variables(run: NetworkRun, cloud: Mapping[str, str]) -> dict[str, object]:
     """Variables of `terraform/modules/<cloud>-network`; the shape is terraform/README.md's. JSON-safe.
 
-    Ports, peers, servers and clients of single ports are told where they are not the module's own default.
+    Ports, peers, servers, clients of single ports and tunnels are told where they are not the module's own default.
     """
     more: dict[str, object] = {}
     if run.ports != USUAL_PORTS:
@@ -186,6 +210,10 @@ def network_variables(run: NetworkRun, cloud: Mapping[str, str]) -> dict[str, ob
         more |= {"servers": sorted(run.servers), "server_ports": list(run.ports.of_server)}
     if run.port_clients:
         more["port_clients"] = {str(port): sorted(clients) for port, clients in run.port_clients}
+    if run.overlay.members:
+        more["overlay_ports"] = list(run.overlay.members)
+    if run.overlay.anybody:
+        more["open_overlay_ports"] = list(run.overlay.anybody)
     return {
         "installation_id": run.installation_id,
         "name": run.cloud_name,

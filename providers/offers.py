@@ -114,6 +114,7 @@ class Offers:
     cross_zone_per_gib: Price | None = None
     egress_per_gib: Price | None = None
     ipv6_per_month: Price | None = None
+    public_ipv4_per_month: Price | None = None
     unmatched: tuple[str, ...] = ()
 
     def machine(self, name: str) -> MachineOffer | None:
@@ -126,6 +127,7 @@ class Offers:
         named = [(offer.type, *f) for offer in self.machines.values() for f in offer.figures()]
         named += [(disk.kind, *f) for disk in self.disks.values() for f in disk.figures()]
         named += [("root disk", "gib", self.root_disk.gib), ("IPv6 address", "a month", self.ipv6_per_month)]
+        named += [("public IPv4 address", "a month", self.public_ipv4_per_month)]
         traffic = {"cross_zone_per_gib": self.cross_zone_per_gib, "egress_per_gib": self.egress_per_gib}
         named += [("traffic", *figure) for figure in traffic.items()]
         return tuple(f"{what} {name}" for what, name, figure in named if figure and figure.is_old(today))
@@ -148,6 +150,7 @@ def offers(shipped: CatalogFile, region: str, override: RegionIn) -> Offers:
         override.price(override.traffic.cross_zone_per_gib),
         override.price(override.traffic.egress_per_gib),
         override.price(override.addresses.ipv6_per_month),
+        override.price(override.addresses.public_ipv4_per_month),
         tuple(unmatched),
     )
 

@@ -86,6 +86,8 @@ class RootDiskIn(_Part):
 class AddressesIn(_Part):
     ipv6_per_month: PriceIn | None = None
     """Of one address of a VM whose pool asks for IPv6."""
+    public_ipv4_per_month: PriceIn | None = None
+    """Of one address of a VM whose pool has `publicAddress: true`."""
 
 
 class TrafficIn(_Part):

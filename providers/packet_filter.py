@@ -4,14 +4,15 @@ A VM is born with the rules of its day, which cloud-init loads at each boot befo
 network later, its agent is told and loads over them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from ipaddress import IPv4Network
 from typing import Annotated, Protocol, runtime_checkable
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from events.spec.network import OVERLAY_PROBE_PORT
 from providers.base import Place
-from providers.networks import USUAL_PORTS, FirewallPorts, PortClients
+from providers.networks import NO_OVERLAY, USUAL_PORTS, FirewallPorts, OverlayPorts, PortClients
 
 _METADATA = "169.254.169.254"
 
@@ -40,6 +41,11 @@ class FilteredRegion(BaseModel):
     port_clients: Mapping[_Port, tuple[Cidr, ...]] = Field(default_factory=dict)
     """Port of brokers -> networks whose clients are let in there instead of `clients`."""
 
+    overlay_ports: tuple[_Port, ...] = ()
+    """UDP ports at which members make tunnels of an overlay; none unless a cluster has one."""
+    open_overlay_ports: tuple[_Port, ...] = ()
+    """The same, where anybody may call: members behind NAT, and in other clouds."""
+
     @property
     def members(self) -> tuple[str, ...]:
         """All networks its VMs are in, by CIDR; none where nobody told them: then nothing is filtered."""
@@ -52,7 +58,8 @@ class FilteredRegion(BaseModel):
         if not self.members:
             return ""
         at_ports = tuple(sorted(self.port_clients.items()))
-        return rules([*self.members, *others], self.clients, ports, [*self.servers, *servers], at_ports)
+        overlay = OverlayPorts(self.overlay_ports, self.open_overlay_ports)
+        return rules([*self.members, *others], self.clients, ports, [*self.servers, *servers], at_ports, overlay)
 
 
 FILTER_FIELDS = frozenset(FilteredRegion.model_fields)
@@ -77,9 +84,11 @@ def rules(
     ports: FirewallPorts = USUAL_PORTS,
     servers: Sequence[str] = (),
     port_clients: PortClients = (),
+    overlay: OverlayPorts = NO_OVERLAY,
 ) -> str:
     """A ruleset for `nft -f`: `members` reach all `ports`, `clients` those of brokers, but where `port_clients` names
-    others, `servers` those that Kedge dials, and nobody anything else.
+    others, `servers` those that Kedge dials, and nobody anything else. With an `overlay` tunnels are let in at its
+    ports, and what comes out of them at all `ports`.
 
     All are IPv4 networks by CIDR, never addresses of single nodes: a new VM changes no rule of another. Nobody logs in.
     The metadata service, which holds the boot data, answers to root alone. Raises `ValueError` for what is no network.
@@ -96,7 +105,20 @@ def rules(
         if let_in and (outside := _networks(told)):
             one, several = str(let_in[0]), f"{{ {', '.join(map(str, let_in))} }}"
             lines.append(f"tcp dport {one if len(let_in) == 1 else several} ip saddr {{ {outside} }} accept")
+    lines += _tunnels(overlay, inside, every)
     return _TEMPLATE.format(accepted="\n    ".join(lines), metadata=_METADATA)
+
+
+def _tunnels(overlay: OverlayPorts, inside: str, every: Sequence[int]) -> Iterator[str]:
+    """UDP from outside, and what comes out of tunnels, probes among it: WireGuard itself proves whose that is."""
+    if overlay.members:
+        yield f"udp dport {{ {', '.join(map(str, overlay.members))} }} ip saddr {{ {inside} }} accept"
+    if overlay.anybody:
+        yield f"udp dport {{ {', '.join(map(str, overlay.anybody))} }} accept"
+    if overlay != NO_OVERLAY:
+        came = 'iifname "kedge-*" ip6 saddr fd00::/8'
+        yield f"{came} tcp dport {{ {', '.join(map(str, every))} }} accept"
+        yield f"{came} udp dport {OVERLAY_PROBE_PORT} accept"
 
 
 def _networks(given: Sequence[str]) -> str:

@@ -47,6 +47,7 @@ def module_variables(
                 # Said only where it is: what is rendered for all others stays what it was to the letter.
                 **({"spot": True} if i.spot else {}),
                 **({"ipv6": True} if i.ipv6 else {}),
+                **({"public_address": True} if i.public_address else {}),
                 **_tags(i.cost_tags),
             }
             for i in resources.instances

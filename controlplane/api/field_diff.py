@@ -113,8 +113,11 @@ def _of_node(
     yield Field(node, "machine", desired.shape, instance.planned.shape)
     if desired.spot or instance.planned.spot:
         yield Field(node, "pre-emptible", _yes(desired.spot), _yes(instance.planned.spot))
-    if desired.ipv6 or instance.planned.ipv6:
-        yield Field(node, "IPv6", _yes(desired.ipv6), _yes(instance.planned.ipv6))
+    asked = desired.addresses
+    if asked.ipv6 or instance.planned.ipv6:
+        yield Field(node, "IPv6", _yes(asked.ipv6), _yes(instance.planned.ipv6))
+    if asked.public or instance.public.asked:
+        yield Field(node, "public address", _yes(asked.public), _yes(instance.public.asked))
     yield Field(node, "rack", desired.rack, instance.planned.rack)
     if desired.jvm.options or instance.jvm.options:
         yield Field(node, "JVM options", _listed(desired.jvm.options), _listed(instance.jvm.options))

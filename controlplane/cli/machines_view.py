@@ -28,6 +28,8 @@ def machines_lines(item: api.MachinesOfRegionOut) -> Iterator[RenderableType]:
         yield styled(_root_disk(item.root_disk, sources))
     ipv6 = item.ipv6_per_month
     yield styled(f"IPv6 address: {_money(ipv6, ' a month')}{f' [{sources.of(ipv6)}]' if ipv6 else ''}")
+    public = item.public_ipv4_per_month
+    yield styled(f"public IPv4 address: {_money(public, ' a month')}{f' [{sources.of(public)}]' if public else ''}")
     crossing = item.cross_zone_per_gib
     yield styled(f"from zone to zone: {_money(crossing, ' a GiB')}{f' [{sources.of(crossing)}]' if crossing else ''}")
     leaving = item.egress_per_gib

@@ -61,6 +61,10 @@ def network_lines(found: NetworksOut) -> Iterator[RenderableType]:
             yield Text(f"{named}: lets in members of other places, at all its ports: {', '.join(network.peers)}")
         if network.servers:
             yield Text(f"{named}: lets in servers of Kedge: {', '.join(network.servers)}")
+        if network.overlay_ports:
+            yield Text(f"{named}: takes tunnels of members at UDP {', '.join(map(str, network.overlay_ports))}")
+        if network.open_overlay_ports:
+            yield Text(f"{named}: takes tunnels of anybody at UDP {', '.join(map(str, network.open_overlay_ports))}")
         for sentence in network.drifts:
             yield styled(f"{named}: changed by hand: {sentence}", "yellow")
         if network.audit_error:

@@ -132,6 +132,7 @@ def _note(instance: InstanceOut, now: datetime) -> str:
     notes = ["VM is gone"] if instance.lost else []
     notes += ["pre-emptible"] if instance.spot else []
     notes += ["IPv6"] if instance.ipv6 else []
+    notes += ["public address"] if instance.public_address else []
     notes += [f"replaces {instance.replaces}"] if instance.replaces else []
     notes += [instance.asked] if instance.asked else []
     if instance.credential_overdue and instance.credential_since:

@@ -52,7 +52,7 @@ from providers.given_machines import given_by, newest
 
 _NO_PROGRESS = (
     *(facts.ConditionChanged, facts.BrakeArmed, facts.BrakeChanged),
-    *(facts.CertificateIssued, facts.OverlayKeyReported),
+    *(facts.CertificateIssued, facts.OverlayKeyReported, facts.PublicAddressesSeen),
 )
 """What tells of a cluster and moves nothing on: whoever waits waits on."""
 

@@ -3,20 +3,21 @@
 | path | its tunnel reaches |
 |---|---|
 | `private` | who is in the same network domain, at the address its cloud gave it there |
-| `public` | who has a public address; who has none calls those that have one |
+| `public` | who has a public address, by IPv4 or, where both have it, IPv6; who has none calls those that have one |
 
 Where a VM is called is what its cloud told of it, and never what a peer saw. Two that share no path are peers without
 one: that is to be told, and nothing reaches from one to the other.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from ipaddress import IPv6Address
 
 from agent.host_port import HostPort
 from agent.overlay.addresses import Kind, prefix_of, service_address, vm_address
 from agent.wire import OverlayDocument, OverlayLink, OverlayPeer
 from controlplane.cluster.lifecycle import Phase
+from controlplane.cluster.overlay_addresses import called_at
 from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.instances import InstanceView
 from controlplane.cluster.views.members import services_on
@@ -35,12 +36,10 @@ _KINDS: Mapping[str, Kind] = {"broker": "broker", "controller": "controller", "z
 
 @dataclass(frozen=True, slots=True)
 class OverlayNetwork:
-    """What a cluster's overlay is beside its VMs. `port`: the first of four (UDP), two for each of two epochs.
-    `public`: public addresses of VMs that have one, by instance key."""
+    """What a cluster's overlay is beside its VMs. `port`: the first of four (UDP), two for each of two epochs."""
 
     port: int = 51_820
     epoch: int = EPOCH
-    public: Mapping[str, str] = field(default_factory=dict)
 
 
 def overlay_part(view: ClusterView, instance: InstanceView, network: OverlayNetwork) -> OverlayDocument:
@@ -61,7 +60,7 @@ def overlay_part(view: ClusterView, instance: InstanceView, network: OverlayNetw
                 public_key=public_key,
                 vm=vm_address(prefix, peer.node, peer.planned.generation),
                 services=held.get(peer.key, ()),
-                paths=_paths(view, instance, peer, network, links),
+                paths=_paths(view, instance, peer, links),
             )
             for peer, public_key in _peers(view, instance, network)
         ),
@@ -113,14 +112,13 @@ def _paths(
     view: ClusterView,
     instance: InstanceView,
     peer: InstanceView,
-    network: OverlayNetwork,
     links: Mapping[str, OverlayLink],
 ) -> dict[str, str | None]:
     paths: dict[str, str | None] = {}
     if peer.address and _are_in_one_network(view, instance, peer):
         paths[PRIVATE] = str(HostPort(peer.address, links[PRIVATE].port))
-    there = network.public.get(peer.key, "")
-    if there or network.public.get(instance.key):
+    there = called_at(peer, instance)
+    if there or called_at(instance, peer):
         paths[PUBLIC] = str(HostPort(there, links[PUBLIC].port)) if there else None
     return paths
 

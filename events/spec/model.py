@@ -8,6 +8,7 @@ that was accepted once must stay readable for as long as its event exists.
 from typing import ClassVar, Literal
 
 from events.spec import scalars
+from events.spec.clients import Access, Bootstrap
 from events.spec.distribution import Distribution
 from events.spec.external import External
 from events.spec.fields import FieldClass, Part, classed
@@ -310,6 +311,13 @@ class Pool(Part):
         "stays on IPv4. Where the region in `<cloud>.yaml` says `ipv6: true`; not on `upcloud` and `local`.",
         default=False,
     )
+    public_address: scalars.Flag = classed(
+        STATIC,
+        "Give each VM a public IPv4 address beside its private one, for paths between clouds: nobody is let in by it, "
+        "and Kafka stays on the private one. Its price is the cloud's. Not on `local`, on `azure` not for who votes; "
+        "on `digitalocean` each VM has one anyway.",
+        default=False,
+    )
     disk: Disk = classed(STATIC, "The data disks of each instance.")
     place: PlaceSpec = classed(
         STATIC, "Where the instances live. Brokers move when cloud, region or account change; the quorum stays."
@@ -377,29 +385,6 @@ class Pool(Part):
     def zones_in_use(self) -> tuple[str, ...]:
         """Zones that get a node: nodes are dealt out in turn, so a small pool leaves the last zones empty."""
         return self.place.zones[: self.size]
-
-
-class Bootstrap(Part):
-    """How clients find the cluster."""
-
-    dns: scalars.HostName | None = classed(
-        BEHAVIOURAL,
-        "The cluster's DNS name, published first; kept by Kedge where its zone is bound in the settings.",
-        default=None,
-    )
-    list: scalars.Flag = classed(BEHAVIOURAL, "Publish the list of the brokers' addresses.", default=True)
-
-
-class Access(Part):
-    """Who of outside the network may reach the brokers."""
-
-    clients: tuple[scalars.NetworkText, ...] = classed(
-        BEHAVIOURAL,
-        "Networks clients come from, by CIDR. Without any, only who is inside the cluster's network gets in. The "
-        "firewall of a network lets in what all its clusters name together; no VM is replaced for it.",
-        default=(),
-        max_length=50,
-    )
 
 
 class ClusterSpec(Part):

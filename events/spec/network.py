@@ -8,6 +8,8 @@ from events.spec.fields import FieldClass, Part, classed
 MOST_OVERLAY_NODES = 200
 OVERLAY_PORTS = 4
 """UDP, one after another: two kinds of path, each for the keys in use and for the next ones."""
+OVERLAY_PROBE_PORT = 51_819
+"""UDP, within the tunnels: agents probe one another at it (`agent.overlay.probing`)."""
 
 
 class OverlaySpec(Part):

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 from ipaddress import IPv4Network, IPv6Network
 
 from events.spec import problems as p
+from events.spec.clients import Access
 from events.spec.domains import INTERNET, domain_of
-from events.spec.model import Access, KafkaClusterDocument, Pool
+from events.spec.model import KafkaClusterDocument, Pool
 from events.spec.pool_rules import CLOUDS
 from events.spec.positions import Positions
 from events.spec.problems import Path, Problem

@@ -12,8 +12,9 @@ from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from events.spec import problems as p
+from events.spec.clients import Access
 from events.spec.kafka_rules import is_migrated
-from events.spec.model import Access, KafkaSection, Pool
+from events.spec.model import KafkaSection, Pool
 from events.spec.positions import Positions
 from events.spec.problems import Path, Problem, shorten
 from events.spec.security import DEFAULT_CLAIM, DEFAULT_CLOCK_SKEW_S, Authentication, Authorization, Listener

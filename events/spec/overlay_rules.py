@@ -8,15 +8,15 @@ from events.quantities import counted
 from events.spec import problems as p
 from events.spec.domains import domain_of
 from events.spec.model import KafkaSection, Pool
-from events.spec.network import MOST_OVERLAY_NODES, OVERLAY_PORTS, NetworkSpec
+from events.spec.network import MOST_OVERLAY_NODES, OVERLAY_PORTS, OVERLAY_PROBE_PORT, NetworkSpec
 from events.spec.positions import Positions
 from events.spec.problems import Path, Problem
 
 _OVERLAY: Path = ("spec", "network", "overlay")
-_PROBE_PORT = 51_819
-"""Within the tunnels agents probe one another at it (`agent.overlay.probing`)."""
 _PUBLIC_IPV6 = frozenset({"aws", "google", "digitalocean", "hetzner"})
 """Clouds where `ipv6: true` is an address that the other clouds reach; Azure's is private."""
+_ALWAYS_PUBLIC = frozenset({"digitalocean"})
+"""Clouds whose VMs all have a public IPv4 address."""
 
 
 def has_overlay(network: NetworkSpec | None) -> bool:
@@ -31,9 +31,11 @@ def overlay_problems(sections: Mapping[str, Any], where: Positions) -> Iterator[
     message = "an overlay is only checked by this release: nothing would make it, and nodes would speak in clear"
     yield where.problem(p.OVERLAY_UNBUILT, _OVERLAY, message, "Leave `network.overlay` away until a release makes it.")
     ports = range(network.overlay.port, network.overlay.port + OVERLAY_PORTS)
-    if _PROBE_PORT in ports:
-        message = f"ports {ports[0]} to {ports[-1]} hold {_PROBE_PORT}, at which agents probe paths within the tunnels"
-        fix = f"Take {_PROBE_PORT + 1}, or one below {_PROBE_PORT - OVERLAY_PORTS + 1}."
+    if OVERLAY_PROBE_PORT in ports:
+        message = (
+            f"ports {ports[0]} to {ports[-1]} hold {OVERLAY_PROBE_PORT}, at which agents probe paths within the tunnels"
+        )
+        fix = f"Take {OVERLAY_PROBE_PORT + 1}, or one below {OVERLAY_PROBE_PORT - OVERLAY_PORTS + 1}."
         yield where.problem(p.OVERLAY_PORT, (*_OVERLAY, "port"), message, fix)
     kafka: KafkaSection | None = sections.get("kafka")
     if kafka is not None and kafka.mode == "zookeeper":
@@ -71,7 +73,8 @@ def _nodes(pools: Sequence[Pool], where: Positions) -> Iterator[Problem]:
 
 
 def _paths(pools: Sequence[Pool], where: Positions) -> Iterator[Problem]:
-    """Between two networks that no route joins one side has to have an address that the other one can call."""
+    """Between two networks that no route joins one side has to have an address that the other one can call: of IPv4, or
+    of IPv6 where the caller has that as well."""
     for index, pool in enumerate(pools):
         other = next((one for one in pools[:index] if not _reach_one_another(one, pool)), None)
         if other is not None:
@@ -79,13 +82,24 @@ def _paths(pools: Sequence[Pool], where: Positions) -> Iterator[Problem]:
                 f"between pool `{pool.name}` in {pool.place.name} and pool `{other.name}` in {other.place.name} there "
                 "is no path: no private route joins their networks, and neither has a public address"
             )
-            fix = "Give one of them `ipv6: true` where its cloud's IPv6 is public, or both the same `route`."
+            fix = (
+                "Give one of them `publicAddress: true`, or both `ipv6: true` where it is public in both clouds, or "
+                "both the same `route`."
+            )
             yield where.problem(p.OVERLAY_PATH, ("spec", "pools", index, "place"), message, fix)
 
 
 def _reach_one_another(one: Pool, other: Pool) -> bool:
-    return domain_of(one.place) == domain_of(other.place) or _is_public(one) or _is_public(other)
+    if domain_of(one.place) == domain_of(other.place) or has_public_address(one) or has_public_address(other):
+        return True
+    return has_public_ipv6(one) and has_public_ipv6(other)
 
 
-def _is_public(pool: Pool) -> bool:
+def has_public_address(pool: Pool) -> bool:
+    """Whether its VMs are called at IPv4 addresses of the internet."""
+    return pool.public_address or pool.place.cloud in _ALWAYS_PUBLIC
+
+
+def has_public_ipv6(pool: Pool) -> bool:
+    """Whether its VMs are called at IPv6 addresses of the internet."""
     return pool.ipv6 and pool.place.cloud in _PUBLIC_IPV6

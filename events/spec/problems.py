@@ -263,6 +263,7 @@ OVERLAY_LOCAL = _kind(136, "overlay on the local cloud", "Its VMs share one mach
 OVERLAY_MODE = _kind(137, "overlay not possible in this mode", "Who cannot be in it would be left outside, in clear.")
 OVERLAY_SIZE = _kind(138, "more nodes than an overlay has", "Each one probes all others all the time.")
 OVERLAY_PATH = _kind(139, "networks without a path", "Two nodes behind NAT cannot call each other.")
+PUBLIC_ADDRESS = _kind(140, "public address not possible", "A VM has what its cloud gives it, when it is made.")
 
 # CAs of the user's own.
 OWN_CA = _kind(124, "CA of your own not possible", "What nodes believe opens the cluster: it is never just anything.")

@@ -5,7 +5,8 @@ from functools import cache
 from zoneinfo import ZoneInfo
 
 from events.spec import problems as p
-from events.spec.model import Bootstrap, Pool
+from events.spec.clients import Bootstrap
+from events.spec.model import Pool
 from events.spec.positions import Positions
 from events.spec.problems import Path, Problem
 from events.spec.rollout import RolloutPolicy, RolloutWindow

@@ -48,6 +48,15 @@ class DesiredListeners:
 
 
 @dataclass(frozen=True, slots=True)
+class DesiredAddresses:
+    """What addresses its VM has beside its private IPv4 one."""
+
+    ipv6: bool = False
+    public: bool = False
+    """A public IPv4 address."""
+
+
+@dataclass(frozen=True, slots=True)
 class DesiredNode:
     """One slot the spec asks for. `digest` is a short name of all that its instance is made with."""
 
@@ -74,8 +83,7 @@ class DesiredNode:
     """`fixed` if the spec said another size of the disk, in GiB."""
     spot: bool = False
     """Its VM is pre-emptible."""
-    ipv6: bool = False
-    """Its VM has an IPv6 address, too."""
+    addresses: DesiredAddresses = DesiredAddresses()
     member_heap_mib: int = 0
     """Java heap of the ZooKeeper server that shares the broker's VM, 0 where none does."""
     size: ServiceSize | None = None
@@ -163,7 +171,7 @@ def _nodes_of(document: KafkaClusterDocument, pool: Pool) -> list[DesiredNode]:
             place=pool.place.name,
             fixed_at=partial(digest_with_disk, inputs),
             spot=pool.spot,
-            ipv6=pool.ipv6,
+            addresses=DesiredAddresses(pool.ipv6, pool.public_address),
             member_heap_mib=(pool.zookeeper_heap_mib or DEFAULT_HEAP_MIB["zookeeper"]) if pool.has_members else 0,
         )
         for number in range(pool.size)

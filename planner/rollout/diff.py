@@ -54,6 +54,8 @@ class IncumbentVm:
     """It is pre-emptible."""
     ipv6: bool = False
     """It has an IPv6 address, too."""
+    public_address: bool = False
+    """It was made with a public IPv4 address."""
     own_address: bool = False
     """Of a controller that is reached at its VM's own address, which no other VM will have."""
 
@@ -356,8 +358,10 @@ def _difference(want: DesiredNode, have: Incumbent) -> str:
         return f"machine {have.shape} -> {want.shape}"
     if want.spot != have.vm.spot:
         return f"{_kept(have.vm.spot)} -> {_kept(want.spot)}"
-    if want.ipv6 != have.vm.ipv6:
-        return f"{_reached(have.vm.ipv6)} -> {_reached(want.ipv6)}"
+    if want.addresses.ipv6 != have.vm.ipv6:
+        return f"{_reached(have.vm.ipv6)} -> {_reached(want.addresses.ipv6)}"
+    if want.addresses.public != have.vm.public_address:
+        return f"{_called(have.vm.public_address)} -> {_called(want.addresses.public)}"
     if have.disks.kind and want.disks.kind != have.disks.kind:
         return f"disk {have.disks.kind} -> {want.disks.kind}"
     if have.disks.gib and have.disks.options != want.disks.options:
@@ -371,6 +375,10 @@ def _difference(want: DesiredNode, have: Incumbent) -> str:
 
 def _reached(ipv6: bool) -> str:
     return "a VM with IPv6" if ipv6 else "a VM without IPv6"
+
+
+def _called(public_address: bool) -> str:
+    return "a VM with a public address" if public_address else "a VM without a public address"
 
 
 def _kept(spot: bool) -> str:

@@ -139,6 +139,7 @@ def _instance(
         image=own.get(IMAGE, ""),
         spot=machine.get("InstanceLifecycle") == "spot",
         ipv6=next((str(a["Ipv6Address"]) for n in interfaces for a in n.get("Ipv6Addresses", ())), ""),
+        public_address=str(machine.get("PublicIpAddress") or ""),
     )
 
 

@@ -64,6 +64,9 @@ def _rules(rules: Sequence[Mapping[str, Any]], run: NetworkRun) -> Iterator[tupl
         if rule["IsEgress"]:
             if rule.get("Description"):
                 yield f"{where}egress_rule.{'out' if cidr else 'out_ipv6[0]'}", found
+        elif rule.get("IpProtocol") == "udp":
+            if caller := _tunnelled(rule, run):
+                yield in_module("aws_vpc_security_group_ingress_rule.overlay", f"{caller} {port}"), found
         elif rule.get("ReferencedGroupInfo"):
             if port in every:
                 yield in_module("aws_vpc_security_group_ingress_rule.members", _NAMED.get(port, f"port {port}")), found
@@ -75,3 +78,12 @@ def _rules(rules: Sequence[Mapping[str, Any]], run: NetworkRun) -> Iterator[tupl
         elif cidr in run.peers and port in every and rule.get("ToPort") == port:
             # Also one a person made before Kedge let peers in: EC2 refuses the same rule a second time.
             yield in_module("aws_vpc_security_group_ingress_rule.peers", f"{cidr} {port}"), found
+
+
+def _tunnelled(rule: Mapping[str, Any], run: NetworkRun) -> str:
+    """From whom a rule the run renders lets tunnels in; "" for any other."""
+    port, by_group = rule.get("FromPort"), bool(rule.get("ReferencedGroupInfo"))
+    caller = "members" if by_group else str(rule.get("CidrIpv4") or rule.get("CidrIpv6") or "")
+    anybody = {"0.0.0.0/0", "::/0"} if port in run.overlay.anybody else set[str]()
+    members = {"members", *run.peers} if port in run.overlay.members else set[str]()
+    return caller if rule.get("ToPort") == port and caller in anybody | members else ""

@@ -15,6 +15,7 @@ _WORDS = {
         "Microsoft.Network",
         "virtualMachines",
         "networkInterfaces",
+        "publicIPAddresses",
     )
 }
 
@@ -37,6 +38,11 @@ def machine_of(instance: str, account_id: str) -> tuple[str, str] | None:
 def interface_of(machine: str) -> str:
     """Id of the network interface the module makes for a VM: it has the VM's name."""
     return machine.replace("/Microsoft.Compute/virtualMachines/", "/Microsoft.Network/networkInterfaces/")
+
+
+def public_address_of(machine: str) -> str:
+    """Id of the public address the module makes for a VM that asks for one: it has the VM's name, too."""
+    return machine.replace("/Microsoft.Compute/virtualMachines/", "/Microsoft.Network/publicIPAddresses/")
 
 
 def name_of(arm_id: str) -> str:

@@ -2,6 +2,7 @@
 
     instance    azurerm_linux_virtual_machine                   .../virtualMachines/NAME
                 azurerm_network_interface (instance_nic)        .../networkInterfaces/NAME, unless the node's is bound
+                azurerm_public_ip (instance_public)             .../publicIPAddresses/NAME, of who asks for one
     volume      azurerm_managed_disk                            .../disks/NAME
     attachment  azurerm_virtual_machine_data_disk_attachment    VM/dataDisks/DISK
     address     azurerm_network_interface                       .../networkInterfaces/NAME
@@ -9,7 +10,7 @@
 A binding and a VM's own disks are names only (`terraform_data`): they are made again, which makes nothing.
 """
 
-from providers.azure.ids import interface_of, name_of
+from providers.azure.ids import interface_of, name_of, public_address_of
 from providers.base import Listing, Resources
 from providers.tf.abilities import Import
 from providers.tf.imports import in_module
@@ -44,7 +45,10 @@ def _instance(key: str, resources: Resources, listing: Listing) -> Imports:
     made = taken_in("azurerm_linux_virtual_machine.instance", key, machine)
     if made is None or any(b.instance == key for b in resources.bindings):
         return made
-    return (*made, Import(in_module("azurerm_network_interface.instance_nic", key), interface_of(machine)))
+    nic = Import(in_module("azurerm_network_interface.instance_nic", key), interface_of(machine))
+    asks = any(i.key == key and i.public_address for i in resources.instances)
+    public = Import(in_module("azurerm_public_ip.instance_public", key), public_address_of(machine))
+    return (*made, nic, *([public] if asks else []))
 
 
 def _attachment(key: str, resources: Resources, listing: Listing) -> Imports:

@@ -1,4 +1,5 @@
-"""One reading of a subscription: four paged listings, whatever the fleet's size, and what of them is ours and here.
+"""One reading of a subscription: four paged listings, whatever the fleet's size, and what of them is ours and here. A
+fifth, of public addresses, where a VM of ours has one.
 
 Azure filters nothing by tag, and tells the power state of VMs in a listing of its own (`statusOnly`): the listing of
 VMs takes `instanceView` only with a filter that names a scale set ("Virtual Machines - List All").
@@ -19,6 +20,7 @@ from providers.errors import AuthFailed
 _MACHINES = ("Microsoft.Compute/virtualMachines", "2026-04-01")
 _DISKS = ("Microsoft.Compute/disks", "2026-03-02")
 _INTERFACES = ("Microsoft.Network/networkInterfaces", "2026-03-01")
+_PUBLIC_ADDRESSES = ("Microsoft.Network/publicIPAddresses", "2026-03-01")
 """Types, and the version of their API that the SDK of this release speaks (compute 39.0.0, network 33.1.0)."""
 
 _POWER = {
@@ -45,7 +47,8 @@ def read_listing(clients: Clients, place: Place, *, installation_id: str, accoun
         views = views_of(clients, place, account_id)
         disks = _here(clients.listed(*_DISKS), place, account_id)
         interfaces = _here(clients.listed(*_INTERFACES), place, account_id)
-    ours = [m for m in machines if tags.owned_by(tags_of(m), installation_id) and tags.is_whole(tags_of(m))]
+        ours = [m for m in machines if tags.owned_by(tags_of(m), installation_id) and tags.is_whole(tags_of(m))]
+        public = _public_addresses(clients, place, account_id, ours, interfaces)
     keys = {_id(m): f"{t[tags.NODE]}.g{t[tags.GENERATION]}" for m in ours if (t := tags_of(m))}
     volumes = {_id(d): d for d in disks if _is_ours(d, installation_id, VOLUME, tags.CLUSTER_UID)}
     owned = {_id(i): i for i in interfaces if _is_ours(i, installation_id, tags.NODE, tags.CLUSTER_UID)}
@@ -53,7 +56,7 @@ def read_listing(clients: Clients, place: Place, *, installation_id: str, accoun
     own_keys = {disk_id: tags_of(disk)[VOLUME] for disk_id, disk in volumes.items()}
     addresses = {_id(i): _address(i) for i in interfaces}
     sixth = {_id(i): address for i in interfaces if (address := _address(i, "IPv6"))}
-    found = (_instance(m, views.get(_id(m), {}), own_keys, addresses, sixth, owned.keys()) for m in ours)
+    found = (_instance(m, views.get(_id(m), {}), own_keys, addresses, sixth, public, owned.keys()) for m in ours)
     return Listing(
         place=place,
         at=at,
@@ -124,11 +127,12 @@ def _instance(
     volumes: Mapping[str, str],
     addresses: Mapping[str, str],
     sixth: Mapping[str, str],
+    public: Mapping[str, str],
     owned: Iterable[str],
 ) -> CloudInstance:
     own, properties = tags_of(machine), machine["properties"]
     disks = [_id(d["managedDisk"]) for d in _part(properties, "storageProfile", "dataDisks") if d.get("managedDisk")]
-    nics = [_id(n) for n in _part(properties, "networkProfile", "networkInterfaces")]
+    nics = _interfaces_of(machine)
     attached = [volumes[d] for d in disks if d in volumes]
     return CloudInstance(
         id=_id(machine),
@@ -146,7 +150,31 @@ def _instance(
         image=own.get(IMAGE, ""),
         spot=properties.get("priority") == "Spot",
         ipv6=next((sixth[n] for n in nics if sixth.get(n)), ""),
+        public_address=next((public[n] for n in nics if public.get(n)), ""),
     )
+
+
+def _public_addresses(
+    clients: Clients, place: Place, account_id: str, ours: Iterable[_Thing], interfaces: Iterable[_Thing]
+) -> Mapping[str, str]:
+    """By network interface of our VMs. An interface names its public address by id alone; nobody is asked for none."""
+    nics = {nic for machine in ours for nic in _interfaces_of(machine)}
+    named = {
+        _id(interface): canonical(str(public["id"]))
+        for interface in interfaces
+        if _id(interface) in nics
+        for c in _part(interface, "properties", "ipConfigurations")
+        if (public := (c.get("properties") or {}).get("publicIPAddress"))
+    }
+    if not named:
+        return {}
+    there = {_id(p): p for p in _here(clients.listed(*_PUBLIC_ADDRESSES), place, account_id)}
+    told = {nic: there[public].get("properties") or {} for nic, public in named.items() if public in there}
+    return {nic: str(address) for nic, one in told.items() if (address := one.get("ipAddress"))}
+
+
+def _interfaces_of(machine: _Thing) -> list[str]:
+    return [_id(n) for n in _part(machine["properties"], "networkProfile", "networkInterfaces")]
 
 
 def _volume(disk: _Thing, keys: Mapping[str, str]) -> CloudVolume:

@@ -118,17 +118,18 @@ def _instance(
         intent_id=own[tags.INTENT],
         zone=own[ZONE],
         state=state_of(droplet),
-        address=_private_address(droplet),
+        address=_address(droplet, "private") or None,
         volumes=tuple(sorted([*attached, *own.get(EPHEMERAL_VOLUMES, "").split()])),
         cluster_name=own.get(tags.CLUSTER_NAME, ""),
         shape=own.get(SHAPE, ""),
         image=own.get(IMAGE, ""),
         ipv6=next((str(n["ip_address"]) for n in droplet["networks"].get("v6") or ()), ""),
+        public_address=_address(droplet, "public"),
     )
 
 
-def _private_address(droplet: Mapping[str, Any]) -> str | None:
-    return next((str(n["ip_address"]) for n in droplet["networks"]["v4"] if n["type"] == "private"), None)
+def _address(droplet: Mapping[str, Any], kind: str) -> str:
+    return next((str(n["ip_address"]) for n in droplet["networks"]["v4"] if n["type"] == kind), "")
 
 
 def _volume(disk: Mapping[str, Any], own: Mapping[str, str], keys: Mapping[int, str]) -> CloudVolume:

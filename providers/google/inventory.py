@@ -175,6 +175,7 @@ def _instance(
         image=own.get(IMAGE, ""),
         spot=machine.scheduling.provisioning_model == "SPOT",
         ipv6=next((c.external_ipv6 for n in machine.network_interfaces for c in n.ipv6_access_configs), ""),
+        public_address=next((c.nat_i_p for n in machine.network_interfaces for c in n.access_configs), ""),
     )
 
 

@@ -182,6 +182,7 @@ def _instance(
         shape=own.get(SHAPE, ""),
         image=own.get(IMAGE, ""),
         ipv6=str((server["public_net"].get("ipv6") or {}).get("ip", "")),
+        public_address=str((server["public_net"].get("ipv4") or {}).get("ip", "")),
     )
 
 

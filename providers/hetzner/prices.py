@@ -88,15 +88,17 @@ def region_prices(
         # `disk` is a property of a server type, and the type's price is that of the server with it.
         "ephemeral": {"price_per_gib_month": price(0)},
     }
-    addresses = [
-        Decimal(one["price_monthly"]["net"])
-        for told in pricing.get("primary_ips", ())
-        if told["type"] == "ipv6"
-        for one in told["prices"]
-        if one["location"] in locations
-    ]
-    ipv6 = {"ipv6_per_month": price(max(addresses))} if addresses else {}
+    addresses = {}
+    for kind, figure_name in (("ipv6", "ipv6_per_month"), ("ipv4", "public_ipv4_per_month")):
+        sold_at = [
+            Decimal(one["price_monthly"]["net"])
+            for told in pricing.get("primary_ips", ())
+            if told["type"] == kind
+            for one in told["prices"]
+            if one["location"] in locations
+        ]
+        addresses |= {figure_name: price(max(sold_at))} if sold_at else {}
     what = f"Hetzner API: server_types, locations, pricing; net; the dearest of {where}; own disks are in the type"
     sources = {source: {"what": what, "read": today}}
-    told_of = {"sources": sources, "machines": machines, "disks": disks, "addresses": ipv6}
+    told_of = {"sources": sources, "machines": machines, "disks": disks, "addresses": addresses}
     return RegionIn.model_validate(told_of)

@@ -31,8 +31,13 @@ PEER_RULES: Mapping[str, frozenset[str]] = {
         {"source_address_prefixes", "destination_port_range", "destination_port_ranges"}
     ),
     "google_compute_firewall.servers": frozenset({"source_ranges", "allow"}),
+    "azurerm_network_security_rule.overlay": frozenset(
+        {"source_address_prefixes", "destination_port_range", "destination_port_ranges"}
+    ),
+    "google_compute_firewall.overlay": frozenset({"source_ranges", "allow"}),
 }
-"""Rules for members in other places, and for servers of Kedge: made and deleted, and updated in these only."""
+"""Rules for members in other places, for servers of Kedge, and for tunnels: made and deleted, and updated in these
+only."""
 
 FIREWALLS: Mapping[str, frozenset[str]] = {
     "digitalocean_firewall.kafka": frozenset({"inbound_rule", "pending_changes", "status"}),
@@ -46,6 +51,7 @@ MEMBER_RULES: Mapping[str, frozenset[str]] = {
     "azurerm_network_security_rule.listeners": frozenset({"destination_address_prefixes"}),
     "azurerm_network_security_rule.peers": frozenset({"destination_address_prefixes"}),
     "azurerm_network_security_rule.servers": frozenset({"destination_address_prefixes"}),
+    "azurerm_network_security_rule.overlay": frozenset({"source_address_prefixes", "destination_address_prefixes"}),
 }
 """Where members are told by their subnets, a zone more changes these."""
 
@@ -60,9 +66,10 @@ _RULE_OF_A_PORT = frozenset(
         "aws_vpc_security_group_ingress_rule.members",
         "aws_vpc_security_group_ingress_rule.peers",
         "aws_vpc_security_group_ingress_rule.servers",
+        "aws_vpc_security_group_ingress_rule.overlay",
     }
 )
-"""A rule for each port, and each peer or server: made and deleted with it."""
+"""A rule for each port, and each peer or server, or who else calls there: made and deleted with it."""
 
 _ROOT = "module.kedge."
 

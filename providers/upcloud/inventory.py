@@ -27,7 +27,7 @@ _STATES = {
 }
 """A server in maintenance is made, started or stopped just now. A stopped one serves nobody and is not gone."""
 
-_PRIVATE = "private"
+_PRIVATE, _PUBLIC = "private", "public"
 _COPIES = frozenset({"backup", "template", "cdrom"})
 
 
@@ -38,6 +38,7 @@ class _Found:
     servers: Mapping[str, Mapping[str, Any]]
     storages: Mapping[str, Mapping[str, Any]]
     addresses: Mapping[str, tuple[str, ...]]
+    public: Mapping[str, tuple[str, ...]]
 
     def key(self, server: str) -> str:
         """`<node>.g<generation>`; the id itself of a VM that is not ours."""
@@ -69,7 +70,12 @@ def read_listing(api: Calls, place: Place, *, installation_id: str, page: int = 
         disks = api.pages("/storage", ("storages", "storage"), ours, size=page, more={"servers": "yes"})
         storages = [d for d in disks if _is_here(d, place) and _is_data_disk(d)]
         listed = api.get_request("/ip_address")["ip_addresses"]["ip_address"] if servers else []
-        found = _Found({s["uuid"]: s for s in servers}, {d["uuid"]: d for d in storages}, _by_server(listed))
+        found = _Found(
+            {s["uuid"]: s for s in servers},
+            {d["uuid"]: d for d in storages},
+            _by_server(listed),
+            _by_server((one for one in listed if one["family"] == "IPv4"), _PUBLIC),
+        )
         return Listing(
             place=place,
             at=at,
@@ -141,10 +147,10 @@ def _is_data_disk(storage: Mapping[str, Any]) -> bool:
     return storage["type"] not in _COPIES and {VOLUME, tags.CLUSTER_UID} <= labels_of(storage).keys()
 
 
-def _by_server(listed: Iterable[Mapping[str, Any]]) -> dict[str, tuple[str, ...]]:
+def _by_server(listed: Iterable[Mapping[str, Any]], access: str = _PRIVATE) -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
     for one in listed:
-        if one["access"] == _PRIVATE and one.get("server"):
+        if one["access"] == access and one.get("server"):
             found[one["server"]] = (*found.get(one["server"], ()), str(one["address"]))
     return found
 
@@ -173,6 +179,7 @@ def _instances(found: _Found) -> Iterator[CloudInstance]:
             cluster_name=own.get(tags.CLUSTER_NAME, ""),
             shape=own.get(SHAPE, ""),
             image=own.get(IMAGE, ""),
+            public_address=next(iter(found.public.get(server, ())), ""),
         )
 
 

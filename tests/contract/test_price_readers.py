@@ -87,7 +87,7 @@ def test_hetzner_tells_net_prices_and_the_dearest_location_of_the_zone_counts(
     assert monthly(read(settings, hetzner_hands.SECOND_PLACE), "small") == Decimal(30)
 
 
-def test_hetzner_tells_the_price_of_an_ipv6_address_and_root_disks_are_in_the_type(
+def test_hetzner_tells_the_prices_of_addresses_and_root_disks_are_in_the_type(
     hetzner: FakeHetzner, tmp_path: Path
 ) -> None:
     sells_hetzner(hetzner, dearer="hel1")
@@ -95,6 +95,8 @@ def test_hetzner_tells_the_price_of_an_ipv6_address_and_root_disks_are_in_the_ty
     found = read(settings, hetzner_hands.PLACE)
     assert found.ipv6_per_month is not None
     assert (found.ipv6_per_month.value, found.ipv6_per_month.currency) == (Decimal("0.02"), "EUR")
+    assert found.public_ipv4_per_month is not None
+    assert (found.public_ipv4_per_month.value, found.public_ipv4_per_month.currency) == (Decimal("0.6"), "EUR")
     assert found.root_disk.in_machine
 
 

@@ -30,6 +30,7 @@ def instance(
     address: str | None = None,
     spot: bool = False,
     ipv6: bool = False,
+    public_address: bool = False,
 ) -> InstanceResource:
     key = f"{node}.g{generation}"
     return InstanceResource(
@@ -44,6 +45,7 @@ def instance(
         address=address,
         spot=spot,
         ipv6=ipv6,
+        public_address=public_address,
     )
 
 

@@ -19,6 +19,7 @@ from controlplane.fleet.networks.fold import NetworksView
 from controlplane.fleet.networks.reconciler import NetworkPorts, NetworkReconciler
 from events.envelope import NewEvent, Origin, Recorded
 from events.ids import ClusterUid, Epoch, IntentId
+from events.spec.network import NetworkSpec, OverlaySpec
 from providers.base import CloudInstance, InstanceState, Listing, Place
 from providers.errors import Offence, ProviderError, UnsafeChange
 from providers.networks import USUAL_PORTS, FirewallPorts, NetworkRun, NetworkRunKind, PortClients
@@ -117,18 +118,24 @@ class NetworkWorld:
         mode: str = "kraft",
         tls: bool = False,
         own: Collection[str] | None = None,
+        overlay: int = 0,
+        public: bool = False,
     ) -> None:
         """A cluster with one zone list, in a cloud whose networks are Kedge's. Its VMs stay where they are."""
         document = a_document(name=name)
         place = {"cloud": "aws", "region": region, "account": account, "network": network, "zones": tuple(zones)}
-        pools = tuple(p.model_copy(update={"place": p.place.model_copy(update=place)}) for p in document.spec.pools)
+        asked = {"public_address": public}
+        pools = tuple(
+            p.model_copy(update={"place": p.place.model_copy(update=place), **asked}) for p in document.spec.pools
+        )
+        tunnels = NetworkSpec(overlay=OverlaySpec(type="wireguard", port=overlay)) if overlay else NetworkSpec()
         access = document.spec.access.model_copy(update={"clients": tuple(clients)})
         kafka = document.spec.kafka.model_copy(update={"mode": mode})
         alone = tuple(own) if own is not None else None
         listener = document.spec.listeners[0].model_copy(update={"port": port, "clients": alone})
         security = document.spec.security.model_copy(update={"internal": "tls" if tls else "plaintext"})
         parts = {"pools": pools, "access": access, "kafka": kafka, "listeners": (listener,), "security": security}
-        spec = document.spec.model_copy(update=parts)
+        spec = document.spec.model_copy(update={**parts, "network": tunnels})
         there = self.clusters[name].instances if name in self.clusters else {}
         view = replace(empty_view(f"uid-{name}"), name=name, document=document.model_copy(update={"spec": spec}))
         self.clusters[name] = replace(view, instances=there)

@@ -26,6 +26,7 @@ RULES = {
     ),
     "azurerm_managed_disk": Rules(replaces=frozenset({"name", "location", "zone"})),
     "azurerm_network_interface": Rules(replaces=frozenset({"name", "location"})),
+    "azurerm_public_ip": Rules(replaces=frozenset({"name", "location", "sku", "zones"})),
     "azurerm_virtual_machine_data_disk_attachment": Rules(
         replaces=frozenset({"lun", "managed_disk_id", "virtual_machine_id"})
     ),
@@ -329,6 +330,10 @@ def open_stand_in(config: Values, stopping: threading.Event) -> StandIn:
             (
                 nic := "azurerm_network_interface",
                 Tagged(arm, nic, at(f"{NETWORK}/networkInterfaces"), shapes.nic_body, shapes.nic_facts),
+            ),
+            (
+                public := "azurerm_public_ip",
+                Tagged(arm, public, at(f"{NETWORK}/publicIPAddresses"), shapes.public_body, shapes.public_facts),
             ),
             (
                 disk := "azurerm_managed_disk",

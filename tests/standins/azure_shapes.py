@@ -70,6 +70,7 @@ def nic_body(w: Values) -> Values:
                 "privateIPAllocationMethod": c["private_ip_address_allocation"],
                 **({"privateIPAddress": c["private_ip_address"]} if c["private_ip_address"] else {}),
                 **({"privateIPAddressVersion": v} if (v := c["private_ip_address_version"]) else {}),
+                **({"publicIPAddress": {"id": p}} if (p := c["public_ip_address_id"]) else {}),
             },
         }
 
@@ -95,10 +96,25 @@ def nic_facts(there: Values) -> Values:
                 "private_ip_address": c["properties"].get("privateIPAddress"),
                 "private_ip_address_allocation": c["properties"]["privateIPAllocationMethod"],
                 "private_ip_address_version": c["properties"].get("privateIPAddressVersion"),
+                "public_ip_address_id": (c["properties"].get("publicIPAddress") or {}).get("id"),
                 "primary": n == 0,
             }
             for n, c in enumerate(there["properties"]["ipConfigurations"])
         ],
+    }
+
+
+def public_body(w: Values) -> Values:
+    told = body(w, publicIPAllocationMethod=w["allocation_method"], publicIPAddressVersion=w["ip_version"] or "IPv4")
+    return {**told, "sku": {"name": w["sku"]}}
+
+
+def public_facts(there: Values) -> Values:
+    return {
+        "tags": there.get("tags", {}),
+        "ip_address": there["properties"].get("ipAddress"),
+        "allocation_method": there["properties"]["publicIPAllocationMethod"],
+        "sku": there["sku"]["name"],
     }
 
 

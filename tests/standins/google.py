@@ -405,20 +405,26 @@ class Firewall(Kind):
 
 def _interface(nic: Values) -> Values:
     sixth = [{"type": "DIRECT_IPV6", "networkTier": c["network_tier"]} for c in nic.get("ipv6_access_config") or []]
+    public = [{"type": "ONE_TO_ONE_NAT", "networkTier": c["network_tier"]} for c in nic.get("access_config") or []]
     told = {
         "subnetwork": nic["subnetwork"],
         "networkIP": nic.get("network_ip"),
         "stackType": nic.get("stack_type"),
         "ipv6AccessConfigs": sixth,
+        "accessConfigs": public,
     }
-    return {k: v for k, v in told.items() if v and (isinstance(v, str) or v is sixth)}
+    return {k: v for k, v in told.items() if v and (isinstance(v, str) or v is sixth or v is public)}
 
 
 def _sixth(nic: Values) -> Values:
-    """Facts of an interface that has IPv6; of any other nothing more is known than in earlier releases."""
+    """Facts of an interface that has IPv6 or a public address; of any other nothing more is known than before."""
     configs = nic.get("ipv6AccessConfigs", [])
     told = [{"network_tier": c["networkTier"], "external_ipv6": c["externalIpv6"]} for c in configs]
-    return {"stack_type": nic["stackType"], "ipv6_access_config": told} if told else {}
+    public = [{"network_tier": c["networkTier"], "nat_ip": c["natIP"]} for c in nic.get("accessConfigs", [])]
+    return {
+        **({"stack_type": nic["stackType"], "ipv6_access_config": told} if told else {}),
+        **({"access_config": public} if public else {}),
+    }
 
 
 def _set_labels(api: Api, path: str, wanted: Values) -> None:

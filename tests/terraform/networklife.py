@@ -100,6 +100,7 @@ class NetworkBench:
 
 def let_in(bench: NetworkBench) -> dict[str, set[int]]:
     """Who is let in at which TCP ports, by the rules in the network's state: `members`, or clients by CIDR.
+    For UDP see `tunnels_into`.
 
     On Hetzner members, and on UpCloud clients as well, are let in by VMs themselves: what its module tells them.
     """
@@ -108,8 +109,9 @@ def let_in(bench: NetworkBench) -> dict[str, set[int]]:
     found: dict[str, set[int]] = {}
     for resource in json.loads(body or b"{}")["resources"]:
         for one in resource["instances"]:
-            for who, port in _rules(resource["type"], one["attributes"]):
-                found.setdefault(who, set()).add(int(port))
+            for protocol, who, port in _rules(resource["type"], one["attributes"]):
+                if protocol == "tcp":
+                    found.setdefault(who, set()).add(int(port))
     if bench.place.cloud in ("hetzner", "upcloud"):
         told = bench.made[bench.place]
         brokers, members = (
@@ -123,6 +125,23 @@ def let_in(bench: NetworkBench) -> dict[str, set[int]]:
                     found.setdefault(cidr, set()).add(port)
             ports = FirewallPorts(tuple(sorted(brokers)), tuple(sorted(members)))
             found |= {cidr: {*ports.of_server} for cidr in told.get("servers", ())}
+    return found
+
+
+def tunnels_into(bench: NetworkBench) -> dict[str, set[int]]:
+    """Who is let in at which UDP ports, as `let_in`; where VMs filter, as its module tells them (`told`), and as the
+    cloud's own firewall does (Hetzner's, of public traffic)."""
+    run = bench.wanted(NetworkRunKind.ACCESS, intent="look")
+    body = LocalStates(bench.of.state_root).of(network_state_key(run)).read()
+    found: dict[str, set[int]] = {}
+    for resource in json.loads(body or b"{}")["resources"]:
+        for one in resource["instances"]:
+            for protocol, who, port in _rules(resource["type"], one["attributes"]):
+                if protocol == "udp":
+                    found.setdefault(who, set()).add(int(port))
+    told = bench.made[bench.place]
+    for word, name in (("members told", "overlay_ports"), ("anybody told", "open_overlay_ports")):
+        found |= {word: set(told[name])} if told.get(name) else {}
     return found
 
 
@@ -170,26 +189,31 @@ def _calls(bench: CloudBench) -> Counter[str]:
     return counted
 
 
-def _rules(kind: str, has: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _rules(kind: str, has: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """(protocol, who, port)"""
     match kind:
         case "aws_vpc_security_group_ingress_rule":
             assert has["to_port"] == has["from_port"]
-            yield has["cidr_ipv4"] or "members", has["from_port"]
+            yield has["ip_protocol"], has["cidr_ipv4"] or has["cidr_ipv6"] or "members", has["from_port"]
         case "azurerm_network_security_rule" if has["access"] == "Allow":
             sources = has["source_address_prefixes"]
             for port in has["destination_port_ranges"] or [has["destination_port_range"]]:
-                yield from (("members" if s.startswith("10.64.") else s, port) for s in sources)
+                who = ("members" if s.startswith("10.64.") else s for s in sources)
+                yield from ((has["protocol"].lower(), s, port) for s in who)
         case "google_compute_firewall":
-            for port in [port for rule in has["allow"] for port in rule["ports"]]:
-                yield from ((source, port) for source in has["source_ranges"] or ["members"])
+            for rule in has["allow"]:
+                sources = has["source_ranges"] or ["members"]
+                yield from ((rule["protocol"], source, port) for port in rule["ports"] for source in sources)
         case "digitalocean_firewall":
             for rule in has["inbound_rule"]:
                 first, _, last = rule["port_range"].partition("-")
                 for port in range(int(first), int(last or first) + 1):
                     tagged = ["members"] if rule["source_tags"] else []
-                    yield from ((source, str(port)) for source in (*(rule["source_addresses"] or ()), *tagged))
+                    sources = (*(rule["source_addresses"] or ()), *tagged)
+                    yield from ((rule["protocol"], source, str(port)) for source in sources)
         case "hcloud_firewall":
-            yield from ((source, rule["port"]) for rule in has["rule"] or () for source in rule["source_ips"])
+            for rule in has["rule"] or ():
+                yield from ((rule["protocol"], source, rule["port"]) for source in rule["source_ips"])
 
 
 def left_to_kedge(file: Path) -> None:

@@ -27,16 +27,25 @@ FILES = [
     for golden in golden_files(cloud)
 ]
 MADE_FOR_OTHERS = {
-    "aws": {"aws_vpc_security_group_egress_rule.out_ipv6", "aws_vpc_security_group_ingress_rule.servers"},
+    "aws": {
+        "aws_vpc_security_group_egress_rule.out_ipv6",
+        "aws_vpc_security_group_ingress_rule.servers",
+        "aws_vpc_security_group_ingress_rule.overlay",
+    },
     "azure": {
         "azurerm_orchestrated_virtual_machine_scale_set.domains",
         "azurerm_network_security_rule.servers",
         "azurerm_network_security_rule.listeners",
+        "azurerm_network_security_rule.overlay",
     },
-    "google": {"google_compute_firewall.servers", "google_compute_firewall.listeners"},
+    "google": {
+        "google_compute_firewall.servers",
+        "google_compute_firewall.listeners",
+        "google_compute_firewall.overlay",
+    },
 }
 """Of each module what this network has none of: IPv6, regions without zones, servers of Kedge that were told of,
-listeners with clients of their own."""
+listeners with clients of their own, an overlay."""
 
 
 @pytest.mark.parametrize(("cloud", "golden"), FILES)

@@ -100,6 +100,7 @@ def instance_out(
         phase=instance.phase,
         since=instance.since,
         address=view.address_of(instance),
+        public_address=instance.public.asked,
         cloud_id=instance.cloud_id,
         lost=instance.lost,
         replaces=f"{instance.node}.g{planned.replaces}" if planned.replaces else "",

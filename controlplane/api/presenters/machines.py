@@ -31,6 +31,7 @@ def _of_region(offers: Offers, today: date) -> api.MachinesOfRegionOut:
         cross_zone_per_gib=_price(offers.cross_zone_per_gib, today),
         egress_per_gib=_price(offers.egress_per_gib, today),
         ipv6_per_month=_price(offers.ipv6_per_month, today),
+        public_ipv4_per_month=_price(offers.public_ipv4_per_month, today),
         old=list(offers.old_figures(today)),
         unmatched=list(offers.unmatched),
     )

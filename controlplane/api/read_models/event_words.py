@@ -84,6 +84,9 @@ WORDS: dict[str, Said] = {
     "rebalance.requested": lambda d: f"a rebalance is asked for: {d['reason']}",
     "rebalance.batch_started": _batch,
     "rebalance.completed": lambda d: f"the rebalance is over: {_moved(d)}",
+    "overlay.public_addresses_seen": lambda d: (
+        f"peers in the overlay call {d['key']} at {', '.join(d['addresses']) or 'no public address'} from here on"
+    ),
     "overlay.key_reported": lambda d: f"peers in the overlay know {d['key']} from here on (epoch {d['epoch']})",
     "users.declared": lambda d: f"declared {_users([u['name'] for u in d['users']])} from {d['source']}",
     "users.undeclared": lambda d: f"no file of {d['source']} declares {_users(d['names'])} any more",

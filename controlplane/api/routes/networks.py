@@ -71,6 +71,8 @@ def _out(status: NetworkStatus) -> api.NetworkOut:
         port_clients={port: list(clients) for port, clients in network.access.port_clients},
         peers=list(network.access.peers),
         servers=list(network.access.servers),
+        overlay_ports=list(network.access.overlay.members),
+        open_overlay_ports=list(network.access.overlay.anybody),
         clusters=list(status.clusters),
         since=status.since,
         tries=network.work.tries if network.work else 0,

@@ -41,6 +41,7 @@ class InstanceOut(Message):
     shape: str
     spot: bool = False
     ipv6: bool = False
+    public_address: bool = False
     phase: str
     since: datetime
     address: str

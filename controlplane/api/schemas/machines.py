@@ -97,6 +97,9 @@ class MachinesOfRegionOut(Message):
     cross_zone_per_gib: PriceOut | None
     egress_per_gib: PriceOut | None
     ipv6_per_month: PriceOut | None = Field(default=None, description="of the address of a VM that asks for IPv6")
+    public_ipv4_per_month: PriceOut | None = Field(
+        default=None, description="of the address of a VM whose pool has `publicAddress: true`"
+    )
     old: list[str] = Field(description="figures that were read more than 90 days ago, as in `m7g.large vcpus`")
     unmatched: list[str] = Field(description="what catalog.yaml names and the catalogue has not")
 

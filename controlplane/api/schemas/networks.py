@@ -28,6 +28,9 @@ class NetworkOut(Message):
     """Networks of members in other places that are let in as its own VMs are."""
     servers: list[str] = Field(default_factory=list)
     """Where servers of Kedge are let in from, at the ports they dial."""
+    overlay_ports: list[int] = Field(default_factory=list)
+    """UDP ports of an overlay's tunnels at which members are let in, `open_overlay_ports` those where anybody is."""
+    open_overlay_ports: list[int] = Field(default_factory=list)
     clusters: list[str]
     since: datetime
     tries: int = 0

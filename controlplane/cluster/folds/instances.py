@@ -16,7 +16,7 @@ from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.node_names import security_to_have
 from controlplane.cluster.places import planned_place
 from controlplane.cluster.view import ClusterView
-from controlplane.cluster.views.instances import DepartureView, InstanceView, StartView
+from controlplane.cluster.views.instances import DepartureView, InstanceView, PublicView, StartView
 from events import facts
 from events.spec.settings import spec_config
 from planner.rollout.desired import listeners_in_digest
@@ -39,6 +39,7 @@ def _surge(view: ClusterView, e: facts.SurgeRequested, at: datetime) -> ClusterV
             place=planned_place(view, planned),
             port=_port(view, planned),
             start=_born(view, planned, size=e.sizes.get(planned.key)),
+            public=PublicView(asked=planned.key in e.public),
         )
         if planned.handover and not planned.relieves:
             continue
@@ -221,6 +222,7 @@ def _found(view: ClusterView, e: facts.InstanceAdopted, at: datetime) -> Cluster
         port=_port(view, planned),
         start=replace(_born(view, planned, size=e.size), count=e.starts),
         departure=DepartureView(fenced_at=at if phase in (Phase.FENCED, Phase.RELEASED) else None, drained=e.drained),
+        public=PublicView(asked=e.public),
     )
     ids = view.quorum.controller_ids
     if planned.service != "broker":

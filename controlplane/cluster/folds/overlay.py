@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import datetime
 
-from controlplane.cluster.folds.steps import Rules, frozen
+from controlplane.cluster.folds.steps import Rules, change, frozen
 from controlplane.cluster.view import ClusterView
 from events import facts
 
@@ -24,4 +24,12 @@ def _key_reported(view: ClusterView, e: facts.OverlayKeyReported, at: datetime) 
     return replace(view, vms=replace(view.vms, overlay_keys=frozen(reported)))
 
 
-RULES: Rules = {facts.OverlayKeyReported: _key_reported}
+def _public_addresses_seen(view: ClusterView, e: facts.PublicAddressesSeen, at: datetime) -> ClusterView:
+    instance = view.instances[e.key]
+    return change(view, e.key, public=replace(instance.public, addresses=e.addresses))
+
+
+RULES: Rules = {
+    facts.OverlayKeyReported: _key_reported,
+    facts.PublicAddressesSeen: _public_addresses_seen,
+}

@@ -79,6 +79,16 @@ class MemberView:
 
 
 @dataclass(frozen=True, slots=True)
+class PublicView:
+    """Where it is called from the internet."""
+
+    asked: bool = False
+    """It was made with a public IPv4 address, because its pool asked for one."""
+    addresses: tuple[str, ...] = ()
+    """What its cloud told of it last: IPv4, then IPv6. Looked at in clusters with an overlay alone."""
+
+
+@dataclass(frozen=True, slots=True)
 class InstanceView:
     """One VM, from its intent on. `planned` is what was fixed then; the rest is what has come of it."""
 
@@ -109,6 +119,7 @@ class InstanceView:
     start: StartView = field(default_factory=StartView)
     departure: DepartureView = field(default_factory=DepartureView)
     member: MemberView = field(default_factory=MemberView)
+    public: PublicView = field(default_factory=PublicView)
 
     @property
     def key(self) -> str:

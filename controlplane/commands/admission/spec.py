@@ -33,8 +33,8 @@ from providers.cost_tags import misfit
 from providers.given_machines import differing, given_by_pool
 from providers.registry import names
 
-_OF_POOL = ("machine", "alternatives", "spot", "ipv6")
-_KINDS = {"spot": p.SPOT, "ipv6": p.IPV6}
+_OF_POOL = ("machine", "alternatives", "spot", "ipv6", "publicAddress")
+_KINDS = {"spot": p.SPOT, "ipv6": p.IPV6, "publicAddress": p.PUBLIC_ADDRESS}
 
 
 Unbootable = Callable[[Place, NextVm], str]
@@ -131,6 +131,7 @@ def _places(document: KafkaClusterDocument, positions: Positions) -> list[Proble
             ensemble="zookeeper" in pool.services and not pool.has_members,
             spot=pool.spot,
             ipv6=pool.ipv6,
+            public_address=pool.public_address,
             disk=pool.disk.kind,
         )
     ]

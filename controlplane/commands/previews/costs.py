@@ -23,7 +23,7 @@ from providers.price_list import PriceList
 from providers.racks import site_of
 
 MACHINES, ROOT_DISKS, DATA_DISKS = "machines", "root disks", "data disks"
-ADDRESSES, SPEED = "IPv6 addresses", "disks' IOPS and throughput"
+ADDRESSES, PUBLIC_ADDRESSES, SPEED = "IPv6 addresses", "public IPv4 addresses", "disks' IOPS and throughput"
 
 _S_PER_HOUR = 3600
 
@@ -301,6 +301,9 @@ def _monthly(pool: Pool, price_list: PriceList) -> Iterator[CostPart]:
     if pool.ipv6:
         addresses = f"{pool.name}: {pool.size} x IPv6 address ({where})"
         yield CostPart(addresses, Decimal(pool.size), market.ipv6_per_month, ADDRESSES, pool.size)
+    if pool.public_address:
+        addresses = f"{pool.name}: {pool.size} x public IPv4 address ({where})"
+        yield CostPart(addresses, Decimal(pool.size), market.public_ipv4_per_month, PUBLIC_ADDRESSES, pool.size)
 
 
 def _disks(pool: Pool, market: offers.Offers, where: str) -> Iterator[CostPart]:

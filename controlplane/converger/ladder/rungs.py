@@ -51,7 +51,7 @@ from controlplane.converger.steps.rolls.replacements import replacement_step
 from controlplane.converger.steps.rolls.stale_orders import stale_order_step
 from controlplane.converger.steps.rolls.tagging import tagging_step, tags_left_step
 from controlplane.converger.steps.running.live_settings import settings_in_hand_step, settings_left_step, settings_step
-from controlplane.converger.steps.running.overlay import overlay_key_step
+from controlplane.converger.steps.running.overlay import overlay_step
 from controlplane.converger.steps.running.restarts import restart_in_hand_step, restart_step
 from controlplane.converger.steps.running.setting_trial import settings_watch_step
 
@@ -76,10 +76,10 @@ LADDER: tuple[Rung, ...] = (
         why="records a disk that is gone",
     ),
     Rung(
-        overlay_key_step,
+        overlay_step,
         Phase.IN_HAND,
-        "keys of an overlay that agents have made: recorded, so that the others know whose they are",
-        why="records what agents tell",
+        "keys that agents made for an overlay, and public addresses: recorded, so that the others know",
+        why="records what agents and clouds tell",
     ),
     Rung(
         intent_step,

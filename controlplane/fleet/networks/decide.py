@@ -16,7 +16,7 @@ from controlplane.runtime.backoff import CAP_S, delay_s, refused_pause_s
 from events import facts
 from providers.base import Place
 from providers.errors import AuthFailed, NotPermitted
-from providers.networks import NO_PORTS, FirewallPorts, NetworkRunKind, name_in_account
+from providers.networks import NO_OVERLAY, NO_PORTS, FirewallPorts, NetworkRunKind, OverlayPorts, name_in_account
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,7 @@ class Want:
     """Other places of theirs, whose networks its firewall is to let in as members."""
     listeners: frozenset[Door] = frozenset()
     """Of the specs."""
+    overlay: OverlayPorts = NO_OVERLAY
 
     def joined(
         self,
@@ -48,6 +49,7 @@ class Want:
         ports: FirewallPorts,
         others: Collection[Place],
         listeners: Collection[Door] = (),
+        overlay: OverlayPorts = NO_OVERLAY,
     ) -> "Want":
         return Want(
             self.zones | set(zones),
@@ -56,6 +58,7 @@ class Want:
             self.ports.joined(ports),
             self.others | set(others),
             self.listeners | set(listeners),
+            self.overlay.joined(overlay),
         )
 
     def access(
@@ -66,7 +69,7 @@ class Want:
         peers = sorted(cidrs[place] for place in self.others if place in cidrs)
         own = ((port, self._at(port, known)) for port in self.ports.brokers)
         told = tuple((port, tuple(sorted(clients))) for port, clients in own if clients != self.clients)
-        return NetworkAccess(tuple(sorted(self.clients)), self.ports, tuple(peers), servers, told)
+        return NetworkAccess(tuple(sorted(self.clients)), self.ports, tuple(peers), servers, told, self.overlay)
 
     def _at(self, port: int, known: NetworkAccess | None) -> frozenset[str]:
         named = [door.clients for door in self.listeners if door.port == port]
@@ -162,7 +165,12 @@ def will_let_in(view: NetworksView, place: Place, others: Collection[Place]) -> 
 
 
 def will_be_made(
-    view: NetworksView, place: Place, zones: Collection[str], ports: FirewallPorts, pool: AddressPool
+    view: NetworksView,
+    place: Place,
+    zones: Collection[str],
+    ports: FirewallPorts,
+    pool: AddressPool,
+    overlay: OverlayPorts = NO_OVERLAY,
 ) -> str:
     """What a plan says of a place's network, "" when it is there with all zones and lets in all ports."""
     network = view.at(place)
@@ -178,6 +186,8 @@ def will_be_made(
         return f"network {place.network} in {place} is being removed; it is made again first"
     if closed := ports.without(network.access.ports):
         return f"network {place.network} in {place} lets in {ports_in_words(closed)} first"
+    if closed := overlay.without(network.access.overlay):
+        return f"network {place.network} in {place} lets in tunnels at UDP {ports_in_words(closed)} first"
     return ""
 
 
@@ -270,7 +280,8 @@ def change_of(network: NetworkView, access: NetworkAccess, reason: str) -> facts
     change = facts.NetworkChangeRequested(
         network.id, access.clients, reason, access.ports.brokers, access.ports.members
     )
-    return replace(change, peers=access.peers, servers=access.servers, port_clients=access.port_clients)
+    change = replace(change, peers=access.peers, servers=access.servers, port_clients=access.port_clients)
+    return replace(change, overlay_ports=access.overlay.members, open_overlay_ports=access.overlay.anybody)
 
 
 def next_try_at(work: NetworkWork) -> datetime | None:
@@ -343,6 +354,7 @@ def _other_access(
         ("other places", wanted.peers, known.peers),
         ("servers", wanted.servers, known.servers),
         ("clients of single listeners", wanted.port_clients, known.port_clients),
+        ("tunnels", wanted.overlay, known.overlay),
     )
     changed = [word for word, one, there in compared if one != there]
     if changed:
@@ -402,6 +414,8 @@ def _wanted(view: NetworksView, fleet: NetworkFleet) -> Iterator[object]:
             peers=access.peers,
             servers=access.servers,
             port_clients=access.port_clients,
+            overlay_ports=access.overlay.members,
+            open_overlay_ports=access.overlay.anybody,
         )
 
 

@@ -11,19 +11,21 @@ from typing import Any
 
 from events import codec, envelope, errors, facts
 from providers.base import Place
-from providers.networks import USUAL_PORTS, FirewallPorts, NetworkRunKind, PortClients
+from providers.networks import NO_OVERLAY, USUAL_PORTS, FirewallPorts, NetworkRunKind, OverlayPorts, PortClients
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkAccess:
     """Who is let in at which ports. `peers` are networks of members in other places, `servers` where servers of Kedge
-    dial from, by CIDR; `port_clients` who is let in at single ports of brokers instead of `clients`."""
+    dial from, by CIDR; `port_clients` who is let in at single ports of brokers instead of `clients`; `overlay` where
+    tunnels are taken."""
 
     clients: tuple[str, ...] = ()
     ports: FirewallPorts = USUAL_PORTS
     peers: tuple[str, ...] = ()
     servers: tuple[str, ...] = ()
     port_clients: PortClients = ()
+    overlay: OverlayPorts = NO_OVERLAY
 
     def clients_at(self, port: int) -> frozenset[str]:
         """Who of outside is let in at that port, by CIDR."""
@@ -165,7 +167,8 @@ def _work(
 
 def _asked(e: facts.NetworkRequested | facts.NetworkChangeRequested) -> NetworkAccess:
     ports = FirewallPorts(e.broker_ports, e.member_ports)
-    return NetworkAccess(e.clients, ports, e.peers, e.servers, e.port_clients)
+    overlay = OverlayPorts(e.overlay_ports, e.open_overlay_ports)
+    return NetworkAccess(e.clients, ports, e.peers, e.servers, e.port_clients, overlay)
 
 
 def _zones_requested(n: NetworkView, e: facts.NetworkZonesRequested, r: envelope.Recorded) -> NetworkView:

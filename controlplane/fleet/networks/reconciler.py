@@ -14,6 +14,7 @@ from controlplane.cluster.observed.networks import NetworkAwaited
 from controlplane.cluster.places import declared_places, left_places, place_named, place_of, places_of
 from controlplane.cluster.view import TLS_BROKER_PORT, TLS_CONTROLLER_PORT, ClusterView
 from controlplane.fleet.networks import decide, fold, server_addresses
+from controlplane.fleet.networks.overlay_ports import overlay_ports
 from controlplane.fleet.networks.waiting import shut_out, waits_for
 from controlplane.kafka.zookeeper.members import SECURE_PORT, ZooKeeperMember
 from controlplane.runtime.once import once
@@ -105,7 +106,7 @@ class NetworkReconciler:
         with self._lock:
             known, problems = self._view, self._problems
         ours, ports = (p for p in declared_places(view) if self.is_ours(p)), _ports(view)
-        waits = (waits_for(known, p, _zones(view, p), ports, problems) for p in ours)
+        waits = (waits_for(known, p, _zones(view, p), ports, problems, overlay_ports(view, p)) for p in ours)
         beside = (shut_out(known, p, _unmet(view, p, others), problems) for p, others in self._beside(view).items())
         return tuple(one for one in (*waits, *beside) if one is not None)
 
@@ -114,7 +115,7 @@ class NetworkReconciler:
         let in. `fleet` are all clusters as they are, that one with its present document."""
         known, ports = self.view(), _ports(view)
         ours = [p for p in declared_places(view) if self.is_ours(p)]
-        made = (decide.will_be_made(known, p, _zones(view, p), ports, self._pool) for p in ours)
+        made = (decide.will_be_made(known, p, _zones(view, p), ports, self._pool, overlay_ports(view, p)) for p in ours)
         beside = ((p, [o for o in others if self.is_ours(o)]) for p, others in self._beside(view).items())
         peers = (decide.will_let_in(known, p, others) for p, others in beside)
         access = (self._access_planned(view, p, fleet) for p in ours)
@@ -163,7 +164,8 @@ class NetworkReconciler:
             for place, zones in _zones_by_place(view):
                 if self.is_ours(place):
                     want, others = found.get(place, decide.Want()), beside.get(place, ())
-                    found[place] = want.joined(zones, _clients(view), view.name, _ports(view), others, _doors(view))
+                    asked = (_clients(view), view.name, _ports(view), others, _doors(view), overlay_ports(view, place))
+                    found[place] = want.joined(zones, *asked)
         return found
 
     def _beside(self, view: ClusterView) -> Mapping[Place, tuple[Place, ...]]:
@@ -207,6 +209,7 @@ class NetworkReconciler:
             peers=network.access.peers,
             servers=network.access.servers,
             port_clients=network.access.port_clients,
+            overlay=network.access.overlay,
             called=network.cloud_name,
         )
 
@@ -292,7 +295,7 @@ class NetworkReconciler:
             return run
         access = work.access
         run = replace(run, clients=access.clients, ports=access.ports, peers=access.peers)
-        return replace(run, servers=access.servers, port_clients=access.port_clients)
+        return replace(run, servers=access.servers, port_clients=access.port_clients, overlay=access.overlay)
 
 
 def network_events(version: int, events: Iterable[object]) -> list[envelope.NewEvent]:

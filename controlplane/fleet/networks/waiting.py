@@ -8,22 +8,29 @@ from controlplane.fleet.networks.decide import in_words, next_try_at, ports_in_w
 from controlplane.fleet.networks.fold import NetworkState, NetworksView, NetworkView
 from providers.base import Place
 from providers.errors import NotPermitted
-from providers.networks import FirewallPorts
+from providers.networks import NO_OVERLAY, FirewallPorts, OverlayPorts
 
 
 def waits_for(
-    view: NetworksView, place: Place, zones: Collection[str], ports: FirewallPorts, problems: Mapping[Place, str]
+    view: NetworksView,
+    place: Place,
+    zones: Collection[str],
+    ports: FirewallPorts,
+    problems: Mapping[Place, str],
+    overlay: OverlayPorts = NO_OVERLAY,
 ) -> NetworkAwaited | None:
     """Why no VM can be made in that place's network yet; None when nothing is in the way."""
     network, what = view.at(place), f"waits for the network {place.network} in {place}"
     if network is None:
         return NetworkAwaited(f"{what}: {problems.get(place, 'it is about to be asked for')}")
     missing, closed = sorted(set(zones) - network.zones.keys()), ports.without(network.access.ports)
-    if network.is_ready and not missing and not closed:
+    tunnels = overlay.without(network.access.overlay)
+    if network.is_ready and not missing and not closed and not tunnels:
         return None
     if network.is_ready:
         lacks = [f"has nothing in {', '.join(missing)}"] if missing else []
         lacks += [f"does not let in {ports_in_words(closed)}"] if closed else []
+        lacks += [f"does not let in tunnels at UDP {ports_in_words(tunnels)}"] if tunnels else []
         what += f", which {' and '.join(lacks)} yet"
     return _awaited(network, what, problems)
 

@@ -22,6 +22,7 @@ from controlplane.server.rebuild.instances import (
     service_ids,
     spent_nodes,
     successors_of,
+    was_made_public,
 )
 from controlplane.server.rebuild.refusals import finalised_level, identity_refusals, place_refusals
 from controlplane.server.rebuild.remarks import (
@@ -202,6 +203,7 @@ def _adopted(
         bound=status.bound,
         drained=status.drained,
         size=_size(vm, desired),
+        public=was_made_public(vm, desired),
     )
 
 

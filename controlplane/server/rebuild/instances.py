@@ -13,6 +13,7 @@ from events import facts
 from events.ids import derived_id, kafka_uuid
 from events.jvm import Jvm
 from planner.rollout.desired import DEFAULT_HEAP_MIB, DesiredNode
+from providers.catalogs import catalog
 
 GENERATION_LEAP = 100
 BROKER_ID_LEAP = 1000
@@ -163,7 +164,8 @@ def place(
         port=service.port if service and kind == "broker" else 0,
         jvm_options=jvm.options,
     )
-    differs = _differences(planned, desired)
+    public = was_made_public(vm, desired)
+    differs = _differences(planned, desired, public=public)
     if desired is None or differs:
         # Nothing a spec could say has this digest: it is another VM.
         return PlacedInstance(
@@ -201,6 +203,12 @@ def _place(vm: FoundVm, desired: DesiredNode | None) -> facts.PlannedPlace | Non
     if at is None or (desired is not None and str(at) == desired.place):
         return None
     return facts.PlannedPlace(at.cloud, at.region, at.account, at.network)
+
+
+def was_made_public(vm: FoundVm, desired: DesiredNode | None) -> bool:
+    """Whether it has a public address because its pool asks for that: where nobody can ask, all have one."""
+    cloud = vm.place.cloud if vm.place is not None else desired.place.partition("/")[0] if desired is not None else ""
+    return bool(vm.seen.public_address) and (not cloud or not catalog(cloud).no_public_address)
 
 
 def _next_broker_id(found: FoundCluster, controllers: set[str]) -> int:
@@ -324,7 +332,7 @@ def _version(key: str) -> int:
     return int(key.rpartition(".v")[2])
 
 
-def _differences(planned: facts.PlannedInstance, desired: DesiredNode | None) -> tuple[str, ...]:
+def _differences(planned: facts.PlannedInstance, desired: DesiredNode | None, *, public: bool) -> tuple[str, ...]:
     """What makes it another VM than the spec asks for; settings alone do not, nor a disk that grows to its size."""
     if desired is None:
         return ("the spec has no such node",)
@@ -333,7 +341,8 @@ def _differences(planned: facts.PlannedInstance, desired: DesiredNode | None) ->
         ("Kafka", planned.kafka_version, desired.kafka_version),
         ("machine", planned.shape, desired.shape),
         ("pre-emptible VM", planned.spot, desired.spot),
-        ("IPv6", planned.ipv6, desired.ipv6),
+        ("IPv6", planned.ipv6, desired.addresses.ipv6),
+        ("public address", public, desired.addresses.public),
         ("rack", planned.rack, desired.rack),
         ("service", planned.service, desired.service),
         ("disk", volume.kind, desired.disks.kind),

@@ -24,6 +24,14 @@ locals {
       if !try(contains(local.let_in[tostring(port)], cidr), false)
     }
   ]...)
+  tunnel = merge(
+    merge([for port in var.overlay_ports : {
+      for from in concat(["members"], sort(var.peers)) : "${from} ${port}" => { from = from, port = port }
+    }]...),
+    merge([for port in var.open_overlay_ports : {
+      for from in concat(["0.0.0.0/0"], local.ipv6 ? ["::/0"] : []) : "${from} ${port}" => { from = from, port = port }
+    }]...),
+  )
   peer = merge([for port in values(local.inward) : { for cidr in var.peers : "${cidr} ${port}" => { cidr = cidr, port = port } }]...)
 }
 
@@ -71,6 +79,20 @@ resource "aws_vpc_security_group_ingress_rule" "servers" {
   ip_protocol       = "tcp"
   from_port         = each.value.port
   to_port           = each.value.port
+}
+
+# Tunnels of an overlay, and nothing else by UDP: from members, and where anybody may call from everywhere.
+resource "aws_vpc_security_group_ingress_rule" "overlay" {
+  for_each = local.tunnel
+
+  security_group_id            = aws_security_group.kafka.id
+  description                  = "tunnels of an overlay"
+  referenced_security_group_id = each.value.from == "members" ? aws_security_group.kafka.id : null
+  cidr_ipv4                    = contains(["members", "::/0"], each.value.from) ? null : each.value.from
+  cidr_ipv6                    = each.value.from == "::/0" ? each.value.from : null
+  ip_protocol                  = "udp"
+  from_port                    = each.value.port
+  to_port                      = each.value.port
 }
 
 # Agents call the server, and nobody calls an agent.

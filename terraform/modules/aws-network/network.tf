@@ -1,5 +1,5 @@
-# One subnet per zone. Which way out of it there is (a gateway, a peering, none) is not decided here: VMs get no public
-# address, and no route is made.
+# One subnet per zone. Which way out of it there is (a gateway, a peering, none) is not decided here: no VM
+# gets a public address that it does not ask for, and no route is made.
 locals {
   owner = { kedge-installation = var.installation_id, kedge-network = var.name }
   ipv6  = lookup(var.cloud, "ipv6", "false") == "true"

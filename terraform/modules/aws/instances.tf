@@ -21,7 +21,7 @@ resource "aws_instance" "instance" {
   placement_partition_number  = lookup(local.partitions, each.key, null)
   private_ip                  = each.value.address
   vpc_security_group_ids      = local.security_groups
-  associate_public_ip_address = false
+  associate_public_ip_address = each.value.public_address  # only for who asks; a stopped VM gives it back
   ipv6_address_count          = each.value.ipv6 ? 1 : null # one of the subnet's, where it has IPv6
   user_data                   = each.value.boot_data
   tags = lookup(var.retags, "instance/${each.key}", merge(

@@ -1,8 +1,13 @@
 # The module contract (terraform/README.md): the same outputs on every cloud.
 
 output "instances" {
-  description = "Cloud id and own address of each VM, by instance key."
-  value       = { for k, r in aws_instance.instance : k => { id = r.id, address = r.private_ip } }
+  description = "Cloud id and own address of each VM, by instance key; its public one where it asked for that."
+  value = {
+    for k, r in aws_instance.instance : k => merge(
+      { id = r.id, address = r.private_ip },
+      { for word in var.instances[k].public_address ? ["public_address"] : [] : word => r.public_ip },
+    )
+  }
 }
 
 output "volumes" {

@@ -65,18 +65,19 @@ variable "cloud" {
 variable "instances" {
   description = "VMs by `<node>.g<generation>`. Frozen: what was recorded with the intent never changes."
   type = map(object({
-    node       = string
-    generation = number
-    zone       = string
-    shape      = string
-    image      = string
-    intent_id  = string
-    boot_data  = string
-    address    = string
-    tags       = map(string)
-    spot       = optional(bool, false)
-    ipv6       = optional(bool, false)
-    cost_tags  = optional(map(string), {})
+    node           = string
+    generation     = number
+    zone           = string
+    shape          = string
+    image          = string
+    intent_id      = string
+    boot_data      = string
+    address        = string
+    tags           = map(string)
+    spot           = optional(bool, false)
+    ipv6           = optional(bool, false)
+    public_address = optional(bool, false)
+    cost_tags      = optional(map(string), {})
   }))
   default = {}
   validation {

@@ -104,6 +104,32 @@ resource "azurerm_network_security_rule" "listeners" {
   destination_address_prefixes = local.subnets
 }
 
+# Tunnels of an overlay, and nothing else by UDP: from members, and where anybody may call from everywhere. What comes to a
+# public address has the private one here already. Azure's IPv6 is private, and has no path.
+locals {
+  tunnels = {
+    members = { ports = [for p in var.overlay_ports : tostring(p)], priority = 160, from = concat(local.subnets, sort(var.peers)) }
+    anybody = { ports = [for p in var.open_overlay_ports : tostring(p)], priority = 170, from = ["0.0.0.0/0"] }
+  }
+}
+
+resource "azurerm_network_security_rule" "overlay" {
+  for_each = { for name, told in local.tunnels : name => told if length(told.ports) > 0 }
+
+  name                         = "tunnels-from-${each.key}"
+  resource_group_name          = azurerm_resource_group.network.name
+  network_security_group_name  = azurerm_network_security_group.kafka.name
+  priority                     = each.value.priority
+  direction                    = "Inbound"
+  access                       = "Allow"
+  protocol                     = "Udp"
+  source_port_range            = "*"
+  source_address_prefixes      = each.value.from
+  destination_port_range       = length(each.value.ports) == 1 ? each.value.ports[0] : null
+  destination_port_ranges      = length(each.value.ports) == 1 ? null : each.value.ports
+  destination_address_prefixes = local.subnets
+}
+
 # Azure lets the whole network and everything peered with it in, by rules nobody can delete: this one comes before them.
 # It closes administration too, and the probes of Azure's load balancers.
 resource "azurerm_network_security_rule" "nobody_else" {

@@ -1,5 +1,5 @@
 # A subnet per zone: in Azure a subnet spans the zones of its region, so the zones of a spec are told apart by address all
-# the same. Which way out there is (a NAT gateway, a peering, none) is not decided here: VMs get no public address, and
+# the same. Which way out there is (a NAT gateway, a peering, none) is not decided here: VMs get no public address unasked, and
 # Azure's own hidden way out is closed.
 locals {
   owner = { kedge-installation = var.installation_id, kedge-network = var.name }

@@ -132,6 +132,26 @@ variable "server_ports" {
   }
 }
 
+variable "overlay_ports" {
+  description = "UDP ports at which members make tunnels of an overlay: let in from members, in other places too. None unless a cluster has one."
+  type        = set(number)
+  default     = []
+  validation {
+    condition     = alltrue([for p in var.overlay_ports : p >= 1024 && p <= 65535 && floor(p) == p])
+    error_message = "overlay_ports: each of 1024 to 65535."
+  }
+}
+
+variable "open_overlay_ports" {
+  description = "UDP ports of tunnels that anybody may call, as members behind NAT and in other clouds do: WireGuard answers nobody without a key. None unless VMs have public addresses."
+  type        = set(number)
+  default     = []
+  validation {
+    condition     = alltrue([for p in var.open_overlay_ports : p >= 1024 && p <= 65535 && floor(p) == p && !contains(var.overlay_ports, p)])
+    error_message = "open_overlay_ports: each of 1024 to 65535, and none of `overlay_ports`."
+  }
+}
+
 variable "cloud" {
   description = "Azure's own: `account_id` (the subscription), `tenant_id`, and `zone_<zone>` where a zone's name does not say which one of the subscription it is; `ipv6`, whether the subnets have it (false)."
   type        = map(string)

@@ -19,6 +19,25 @@ locals {
   zones = { for key, place in var.cloud : trimprefix(key, "zone_") => place if startswith(key, "zone_") }
 }
 
+# Of a VM that asks for it: an address of its own, which stays while it is stopped and goes with it. The subnets' security
+# group is before it. A node's network interface outlives its VMs, and has none (the catalogue refuses that).
+resource "azurerm_public_ip" "instance_public" {
+  for_each = { for k, i in var.instances : k => i if i.public_address }
+
+  name                = local.names[each.key]
+  location            = var.region
+  resource_group_name = var.cloud["resource_group"]
+  allocation_method   = "Static"
+  sku                 = "Standard"
+  tags = lookup(var.retags, "public/${each.key}", merge(
+    local.owner, each.value.cost_tags, { kedge-instance = each.key },
+  ))
+
+  lifecycle {
+    ignore_changes = all
+  }
+}
+
 # The one network interface of a VM. One whose node owns an address has that instead (addresses.tf).
 resource "azurerm_network_interface" "instance_nic" {
   for_each = { for k, i in var.instances : k => i if !contains(keys(var.bindings), k) }
@@ -37,6 +56,7 @@ resource "azurerm_network_interface" "instance_nic" {
     private_ip_address_allocation = each.value.address == null ? "Dynamic" : "Static"
     private_ip_address            = each.value.address
     primary                       = each.value.ipv6 ? true : null
+    public_ip_address_id          = each.value.public_address ? azurerm_public_ip.instance_public[each.key].id : null
   }
 
   # The first is always IPv4 in Azure, and the primary one.

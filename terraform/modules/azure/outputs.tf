@@ -1,8 +1,16 @@
 # The module contract (terraform/README.md): the same outputs on every cloud.
 
 output "instances" {
-  description = "Cloud id and own address of each VM, by instance key."
-  value       = { for k, r in azurerm_linux_virtual_machine.instance : k => { id = r.id, address = r.private_ip_address } }
+  description = "Cloud id and own address of each VM, by instance key; its public one where it asked for that."
+  value = {
+    for k, r in azurerm_linux_virtual_machine.instance : k => merge(
+      { id = r.id, address = r.private_ip_address },
+      {
+        for word in var.instances[k].public_address ? ["public_address"] : [] :
+        word => azurerm_public_ip.instance_public[k].ip_address
+      },
+    )
+  }
 }
 
 output "volumes" {

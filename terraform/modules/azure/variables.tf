@@ -74,18 +74,19 @@ variable "cloud" {
 variable "instances" {
   description = "VMs by `<node>.g<generation>`. Frozen: what was recorded with the intent never changes."
   type = map(object({
-    node       = string
-    generation = number
-    zone       = string
-    shape      = string
-    image      = string
-    intent_id  = string
-    boot_data  = string
-    address    = string
-    tags       = map(string)
-    spot       = optional(bool, false)
-    ipv6       = optional(bool, false)
-    cost_tags  = optional(map(string), {})
+    node           = string
+    generation     = number
+    zone           = string
+    shape          = string
+    image          = string
+    intent_id      = string
+    boot_data      = string
+    address        = string
+    tags           = map(string)
+    spot           = optional(bool, false)
+    ipv6           = optional(bool, false)
+    public_address = optional(bool, false)
+    cost_tags      = optional(map(string), {})
   }))
   default = {}
   validation {
@@ -181,6 +182,10 @@ variable "bindings" {
     ])
     error_message = "bindings: the key is the instance; both it and the node's address must be in the rendered set."
   }
+  validation {
+    condition     = alltrue([for k in keys(var.bindings) : !try(var.instances[k].public_address, false)])
+    error_message = "bindings: a node's network interface outlives its VMs, and has no public address of theirs."
+  }
 }
 
 variable "retags" {
@@ -188,7 +193,7 @@ variable "retags" {
   type        = map(map(string))
   default     = {}
   validation {
-    condition     = alltrue([for key in keys(var.retags) : can(regex("^(instance|root|nic|volume|address)/.", key))])
-    error_message = "retags: the key must be `<word>/<key>`, the word being instance, root, nic, volume or address."
+    condition     = alltrue([for key in keys(var.retags) : can(regex("^(instance|root|nic|public|volume|address)/.", key))])
+    error_message = "retags: the key must be `<word>/<key>`, the word being instance, root, nic, public, volume or address."
   }
 }

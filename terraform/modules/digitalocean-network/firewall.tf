@@ -47,6 +47,26 @@ resource "digitalocean_firewall" "kafka" {
     }
   }
 
+  # Tunnels of an overlay, and nothing else by UDP: from members, and where anybody may call from everywhere.
+  dynamic "inbound_rule" {
+    for_each = [for p in var.overlay_ports : tostring(p)]
+    content {
+      protocol         = "udp"
+      port_range       = inbound_rule.value
+      source_tags      = [digitalocean_tag.members.id]
+      source_addresses = length(var.peers) > 0 ? var.peers : null
+    }
+  }
+
+  dynamic "inbound_rule" {
+    for_each = [for p in var.open_overlay_ports : tostring(p)]
+    content {
+      protocol         = "udp"
+      port_range       = inbound_rule.value
+      source_addresses = local.anywhere
+    }
+  }
+
   # To members, to the server of Kedge, to the mirror of Kafka. Agents call the server, and nobody calls an agent.
   dynamic "outbound_rule" {
     for_each = ["tcp", "udp"]

@@ -1,8 +1,13 @@
 # The module contract (terraform/README.md): the same outputs on every cloud.
 
 output "instances" {
-  description = "Cloud id and private address of each VM, by instance key."
-  value       = { for k, r in digitalocean_droplet.instance : k => { id = r.id, address = r.ipv4_address_private } }
+  description = "Cloud id and private address of each VM, by instance key; of who asks the public one that every Droplet has."
+  value = {
+    for k, r in digitalocean_droplet.instance : k => merge(
+      { id = r.id, address = r.ipv4_address_private },
+      { for word in var.instances[k].public_address ? ["public_address"] : [] : word => r.ipv4_address },
+    )
+  }
 }
 
 output "volumes" {

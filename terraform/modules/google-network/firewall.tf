@@ -87,3 +87,31 @@ resource "google_compute_firewall" "listeners" {
     ports    = [each.key]
   }
 }
+
+# Tunnels of an overlay, and nothing else by UDP: from members, and where anybody may call from everywhere. A rule names
+# networks of one version.
+locals {
+  tunnels = {
+    members = { ports = var.overlay_ports, tags = [local.tag], from = null }
+    peers   = { ports = length(var.peers) > 0 ? var.overlay_ports : [], tags = null, from = var.peers }
+    anybody = { ports = var.open_overlay_ports, tags = null, from = ["0.0.0.0/0"] }
+    ipv6    = { ports = local.ipv6 ? var.open_overlay_ports : [], tags = null, from = ["::/0"] }
+  }
+}
+
+resource "google_compute_firewall" "overlay" {
+  for_each = { for name, told in local.tunnels : name => told if length(told.ports) > 0 }
+
+  name          = "${var.name}-overlay-${each.key}"
+  description   = "${local.description}: tunnels of an overlay, from ${each.key}"
+  network       = google_compute_network.network.id
+  direction     = "INGRESS"
+  source_tags   = each.value.tags
+  source_ranges = each.value.from
+  target_tags   = [local.tag]
+
+  allow {
+    protocol = "udp"
+    ports    = [for p in each.value.ports : tostring(p)]
+  }
+}

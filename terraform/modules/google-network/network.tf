@@ -1,5 +1,5 @@
 # One subnetwork per zone. Google's are regional: that a zone has one of its own is for people who read addresses. Which
-# way out of it there is (NAT, a peering, none) is not decided here: VMs get no public address, and without one the
+# way out of it there is (NAT, a peering, none) is not decided here: VMs get no public address unasked, and without one the
 # default route leads nowhere.
 locals {
   description = "kedge ${var.installation_id}"

@@ -39,7 +39,7 @@ resource "google_compute_instance" "instance" {
     }
   }
 
-  # No `access_config`: no public address. A node's own address goes with the VM it was made with (addresses.tf).
+  # A node's own address goes with the VM it was made with (addresses.tf).
   network_interface {
     subnetwork = var.cloud["subnetwork_${each.value.zone}"]
     network_ip = (
@@ -48,6 +48,15 @@ resource "google_compute_instance" "instance" {
       : each.value.address
     )
     stack_type = each.value.ipv6 ? "IPV4_IPV6" : null
+
+    # No `access_config`: no public address. With it Google gives one for as long as the VM runs.
+    dynamic "access_config" {
+      for_each = each.value.public_address ? ["PREMIUM"] : []
+
+      content {
+        network_tier = access_config.value
+      }
+    }
 
     # An address of the internet, of the subnetwork's own range; no rule lets anybody in by it.
     dynamic "ipv6_access_config" {

@@ -1,10 +1,15 @@
 # The module contract (terraform/README.md): the same outputs on every cloud.
 
 output "instances" {
-  description = "Cloud id (`<zone>/<name>/<number>`) and own address of each VM, by instance key."
+  description = "Cloud id (`<zone>/<name>/<number>`) and own address of each VM, by instance key; its public one where it asked for that."
   value = {
-    for k, r in google_compute_instance.instance :
-    k => { id = "${r.zone}/${r.name}/${r.instance_id}", address = r.network_interface[0].network_ip }
+    for k, r in google_compute_instance.instance : k => merge(
+      { id = "${r.zone}/${r.name}/${r.instance_id}", address = r.network_interface[0].network_ip },
+      {
+        for word in var.instances[k].public_address ? ["public_address"] : [] :
+        word => r.network_interface[0].access_config[0].nat_ip
+      },
+    )
   }
 }
 

@@ -1,6 +1,6 @@
 # Membership is a label, never a list of VMs: a new VM changes nothing here. Hetzner's firewalls see public traffic
-# only, and VMs of Kedge have no public address: this one is for the day somebody gives one to a VM. What members and
-# clients may do by private addresses is nftables in the boot data.
+# only: this one is for VMs whose pools ask for a public address, or that somebody gives one. What members and clients
+# may do by private addresses, tunnels of an overlay among it, is nftables in the boot data.
 locals {
   let_in = { for p in var.broker_ports : tostring(p) => lookup(var.port_clients, tostring(p), var.clients) }
 }
@@ -30,6 +30,18 @@ resource "hcloud_firewall" "kafka" {
       protocol    = "tcp"
       port        = rule.value
       source_ips  = var.servers
+    }
+  }
+
+  dynamic "rule" {
+    for_each = [for p in var.open_overlay_ports : tostring(p)]
+
+    content {
+      description = "tunnels of an overlay"
+      direction   = "in"
+      protocol    = "udp"
+      port        = rule.value
+      source_ips  = ["0.0.0.0/0", "::/0"]
     }
   }
 

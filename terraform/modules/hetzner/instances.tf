@@ -23,10 +23,10 @@ resource "hcloud_server" "instance" {
   labels             = lookup(var.retags, "instance/${each.key}", merge(each.value.tags, each.value.cost_tags))
   placement_group_id = lookup(var.cloud, "placement_group_${each.key}", null)
 
-  # Nothing of it is reachable from outside. Hetzner's firewalls would not see private traffic: nftables of the boot
-  # data does, and lets nobody in by IPv6, which is a way out alone.
+  # Without these nothing of it is reachable from outside. Hetzner's firewalls would not see private traffic: nftables
+  # of the boot data does, and lets nobody in by IPv6, which is a way out alone. An address goes with its VM.
   public_net {
-    ipv4_enabled = false
+    ipv4_enabled = each.value.public_address
     ipv6_enabled = each.value.ipv6
   }
 

@@ -1,12 +1,15 @@
 # The module contract (terraform/README.md): the same outputs on every cloud.
 
 output "instances" {
-  description = "Cloud id and own address of each VM, by instance key."
+  description = "Cloud id and own address of each VM, by instance key; its public one where it asked for that."
   value = {
-    for k, r in hcloud_server.instance : k => {
-      id      = r.id
-      address = one([for n in r.network : n.ip if tostring(n.network_id) == var.cloud["network"]])
-    }
+    for k, r in hcloud_server.instance : k => merge(
+      {
+        id      = r.id
+        address = one([for n in r.network : n.ip if tostring(n.network_id) == var.cloud["network"]])
+      },
+      { for word in var.instances[k].public_address ? ["public_address"] : [] : word => r.ipv4_address },
+    )
   }
 }
 

@@ -48,17 +48,18 @@ variable "cloud" {
 variable "instances" {
   description = "VMs by `<node>.g<generation>`. Frozen: what was recorded with the intent never changes."
   type = map(object({
-    node       = string
-    generation = number
-    zone       = string
-    shape      = string
-    image      = string
-    intent_id  = string
-    boot_data  = string
-    address    = string
-    tags       = map(string)
-    spot       = optional(bool, false)
-    ipv6       = optional(bool, false)
+    node           = string
+    generation     = number
+    zone           = string
+    shape          = string
+    image          = string
+    intent_id      = string
+    boot_data      = string
+    address        = string
+    tags           = map(string)
+    spot           = optional(bool, false)
+    ipv6           = optional(bool, false)
+    public_address = optional(bool, false)
   }))
   default = {}
   validation {
@@ -66,7 +67,7 @@ variable "instances" {
     error_message = "instances: the local cloud has no pre-emptible VMs."
   }
   validation {
-    condition     = alltrue([for i in var.instances : !i.ipv6])
+    condition     = alltrue([for i in var.instances : !i.ipv6 && !i.public_address])
     error_message = "instances: the local cloud has loopback addresses of IPv4 alone."
   }
   validation {

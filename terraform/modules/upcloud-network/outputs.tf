@@ -16,5 +16,8 @@ output "settings" {
     }, {
     for name, told in { port_clients = { for port, clients in var.port_clients : port => sort(clients) } } :
     name => told if length(told) > 0
+    }, {
+    for name, told in { overlay_ports = var.overlay_ports, open_overlay_ports = var.open_overlay_ports } :
+    name => [for p in told : p] if length(told) > 0
   })
 }

@@ -75,12 +75,21 @@ resource "upcloud_server" "instance" {
     }
   }
 
-  # The private network and nothing else: neither an address of the internet nor one of the account's utility network,
-  # which every server of the account would share.
+  # The private network, and a public one of who asks for it, second: the first is the VM's address. None of the account's
+  # utility network, which every server of the account would share. UpCloud's firewall is off: nftables of the boot data
+  # filters on all interfaces.
   network_interface {
     type       = "private"
     network    = var.cloud["network"]
     ip_address = try(local.bound[each.key], each.value.address)
+  }
+
+  dynamic "network_interface" {
+    for_each = each.value.public_address ? ["public"] : []
+
+    content {
+      type = network_interface.value
+    }
   }
 
   lifecycle {

@@ -1,8 +1,16 @@
 # The module contract (terraform/README.md): the same outputs on every cloud.
 
 output "instances" {
-  description = "Cloud id and own address of each VM, by instance key."
-  value       = { for k, r in upcloud_server.instance : k => { id = r.id, address = r.network_interface[0].ip_address } }
+  description = "Cloud id and own address of each VM, by instance key; its public one where it asked for that."
+  value = {
+    for k, r in upcloud_server.instance : k => merge(
+      { id = r.id, address = r.network_interface[0].ip_address },
+      {
+        for word in var.instances[k].public_address ? ["public_address"] : [] :
+        word => one([for n in r.network_interface : n.ip_address if n.type == "public"])
+      },
+    )
+  }
 }
 
 output "volumes" {

@@ -209,10 +209,15 @@ def _device(attachments: Mapping[str, Any], key: str) -> str:
 
 
 def _interface_of(instance: Mapping[str, Any], cloud: Mapping[str, str]) -> dict[str, Any]:
-    """What Terraform's provider asks for where a module says that a VM gets no public IPv4 address."""
+    """What Terraform's provider asks for, whether a VM gets a public IPv4 address or none."""
     ipv6 = {"Ipv6AddressCount": 1} if instance.get("ipv6") else {}
     subnet = cloud[f"subnet_{instance['zone']}"]
-    return {"DeviceIndex": 0, "SubnetId": subnet, "AssociatePublicIpAddress": False, **ipv6}
+    return {
+        "DeviceIndex": 0,
+        "SubnetId": subnet,
+        "AssociatePublicIpAddress": bool(instance.get("public_address")),
+        **ipv6,
+    }
 
 
 def _tagged(kind: str, given: dict[str, str]) -> list[dict[str, Any]]:

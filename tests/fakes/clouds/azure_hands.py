@@ -101,7 +101,12 @@ class AzureHarness:
         for key, i in made["instances"].items():
             if _meant(f"instance/{key}", only):
                 if key not in bound:
-                    self._interface(uid, key, made["cloud"][f"subnet_{i['zone']}"], owner, ipv6=i.get("ipv6", False))
+                    public = _public(uid, key) if i.get("public_address") else ""
+                    if public:
+                        told = {"publicIPAllocationMethod": "Static", "publicIPAddressVersion": "IPv4"}
+                        self._put(public, told, tags=owner, sku={"name": "Standard"})
+                    subnet = made["cloud"][f"subnet_{i['zone']}"]
+                    self._interface(uid, key, subnet, owner, ipv6=i.get("ipv6", False), public=public)
                 self._machine(uid, key, i, made["cloud"], bound.get(key, key))
         for key, t in made["attachments"].items():
             if _meant(f"attachment/{key}", only) and made["volumes"][t["volume"]]["kind"] != EPHEMERAL:
@@ -118,6 +123,7 @@ class AzureHarness:
             self.azure.by_hand("DELETE", _machine(uid, key))
             if _machine(uid, key).lower() not in self.azure.things.by_id:
                 self.azure.by_hand("DELETE", _nic(uid, key))
+                self.azure.by_hand("DELETE", _public(uid, key))
                 self.azure.by_hand("DELETE", _disk(uid, f"{key}-os"))
 
     def discard(self, wanted: Resources, target: str) -> None:
@@ -161,9 +167,12 @@ class AzureHarness:
             zones=[cloud[f"zone_{told['zone']}"]],
         )
 
-    def _interface(self, uid: str, key: str, subnet: str, own: dict[str, str], *, ipv6: bool = False) -> None:
+    def _interface(
+        self, uid: str, key: str, subnet: str, own: dict[str, str], *, ipv6: bool = False, public: str = ""
+    ) -> None:
         address = {"subnet": {"id": subnet}, "privateIPAllocationMethod": "Dynamic"}
-        told = [{"name": "own", "properties": address}]
+        called = {"publicIPAddress": {"id": public}} if public else {}
+        told: list[dict[str, Any]] = [{"name": "own", "properties": {**address, **called}}]
         if ipv6:
             told.append({"name": "ipv6", "properties": {**address, "privateIPAddressVersion": "IPv6"}})
         self._put(_nic(uid, key), {"ipConfigurations": told}, tags=own)
@@ -203,6 +212,10 @@ def _machine(uid: str, key: str) -> str:
 
 def _nic(uid: str, key: str) -> str:
     return f"{NETWORK}/networkInterfaces/" + f"{uid}-{key}".replace(".", "-")
+
+
+def _public(uid: str, key: str) -> str:
+    return f"{NETWORK}/publicIPAddresses/" + f"{uid}-{key}".replace(".", "-")
 
 
 def _disk(uid: str, key: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 MACHINES = "microsoft.compute/virtualmachines"
 DISKS = "microsoft.compute/disks"
 INTERFACES = "microsoft.network/networkinterfaces"
+PUBLIC_ADDRESSES = "microsoft.network/publicipaddresses"
 
 _RESERVED = 4
 """Azure keeps the first four addresses of a subnet ("Private IP addresses")."""
@@ -54,6 +55,8 @@ class Things:
             self._disk(old, new)
         elif kind == INTERFACES:
             self._interface(key, old, new)
+        elif kind == PUBLIC_ADDRESSES:
+            self._public_address(old, new)
         new["properties"].setdefault("provisioningState", "Succeeded")
         self.by_id[key] = new
 
@@ -94,6 +97,9 @@ class Things:
         if kind == INTERFACES and gone["properties"].get("virtualMachine"):
             holder = gone["properties"]["virtualMachine"]["id"]
             raise Refusal(400, "NicInUse", f"Network Interface {gone['id']} is used by existing resource {holder}.")
+        if kind == PUBLIC_ADDRESSES and (holders := self._called_at(key)):
+            message = f"Public IP address {gone['id']} can not be deleted since it is still allocated to {holders[0]}."
+            raise Refusal(400, "PublicIPAddressCannotBeDeleted", message)
         if kind == MACHINES:
             for thing in self.by_id.values():
                 if str(thing.get("managedBy", "")).lower() == key:
@@ -256,6 +262,10 @@ class Things:
         taken = {a for i, thing in self.by_id.items() if i != key for a in addresses_of(thing)}
         for configuration in new["properties"]["ipConfigurations"]:
             told = configuration["properties"]
+            if public := (told.get("publicIPAddress") or {}).get("id", "").lower():
+                self._referred(public)
+                if held := [i for i in self._called_at(public) if i.lower() != key]:
+                    raise Refusal(400, "PublicIPAddressInUse", f"{public} is used by {held[0]}.")
             subnet = self._referred(told["subnet"]["id"].lower())
             if _version(told) not in {f"IPv{n.version}" for n in _networks_of(subnet)}:
                 raise Refusal(
@@ -273,6 +283,24 @@ class Things:
                 told["privateIPAddress"] = next((a for a in free if a not in taken), "")
                 if not told["privateIPAddress"]:
                     raise Refusal(400, "SubnetIsFull", f"Subnet {subnet['name']} is full.")
+
+    def _public_address(self, old: Thing | None, new: Thing) -> None:
+        """A static one has its address from the first moment on, and keeps it."""
+        if (new.get("sku") or {}).get("name") != "Standard":
+            raise Refusal(400, "IPv4BasicSkuPublicIpCountLimitReached", "Basic public addresses are sold no more.")
+        taken = {t["properties"]["ipAddress"] for i, t in self.by_id.items() if kind_of(i) == PUBLIC_ADDRESSES}
+        free = (str(a) for a in ipaddress.ip_network("203.0.113.0/24").hosts() if str(a) not in taken)
+        new["properties"]["ipAddress"] = old["properties"]["ipAddress"] if old else next(free)
+
+    def _called_at(self, public: str) -> list[str]:
+        """Ids of the network interfaces that have that public address."""
+        return [
+            thing["id"]
+            for key, thing in self.by_id.items()
+            if kind_of(key) == INTERFACES
+            for c in thing["properties"]["ipConfigurations"]
+            if (c["properties"].get("publicIPAddress") or {}).get("id", "").lower() == public
+        ]
 
     def _referred(self, key: str) -> Thing:
         if key not in self.by_id:

@@ -191,6 +191,8 @@ class GoogleHarness:
             nic["networkIP"] = self.world.things[path]["address"]
         if i.get("ipv6"):
             nic |= {"stackType": "IPV4_IPV6", "ipv6AccessConfigs": [{"type": "DIRECT_IPV6", "networkTier": "PREMIUM"}]}
+        if i.get("public_address"):
+            nic["accessConfigs"] = [{"type": "ONE_TO_ONE_NAT", "networkTier": "PREMIUM"}]
         boot = {"boot": True, "autoDelete": True, "initializeParams": {"sourceImage": i["image"], "diskSizeGb": "10"}}
         return {
             "name": self._name(made, "instance", key),

@@ -245,6 +245,16 @@ class World:
         self.numbered += 1
         return str(4_000_000_000_000_000_000 + self.numbered)
 
+    def public_ip(self) -> str:
+        """An address of the internet that nobody has."""
+        taken = {
+            config["natIP"]
+            for machine in self.of("instances")
+            for nic in machine["networkInterfaces"]
+            for config in nic.get("accessConfigs") or ()
+        }
+        return next(a for n in range(1, 255) if (a := f"203.0.113.{n}") not in taken)
+
     def _free_ip(self, subnetwork: str) -> str:
         """The lowest address nobody has; a subnetwork nobody made is 10.0.0.0/16."""
         made = self.things.get(short(subnetwork), {})
@@ -342,6 +352,8 @@ def _instance(world: World, path: str, thing: Thing) -> Made:
             own = ipaddress.IPv6Address("2600:1900::") + int(ipaddress.IPv4Address(ip))
             config |= {"externalIpv6": str(own), "externalIpv6PrefixLength": 96}
         nic["ipv6AccessType"] = "EXTERNAL"
+    for config in nic.get("accessConfigs") or ():
+        config |= {"name": "external-nat", "kind": "compute#accessConfig", "natIP": world.public_ip()}
     nic |= {"networkIP": ip, "name": "nic0", "kind": "compute#networkInterface", "stackType": stack}
     nic["network"] = world.things.get(short(nic["subnetwork"]), {}).get(
         "network", f"{BASE}projects/{world.project}/global/networks/default"

@@ -198,7 +198,7 @@ class HetznerHarness:
             labels=wanted["tags"],
             user_data=wanted["boot_data"],
             placement_group=int(group) if group else None,
-            public_net={"enable_ipv4": False, "enable_ipv6": bool(wanted.get("ipv6"))},
+            public_net={"enable_ipv4": bool(wanted.get("public_address")), "enable_ipv6": bool(wanted.get("ipv6"))},
             start_after_create=False,
         )["server"]["id"]
         self._enter(made, cloud["network"], cloud[f"subnet_{wanted['zone']}"])

@@ -203,7 +203,7 @@ class Project:
             primary_disk_size=80,
             placement_group=group,
             public_net={
-                "ipv4": _address(self.new_id(), "203.0.113.7") if public.get("enable_ipv4") else None,
+                "ipv4": _address(n := self.new_id(), f"203.0.113.{n % 254 + 1}") if public.get("enable_ipv4") else None,
                 "ipv6": _address(self.new_id(), "2001:db8::/64") if public.get("enable_ipv6") else None,
                 "floating_ips": [],
                 "firewalls": [],
@@ -497,4 +497,5 @@ def server_type(name: str) -> Body:
 
 
 def _address(number: int, ip: str) -> Body:
-    return {"id": number, "ip": ip, "blocked": False, "dns_ptr": []}
+    """Of IPv4 with the name of one address, of IPv6 with those of many."""
+    return {"id": number, "ip": ip, "blocked": False, "dns_ptr": [] if ":" in ip else ""}

@@ -195,6 +195,8 @@ def _server(made: dict[str, Any], key: str, i: dict[str, Any], held: list[str], 
         "network": made["cloud"]["network"],
         "ip_addresses": {"ip_address": [asked]},
     }
+    anyone = {"type": "public", "ip_addresses": {"ip_address": [{"family": "IPv4"}]}}
+    public = [anyone] if i.get("public_address") else []
     return {
         "hostname": key,
         "title": key,
@@ -203,7 +205,7 @@ def _server(made: dict[str, Any], key: str, i: dict[str, Any], held: list[str], 
         "server_group": made["cloud"]["server_group"],
         "labels": {"label": _listed(i["tags"] | ({ADDRESS: address} if address else {}))},
         "storage_devices": {"storage_device": [root, *({"action": "attach", "storage": s} for s in held)]},
-        "networking": {"interfaces": {"interface": [interface]}},
+        "networking": {"interfaces": {"interface": [interface, *public]}},
         "user_data": i["boot_data"],
     }
 

@@ -228,6 +228,8 @@ class Things:
         }
 
     def _interface(self, given: Body, number: int, zone: str) -> Body:
+        if given["type"] == "public":
+            return self._public(given, number)
         network = self.networks.get(given.get("network", ""))
         if given["type"] != "private" or network is None:
             raise RefusedError(404, "NETWORK_NOT_FOUND")
@@ -248,6 +250,24 @@ class Things:
             "network": network["uuid"],
             "source_ip_filtering": given.get("source_ip_filtering", "yes"),
             "type": given["type"],
+        }
+
+    def _public(self, given: Body, number: int) -> Body:
+        """An interface of the internet, which is in a network of UpCloud's own."""
+        (asked,) = given["ip_addresses"]["ip_address"]
+        if asked.get("family") != "IPv4" or asked.get("address"):
+            raise RefusedError(400, "IP_ADDRESS_INVALID")
+        taken = {one["address"] for one in self.addresses()}
+        free = (str(a) for a in ipaddress.IPv4Network("203.0.113.0/24").hosts() if str(a) not in taken)
+        address = {"address": next(free), "dhcp_provided": "yes", "family": "IPv4", "floating": "no"}
+        return {
+            "bootable": given.get("bootable", "no"),
+            "index": given.get("index") or number,
+            "ip_addresses": {"ip_address": [address]},
+            "mac": "ee:1b:" + ":".join(f"{b:02x}" for b in uuid.uuid4().bytes[:4]),
+            "network": "03000000-0000-4000-8001-000000000000",
+            "source_ip_filtering": given.get("source_ip_filtering", "yes"),
+            "type": "public",
         }
 
     def _address(self, network: Body, asked: str | None) -> str:

@@ -94,6 +94,7 @@ SAMPLES: tuple[object, ...] = (
     facts.AuthoritiesMade("-----BEGIN CERTIFICATE-----", "-----BEGIN CERTIFICATE-----"),
     facts.CertificateIssued(A1, "1f", datetime(2026, 1, 1, tzinfo=UTC), datetime(2027, 1, 1, tzinfo=UTC)),
     facts.OverlayKeyReported(A1, 1, "j0DFrbaPJWJK5bIU6nZ6bslNgp09e14a0bpvPiE4KF8="),
+    facts.PublicAddressesSeen(A1, ("203.0.113.7", "2001:db8::7")),
     facts.CertificateRestartRequested("certificates-1", (A1,), "certificates end from 2026-09-01 on", True, ""),
     facts.CertificatesRevoked(A1, "asked by anna: its VM was stolen"),
     facts.AuthorityReplaceRequested("ca-1", "cluster", "asked by anna: its key may have leaked"),

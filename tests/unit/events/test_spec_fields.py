@@ -69,7 +69,7 @@ def test_a_misspelt_key_is_refused_with_the_one_that_was_meant() -> None:
             "KEDGE-SPEC-020",
             "`spec.pools[1]` has no key `machin`",
             "Did you mean `machine`? Known here: name, services, size, machine, alternatives, "
-            "machineFigures, spot, ipv6, disk, place, "
+            "machineFigures, spot, ipv6, publicAddress, disk, place, "
             "heapMib, zookeeperHeapMib, config, jvmOptions, logLevels.",
         ),
     ]

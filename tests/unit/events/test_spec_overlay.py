@@ -10,7 +10,9 @@ from tests.unit.events.spec_texts import document, load
 AWS = "      place: {cloud: aws, region: eu-west-1, zones: [eu-west-1a, eu-west-1b, eu-west-1c]%s}"
 GOOGLE = "      place: {cloud: google, region: europe-west1, zones: [europe-west1-b, europe-west1-c, europe-west1-d]%s}"
 AZURE = "      place: {cloud: azure, region: westeurope, zones: ['1', '2', '3']%s}"
+DIGITALOCEAN = "      place: {cloud: digitalocean, region: ams3, zones: [a, b, c]%s}"
 IPV6 = "\n      ipv6: true"
+PUBLIC = "\n      publicAddress: true"
 OVERLAY = "spec:\n  network:\n    overlay: {type: wireguard%s}"
 
 
@@ -39,15 +41,21 @@ def test_no_living_cluster_gets_one_by_another_spec() -> None:
 
 
 def test_two_clouds_without_a_route_are_joined_where_one_side_can_be_called() -> None:
-    assert codes(AWS % "" + IPV6, GOOGLE % "") == ["KEDGE-SPEC-134"]
-    assert codes(AWS % "", GOOGLE % "" + IPV6) == ["KEDGE-SPEC-134"]
+    assert codes(AWS % "" + PUBLIC, GOOGLE % "") == ["KEDGE-SPEC-134"]
+    assert codes(AWS % "", GOOGLE % "" + PUBLIC) == ["KEDGE-SPEC-134"]
+    assert codes(AWS % "" + IPV6, GOOGLE % "" + IPV6) == ["KEDGE-SPEC-134"], "both have IPv6"
+    assert codes(AWS % "", DIGITALOCEAN % "") == ["KEDGE-SPEC-134"], "whose VMs all have a public address"
     assert codes(AWS % ", route: backbone", GOOGLE % ", route: backbone") == ["KEDGE-SPEC-134"]
 
 
 @pytest.mark.parametrize(
     ("controllers", "brokers"),
-    [(AWS % "", GOOGLE % ""), (AWS % "", AZURE % "" + IPV6)],
-    ids=["both behind NAT", "an IPv6 address that is private"],
+    [
+        (AWS % "", GOOGLE % ""),
+        (AWS % "" + IPV6, GOOGLE % ""),
+        (AWS % "" + IPV6, AZURE % "" + IPV6),
+    ],
+    ids=["both behind NAT", "an IPv6 address that is called by IPv4 from nowhere", "an IPv6 address that is private"],
 )
 def test_two_networks_without_a_path_are_told_by_name(controllers: str, brokers: str) -> None:
     assert codes(controllers, brokers) == ["KEDGE-SPEC-134", "KEDGE-SPEC-139"]
@@ -56,7 +64,7 @@ def test_two_networks_without_a_path_are_told_by_name(controllers: str, brokers:
     ]
     assert "between pool `brokers` in " in problem.message
     assert "pool `controllers` in aws/default/eu-west-1" in problem.message
-    assert "`ipv6: true`" in problem.fix
+    assert "`publicAddress: true`" in problem.fix
 
 
 def test_the_internet_is_no_private_route_for_what_is_outside_of_the_overlay_either() -> None:

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from providers.networks import FirewallPorts
+from providers.networks import USUAL_PORTS, FirewallPorts, OverlayPorts
 from providers.packet_filter import rules
 
 
@@ -54,6 +54,20 @@ def test_a_port_of_its_own_clients_is_open_to_them_alone() -> None:
 def test_without_a_server_the_rules_are_those_vms_were_born_with() -> None:
     """The text is frozen in boot data: another byte would be another VM."""
     assert rules(["10.20.0.0/20"], ["10.8.0.0/16"], FirewallPorts(), []) == rules(["10.20.0.0/20"], ["10.8.0.0/16"])
+
+
+def test_tunnels_are_let_in_at_their_ports_alone_and_what_comes_out_of_them_at_those_of_kafka() -> None:
+    tunnels = OverlayPorts((51820, 51822), (51821, 51823))
+    text = rules(["10.20.0.0/20"], [], USUAL_PORTS, [], (), tunnels)
+    assert accepted(text)[2:] == [
+        "udp dport { 51820, 51822 } ip saddr { 10.20.0.0/20 } accept",
+        "udp dport { 51821, 51823 } accept",
+        'iifname "kedge-*" ip6 saddr fd00::/8 tcp dport { 9092, 9093 } accept',
+        'iifname "kedge-*" ip6 saddr fd00::/8 udp dport 51819 accept',
+    ]
+    private = rules(["10.20.0.0/20"], [], USUAL_PORTS, [], (), OverlayPorts((51820, 51822)))
+    assert "51821" not in private
+    assert rules(["10.20.0.0/20"], [], USUAL_PORTS, [], (), OverlayPorts()) == rules(["10.20.0.0/20"])
 
 
 def test_nobody_else_gets_in_and_nobody_logs_in() -> None:

@@ -106,9 +106,9 @@ PEERS = {
 """How members in another place look there."""
 
 
-@pytest.mark.parametrize("who", ["peers", "servers"])
+@pytest.mark.parametrize("who", ["peers", "servers", "overlay"])
 @pytest.mark.parametrize("cloud", PEERS)
-def test_members_in_another_place_and_servers_touch_rules_of_theirs(cloud: str, who: str) -> None:
+def test_members_in_another_place_servers_and_tunnels_touch_rules_of_theirs(cloud: str, who: str) -> None:
     resource, actions, attribute = PEERS[cloud]
     resource = resource.replace(".peers", f".{who}")
     judged(cloud, ACCESS, change(resource, actions, attribute))

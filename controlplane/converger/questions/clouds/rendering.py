@@ -194,6 +194,7 @@ def _instance(view: ClusterView, instance: InstanceView, boot_data: str) -> Inst
         made_from=_made_from(planned.image),
         spot=planned.spot,
         ipv6=planned.ipv6,
+        public_address=instance.public.asked,
         cost_tags=planned.cost_tags or {},
         given=given,
     )

@@ -73,7 +73,7 @@ def _incumbent(view: ClusterView, node: str) -> Incumbent | None:
             count=len(p.volumes),
         ),
         place=str(place_of(view, best)),
-        vm=IncumbentVm(spot=p.spot, ipv6=p.ipv6, own_address=p.vm_address),
+        vm=IncumbentVm(spot=p.spot, ipv6=p.ipv6, public_address=best.public.asked, own_address=p.vm_address),
         jvm=best.jvm,
         security=best.start.security,
         member=IncumbentMember(

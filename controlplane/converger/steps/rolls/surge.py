@@ -1,7 +1,7 @@
 """The next VMs, fixed as an intent before anything is made: id, address, disks and settings, new or those of who they
 follow."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from controlplane.cluster.cohosted_zookeeper import next_member_id
@@ -38,6 +38,7 @@ def surge(situation: Situation, work: Work) -> Decision:
     next_broker = view.vms.next_broker_id
     given: set[int] = set()
     sizes: dict[str, facts.PlannedSize] = {}
+    public: set[str] = set()
     planned: list[facts.PlannedInstance] = []
     if view.reattaches_lost and (unknown := _unknown_disk(situation, work)):
         return unknown
@@ -54,6 +55,7 @@ def surge(situation: Situation, work: Work) -> Decision:
             given.add(service_id)
         made = _plan_instance(situation, change, change.desired, service_id)
         sizes |= planned_sizes(made.key, change.desired)
+        public |= {made.key} if change.desired.addresses.public else set()
         if change.desired.member_heap_mib:
             made = _with_member(view, made, change.desired, given)
             given.update({made.member.service_id} if made.member else ())
@@ -77,7 +79,7 @@ def surge(situation: Situation, work: Work) -> Decision:
         return unsized
     planned = [images.with_image(situation, p, _place_of_plan(view, p)) for p in planned]
     keys = ",".join(p.key for p in planned)
-    return record(f"creating {keys}: {work.reason}", *_surges(view, planned, work.reason, sizes))
+    return record(f"creating {keys}: {work.reason}", *_surges(view, planned, work.reason, sizes, public))
 
 
 def _controller_move_refused(situation: Situation, planned: Sequence[facts.PlannedInstance]) -> Decision | None:
@@ -103,6 +105,7 @@ def _surges(
     planned: Sequence[facts.PlannedInstance],
     reason: str,
     sizes: Mapping[str, facts.PlannedSize],
+    public: Collection[str],
 ) -> list[facts.SurgeRequested]:
     """One for each place: each has a Terraform state, and so a run, of its own."""
     places: dict[str, list[facts.PlannedInstance]] = {}
@@ -114,6 +117,7 @@ def _surges(
             tuple(there),
             reason,
             {p.key: sizes[p.key] for p in there if p.key in sizes},
+            tuple(p.key for p in there if p.key in public),
         )
         for there in places.values()
     ]
@@ -184,7 +188,7 @@ def _plan_instance(
         new_dirs=new_dirs,
         place=stays,
         spot=want.spot,
-        ipv6=want.ipv6,
+        ipv6=want.addresses.ipv6,
         relieves=moves_from,
         vm_address=want.service == "controller" and cloud_way is Handover.NONE,
         cost_tags=tagging.tags_to_make(situation, old if inherits and not moves_from else None, cloud),

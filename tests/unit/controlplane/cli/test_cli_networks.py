@@ -69,6 +69,14 @@ def test_servers_that_are_let_in_are_told_below_the_table(world: World) -> None:
     assert "default in production/eu-west-1: lets in servers of Kedge: 10.0.0.5/32" in told
 
 
+def test_ports_of_tunnels_are_told_below_the_table(world: World) -> None:
+    tunnels = a_network(overlay_ports=[51820, 51822], open_overlay_ports=[51821, 51823])
+    world.server.on("GET", "/networks", listed(tunnels))
+    told = one_line(world.run("networks"))
+    assert "default in production/eu-west-1: takes tunnels of members at UDP 51820, 51822" in told
+    assert "takes tunnels of anybody at UDP 51821, 51823" in told
+
+
 def test_a_removal_that_failed_is_asked_for_again(world: World) -> None:
     failing = a_network(state="being removed", told="being removed; try 1 failed: NotPermitted: no", tries=1)
     world.server.on("GET", "/networks", listed(failing))

@@ -13,7 +13,7 @@ from agent.wire import OVERLAY_WIRE_VERSION, Document, OverlayDocument, OverlayL
 from controlplane.cluster.lifecycle import Phase
 from controlplane.cluster.overlay import OverlayNetwork, address_holders, overlay_part
 from controlplane.cluster.view import ClusterView
-from controlplane.cluster.views.instances import InstanceView
+from controlplane.cluster.views.instances import InstanceView, PublicView
 from events import facts
 from providers.base import Place
 from tests.builders import NODES, NOW, a_view, an_instance
@@ -129,30 +129,43 @@ def test_a_vm_that_seems_lost_stays_a_peer() -> None:
     assert "brokers-b-0" in [peer.node for peer in part_of(view).peers]
 
 
-def paths_between(view: ClusterView, one: str, other: str, network: OverlayNetwork) -> dict[str, str | None]:
-    peers = part_of(view, f"{one}.g1", network).peers
+def paths_between(view: ClusterView, one: str, other: str) -> dict[str, str | None]:
+    peers = part_of(view, f"{one}.g1").peers
     return next(dict(peer.paths) for peer in peers if peer.node == other)
 
 
-def two_clouds() -> ClusterView:
-    """Brokers of rack b are in another network, and their pool is in no spec any more."""
+def two_clouds(**public: tuple[str, ...]) -> ClusterView:
+    """Brokers of rack b are in another network, and their pool is in no spec any more. `public`: addresses by rack."""
     there = Place("aws", "eu-central-1", "default", "b")
     away = an_instance("brokers-b-0", address="10.0.0.2", pool="moved")
     also = an_instance("brokers-c-0", address="10.0.0.3", pool="moved")
-    return a_network(replace(away, place=there), replace(also, place=there))
+    here = an_instance("brokers-a-0", address=AT["brokers-a-0"])
+    called = [
+        replace(one, public=PublicView(addresses=public.get(one.planned.rack, ())))
+        for one in (here, replace(away, place=there), replace(also, place=there))
+    ]
+    return a_network(*called)
 
 
 def test_networks_apart_are_reached_where_one_side_has_a_public_address_and_the_other_calls() -> None:
-    view, network = two_clouds(), OverlayNetwork(public={"brokers-b-0.g1": "198.51.100.2"})
-    assert paths_between(view, "brokers-a-0", "brokers-b-0", network) == {"public": "198.51.100.2:51821"}
-    assert paths_between(view, "brokers-b-0", "brokers-a-0", network) == {"public": None}
-    assert paths_between(view, "brokers-a-0", "brokers-c-0", network) == {}, "two behind NAT: nothing reaches there"
-    assert paths_between(view, "brokers-b-0", "brokers-c-0", network) == {"private": "10.0.0.3:51820", "public": None}
+    view = two_clouds(b=("198.51.100.2",))
+    assert paths_between(view, "brokers-a-0", "brokers-b-0") == {"public": "198.51.100.2:51821"}
+    assert paths_between(view, "brokers-b-0", "brokers-a-0") == {"public": None}
+    assert paths_between(view, "brokers-a-0", "brokers-c-0") == {}, "two behind NAT: nothing reaches there"
+    assert paths_between(view, "brokers-b-0", "brokers-c-0") == {"private": "10.0.0.3:51820", "public": None}
 
 
 def test_an_address_of_version_6_stands_in_brackets() -> None:
-    network = OverlayNetwork(public={"brokers-b-0.g1": "2001:db8::2"})
-    assert paths_between(two_clouds(), "brokers-a-0", "brokers-b-0", network) == {"public": "[2001:db8::2]:51821"}
+    view = two_clouds(a=("2001:db8::1",), b=("2001:db8::2",))
+    assert paths_between(view, "brokers-a-0", "brokers-b-0") == {"public": "[2001:db8::2]:51821"}
+    assert paths_between(view, "brokers-b-0", "brokers-a-0") == {"public": "[2001:db8::1]:51821"}
+
+
+def test_who_has_no_address_of_version_6_calls_none() -> None:
+    view = two_clouds(b=("2001:db8::2",))
+    assert paths_between(view, "brokers-a-0", "brokers-b-0") == {}
+    both = two_clouds(a=("2001:db8::1",), b=("198.51.100.2", "2001:db8::2"))
+    assert paths_between(both, "brokers-a-0", "brokers-b-0") == {"public": "198.51.100.2:51821"}, "version 4 first"
 
 
 def test_the_next_epoch_has_tunnels_of_its_own_beside_and_peers_by_the_new_keys() -> None:

@@ -138,6 +138,16 @@ def test_addresses_a_pool_asks_for_are_a_part_with_a_price_or_without() -> None:
     assert words(moved("hetzner", "ccx13"), elsewhere("hetzner", "ccx13", disks=disks)) == "300.00 USD"
 
 
+def test_a_public_address_a_pool_asks_for_is_a_part_with_a_price_or_without() -> None:
+    asking = moved("hetzner", "ccx13", public_address=True)
+    disks = {"persistent": {"price_per_gib_month": usd("0")}}
+    assert words(asking, elsewhere("hetzner", "ccx13", disks=disks)) == (
+        "at least 300.00 USD, without price: public IPv4 addresses (3)"
+    )
+    priced = elsewhere("hetzner", "ccx13", disks=disks, addresses={"public_ipv4_per_month": usd("0.6")})
+    assert words(asking, priced) == "301.80 USD"
+
+
 def test_a_root_disk_beside_the_old_one_is_paid_by_the_hour_of_a_month_of_730() -> None:
     surge = surge_cost(on_aws(), steps((A, Change.REPLACE, 3600.0)), price_list(aws_page(root_disk=gib("8"))))
     assert surge is not None

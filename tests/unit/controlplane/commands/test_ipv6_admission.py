@@ -61,7 +61,7 @@ def test_a_node_that_gets_ipv6_is_made_anew_and_told_why() -> None:
             n.kafka_version,
             n.shape,
             False,
-            vm=IncumbentVm(ipv6=n.ipv6),
+            vm=IncumbentVm(ipv6=n.addresses.ipv6),
         )
         for n in before
     ]

@@ -88,7 +88,7 @@ def region_prices(
         # `disk` is a property of a server type, and the type's price is that of the server with it.
         "ephemeral": {"price_per_gib_month": price(0)},
     }
-    addresses = {}
+    addresses: dict[str, object] = {}
     for kind, figure_name in (("ipv6", "ipv6_per_month"), ("ipv4", "public_ipv4_per_month")):
         sold_at = [
             Decimal(one["price_monthly"]["net"])

@@ -5,10 +5,11 @@ the user data as it is rendered, run as cloud-init would.
 """
 
 import errno
+import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from providers.base import Place
 from providers.hetzner.inventory import PlaceLimits
 from providers.hetzner.settings import HetznerRegion
 from providers.hetzner.variables import module_variables as at_hetzner
-from providers.networks import FirewallPorts
+from providers.networks import FirewallPorts, OverlayPorts
 from providers.packet_filter import rules
 from providers.upcloud.settings import UpcloudRegion
 from providers.upcloud.variables import module_variables as on_upcloud
@@ -92,6 +93,46 @@ while True:
     for found, _ in waiting.select():
         found.fileobj.accept()[0].close()
 """
+
+
+UDP = (51819, 51820, 51821, 51822, 51823, 51824, 9092)
+TUNNEL = "kedge-private"
+ANSWER = """
+import selectors, socket, sys
+waiting = selectors.DefaultSelector()
+for port in map(int, sys.argv[1:]):
+    one = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+    one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+    one.bind(("::", port))
+    waiting.register(one, 1)
+print("ready", flush=True)
+while True:
+    for found, _ in waiting.select():
+        told, whose = found.fileobj.recvfrom(100)
+        found.fileobj.sendto(told, whose)
+"""
+ASK = """
+import json, selectors, socket, sys, time
+waiting, found = selectors.DefaultSelector(), []
+for own, there, port in json.loads(sys.argv[1]):
+    one = socket.socket(socket.AF_INET6 if ":" in there else socket.AF_INET, socket.SOCK_DGRAM)
+    one.bind((own, 0))
+    one.sendto(b"there?", (there, port))
+    waiting.register(one, 1, (own, port))
+until = time.monotonic() + 3
+while waiting.get_map() and time.monotonic() < until:
+    for heard, _ in waiting.select(max(0, until - time.monotonic())):
+        waiting.unregister(heard.fileobj)
+        found.append(heard.data)
+print(json.dumps(found))
+"""
+
+
+def answered(namespace: str, senders: Mapping[str, Sequence[str]]) -> set[tuple[str, int]]:
+    """Own address and port of each datagram, to all of `UDP`, that was answered. `senders` by whom they write to."""
+    told = [(own, there, port) for there, many in senders.items() for own in many for port in UDP]
+    heard = json.loads(ran("ip", "netns", "exec", namespace, sys.executable, "-IS", "-c", ASK, json.dumps(told)))
+    return {(own, port) for own, port in heard}
 
 
 @dataclass(frozen=True)
@@ -212,6 +253,41 @@ def test_its_agent_loads_what_the_network_lets_in_later_and_nothing_is_open_mean
     assert "syntax error" in refused.problem
     assert refused.loaded == told.loaded
     assert wire.let_in(meant) == meant, "what was in force stays so"
+
+
+def test_tunnels_are_let_in_at_their_ports_and_what_comes_out_of_them_at_kafkas(wire: Wire, tmp_path: Path) -> None:
+    """A device with a tunnel's name stands for the tunnel: what comes out of one is proved by WireGuard, not here."""
+    inner, peer, stranger = "fd00:2::2", "fd00:2::9", STRANGER6
+    ran("ip", "link", "add", TUNNEL, "netns", wire.server, "type", "veth", "peer", "name", TUNNEL, "netns", wire.others)
+    for one, address in ((wire.server, inner), (wire.others, peer)):
+        ran("ip", "-n", one, "address", "add", f"{address}/64", "dev", TUNNEL, "nodad")
+        ran("ip", "-n", one, "link", "set", TUNNEL, "up")
+    answering = subprocess.Popen(
+        ("ip", "netns", "exec", wire.server, sys.executable, "-IS", "-c", ANSWER, *map(str, UDP)),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert answering.stdout is not None
+        assert answering.stdout.readline() == "ready\n"
+        wire.load()
+        senders = (*MEMBERS, CLIENT, STRANGER)
+        assert answered(wire.others, {SERVER: senders, SERVER6: (stranger,), inner: (peer,)}) == set()
+
+        kept = PacketFilter(tmp_path / "filter.nft", wire.run)
+        ports, tunnels = FirewallPorts((9092, 9192), (2181, 9093)), OverlayPorts((51820, 51822), (51821, 51823))
+        told = kept.keep(rules(["10.0.0.0/15"], [OFFICE], ports, [], (), tunnels), 0.0)
+        assert told is not None
+        assert told.problem == ""
+        found = answered(wire.others, {SERVER: senders, SERVER6: (stranger,), inner: (peer,)})
+        public = {(one, port) for one in (*senders, stranger, peer) for port in (51821, 51823)}
+        private = {(one, port) for one in MEMBERS for port in (51820, 51822)}
+        assert found == public | private | {(peer, 51819)}, "probes within the tunnels alone"
+    finally:
+        answering.kill()
+        answering.wait(10)
+    assert wire.let_in({peer: ALL_OF_KAFKA}, inner) == {peer: ALL_OF_KAFKA}
+    assert wire.let_in({stranger: set()}, SERVER6) == {stranger: set()}, "the same ports, not out of a tunnel"
 
 
 def test_rules_loaded_at_each_boot_are_the_same_and_not_twice_as_many(wire: Wire) -> None:

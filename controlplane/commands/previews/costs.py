@@ -24,6 +24,7 @@ from providers.racks import site_of
 
 MACHINES, ROOT_DISKS, DATA_DISKS = "machines", "root disks", "data disks"
 ADDRESSES, PUBLIC_ADDRESSES, SPEED = "IPv6 addresses", "public IPv4 addresses", "disks' IOPS and throughput"
+CROSSING = "places with bytes to others"
 
 _S_PER_HOUR = 3600
 
@@ -188,8 +189,10 @@ def old_sources(bills: Iterable[Bill | None], today: date) -> tuple[str, ...]:
 
 
 def monthly_bill(document: KafkaClusterDocument, price_list: PriceList) -> Bill:
-    """Machines, root disks, data disks and addresses of every pool that a cloud sells, for one month."""
-    return Bill(tuple(part for pool in document.spec.pools for part in _monthly(pool, price_list)))
+    """Machines, root disks, data disks and addresses of every pool that a cloud sells, and what goes from place to
+    place through an overlay, for one month."""
+    parts = [part for pool in document.spec.pools for part in _monthly(pool, price_list)]
+    return Bill((*parts, *_through_overlay(document)))
 
 
 def surge_cost(document: KafkaClusterDocument, rollout: RolloutPlan, price_list: PriceList) -> SurgeCost | None:
@@ -304,6 +307,15 @@ def _monthly(pool: Pool, price_list: PriceList) -> Iterator[CostPart]:
     if pool.public_address:
         addresses = f"{pool.name}: {pool.size} x public IPv4 address ({where})"
         yield CostPart(addresses, Decimal(pool.size), market.public_ipv4_per_month, PUBLIC_ADDRESSES, pool.size)
+
+
+def _through_overlay(document: KafkaClusterDocument) -> Iterator[CostPart]:
+    """Bytes that leave each place for the others. Nobody knows how many of a month those will be."""
+    if document.spec.network.overlay is None:
+        return
+    places = sorted({(pool.place.cloud, pool.place.region) for pool in document.spec.pools})
+    for cloud, region in places if len(places) > 1 else ():
+        yield CostPart(f"bytes out of {cloud} {region} through the overlay", Decimal(1), None, CROSSING, 1)
 
 
 def _disks(pool: Pool, market: offers.Offers, where: str) -> Iterator[CostPart]:

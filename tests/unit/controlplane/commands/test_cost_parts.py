@@ -9,6 +9,7 @@ from controlplane.api.costs import bill_out
 from controlplane.api.presenters.cost_text import bill_words
 from controlplane.commands.previews.costs import monthly_bill, surge_cost
 from events.spec.model import KafkaClusterDocument
+from events.spec.network import NetworkSpec, OverlaySpec
 from planner.rollout.diff import Change
 from providers.overrides import Overrides, as_text, laid_over
 from providers.price_list import PriceList
@@ -146,6 +147,19 @@ def test_a_public_address_a_pool_asks_for_is_a_part_with_a_price_or_without() ->
     )
     priced = elsewhere("hetzner", "ccx13", disks=disks, addresses={"public_ipv4_per_month": usd("0.6")})
     assert words(asking, priced) == "301.80 USD"
+
+
+def test_bytes_through_an_overlay_of_two_places_are_parts_without_a_price() -> None:
+    disks = {"persistent": {"price_per_gib_month": usd("0")}}
+    prices = elsewhere("hetzner", "ccx13", disks=disks, traffic={"egress_per_gib": usd("0.01")})
+    here = moved("hetzner", "ccx13")
+    tunnels = {"network": NetworkSpec(overlay=OverlaySpec(type="wireguard"))}
+    one = here.model_copy(update={"spec": here.spec.model_copy(update=tunnels)})
+    assert words(one, prices) == "300.00 USD", "within a place"
+    first, *others = one.spec.pools
+    away = first.model_copy(update={"place": first.place.model_copy(update={"cloud": "local", "region": "local-1"})})
+    two = one.model_copy(update={"spec": one.spec.model_copy(update={"pools": (away, *others)})})
+    assert words(two, prices) == "at least 150.00 USD, without price: places with bytes to others (2)"
 
 
 def test_a_root_disk_beside_the_old_one_is_paid_by_the_hour_of_a_month_of_730() -> None:

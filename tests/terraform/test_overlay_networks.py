@@ -21,6 +21,7 @@ from providers.tf.state_body import addresses_in, output_in
 from providers.tf.state_file import LocalStates
 from providers.tf.states import state_key
 from tests.fakes.resources import UID, attachment, instance, resources, run, surge, targets, volume
+from tests.terraform.ipv6life import say_ipv6
 from tests.terraform.networklife import NetworkBench, let_in, network_bench, tunnels_into
 from tests.terraform.standins import provider_of
 
@@ -36,10 +37,11 @@ ELSEWHERE = "10.65.0.0/20"
 TUNNELS = OverlayPorts((51820, 51822), (51821, 51823))
 PRIVATE, PUBLIC = {51820, 51822}, {51821, 51823}
 
+SLOW = pytest.param("aws", marks=[pytest.mark.soak, pytest.mark.timeout(1800)])
 CLOUDS = [
     "hetzner",
     *(provider_of(cloud) for cloud in ("azure", "digitalocean", "google", "upcloud")),
-    pytest.param("aws", marks=[pytest.mark.soak, pytest.mark.timeout(1800)]),
+    SLOW,
 ]
 
 
@@ -75,6 +77,18 @@ def test_a_firewall_opens_exactly_the_ports_of_tunnels_and_closes_them_again(ben
     assert bench.run(REMOVE, intent="remove", zones=grown).changed
     state = LocalStates(bench.of.state_root).of(network_state_key(bench.wanted(REMOVE, intent="x")))
     assert addresses_in(state.read()) == frozenset()
+
+
+@pytest.mark.parametrize("cloud", [provider_of("digitalocean"), provider_of("google"), SLOW])
+def test_where_a_network_has_public_ipv6_anybody_may_call_by_it(
+    cloud: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with network_bench(cloud, tmp_path, monkeypatch) as bench:
+        say_ipv6(bench)
+        bench.run(MAKE, intent="make", overlay=TUNNELS)
+        assert tunnels_into(bench) == {**_members(bench), "0.0.0.0/0": PUBLIC, "::/0": PUBLIC}
+        bench.run(ACCESS, intent="off")
+        assert tunnels_into(bench) == {}
 
 
 def test_vms_that_ask_have_a_public_address_each_for_life(bench: NetworkBench) -> None:

@@ -14,7 +14,10 @@ from tests.sim.imagefleet import ImageFleet, a_follower
 # Worlds begin on Thursday, 2026-01-01 at midnight UTC.
 NIGHT = ", windows: [{days: [thu], start: '03:00', duration: 2h}]"
 OPENS_S = 3 * 3600.0
-CVE = {"security": "critical", "reason": "CVE-2026-1"}
+
+
+def _critical(fleet: ImageFleet) -> str:
+    return fleet.publish(security="critical", reason="CVE-2026-1")
 
 
 def security_roll_goes_staging_first() -> ImageFleet:
@@ -27,7 +30,7 @@ def security_roll_goes_staging_first() -> ImageFleet:
     first = fleet.publish()
     fleet.run(until=lambda f: f.are_on(first, "ledger"))
     assert fleet.revisions("stage") == fleet.revisions("shop") == {""}, "they follow security, and it was not flagged"
-    second = fleet.publish(**CVE)
+    second = _critical(fleet)
     fleet.run(until=lambda f: f.worlds["stage"].view().roll.recycling > 0)
     assert "shop" not in {name for name, w in fleet.worlds.items() if w.view().roll.recycling}
     told = fleet.worlds["shop"].view().conditions[IMAGE]
@@ -48,7 +51,7 @@ def failing_revision_stops_the_rest() -> ImageFleet:
     fleet = ImageFleet(stage=a_follower("stage", "staging"), shop=a_follower("shop", "production"))
     stage = fleet.worlds["stage"]
     stage.machines.stillborn.update({"brokers-a-0"})
-    bad = fleet.publish(**CVE)
+    bad = _critical(fleet)
     fleet.run(until=lambda f: f.worlds["stage"].view().roll.join_failures == 1)
     stage.machines.stillborn.update({"brokers-a-0"})
     fleet.run(until=lambda f: "no VM that joined" in stage.sentence())
@@ -59,7 +62,7 @@ def failing_revision_stops_the_rest() -> ImageFleet:
     fleet.withdraw(bad, "its VMs do not boot")
     fleet.watch(5)
     assert fleet.began("shop") == []
-    good = fleet.publish(**CVE)
+    good = _critical(fleet)
     stage.person(facts.ClusterResumed("another image"))
     fleet.run(until=lambda f: f.are_on(good, "stage", "shop"))
     assert bad not in fleet.revisions("stage") | fleet.revisions("shop")
@@ -71,7 +74,7 @@ def failing_revision_trips_the_brake_within_a_stage() -> ImageFleet:
     fleet = ImageFleet(shop=a_follower("shop", "production"), ledger=a_follower("ledger", "production", windows=NIGHT))
     shop, ledger = fleet.worlds["shop"], fleet.worlds["ledger"]
     shop.machines.stillborn.update({"brokers-a-0"})
-    bad = fleet.publish(**CVE)
+    bad = _critical(fleet)
     fleet.run(until=lambda f: shop.view().roll.join_failures == 1)
     shop.machines.stillborn.update({"brokers-a-0"})
     fleet.run(until=lambda f: "no VM that joined" in shop.sentence())
@@ -85,7 +88,7 @@ def failing_revision_trips_the_brake_within_a_stage() -> ImageFleet:
 def image_roll_waits_for_its_window() -> ImageFleet:
     """A flagged revision waits for the window of a cluster whose spec says nothing else."""
     fleet = ImageFleet(shop=a_follower("shop", "production", windows=NIGHT))
-    name = fleet.publish(**CVE)
+    name = _critical(fleet)
     fleet.watch(40)
     assert fleet.began("shop") == []
     assert fleet.worlds["shop"].view().conditions["WaitsForWindow"].status
@@ -106,7 +109,7 @@ def critical_revision_opens_a_freeze_where_the_spec_says_so() -> ImageFleet:
     high = fleet.publish(security="high", reason="CVE-2026-2")
     fleet.watch(40)
     assert fleet.began("shop") == fleet.began("ledger") == []
-    critical = fleet.publish(**CVE)
+    critical = _critical(fleet)
     fleet.run(until=lambda f: f.are_on(critical, "shop"))
     assert fleet.began("ledger") == []
     assert high not in fleet.revisions("shop")
@@ -117,13 +120,13 @@ def withdrawn_in_mid_roll_goes_no_further() -> ImageFleet:
     """The VM in hand is finished, the next one is not made; a lost VM gets what it had. The next revision goes on."""
     fleet = ImageFleet(shop=a_follower("shop", "production"))
     shop = fleet.worlds["shop"]
-    bad = fleet.publish(**CVE)
+    bad = _critical(fleet)
     fleet.run(until=lambda f: bool(f.began("shop")))
     fleet.withdraw(bad, "it loses its network")
     fleet.run(until=lambda f: "not rolling on" in shop.sentence())
     assert len(fleet.began("shop")) == 1
     assert fleet.revisions("shop") == {"", bad}
-    good = fleet.publish(**CVE)
+    good = _critical(fleet)
     fleet.run(until=lambda f: f.are_on(good, "shop"))
     assert fleet.revisions("shop") == {good}
     return fleet

@@ -1,6 +1,7 @@
 """Clusters that others made, taken on and emptied onto ours, each told as a readable log."""
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -46,10 +47,19 @@ def brokers_of_others_are_emptied_onto_a_pool(world: World) -> None:
     for broker in THEIRS:
         world.kafka.stop_broker(broker)
         world.disturbed()
-        world.run(until=lambda w, b=broker: b not in external_brokers(w.view()), ticks=300)
+        world.run(until=partial(_is_gone, broker), ticks=300)
     world.settle()
     assert not set(THEIRS) & set(world.kafka.snapshot().brokers)
     assert len(world.kafka.voters()) == 1
+
+
+def _is_gone(broker: int, world: World) -> bool:
+    return broker not in external_brokers(world.view())
+
+
+def _is_moving(world: World) -> bool:
+    drain = world.view().moves.drain
+    return drain is not None and drain.progress.moving_at is not None
 
 
 def a_wrong_cluster_answers(world: World) -> None:
@@ -69,10 +79,7 @@ def a_broker_of_others_is_named_again(world: World) -> None:
     world.declare(an_external_document(ours=3))
     world.converge()
     world.declare(an_external_document(ours=3, theirs=(2, 3), rollout=", throttleMibPerS: 5"))
-    world.run(
-        until=lambda w: w.view().moves.drain is not None and w.view().moves.drain.progress.moving_at is not None,
-        ticks=100,
-    )
+    world.run(until=_is_moving, ticks=100)
     world.declare(an_external_document(ours=3))
     world.converge()
     assert external_brokers(world.view())[1].empty_at is None

@@ -1,6 +1,6 @@
 """The stories of changed JVM options, told and compared as those of rolls are (`test_golden_rolls`)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import pytest
@@ -134,7 +134,11 @@ def test_a_history_of_before_these_options_restarts_nobody() -> None:
     assert view == world.view()
 
 
-def _without(data: object) -> object:
+def _without(data: Mapping[str, object]) -> dict[str, object]:
+    return {k: _inside(v) for k, v in data.items() if k != "jvm_options"}
+
+
+def _inside(data: object) -> object:
     if isinstance(data, dict):
-        return {k: _without(v) for k, v in data.items() if k != "jvm_options"}
-    return [_without(v) for v in data] if isinstance(data, list) else data
+        return _without(data)
+    return [_inside(v) for v in data] if isinstance(data, list) else data

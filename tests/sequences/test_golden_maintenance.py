@@ -11,6 +11,7 @@ from controlplane.converger.conditions.maintenance import MAINTENANCE
 from providers.notices import MaintenanceNotice, NoticeKind
 from tests.builders import a_document
 from tests.sequences.recorded import assert_told_as_recorded
+from tests.sim.drains import drain_of, is_copying
 from tests.sim.world import World
 
 
@@ -127,17 +128,15 @@ def vm_is_taken_back_while_another_one_is_drained(world: World) -> None:
     _grown(world, throttle=", throttleMibPerS: 30")
     world.kafka.create_topic("payments", partitions=12, rf=3, min_isr=2, bytes_per_partition=400_000_000)
     world.declare(a_document(throttle=", throttleMibPerS: 30", version="4.2.0"))
-    world.run(until=lambda w: w.view().moves.drain is not None and w.view().moves.drain.progress.batch >= 0, ticks=60)
-    outgoing = world.view().moves.drain
-    assert outgoing is not None
+    world.run(until=is_copying, ticks=60)
+    outgoing = drain_of(world)
     _watch(world, 5)
     _take_back(world, "brokers-b-0.g1", in_s=120)
     _watch(world, 60)
     assert _asked(world) == ["brokers-b-0.g1"]
     successor = world.view().instances["brokers-b-0.g2"]
     assert successor.phase is Phase.JOINED, "it was begun after the drain, which ends long after the date"
-    assert world.view().moves.drain is not None
-    assert world.view().moves.drain.id == outgoing.id
+    assert drain_of(world).id == outgoing.id
     _watch(world, 60)
     world.machines.power_cut("brokers-b-0.g1")
     world.converge(ticks=2000)

@@ -5,11 +5,13 @@ from collections.abc import Callable
 import pytest
 
 from controlplane.cluster.folds.orders import HOLDS_FOR
+from controlplane.cluster.lifecycle import Phase
 from controlplane.converger.situation.situation import LOSS_GRACE_S
 from events import facts
 from tests.builders import a_document
 from tests.sequences.recorded import assert_told_as_recorded
 from tests.sim.asking import ask_for_evacuation, ask_for_replacement, ask_for_restart
+from tests.sim.drains import is_copying
 from tests.sim.vms import Vm
 from tests.sim.world import World
 
@@ -162,7 +164,7 @@ def dead_broker_is_replaced_on_request(world: World) -> None:
     for _ in range(12):
         world.tick()
     ask_for_replacement(world, "brokers-b-0.g1", "it does not start any more")
-    world.run(until=lambda w: bool(w.view().in_phase("fencing")), ticks=100)
+    world.run(until=lambda w: bool(w.view().in_phase(Phase.FENCING)), ticks=100)
     world.machines.vms["brokers-b-0.g1"].deaf = False
     world.converge(ticks=300)
     assert _keys(world, "brokers-b-0") == ["brokers-b-0.g2"]
@@ -188,7 +190,7 @@ def replacement_is_aborted(world: World) -> None:
     """Before its drain: the new VM goes again, and nobody replaces it after a resume."""
     _born(world)
     ask_for_replacement(world, "brokers-b-0.g1", "slow disk")
-    world.run(until=lambda w: bool(w.view().in_phase("launched")), ticks=60)
+    world.run(until=lambda w: bool(w.view().in_phase(Phase.LAUNCHED)), ticks=60)
     world.person(facts.RecycleAborted("it was the network"))
     world.hold()
     world.person(facts.ClusterResumed("go on"))
@@ -218,7 +220,7 @@ def evacuation_is_taken_back(world: World) -> None:
     """What runs goes on to its end, nothing more is begun, and the broker may receive again."""
     _born(world, brokers=6)
     ask_for_evacuation(world, "brokers-a-0.g1", "strange noises")
-    world.run(until=lambda w: bool(w.view().moves.drain and w.view().moves.drain.progress.batch >= 0), ticks=60)
+    world.run(until=is_copying, ticks=60)
     world.tick()
     world.person(facts.EvacuationEnded(("brokers-a-0.g1",), "asked by anna: it was the fan"))
     world.converge(ticks=200)
@@ -229,7 +231,7 @@ def evacuation_is_taken_back(world: World) -> None:
 def evacuation_is_aborted(world: World) -> None:
     _born(world, brokers=6)
     ask_for_evacuation(world, "brokers-a-0.g1", "strange noises")
-    world.run(until=lambda w: bool(w.view().moves.drain and w.view().moves.drain.progress.batch >= 0), ticks=60)
+    world.run(until=is_copying, ticks=60)
     world.person(facts.RecycleAborted("not now"))
     world.hold()
     world.person(facts.ClusterResumed("go on"))
@@ -241,7 +243,7 @@ def evacuating_broker_dies(world: World) -> None:
     """Its VM is lost mid-drain: it is replaced like any other, and its successor is not kept empty."""
     _born(world, brokers=6)
     ask_for_evacuation(world, "brokers-a-0.g1", "strange noises")
-    world.run(until=lambda w: bool(w.view().moves.drain and w.view().moves.drain.progress.batch >= 0), ticks=60)
+    world.run(until=is_copying, ticks=60)
     world.machines.power_cut("brokers-a-0.g1")
     world.disturbed()
     for _ in range(int(LOSS_GRACE_S)):
@@ -280,7 +282,7 @@ def test_the_story_is_the_one_on_record(scenario: Callable[[World], None]) -> No
 
 def _crash_points() -> list[tuple[Callable[[World], None], int, str]]:
     """Before and after every append and effect from the request on."""
-    chosen = []
+    chosen: list[tuple[Callable[[World], None], int, str]] = []
     for story in (rolling_restart, broker_is_replaced_on_request):
         world = World()
         story(world)

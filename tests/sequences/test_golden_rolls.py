@@ -13,6 +13,7 @@ from events import facts
 from tests.builders import a_document
 from tests.sequences.recorded import assert_told_as_recorded
 from tests.sim.asking import confirm_loss
+from tests.sim.drains import is_copying
 from tests.sim.world import World
 
 
@@ -27,6 +28,11 @@ def _born(world: World) -> None:
 
 def create(world: World) -> None:
     _born(world)
+
+
+def _is_planned(world: World) -> bool:
+    drain = world.view().moves.drain
+    return drain is not None and bool(drain.plan.sha256)
 
 
 def version_roll(world: World) -> None:
@@ -71,7 +77,7 @@ def new_broker_dies_mid_drain(world: World) -> None:
     _born(world)
     _with_data(world)
     world.declare(a_document(version="4.2.0"))
-    world.run(until=lambda w: bool(w.view().moves.drain and w.view().moves.drain.progress.batch >= 0), ticks=100)
+    world.run(until=is_copying, ticks=100)
     world.machines.power_cut("brokers-a-0.g2")
     world.converge(ticks=900)
 
@@ -80,7 +86,7 @@ def old_broker_dies_mid_drain(world: World) -> None:
     _born(world)
     _with_data(world)
     world.declare(a_document(version="4.2.0"))
-    world.run(until=lambda w: bool(w.view().moves.drain and w.view().moves.drain.progress.batch >= 0), ticks=100)
+    world.run(until=is_copying, ticks=100)
     world.machines.power_cut("brokers-a-0.g1")
     world.converge(ticks=900)
 
@@ -159,7 +165,7 @@ def somebody_reassigns_by_hand(world: World) -> None:
     _born(world)
     _with_data(world)
     world.declare(a_document(version="4.2.0"))
-    world.run(until=lambda w: bool(w.view().moves.drain and w.view().moves.drain.plan.sha256), ticks=100)
+    world.run(until=_is_planned, ticks=100)
     moving = next(p for p in world.kafka.partitions() if 1000 in p.replicas)
     world.kafka.reassign({moving.name: tuple(reversed(moving.replicas))})
     world.converge()
@@ -204,7 +210,7 @@ def abort_mid_drain(world: World) -> None:
     _born(world)
     _with_data(world)
     world.declare(a_document(version="4.2.0"))
-    world.run(until=lambda w: bool(w.view().moves.drain and w.view().moves.drain.progress.batch >= 0), ticks=100)
+    world.run(until=is_copying, ticks=100)
     world.person(facts.RecycleAborted("second thoughts"))
     world.hold()
     assert sorted(i.key for i in world.view().brokers()) == ["brokers-a-0.g2", "brokers-b-0.g1", "brokers-c-0.g1"]

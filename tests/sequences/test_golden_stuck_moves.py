@@ -9,6 +9,7 @@ from events.spec.model import KafkaClusterDocument
 from planner.observed import TopicPartition
 from tests.builders import a_document, a_zookeeper_document
 from tests.sequences.recorded import assert_told_as_recorded, told_as_recorded_by
+from tests.sim.drains import is_copying
 from tests.sim.world import World
 
 HEALING = "hungAfter: 20s"
@@ -20,7 +21,7 @@ def _moving(world: World, *, partitions: int = 12, **spec: object) -> None:
     world.converge()
     world.kafka.create_topic("orders", partitions=partitions, rf=3, min_isr=2, bytes_per_partition=50_000_000)
     world.declare(a_document(**{"healing": HEALING, "version": "4.2.0", **spec}))
-    world.run(until=lambda w: bool(w.view().moves.drain and w.view().moves.drain.progress.batch >= 0), ticks=100)
+    world.run(until=is_copying, ticks=100)
 
 
 def _watch(world: World, seconds: float) -> None:
@@ -85,7 +86,7 @@ def hung_by_a_controller_in_zookeeper_mode(world: World) -> None:
     world.converge()
     world.kafka.create_topic("orders", partitions=12, rf=3, min_isr=2, bytes_per_partition=50_000_000)
     world.declare(a_zookeeper_document(healing=HEALING, version="3.9.1", config=', metadataVersion: "3.8"'))
-    world.run(until=lambda w: bool(w.view().moves.drain and w.view().moves.drain.progress.batch >= 0), ticks=100)
+    world.run(until=is_copying, ticks=100)
     stuck = world.kafka.active
     world.kafka.hangs.controllers.add(stuck)
     world.run(until=lambda w: "controller_election.requested" in _types(w), ticks=100)

@@ -27,7 +27,7 @@ ELSEWHERE = OAUTH.model_copy(
 
 def _told(world: World) -> dict[str, tuple[str, bool, bool, bool, bool]]:
     """By VM, of what runs there: the service, whether it makes new names, knows the old, the new, and takes tokens."""
-    found = {}
+    found: dict[str, tuple[str, bool, bool, bool, bool]] = {}
     for key, vm in sorted(world.machines.vms.items()):
         tls = vm.process.document.tls if vm.process else None
         if vm.process is None or tls is None:

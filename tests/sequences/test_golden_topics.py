@@ -8,6 +8,7 @@ from controlplane.cluster.work_in_hand import has_work
 from events import facts
 from tests.builders import a_document
 from tests.sequences.recorded import assert_told_as_recorded
+from tests.sim.drains import drain_of, is_copying
 from tests.sim.topics import adopt_topic, declare_topics, delete_topic, shape, topic_text, troubles
 from tests.sim.world import World
 
@@ -142,10 +143,8 @@ def topic_made_during_a_roll(world: World) -> None:
     _born(world)
     world.kafka.create_topic("orders", partitions=12, rf=3, min_isr=2, bytes_per_partition=50_000_000)
     world.declare(a_document(version="4.2.0"))
-    world.run(
-        until=lambda w: w.view().moves.drain is not None and bool(w.view().moves.drain.progress.batch + 1), ticks=200
-    )
-    leaving = world.view().moves.drain.outgoing
+    world.run(until=is_copying, ticks=200)
+    leaving = drain_of(world).outgoing
     declare_topics(world, topic_text("payments"))
     for _ in range(3):
         world.tick()

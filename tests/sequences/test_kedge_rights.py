@@ -14,7 +14,7 @@ from tests.sim.world import World
 PLAIN = Listener()
 TLS = Listener(name="TLS", port=9094, security="tls")
 OWN = principals_of(World.uid)
-WANTED = kedge_acls(OWN.kedge)
+WANTED = set(kedge_acls(OWN.kedge))
 ALICE = Acl("User:alice", "topic", "pay", "literal", "Read")
 
 

@@ -86,7 +86,7 @@ def back(agents: int, outage_s: float) -> dict[str, Any]:
         lasts_s = outage_s + STARTS_S + BACK_S
         crowd = let_in(Crowd(port, vms, CREDENTIAL, lasts_s, arrive_s=ARRIVE_S, paced=True))
         time.sleep(outage_s)
-        server = Server(home, descriptors=4 * agents + 1024, PORT_OF_TEST=str(port))
+        server = Server(home, 4 * agents + 1024, PORT_OF_TEST=str(port))
         try:
             server.wait_until_it_listens()
             listens_at, cpu_s = time.time(), _cpu_s(server.pid)
@@ -120,7 +120,7 @@ def carried(
     with tempfile.TemporaryDirectory(prefix="kedge-door-") as work:
         home = Home(Path(work) / "home")
         vms = known_vms(home, agents, rest=rest)
-        server = Server(home, descriptors=4 * agents + 1024)
+        server = Server(home, 4 * agents + 1024)
         try:
             server.wait_until_it_listens()
             eventually(lambda: server.leads, server)

@@ -43,7 +43,7 @@ def flooded(agents: int, descriptors: int, seconds: float, *, apart_s: float = 1
     with tempfile.TemporaryDirectory(prefix="kedge-flood-") as work:
         home = Home(Path(work) / "home")
         vms = known_vms(home, agents)
-        server = Server(home, descriptors=descriptors)
+        server = Server(home, descriptors)
         try:
             server.wait_until_it_listens()
             eventually(lambda: server.leads, server)

@@ -1,8 +1,8 @@
 """The clouds of contract tests, each with hands that do what Terraform and fate do."""
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -36,10 +36,12 @@ SECOND_PLACE = Place("local", "local-2")
 class Harness(Protocol):
     """A cloud, and hands that do what Terraform and fate do."""
 
-    cloud: CloudProvider
-    place: Place
-    second: Place
-
+    @property
+    def cloud(self) -> CloudProvider: ...
+    @property
+    def place(self) -> Place: ...
+    @property
+    def second(self) -> Place: ...
     def zone(self, letter: str) -> str: ...
     def id_of(self, key: str) -> str: ...
     def create(self, wanted: Resources, *only: str) -> None: ...
@@ -160,7 +162,7 @@ def fake_harness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ha
     yield FakeHarness(FakeCloud("test", world=World()))
 
 
-HARNESSES = {
+HARNESSES: Mapping[str, Callable[[Path, pytest.MonkeyPatch], AbstractContextManager[Harness]]] = {
     "local": local_harness,
     "fake": fake_harness,
     "aws": aws_harness,

@@ -51,7 +51,7 @@ def wiped_database(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[
 
 
 @pytest.fixture(params=SQL)
-def engine(request: pytest.FixtureRequest, wiped_database) -> Iterator[Engine]:
+def engine(request: pytest.FixtureRequest, wiped_database: Callable[[str], str]) -> Iterator[Engine]:
     """An engine on an empty, migrated database, SQLite and PostgreSQL in turn."""
     built = build_engine(wiped_database(request.param), pool_size=20)
     yield built
@@ -68,7 +68,7 @@ def owner(engine: Engine) -> Iterator[Engine]:
 
 
 @pytest.fixture(params=SQL[1:])
-def postgresql(request: pytest.FixtureRequest, wiped_database) -> Iterator[Engine]:
+def postgresql(request: pytest.FixtureRequest, wiped_database: Callable[[str], str]) -> Iterator[Engine]:
     """An engine on an empty, migrated PostgreSQL database."""
     built = build_engine(wiped_database(request.param), pool_size=20)
     yield built
@@ -76,7 +76,7 @@ def postgresql(request: pytest.FixtureRequest, wiped_database) -> Iterator[Engin
 
 
 @pytest.fixture(params=ALL)
-def engine_or_memory(request: pytest.FixtureRequest, wiped_database) -> Iterator[Engine | None]:
+def engine_or_memory(request: pytest.FixtureRequest, wiped_database: Callable[[str], str]) -> Iterator[Engine | None]:
     """The same, and None where the implementation in memory is to be used."""
     if request.param == "memory":
         yield None

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -84,6 +85,9 @@ class Installation:
             except StreamConflict:  # the server recorded something of its own meanwhile
                 continue
             return
+
+    def keeps(self, uid: ClusterUid, seq: int) -> bool:
+        return self.kept(uid) == seq
 
     def kept(self, uid: ClusterUid) -> int:
         """The number of the last that was heard of the agent and is kept; 0 for none."""
@@ -187,12 +191,16 @@ class Agent:
             return False
 
 
+def _is_ready(process: Server) -> bool:
+    return process.get("/readyz").status_code == 200
+
+
 def test_an_agent_goes_from_one_process_to_the_other_and_nothing_is_lost(
     installation: Installation, agent: Agent
 ) -> None:
     one, other = installation.agents("one"), installation.agents("other")
     for process in (one, other):
-        eventually(lambda process=process: process.get("/readyz").status_code == 200, process)
+        eventually(partial(_is_ready, process), process)
     agent.enrol()
     document, etag = agent.document()
     assert (document.epoch, document.services) == (1, ())
@@ -215,10 +223,10 @@ def test_an_agent_goes_from_one_process_to_the_other_and_nothing_is_lost(
         dying.wait()
         eventually(agent.is_heard, installation.started[0], timeout_s=DEADLINE_S)
         told = agent.seq
-        until(lambda told=told: installation.kept(agent.uid) == told, "the report is kept", timeout_s=DEADLINE_S)
+        until(partial(installation.keeps, agent.uid, told), "the report is kept", timeout_s=DEADLINE_S)
         assert agent.document()[0].services[0].name == "broker"
         fresh = installation.agents(name)
-        eventually(lambda fresh=fresh: fresh.get("/readyz").status_code == 200, fresh)
+        eventually(partial(_is_ready, fresh), fresh)
 
     # To one that never heard it, it is to say all of it; then to say that nothing changed is enough.
     for _ in range(10):

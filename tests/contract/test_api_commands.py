@@ -1,7 +1,7 @@
 """Commands against every kind of store: idempotent by id, one uid per living name, refused with a reason."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -331,14 +331,25 @@ class _Racing:
     def __init__(self, store: EventStore, rival: Callable[[], None], *, times: int) -> None:
         self._store, self._rival, self._times = store, rival, times
 
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._store, name)
-
-    def append(self, *arguments: object, **more: object) -> list[Recorded]:
+    def append(
+        self, stream: str, events: Sequence[NewEvent], *, expected_version: int, origin: Origin
+    ) -> list[Recorded]:
         if self._times:
             self._times -= 1
             self._rival()
-        return self._store.append(*arguments, **more)  # type: ignore[arg-type]
+        return self._store.append(stream, events, expected_version=expected_version, origin=origin)
+
+    def read_stream(self, stream: str, after_version: int = 0) -> list[Recorded]:
+        return self._store.read_stream(stream, after_version)
+
+    def read_all(self, after_position: int = 0, limit: int = 1000) -> list[Recorded]:
+        return self._store.read_all(after_position, limit)
+
+    def iterate_all(self, after_position: int = 0) -> Iterator[Recorded]:
+        return self._store.iterate_all(after_position)
+
+    def head(self) -> int:
+        return self._store.head()
 
 
 def _up(key: str) -> facts.LaunchedInstance:

@@ -23,7 +23,7 @@ PAUSED = ORDERS + "    pause: true\n"
 class Server:
     """One `kedge server` on a port of its own; `settings` are variables of its environment."""
 
-    def __init__(self, home: Home, *, descriptors: int | None = None, **settings: str) -> None:
+    def __init__(self, home: Home, descriptors: int | None = None, /, **settings: str) -> None:
         self._home = home
         environ = {"PATH": os.environ["PATH"], "PYTHONPATH": os.getcwd(), **settings}
         self._process = ServerProcess(str(home.path), environ, descriptors=descriptors)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import psycopg
 import pytest
@@ -161,6 +162,10 @@ def test_a_role_that_may_more_passes_for_no_relay_whatever_it_says(connect: Conn
     assert (holder.role, holder.may_more, holder.is_relay) == (role, True, False)
 
 
+def _waits_alone(engine: Engine) -> bool:
+    return relays_of(engine).waiting == {RELAY: 1}
+
+
 def test_every_role_sees_how_many_relays_wait_and_none_where_one_is_alone(connect: Connect, turn: Turns) -> None:
     looking = [connect(role) for role in (APP, PORTAL, READER, RELAY)]
     first = turn(RELAY, keeps=True)
@@ -175,7 +180,7 @@ def test_every_role_sees_how_many_relays_wait_and_none_where_one_is_alone(connec
     first.close()
     second.take()
     for engine in looking:
-        until(lambda engine=engine: relays_of(engine).waiting == {RELAY: 1}, "the first to be over")
+        until(partial(_waits_alone, engine), "the first to be over")
         assert holder_of(engine) == Holder(RELAY, False, RelayWord(None))
     third.close()
     until(lambda: relays_of(looking[0]).waiting == {}, "one that stops to wait no more")

@@ -8,7 +8,7 @@ import pytest
 
 from providers import tags
 from providers.aws.cloud import SETTLES_S, AwsCloud
-from providers.base import InstanceState
+from providers.base import InstanceResource, InstanceState
 from providers.catalog_file import sold_by
 from providers.errors import AuthFailed, CloudUnavailable, QuotaExceeded, RateLimited
 from providers.mounted import holds_mounted
@@ -44,7 +44,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
         yield Bench(AwsCloud("test", file, attempts=1, clock=clock), aws, file=file, clock=clock)
 
 
-def nodes(count: int) -> tuple[object, ...]:
+def nodes(count: int) -> tuple[InstanceResource, ...]:
     return tuple(instance(f"n-{i}") for i in range(count))
 
 

@@ -10,7 +10,7 @@ import pytest
 from providers import tags
 from providers.azure.cloud import SETTLES_S, AzureCloud
 from providers.azure.ids import canonical
-from providers.base import InstanceState
+from providers.base import InstanceResource, InstanceState
 from providers.errors import AuthFailed, CloudUnavailable, NotYetGone, RateLimited, ResourceConflict
 from providers.handover import Handover, handover_of
 from tests.fakes.clock import Clock
@@ -43,7 +43,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
         yield Bench(AzureCloud("test", file, attempts=1, clock=clock), azure, file=file, clock=clock)
 
 
-def nodes(count: int) -> tuple[object, ...]:
+def nodes(count: int) -> tuple[InstanceResource, ...]:
     return tuple(instance(f"n-{i}") for i in range(count))
 
 

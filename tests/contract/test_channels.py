@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 
 import pytest
 from sqlalchemy import Engine, text
@@ -29,9 +30,12 @@ class Process:
         self.channels: Channels = channels_of(url)
         self.heard: list[tuple[str, str]] = []
         for channel in (RECORDED, REPORTED, FOUND):
-            self.channels.subscribe(channel, lambda message, channel=channel: self.heard.append((channel, message)))
+            self.channels.subscribe(channel, partial(self._hear, channel))
         self.channels.start()
         self.wait_until_it_listens(1)
+
+    def _hear(self, channel: str, message: str) -> None:
+        self.heard.append((channel, message))
 
     def wait_until_it_listens(self, times: int) -> None:
         until(lambda: self.heard.count((FOUND, EVERYTHING)) == times, "it listens", timeout_s=60)
@@ -59,7 +63,7 @@ def test_what_one_process_publishes_every_process_hears(start: Callable[[], Proc
     one, other = start(), start()
     one.channels.publish(REPORTED, "c1")
     for process in (one, other):
-        until(lambda process=process: (REPORTED, "c1") in process.heard)
+        until(partial(process.heard.count, (REPORTED, "c1")))
     other.channels.publish(FOUND, "c2")
     until(lambda: (FOUND, "c2") in one.heard)
     assert (REPORTED, "c2") not in one.heard

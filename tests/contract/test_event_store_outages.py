@@ -1,9 +1,11 @@
 """The database is locked, gone, damaged, or its answer is lost: typed errors, and a retry that tells what happened."""
 
 import sqlite3
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import DBAPIError
 
 from controlplane.storage import migrate
@@ -12,7 +14,8 @@ from events.envelope import NewEvent, Origin
 from events.errors import PositionGap, StoreUnavailable
 from events.sql_store import SqlEventStore
 from tests.fakes.cutting_proxy import CuttingProxy
-from tests.postgres_server import ADDRESS, running_postgres
+from tests.postgres_server import ADDRESS, PostgresServer, running_postgres
+from tests.present import present
 
 ORIGIN = Origin("converger")
 
@@ -23,8 +26,8 @@ def one(event_id: str) -> list[NewEvent]:
 
 @pytest.mark.postgres
 def test_a_lost_commit_reply_on_postgresql_is_unavailable_and_the_retry_finds_the_events(
-    postgres_server, fresh_database
-):
+    postgres_server: PostgresServer, fresh_database: Callable[[str], str]
+) -> None:
     database = fresh_database("postgresql").rsplit("/", 1)[1]
     proxy = CuttingProxy((ADDRESS, postgres_server.port))
     engine = build_engine(f"postgresql://postgres@{ADDRESS}:{proxy.port}/{database}")
@@ -44,7 +47,7 @@ def test_a_lost_commit_reply_on_postgresql_is_unavailable_and_the_retry_finds_th
 
 
 @pytest.mark.postgres
-def test_a_postgresql_server_that_stops_is_unavailable_not_a_driver_error():
+def test_a_postgresql_server_that_stops_is_unavailable_not_a_driver_error() -> None:
     with running_postgres() as server:
         url = server.create_database()
         migrate.upgrade(url)
@@ -60,7 +63,9 @@ def test_a_postgresql_server_that_stops_is_unavailable_not_a_driver_error():
 
 
 @pytest.mark.postgres
-def test_a_forgotten_transaction_that_holds_the_counter_makes_appends_unavailable_and_is_ended(fresh_database):
+def test_a_forgotten_transaction_that_holds_the_counter_makes_appends_unavailable_and_is_ended(
+    fresh_database: Callable[[str], str],
+) -> None:
     url = fresh_database("postgresql")
     forgetful = build_engine(url, idle_in_transaction_timeout_s=0.6)
     hurried = build_engine(url, lock_timeout_s=0.1)
@@ -79,12 +84,12 @@ def test_a_forgotten_transaction_that_holds_the_counter_makes_appends_unavailabl
             engine.dispose()
 
 
-def test_a_locked_sqlite_file_is_unavailable_and_readable(fresh_database):
+def test_a_locked_sqlite_file_is_unavailable_and_readable(fresh_database: Callable[[str], str]) -> None:
     url = fresh_database("sqlite")
     engine = build_engine(url, lock_timeout_s=0.1)
     store = SqlEventStore(engine)
     store.append("a", one("1"), expected_version=0, origin=ORIGIN)
-    stranger = sqlite3.connect(engine.url.database, isolation_level=None)
+    stranger = sqlite3.connect(present(engine.url.database), isolation_level=None)
     stranger.execute("BEGIN IMMEDIATE")
     with pytest.raises(StoreUnavailable, match="locked"):
         store.append("a", one("2"), expected_version=1, origin=ORIGIN)
@@ -95,7 +100,9 @@ def test_a_locked_sqlite_file_is_unavailable_and_readable(fresh_database):
     engine.dispose()
 
 
-def test_a_thread_that_writes_too_long_makes_the_others_unavailable_not_stuck(fresh_database):
+def test_a_thread_that_writes_too_long_makes_the_others_unavailable_not_stuck(
+    fresh_database: Callable[[str], str],
+) -> None:
     engine = build_engine(fresh_database("sqlite"), lock_timeout_s=0.1)
     with writing(engine), pytest.raises(StoreUnavailable, match="another thread"):
         SqlEventStore(engine).append("a", one("1"), expected_version=0, origin=ORIGIN)
@@ -103,14 +110,14 @@ def test_a_thread_that_writes_too_long_makes_the_others_unavailable_not_stuck(fr
     engine.dispose()
 
 
-def test_a_database_without_tables_says_so(tmp_path):
+def test_a_database_without_tables_says_so(tmp_path: Path) -> None:
     engine = build_engine(f"sqlite:///{tmp_path}/empty.db")
     with pytest.raises(StoreUnavailable, match="never made"):
         SqlEventStore(engine).head()
     engine.dispose()
 
 
-def test_sqlite_is_set_up_to_survive_a_power_cut_and_waiting_writers(fresh_database):
+def test_sqlite_is_set_up_to_survive_a_power_cut_and_waiting_writers(fresh_database: Callable[[str], str]) -> None:
     engine = build_engine(fresh_database("sqlite"), lock_timeout_s=7)
     with reading(engine) as connection:
 
@@ -125,7 +132,7 @@ def test_sqlite_is_set_up_to_survive_a_power_cut_and_waiting_writers(fresh_datab
 
 
 @pytest.mark.postgres
-def test_postgresql_sessions_carry_their_timeouts(fresh_database):
+def test_postgresql_sessions_carry_their_timeouts(fresh_database: Callable[[str], str]) -> None:
     engine = build_engine(fresh_database("postgresql"), lock_timeout_s=7, idle_in_transaction_timeout_s=11)
     with reading(engine) as connection:
 
@@ -139,27 +146,27 @@ def test_postgresql_sessions_carry_their_timeouts(fresh_database):
     engine.dispose()
 
 
-def test_database_time_is_aware_and_moves(engine):
+def test_database_time_is_aware_and_moves(engine: Engine) -> None:
     with reading(engine) as connection:
         first, second = database_time(connection), database_time(connection)
-    assert first.utcoffset().total_seconds() == 0
+    assert present(first.utcoffset()).total_seconds() == 0
     assert second >= first
 
 
 @pytest.mark.parametrize("url", ["sqlite://", "sqlite:///:memory:", "mysql://root@127.0.0.1/x"])
-def test_databases_that_cannot_keep_the_promises_are_refused(url):
+def test_databases_that_cannot_keep_the_promises_are_refused(url: str) -> None:
     with pytest.raises(ValueError, match="not supported"):
         build_engine(url)
 
 
 class TestVerify:
-    def test_a_whole_log_passes_with_its_head(self, engine):
+    def test_a_whole_log_passes_with_its_head(self, engine: Engine) -> None:
         store = SqlEventStore(engine)
         assert store.verify() == 0
         store.append("a", [*one("1"), *one("2")], expected_version=0, origin=ORIGIN)
         assert store.verify() == 2
 
-    def test_a_log_that_lost_an_event_is_refused(self, engine, owner):
+    def test_a_log_that_lost_an_event_is_refused(self, engine: Engine, owner: Engine) -> None:
         store = SqlEventStore(engine)
         store.append("a", [*one("1"), *one("2"), *one("3")], expected_version=0, origin=ORIGIN)
         with writing(owner) as transaction:
@@ -169,7 +176,7 @@ class TestVerify:
             store.verify()
         assert (gap.value.highest, gap.value.count, gap.value.counter) == (3, 2, 3)
 
-    def test_a_counter_that_runs_ahead_is_refused(self, engine):
+    def test_a_counter_that_runs_ahead_is_refused(self, engine: Engine) -> None:
         store = SqlEventStore(engine)
         store.append("a", one("1"), expected_version=0, origin=ORIGIN)
         with writing(engine) as transaction:
@@ -179,7 +186,7 @@ class TestVerify:
 
 
 @pytest.mark.parametrize("statement", ["UPDATE event SET actor = 'me'", "DELETE FROM event"])
-def test_the_database_itself_refuses_its_owner_to_change_history(engine, owner, statement):
+def test_the_database_itself_refuses_its_owner_to_change_history(engine: Engine, owner: Engine, statement: str) -> None:
     store = SqlEventStore(engine)
     store.append("a", one("1"), expected_version=0, origin=ORIGIN)
     with pytest.raises(DBAPIError, match="append-only"), owner.begin() as transaction:
@@ -187,7 +194,7 @@ def test_the_database_itself_refuses_its_owner_to_change_history(engine, owner, 
     assert [event.actor for event in store.read_all()] == ["converger"]
 
 
-def _switch_protection_off(transaction) -> None:
+def _switch_protection_off(transaction: Connection) -> None:
     """What only an administrator can do."""
     if transaction.dialect.name == "sqlite":
         transaction.execute(text("DROP TRIGGER event_no_delete"))

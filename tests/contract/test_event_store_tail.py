@@ -7,10 +7,11 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from sqlalchemy import Engine
 from sqlalchemy.exc import IntegrityError
 
 from events.engine import writing
-from events.envelope import NewEvent, Origin
+from events.envelope import NewEvent, Origin, Recorded
 from events.errors import StreamConflict
 from events.sql_store import SqlEventStore
 from tests.fakes.event_store import MemoryEventStore
@@ -27,7 +28,7 @@ class _RolledBack(Exception):
 class Writer:
     """Appends to its own stream; every tenth append takes its place in the log and is then rolled back."""
 
-    def __init__(self, store, engine, number: int) -> None:
+    def __init__(self, store: MemoryEventStore | SqlEventStore, engine: Engine | None, number: int) -> None:
         self.store = store
         self.engine = engine
         self.stream = f"stream-{number}"
@@ -47,7 +48,7 @@ class Writer:
     def roll_back(self, number: int) -> None:
         self.rolled_back += 1
         doomed = [NewEvent(f"doomed-{self.stream}-{number}", "test", 1, {})]
-        if self.engine is None:
+        if self.engine is None or isinstance(self.store, MemoryEventStore):
             with pytest.raises(StreamConflict):
                 self.store.append(self.stream, doomed, expected_version=999, origin=ORIGIN)
             return
@@ -58,7 +59,7 @@ class Writer:
             raise _RolledBack
 
 
-def follow(store, seen: list, writers_done: threading.Event) -> None:
+def follow(store: MemoryEventStore | SqlEventStore, seen: list[Recorded], writers_done: threading.Event) -> None:
     position = 0
     while True:
         finished = writers_done.is_set()
@@ -71,10 +72,12 @@ def follow(store, seen: list, writers_done: threading.Event) -> None:
 
 
 @pytest.mark.timeout(90)
-def test_a_tail_reader_beside_16_writers_with_rollbacks_misses_nothing_and_sees_no_gap(engine_or_memory):
+def test_a_tail_reader_beside_16_writers_with_rollbacks_misses_nothing_and_sees_no_gap(
+    engine_or_memory: Engine | None,
+) -> None:
     store = MemoryEventStore() if engine_or_memory is None else SqlEventStore(engine_or_memory)
     writers = [Writer(store, engine_or_memory, number) for number in range(WRITERS)]
-    seen: list = []
+    seen: list[Recorded] = []
     done = threading.Event()
     reader = threading.Thread(target=follow, args=(store, seen, done))
     reader.start()
@@ -92,16 +95,18 @@ def test_a_tail_reader_beside_16_writers_with_rollbacks_misses_nothing_and_sees_
     assert sum(writer.rolled_back for writer in writers) >= WRITERS
     for writer in writers:
         assert [one.event_id for one in store.read_stream(writer.stream)] == writer.written
-    if engine_or_memory is not None:
+    if isinstance(store, SqlEventStore):
         assert store.verify() == len(written)
 
 
-def test_an_append_within_a_transaction_that_waited_for_a_rival_fails_instead_of_leaving_a_gap(postgresql):
+def test_an_append_within_a_transaction_that_waited_for_a_rival_fails_instead_of_leaving_a_gap(
+    postgresql: Engine,
+) -> None:
     """PostgreSQL only: SQLite lets no second writer begin, so nobody waits inside a transaction."""
     engine = postgresql
     store = SqlEventStore(engine)
     waiting = threading.Event()
-    outcome: list = []
+    outcome: list[IntegrityError] = []
 
     def late() -> None:
         try:
@@ -124,7 +129,7 @@ def test_an_append_within_a_transaction_that_waited_for_a_rival_fails_instead_of
     assert store.append("a", [NewEvent("next", "test", 1, {})], expected_version=1, origin=ORIGIN)[0].position == 2
 
 
-def _await_a_waiting_lock(engine) -> None:
+def _await_a_waiting_lock(engine: Engine) -> None:
     deadline = time.monotonic() + 10
     while time.monotonic() < deadline:
         with engine.connect() as connection:

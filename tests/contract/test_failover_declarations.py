@@ -3,6 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from sqlalchemy import Engine
 
 from controlplane.cluster.commands import CommandRefused, SpecRefused
 from controlplane.commands.failovers import DeclarePair, PairNotFound
@@ -15,11 +16,11 @@ from tests.contract.pair_servers import NOON, Server, store_on, wanted
 
 
 @pytest.fixture
-def store(engine_or_memory) -> EventStore:
+def store(engine_or_memory: Engine | None) -> EventStore:
     return store_on(engine_or_memory)
 
 
-def test_a_pair_is_declared_and_every_server_sees_it(store) -> None:
+def test_a_pair_is_declared_and_every_server_sees_it(store: EventStore) -> None:
     done = Server(store).declare("orders", "eu", "us")
     assert (done.changed, done.sentence) == (True, "orders: eu is the primary, us its cold standby")
     pair = Server(store).get("orders")
@@ -31,7 +32,7 @@ def test_a_pair_is_declared_and_every_server_sees_it(store) -> None:
     assert (pair.view.state, pair.view.is_at_rest, pair.view.unreadable) == ("Seeding", True, "")
 
 
-def test_the_same_again_changes_nothing_and_another_size_is_a_new_document(store) -> None:
+def test_the_same_again_changes_nothing_and_another_size_is_a_new_document(store: EventStore) -> None:
     server = Server(store)
     server.declare("orders", "eu", "us", key="k")
     head = store.head()
@@ -47,7 +48,7 @@ def test_the_same_again_changes_nothing_and_another_size_is_a_new_document(store
     )
 
 
-def test_a_cluster_is_of_one_pair_until_that_is_withdrawn(store) -> None:
+def test_a_cluster_is_of_one_pair_until_that_is_withdrawn(store: EventStore) -> None:
     server = Server(store)
     server.declare("orders", "eu", "us")
     with pytest.raises(SpecRefused, match="us is of the pair `orders`"):
@@ -58,7 +59,7 @@ def test_a_cluster_is_of_one_pair_until_that_is_withdrawn(store) -> None:
     assert [pair.name for pair in server.service.pairs().living] == ["search"]
 
 
-def test_a_name_that_was_withdrawn_is_another_pair(store) -> None:
+def test_a_name_that_was_withdrawn_is_another_pair(store: EventStore) -> None:
     server = Server(store)
     server.declare("orders", "eu", "us", key="first")
     before = server.get("orders").uid
@@ -68,7 +69,7 @@ def test_a_name_that_was_withdrawn_is_another_pair(store) -> None:
     assert server.get("orders").view.primary == "uid-us"
 
 
-def test_of_two_pairs_that_are_declared_at_once_one_gets_the_cluster(store) -> None:
+def test_of_two_pairs_that_are_declared_at_once_one_gets_the_cluster(store: EventStore) -> None:
     orders = [wanted("orders", "eu", "us"), wanted("search", "us", "asia"), wanted("clicks", "asia", "eu")]
 
     def declared(command: DeclarePair) -> bool:
@@ -83,7 +84,7 @@ def test_of_two_pairs_that_are_declared_at_once_one_gets_the_cluster(store) -> N
     assert pair.view.name == pair.name
 
 
-def test_one_pair_that_several_servers_declare_at_once_is_declared_once(store) -> None:
+def test_one_pair_that_several_servers_declare_at_once_is_declared_once(store: EventStore) -> None:
     with ThreadPoolExecutor(4) as pool:
         done = list(pool.map(lambda n: Server(store).declare("orders", "eu", "us", key=f"k{n}"), range(4)))
     assert sum(outcome.changed for outcome in done) == 1
@@ -92,7 +93,7 @@ def test_one_pair_that_several_servers_declare_at_once_is_declared_once(store) -
     assert len(store.read_stream(FAILOVERS)) == 1
 
 
-def test_a_crash_behind_the_registration_leaves_a_pair_that_holds_its_clusters(store) -> None:
+def test_a_crash_behind_the_registration_leaves_a_pair_that_holds_its_clusters(store: EventStore) -> None:
     registered = encode(facts.PairRegistered("u1", "orders", ("uid-eu", "uid-us")), "e1")
     store.append(FAILOVERS, [registered], expected_version=0, origin=Origin("person:ada", command_id="crashed"))
     server = Server(store)
@@ -103,7 +104,7 @@ def test_a_crash_behind_the_registration_leaves_a_pair_that_holds_its_clusters(s
     assert server.get("orders").uid == "u1"
 
 
-def test_a_pair_that_was_only_registered_lets_its_clusters_go(store) -> None:
+def test_a_pair_that_was_only_registered_lets_its_clusters_go(store: EventStore) -> None:
     registered = encode(facts.PairRegistered("u1", "orders", ("uid-eu", "uid-us")), "e1")
     store.append(FAILOVERS, [registered], expected_version=0, origin=Origin("person:ada", command_id="crashed"))
     server = Server(store)
@@ -113,7 +114,7 @@ def test_a_pair_that_was_only_registered_lets_its_clusters_go(store) -> None:
     assert server.declare("search", "us", "asia").changed
 
 
-def test_a_pair_of_which_something_acts_is_not_withdrawn(store) -> None:
+def test_a_pair_of_which_something_acts_is_not_withdrawn(store: EventStore) -> None:
     server = Server(store)
     server.declare("orders", "eu", "us")
     uid = server.get("orders").uid
@@ -131,7 +132,7 @@ def test_a_pair_of_which_something_acts_is_not_withdrawn(store) -> None:
     assert server.get("orders").view.state == "Preparing"
 
 
-def test_a_withdrawal_needs_the_name_and_is_done_once(store) -> None:
+def test_a_withdrawal_needs_the_name_and_is_done_once(store: EventStore) -> None:
     server = Server(store)
     server.declare("orders", "eu", "us")
     with pytest.raises(CommandRefused, match="`order` is not `orders`"):
@@ -144,7 +145,7 @@ def test_a_withdrawal_needs_the_name_and_is_done_once(store) -> None:
     assert store.head() == head
 
 
-def test_what_cannot_be_read_of_registrations_stops_new_pairs(store) -> None:
+def test_what_cannot_be_read_of_registrations_stops_new_pairs(store: EventStore) -> None:
     strange = encode(facts.PairWithdrawn("?"), "e1")
     store.append(FAILOVERS, [strange], expected_version=0, origin=Origin("person:ada"))
     with pytest.raises(CommandRefused, match="the pairs are unreadable"):

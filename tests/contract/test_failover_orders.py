@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from sqlalchemy import Engine
 
 from controlplane.cluster.commands import CommandRefused
 from controlplane.commands.failover_orders import (
@@ -43,9 +44,25 @@ class Pair(Server):
             self.store.append(pair_stream(view.uid), [event], expected_version=n, origin=Origin("loop"))
         assert not self.get("orders").view.unreadable
 
-    def order(self, key: str = "o", *, planned: bool = True, **more: Any) -> PairOutcome:
-        said = {"accepts_loss": False, "confirm": "orders", "reason": "drill"} | more
-        command = OrderFailover(name="orders", actor="person:ada", command_id=key, planned=planned, **said)
+    def order(
+        self,
+        key: str = "o",
+        *,
+        planned: bool = True,
+        accepts_loss: bool = False,
+        confirm: str = "orders",
+        plan_digest: str | None = None,
+    ) -> PairOutcome:
+        command = OrderFailover(
+            name="orders",
+            actor="person:ada",
+            command_id=key,
+            planned=planned,
+            accepts_loss=accepts_loss,
+            confirm=confirm,
+            reason="drill",
+            plan_digest=plan_digest,
+        )
         return self.service.order(command)
 
     def abort(self, key: str = "a") -> PairOutcome:
@@ -70,12 +87,12 @@ class Pair(Server):
 
 
 @pytest.fixture
-def store(engine_or_memory) -> EventStore:
+def store(engine_or_memory: Engine | None) -> EventStore:
     return store_on(engine_or_memory)
 
 
 @pytest.fixture
-def pair(store) -> Pair:
+def pair(store: EventStore) -> Pair:
     """At rest, and ready to be failed over."""
     pair = Pair(store)
     pair.declare("orders", "eu", "us")
@@ -146,7 +163,7 @@ def test_of_several_that_are_ordered_at_once_one_is_in_hand(pair: Pair) -> None:
     assert pair.types().count("requested") == 1
 
 
-def test_what_the_plan_is_refused_for_is_refused_of_the_order(store) -> None:
+def test_what_the_plan_is_refused_for_is_refused_of_the_order(store: EventStore) -> None:
     pair = Pair(store)
     pair.declare("orders", "eu", "us")
     with refused("failover-not-ready", "the pair is Seeding"):
@@ -160,7 +177,7 @@ def test_what_the_plan_is_refused_for_is_refused_of_the_order(store) -> None:
     assert pair.order(planned=False, accepts_loss=True).changed
 
 
-def test_a_warm_pair_at_rest_is_led_over(store) -> None:
+def test_a_warm_pair_at_rest_is_led_over(store: EventStore) -> None:
     pair = warm(store)
     assert pair.get("orders").view.state == "Standby"
     with refused("failover-not-ready", "how far the copy is behind is not known"):
@@ -170,7 +187,7 @@ def test_a_warm_pair_at_rest_is_led_over(store) -> None:
     assert pair.types()[-1] == "requested"
 
 
-def test_what_is_seen_decides_what_may_be_lost(store) -> None:
+def test_what_is_seen_decides_what_may_be_lost(store: EventStore) -> None:
     pair = warm(store)
     known = pair.get("orders")
     unseen = pair.service.plan(known, planned=False, accepts_loss=False)
@@ -181,7 +198,7 @@ def test_what_is_seen_decides_what_may_be_lost(store) -> None:
     assert seen.loss.lines[0].startswith("up to 2.0 s")
 
 
-def test_a_pair_that_was_only_registered_is_ordered_nothing(store) -> None:
+def test_a_pair_that_was_only_registered_is_ordered_nothing(store: EventStore) -> None:
     registered = encode(facts.PairRegistered("u1", "orders", ("uid-eu", "uid-us")), "e1")
     store.append(FAILOVERS, [registered], expected_version=0, origin=Origin("person:ada", command_id="crashed"))
     pair = Pair(store)
@@ -277,7 +294,7 @@ def test_no_word_counts_against_that_of_an_agent_that_says_that_clients_get_in(p
     assert pair.certify("later").changed
 
 
-def test_no_word_counts_for_a_door_that_no_order_closes(store) -> None:
+def test_no_word_counts_for_a_door_that_no_order_closes(store: EventStore) -> None:
     pair = Pair(store)
     pair.declare("orders", "eu", "us")
     with refused("no-door-closing", "no failover of orders is in hand"):

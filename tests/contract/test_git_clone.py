@@ -34,7 +34,7 @@ def a_clone(
 ) -> Clone:
     fields = {"name": "teams", "repository": str(upstream.bare), **changes}
     return Clone(
-        GitBinding(**fields),  # type: ignore[arg-type]
+        GitBinding(**fields),
         upstream.bare.parent / "home" / "git" / "teams",
         local_paths=(upstream.bare.parent,),
         stop=threading.Event(),

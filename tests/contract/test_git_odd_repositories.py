@@ -33,7 +33,7 @@ def web(tmp_path: Path) -> Iterator[Web]:
 def a_clone(upstream: Upstream, *, program: str = "git", **changes: object) -> Clone:
     fields = {"name": "teams", "repository": str(upstream.bare), **changes}
     return Clone(
-        GitBinding(**fields),  # type: ignore[arg-type]
+        GitBinding(**fields),
         upstream.bare.parent / "home" / "git" / "teams",
         local_paths=(upstream.bare.parent,),
         stop=threading.Event(),

@@ -59,7 +59,7 @@ def test_of_a_hostile_commit_only_what_is_sound_comes_into_force(world: World, t
     other = Upstream(tmp_path / "other")
     other.push({"evil.yaml": named("evil")})
     upstream = world.upstream
-    for path, content in {
+    files: dict[str, str | bytes] = {
         "kafka/orders.yaml": ORDERS,
         "kafka/z-again.yaml": LARGER,
         "kafka/latin.yaml": named("latin").replace("small", "sm\xe4ll").encode("latin-1"),
@@ -68,7 +68,8 @@ def test_of_a_hostile_commit_only_what_is_sound_comes_into_force(world: World, t
         "kafka/empty.yaml": "",
         "outside.yaml": named("outside"),
         ".gitattributes": "*.yaml filter=evil\n",
-    }.items():
+    }
+    for path, content in files.items():
         upstream.write(path, content)
     (upstream.work / "kafka" / "link.yaml").symlink_to("../outside.yaml")
     upstream.git("submodule", "--quiet", "add", str(other.bare), "kafka/vendored")
@@ -115,7 +116,7 @@ def test_nothing_that_happens_to_a_repository_destroys_or_changes_a_cluster(worl
 
     after = house.view()
     kept = {"conditions": {}, "version": 0, "progressed_at": None}
-    assert changed_view(after, **kept) == changed_view(before, **kept)  # type: ignore[arg-type]
+    assert changed_view(after, **kept) == changed_view(before, **kept)
     told = [e.data["reason"] for e in house.store.read_all() if e.type == "condition.changed"]
     assert told == ["NotDeclared", "HistoryRewritten"]
     assert {e.type for e in house.store.read_all()} == {

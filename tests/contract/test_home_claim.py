@@ -1,12 +1,17 @@
 """One database, one home: the first server claims it, servers of the same home share it, another home is refused."""
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine
 
 from controlplane.server.process import run
+from controlplane.server.sections.database import DatabaseSection
+from controlplane.server.sections.planner import PlannerSection
+from controlplane.server.sections.process import ProcessSection
 from controlplane.server.settings import Settings
 from controlplane.storage import migrate
 from controlplane.storage.home import Home, HomeIdentity
@@ -92,7 +97,7 @@ def test_a_moved_home_is_known_by_its_id_when_nobody_leads(engine: Engine) -> No
     assert homes_of(engine)[0].home == moved
 
 
-def test_a_home_keeps_its_id_wherever_it_is(tmp_path) -> None:
+def test_a_home_keeps_its_id_wherever_it_is(tmp_path: Path) -> None:
     first = Home(tmp_path / "a").identity()
     (tmp_path / "a").rename(tmp_path / "b")
     second = Home(tmp_path / "b").identity()
@@ -100,18 +105,26 @@ def test_a_home_keeps_its_id_wherever_it_is(tmp_path) -> None:
     assert second.path != first.path
 
 
-def test_a_server_with_another_home_does_not_start(tmp_path, fresh_database, capsys) -> None:
+def test_a_server_with_another_home_does_not_start(
+    tmp_path: Path, fresh_database: Callable[[str], str], capsys: pytest.CaptureFixture[str]
+) -> None:
     url = fresh_database("sqlite")
     engine = build_engine(url)
     claim_home(engine, Home(tmp_path / "first").identity())
     engine.dispose()
-    assert run(Settings(home=tmp_path / "second", database_url=url, port=0, spark_master="off")) == 1
+    settings = Settings(
+        home=tmp_path / "second",
+        process=ProcessSection(port=0),
+        database=DatabaseSection(url=url),
+        planner=PlannerSection(spark_master="off"),
+    )
+    assert run(settings) == 1
     told = capsys.readouterr().err
     assert str(tmp_path / "first") in told
     assert str(tmp_path / "second") in told
 
 
-def test_the_release_before_works_on_a_database_with_a_home(tmp_path) -> None:
+def test_the_release_before_works_on_a_database_with_a_home(tmp_path: Path) -> None:
     """It knows no such table: what it reads and writes is as before, and going back drops the table alone."""
     url = f"sqlite:///{tmp_path}/kedge.db"
     migrate.upgrade(url)

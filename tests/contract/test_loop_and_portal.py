@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
 
@@ -99,12 +100,16 @@ def test_what_is_declared_at_a_portal_is_done_by_the_loop_and_each_goes_on_witho
     assert not (houses.root / "portal" / "server-key").exists()
 
 
+def _was_refused(portal: Part) -> bool:
+    return "PortalRefused" in portal.log
+
+
 def test_a_portal_that_could_read_the_loops_secrets_does_not_start(houses: Houses) -> None:
     loop = houses.loop().wait_until_it_listens()
     for user, words in ((0, "runs as root, who reads everything"), (LOOP_USER, f"runs as user {LOOP_USER}")):
         portal = houses.portal(user=user)
         assert portal.process.wait(DEADLINE_S) != 0
-        eventually(lambda portal=portal: "PortalRefused" in portal.log, portal)
+        eventually(partial(_was_refused, portal), portal)
         assert words in portal.log
         assert str(loop.home / "server-key") in portal.log
         shutil.rmtree(portal.home)

@@ -125,7 +125,8 @@ class Mailbox:
         return "250 OK"
 
     async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:
-        self.mails.append((list(envelope.rcpt_tos), envelope.content or b""))
+        assert isinstance(envelope.content, bytes)
+        self.mails.append((list(envelope.rcpt_tos), envelope.content))
         return "250 taken"
 
 

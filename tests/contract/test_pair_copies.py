@@ -83,7 +83,9 @@ def test_logs_whose_offsets_differ_end_the_same_at_a_distance(world: World, p: T
     ],
     ids=["value", "key", "time", "headers"],
 )
-def test_a_record_that_differs_in_anything_is_another(world: World, other: Written, request) -> None:
+def test_a_record_that_differs_in_anything_is_another(
+    world: World, other: Written, request: pytest.FixtureRequest
+) -> None:
     p = both(world, f"differs-{request.node.callspec.id}")
     world.write(EU, p, records(10))
     world.write(US, p, [*records(9), other])

@@ -250,7 +250,9 @@ def test_a_row_that_was_changed_or_taken_out_shows(engine: Engine, owner: Engine
         if engine.dialect.name == "sqlite":
             triggers = {"update", "delete"}
             kept = [
-                transaction.execute(text(f"SELECT sql FROM sqlite_master WHERE name = 'audit_entry_no_{t}'")).scalar()
+                transaction.execute(
+                    text(f"SELECT sql FROM sqlite_master WHERE name = 'audit_entry_no_{t}'")
+                ).scalar_one()
                 for t in sorted(triggers)
             ]
             for trigger in triggers:

@@ -1,9 +1,11 @@
 """Proposals over memory, SQLite and PostgreSQL: asked for once, decided once, seen by every server."""
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from sqlalchemy import Engine
 
 from controlplane.cluster.commands import CommandRefused
 from controlplane.fleet.proposals.fold import ProposalState, ProposalView
@@ -17,7 +19,7 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 @pytest.fixture
-def store(engine_or_memory) -> EventStore:
+def store(engine_or_memory: Engine | None) -> EventStore:
     if engine_or_memory is None:
         return MemoryEventStore(clock=lambda: NOON)
     return SqlEventStore(engine_or_memory, clock=lambda: NOON)
@@ -59,26 +61,26 @@ def decide(fold: ProposalFold, number: str, by: str) -> bool:
     return True
 
 
-def test_a_proposal_is_read_back_by_every_server(store) -> None:
+def test_a_proposal_is_read_back_by_every_server(store: EventStore) -> None:
     made = propose(fold_on(store))
     found = fold_on(store).get(made.id)
     assert (found.state, found.made, found.made.expires_at) == (ProposalState.OPEN, made.made, NOON + LIFE)
 
 
-def test_a_retry_and_the_same_change_record_nothing_more(store) -> None:
+def test_a_retry_and_the_same_change_record_nothing_more(store: EventStore) -> None:
     fold = fold_on(store)
     assert propose(fold).id == propose(fold_on(store)).id == propose(fold, key="k2").id
     assert store.head() == 1
     assert propose(fold, key="k3", digest="d2").id != propose(fold).id
 
 
-def test_the_same_change_is_asked_for_anew_once_the_first_is_over(store) -> None:
+def test_the_same_change_is_asked_for_anew_once_the_first_is_over(store: EventStore) -> None:
     first = propose(fold_on(store))
     later = fold_on(store, now=NOON + LIFE + timedelta(seconds=1))
     assert propose(later, key="k2").id != first.id
 
 
-def test_of_many_who_decide_at_once_one_is_first(store) -> None:
+def test_of_many_who_decide_at_once_one_is_first(store: EventStore) -> None:
     number = propose(fold_on(store)).id
     names = [f"u{n}" for n in range(6)]
     folds = [fold_on(store) for _ in names]
@@ -90,24 +92,32 @@ def test_of_many_who_decide_at_once_one_is_first(store) -> None:
     assert store.head() == 2
 
 
-@pytest.mark.parametrize("last", [facts.ProposalRejected, facts.ProposalVoided])
-def test_what_is_over_stays_over(store, last) -> None:
+@pytest.mark.parametrize(
+    "over",
+    [
+        lambda number: facts.ProposalRejected(number, "user:bob", "no"),
+        lambda number: facts.ProposalVoided(number, "moved"),
+    ],
+    ids=["rejected", "voided"],
+)
+def test_what_is_over_stays_over(
+    store: EventStore, over: Callable[[str], facts.ProposalRejected | facts.ProposalVoided]
+) -> None:
     fold = fold_on(store)
     number = propose(fold).id
-    fact = last(number, "user:bob", "no") if last is facts.ProposalRejected else last(number, "moved")
-    fold.decide(number, fact, actor="person:bob")
+    fold.decide(number, over(number), actor="person:bob")
     assert not decide(fold, number, "cid")
     with pytest.raises(CommandRefused):
         fold.decide(number, facts.ProposalExecuted(number, "x"), actor="person:cid")
 
 
-def test_nothing_is_done_that_nobody_agreed_to(store) -> None:
+def test_nothing_is_done_that_nobody_agreed_to(store: EventStore) -> None:
     fold = fold_on(store)
     number = propose(fold).id
     with pytest.raises(CommandRefused):
         fold.decide(number, facts.ProposalExecuted(number, "x"), actor="person:ada")
 
 
-def test_an_unknown_proposal_is_told(store) -> None:
+def test_an_unknown_proposal_is_told(store: EventStore) -> None:
     with pytest.raises(ProposalNotFound):
         fold_on(store).decide("nope", facts.ProposalVoided("nope", "x"), actor="person:ada")

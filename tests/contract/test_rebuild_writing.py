@@ -12,7 +12,7 @@ from controlplane.cluster.fold import fold
 from controlplane.cluster.view import empty_view
 from controlplane.commands.handler import CommandHandler
 from controlplane.runtime.process_lock import LeaderLock
-from controlplane.server.rebuild.conclude import conclude
+from controlplane.server.rebuild.conclude import Rebuild, conclude
 from controlplane.server.rebuild.write import RebuildRefused, set_states_aside, write_rebuild
 from controlplane.storage.lease import SqlLeaseStore
 from controlplane.storage.lease_holder import CONVERGE
@@ -48,7 +48,7 @@ def leases(engine: Engine) -> SqlLeaseStore:
     return SqlLeaseStore(engine, longest_call_s=10)
 
 
-def two_clusters():
+def two_clusters() -> Rebuild:
     """`orders` and `payments`, both as their specs say."""
     payments = replace(found(), uid=OTHER, name="payments")
     specs = (a_spec_file(), a_spec_file(a_document(name="payments"), "payments.yaml"))

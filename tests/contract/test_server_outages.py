@@ -69,7 +69,7 @@ def ask(server: Server, path: str) -> httpx.Response:
 
 
 def ask_as_agent(server: Server, vm: Vm) -> httpx.Response:
-    asked = {"cluster": vm.cluster, "node": vm.node, "generation": vm.generation}
+    asked: dict[str, str | int] = {"cluster": vm.cluster, "node": vm.node, "generation": vm.generation}
     who = {"Authorization": f"Bearer {CREDENTIAL}", "X-Kedge-Instance": vm.instance}
     with httpx.Client(trust_env=False, timeout=20) as client:
         return client.get(f"{server.url}/agent/v1/document", params=asked, headers=who)

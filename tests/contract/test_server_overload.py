@@ -25,8 +25,8 @@ AGENTS, DESCRIPTORS = 200, 320
 def start(tmp_path: Path) -> Iterator[Callable[..., Server]]:
     home, started = Home(tmp_path / "home"), list[Server]()
 
-    def start(**given: object) -> Server:
-        started.append(Server(home, **given))  # type: ignore[arg-type]
+    def start(descriptors: int | None = None, **settings: str) -> Server:
+        started.append(Server(home, descriptors, **settings))
         return started[-1].wait_until_it_listens()
 
     yield start

@@ -8,7 +8,10 @@ from sqlalchemy import Engine
 from controlplane.storage.lease import SqlLeaseStore
 from controlplane.storage.terraform_states.lock import this_process
 from controlplane.storage.terraform_states.lock_rows import SqlStateLocks, StateHeld, StateNotHeld, TerraformLocked
+from events.ids import Epoch
 from tests.fakes.states import ELSEWHERE, KEY, OTHER_KEY, claim
+
+FIRST = Epoch(1)
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 INFO = {"ID": "lock-1", "Operation": "OperationTypeApply", "Who": "kedge@host"}
@@ -60,7 +63,7 @@ def test_a_lease_that_is_renewed_is_not_over(locks: SqlStateLocks, time: Time) -
     locks.take(KEY, claim("one", epoch=1, process=ELSEWHERE, lease_s=60))
     for _ in range(5):
         time.pass_s(50)
-        assert locks.renew(KEY, "one", 1)
+        assert locks.renew(KEY, "one", FIRST)
     with pytest.raises(StateHeld):
         locks.take(KEY, claim("two", epoch=2))
 
@@ -101,10 +104,10 @@ def test_a_server_whose_lease_went_to_another_one_neither_takes_nor_renews(
     first = leases.acquire("converge", "server-1", term_s=30)
     assert first is not None
     locks.take(KEY, claim("one", epoch=1))
-    assert locks.renew(KEY, "one", 1)
+    assert locks.renew(KEY, "one", FIRST)
     leases.release(first)
     assert leases.acquire("converge", "server-2", term_s=30)
-    assert not locks.renew(KEY, "one", 1)
+    assert not locks.renew(KEY, "one", FIRST)
     with pytest.raises(StateHeld, match="epoch 1 is over"):
         locks.take(OTHER_KEY, claim("another", epoch=1))
 
@@ -112,7 +115,7 @@ def test_a_server_whose_lease_went_to_another_one_neither_takes_nor_renews(
 def test_whose_hold_was_broken_renews_releases_and_locks_nothing(locks: SqlStateLocks) -> None:
     locks.take(KEY, claim("one", epoch=1, process=ELSEWHERE))
     locks.take(KEY, claim("two", epoch=2), proved_dead="one")
-    assert not locks.renew(KEY, "one", 1)
+    assert not locks.renew(KEY, "one", FIRST)
     locks.release(KEY, "one")
     with pytest.raises(StateNotHeld, match="run-of-two of server server-2 does"):
         locks.lock(KEY, "one", INFO)

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from sqlalchemy import Engine
 
 from controlplane.background.topic_names.record import hash_of, keep_names, kept_hashes, kept_names
 from controlplane.storage.latest_values import LatestStore, SqlLatestStore
@@ -14,7 +15,7 @@ ORDERS, LEDGER = ClusterUid("u1"), ClusterUid("u2")
 
 
 @pytest.fixture
-def latest(engine_or_memory) -> LatestStore:
+def latest(engine_or_memory: Engine | None) -> LatestStore:
     return MemoryLatestStore() if engine_or_memory is None else SqlLatestStore(engine_or_memory)
 
 

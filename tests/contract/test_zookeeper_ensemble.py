@@ -6,6 +6,7 @@ before it.
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -211,13 +212,17 @@ def test_without_a_majority_nothing_is_changed_and_a_lock_lets_nothing_begin(wor
         locks.close()
 
 
+def _serves(world: World, server: int) -> bool:
+    return world.ensemble.look([world.member(server)]).of(server).serves
+
+
 def _reach(world: World, wanted: tuple[int, ...]) -> None:
     """Lets members in and out, one at a time, until `wanted` are those who belong to the ensemble."""
     for server in wanted:
-        if not world.ensemble.look([world.member(server)]).of(server).serves:
+        if not _serves(world, server):
             world.start_newcomer(server)
     for server in (i for i in wanted if i not in _participants(world)):
-        world.until(lambda s=server: world.ensemble.look([world.member(s)]).of(s).serves, "a newcomer to catch up")
+        world.until(partial(_serves, world, server), "a newcomer to catch up")
         world.ensemble.join(world.member(server), from_version=_config(world).version)
     for server in (i for i in _participants(world) if i not in wanted):
         world.ensemble.leave(server, from_version=_config(world).version)

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Page, Route, expect
 
 from controlplane.api.access.bindings import Binding
 from controlplane.api.access.roles import Role
@@ -55,7 +55,13 @@ def test_a_tab_that_comes_later_is_told_what_happened_since_it_was_drawn(portal:
     window.go("/clusters/orders")
     wait_for_listeners(portal, 1)
     late = window.page.context.new_page()
-    late.route("**/kedge.js", lambda route: (portal.pause("while it was loading"), time.sleep(0.8), route.continue_()))
+
+    def pause_first(route: Route) -> None:
+        portal.pause("while it was loading")
+        time.sleep(0.8)
+        route.continue_()
+
+    late.route("**/kedge.js", pause_first)
     late.goto(f"{portal.url}/clusters/orders")
     expect(late.get_by_text("while it was loading").first).to_be_visible()
     assert listeners(portal) == 1

@@ -12,6 +12,7 @@ import pytest
 
 from tests import postgres_server as module
 from tests.postgres_server import PostgresMissing, find_binaries, running_postgres
+from tests.present import present
 from tests.waiting import until
 
 CHILD = """
@@ -31,30 +32,30 @@ def is_alive(pid: int) -> bool:
     return state != "Z"
 
 
-def test_missing_binaries_are_an_error_that_says_what_to_install(monkeypatch):
-    monkeypatch.setattr(module.shutil, "which", lambda _: None)
+def test_missing_binaries_are_an_error_that_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda _: None)
     monkeypatch.setattr(module, "DEBIAN_BINARIES", Path("/nonexistent"))
     with pytest.raises(PostgresMissing, match="apt-get install postgresql"):
         find_binaries()
 
 
 @pytest.mark.postgres
-def test_a_server_answers_on_loopback_and_leaves_no_process_and_no_file():
+def test_a_server_answers_on_loopback_and_leaves_no_process_and_no_file() -> None:
     with running_postgres() as server:
         pid = server.process.pid
         url = server.create_database()
         with psycopg.connect(url.replace("+psycopg", "")) as connection:
             assert connection.execute("SELECT 1").fetchone() == (1,)
-            directory = Path(connection.execute("SHOW data_directory").fetchone()[0]).parent
+            directory = Path(present(connection.execute("SHOW data_directory").fetchone())[0]).parent
         assert os.stat(directory).st_uid != 0
     assert not is_alive(pid)
     assert not directory.exists()
 
 
 @pytest.mark.postgres
-def test_a_killed_test_run_leaves_no_server_behind():
+def test_a_killed_test_run_leaves_no_server_behind() -> None:
     child = subprocess.Popen([sys.executable, "-c", CHILD], stdout=subprocess.PIPE, text=True)
-    pid = int(child.stdout.readline())
+    pid = int(present(child.stdout).readline())
     assert is_alive(pid)
     arguments = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
     directory = Path(arguments[arguments.index("-D") + 1]).parent

@@ -5,7 +5,7 @@ A stand-in's record of a VM is not as whole as its vendor's: what it says of an 
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -69,13 +69,13 @@ BY_HAND: Mapping[str, tuple[Any, Callable[[Any], None]]] = {
 @contextmanager
 def bench_of(cloud: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[CloudBench]:
     monkeypatch.setenv("DIGITALOCEAN_TOKEN", digitalocean_fake.TOKEN)
-    opened: Any = {
+    benches: Mapping[str, Callable[[], AbstractContextManager[CloudBench]]] = {
         "google": lambda: google_bench(folder),
         "azure": lambda: azure_bench(folder, monkeypatch),
         "digitalocean": lambda: digitalocean_bench(folder),
         "upcloud": lambda: upcloud_bench(folder, monkeypatch),
-    }[cloud]()
-    with opened as bench:
+    }
+    with benches[cloud]() as bench:
         yield bench
 
 

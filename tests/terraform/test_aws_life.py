@@ -94,7 +94,7 @@ def test_a_cluster_lives_and_leaves_nothing_on_aws(bench: AwsBench, tmp_path: Pa
     spent = Spent(bench.aws.calls, is_a_write)
     with spent.on(NOTHING):
         again = bench.execute(surge(first))
-    assert (again.changed, set(again.done_before)) == ((), targets(first))
+    assert (again.changed, frozenset(again.done_before)) == ((), targets(first))
     assert {name: bench.aws.calls[name] for name in WRITES} == writes
 
     both = set_of(*BROKER, *OWN_DISK, OLD, NEW, *KEPT, *ON_OLD)
@@ -125,7 +125,7 @@ def test_a_cluster_lives_and_leaves_nothing_on_aws(bench: AwsBench, tmp_path: Pa
     last = set_of(*BROKER, *OWN_DISK, NEW, *KEPT, *ON_NEW)
     bench.execute(run(RunKind.DESTROY, last, deletes=targets(last), intent="run-6"))
     ended = bench.execute(run(RunKind.DESTROY, last, deletes=targets(last), intent="run-6"))
-    assert (ended.changed, set(ended.done_before)) == ((), targets(last))
+    assert (ended.changed, frozenset(ended.done_before)) == ((), targets(last))
     listing = bench.listing()
     assert (listing.instances, listing.volumes, dict(listing.node_addresses)) == ((), (), {})
     holds_no_secret(tmp_path / "states")

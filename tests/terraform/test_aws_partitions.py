@@ -52,7 +52,7 @@ def test_vms_of_a_partition_are_asked_for_in_it_and_their_disks_in_its_zone(
         made = {v["AvailabilityZone"] for v in told if any(t["Key"] == "kedge-volume" for t in v.get("Tags", ()))}
         assert made == {f"{REGION}a", f"{REGION}b"}
         again = bench.execute(surge(wanted))
-        assert (again.changed, set(again.done_before)) == ((), targets(wanted))
+        assert (again.changed, frozenset(again.done_before)) == ((), targets(wanted))
         bench.execute(run(RunKind.DESTROY, wanted, deletes=targets(wanted), intent="run-2"))
         assert bench.listing().instances == ()
 

@@ -74,7 +74,7 @@ def test_a_cluster_lives_and_leaves_nothing_on_azure(bench: AzureBench, tmp_path
     spent = Spent(bench.azure.calls, is_a_write)
     with spent.on(NOTHING):
         again = bench.execute(surge(first, intent="azure-1"))
-    assert (again.changed, set(again.done_before)) == ((), targets(first))
+    assert (again.changed, frozenset(again.done_before)) == ((), targets(first))
     assert count_of_writes(bench) == writes
 
     grown = bench.set_of(*BROKER, *OWN_DISK, *KEPT, *OLD, instance("b-0", 2))
@@ -97,7 +97,7 @@ def test_a_cluster_lives_and_leaves_nothing_on_azure(bench: AzureBench, tmp_path
     last = bench.set_of(instance("b-0", 2), volume("b-0"), *OWN_DISK, *KEPT, *NEW)
     bench.execute(run(RunKind.DESTROY, last, deletes=targets(last), intent="azure-6"))
     ended = bench.execute(run(RunKind.DESTROY, last, deletes=targets(last), intent="azure-6"))
-    assert (ended.changed, set(ended.done_before)) == ((), targets(last))
+    assert (ended.changed, frozenset(ended.done_before)) == ((), targets(last))
     assert things_left(bench) == []
     assert set(bench.azure.calls) <= OF_CALLS.keys(), "docs/clouds/policies/azure.json"
     holds_no_secret(tmp_path / "states")

@@ -11,6 +11,7 @@ import pytest
 
 from providers.base import Resources, RunKind, Tagging, TerraformRun
 from providers.errors import UnsafeChange
+from providers.hetzner.cloud import HetznerCloud
 from tests.fakes.clouds import digitalocean as digitalocean_fake
 from tests.fakes.clouds.aws_hands import AwsHarness
 from tests.fakes.clouds.azure_hands import AzureHarness
@@ -25,7 +26,7 @@ from tests.terraform.azurelife import azure_bench
 from tests.terraform.cloudbench import CloudBench
 from tests.terraform.digitaloceanlife import digitalocean_bench
 from tests.terraform.googlelife import google_bench
-from tests.terraform.hetznerlife import HetznerBench, HetznerCloud, hcloud_plugins
+from tests.terraform.hetznerlife import HetznerBench, hcloud_plugins
 from tests.terraform.standins import provider_of
 from tests.terraform.upcloudlife import upcloud_bench
 

@@ -90,7 +90,7 @@ def test_a_cluster_lives_and_leaves_nothing_on_google(bench: GoogleBench, tmp_pa
     spent = Spent(bench.google.calls, lambda call: call.endswith(WRITES))
     with spent.on(NOTHING):
         again = bench.execute(surge(first))
-    assert (again.changed, set(again.done_before)) == ((), targets(first))
+    assert (again.changed, frozenset(again.done_before)) == ((), targets(first))
     assert writes(bench) == before
 
     gone = set_of(*BROKER, *OWN_DISK, *KEPT)
@@ -124,7 +124,7 @@ def test_a_cluster_lives_and_leaves_nothing_on_google(bench: GoogleBench, tmp_pa
 
     bench.execute(run(RunKind.DESTROY, last, deletes=targets(last), intent="run-6"))
     ended = bench.execute(run(RunKind.DESTROY, last, deletes=targets(last), intent="run-6"))
-    assert (ended.changed, set(ended.done_before)) == ((), targets(last))
+    assert (ended.changed, frozenset(ended.done_before)) == ((), targets(last))
     listing = bench.listing()
     assert (listing.instances, listing.volumes, dict(listing.node_addresses)) == ((), (), {})
     assert bench.google.world.things == {}

@@ -133,7 +133,7 @@ def test_a_pre_emptible_vm_lives_and_is_lost_like_any_other(
         lost = bench.vm("b-0.g1").id
         assert bought(lost) == asked
         again = bench.execute(surge(wanted))
-        assert (again.changed, set(again.done_before)) == ((), targets(wanted))
+        assert (again.changed, frozenset(again.done_before)) == ((), targets(wanted))
 
         # Taken back by the cloud: gone by its own word, the disk is still there, and the next run forgets the VM.
         hands.power_cut(lost)

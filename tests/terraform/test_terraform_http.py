@@ -189,7 +189,12 @@ def test_a_run_whose_hold_was_broken_is_interrupted_and_writes_nothing_any_more(
 def test_a_stop_saves_the_state_and_the_next_run_goes_on_from_it(server: Server, bench: Bench) -> None:
     bench.cloud.faults.set_vm("slow_create_s", {"*": 30})
     stop = threading.Event()
-    waiter = threading.Thread(target=lambda: (wait_for(lambda: in_creation(bench)), stop.set()))
+
+    def stop_in_creation() -> None:
+        wait_for(lambda: in_creation(bench))
+        stop.set()
+
+    waiter = threading.Thread(target=stop_in_creation)
     waiter.start()
     with pytest.raises(RunInterrupted, match="its state is saved"):
         server.execute(surge(WANTED), stop=stop)

@@ -131,7 +131,12 @@ def test_a_boot_that_was_not_written_down_is_found_by_its_environment(bench: Ben
 def test_asked_to_stop_it_ends_soon_and_the_next_run_finishes(bench: Bench) -> None:
     bench.cloud.faults.set_vm("slow_create_s", {"*": 30})
     stop = threading.Event()
-    waiter = threading.Thread(target=lambda: (wait_for(lambda: in_creation(bench)), stop.set()))
+
+    def stop_in_creation() -> None:
+        wait_for(lambda: in_creation(bench))
+        stop.set()
+
+    waiter = threading.Thread(target=stop_in_creation)
     waiter.start()
     with pytest.raises(RunInterrupted, match="asked to stop"):
         bench.execute(surge(WANTED), stop=stop)

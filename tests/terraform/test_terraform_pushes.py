@@ -74,7 +74,7 @@ def test_two_failed_pushes_are_each_recovered_by_the_next_run_of_their_own_clust
     server.passes.refuses = lambda _: False
     for uid, ended in all_at_once(server).items():
         assert isinstance(ended, RunResult), f"{uid}: {ended}"
-        assert (ended.changed, set(ended.done_before)) == ((), WHOLE)
+        assert (ended.changed, frozenset(ended.done_before)) == ((), WHOLE)
     for uid in RUNS:
         state = server.states.of(key(uid))
         assert targets_in(state.read()) == WHOLE

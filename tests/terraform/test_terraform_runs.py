@@ -63,7 +63,7 @@ def test_the_same_surge_again_changes_nothing(bench: Bench) -> None:
     bench.execute(surge(wanted))
     pid = bench.first_pid("b-0.g1")
     again = bench.execute(surge(wanted))
-    assert (again.changed, set(again.done_before)) == ((), targets(wanted))
+    assert (again.changed, frozenset(again.done_before)) == ((), targets(wanted))
     assert bench.first_pid("b-0.g1") == pid
 
 

@@ -80,7 +80,7 @@ def test_a_cluster_lives_and_leaves_nothing_on_upcloud(bench: UpcloudBench, tmp_
     spent = Spent(bench.upcloud.calls, lambda call: not call.startswith(("Get", "List")))
     with spent.on(NOTHING):
         again = bench.execute(surge(first))
-    assert (again.changed, set(again.done_before)) == ((), targets(first))
+    assert (again.changed, frozenset(again.done_before)) == ((), targets(first))
     assert {name: bench.upcloud.calls[name] for name in WRITES} == writes
 
     grown = set_of(bench, *BROKER, *OWN_DISK, *NEXT_BROKER, *KEPT, *ON_OLD)
@@ -103,7 +103,7 @@ def test_a_cluster_lives_and_leaves_nothing_on_upcloud(bench: UpcloudBench, tmp_
     last = set_of(bench, *OWN_DISK, *NEXT_BROKER, *KEPT, *ON_NEW)
     bench.execute(run(RunKind.DESTROY, last, deletes=targets(last), intent="run-6"))
     ended = bench.execute(run(RunKind.DESTROY, last, deletes=targets(last), intent="run-6"))
-    assert (ended.changed, set(ended.done_before)) == ((), targets(last))
+    assert (ended.changed, frozenset(ended.done_before)) == ((), targets(last))
     listing = bench.listing()
     assert (listing.instances, listing.volumes, dict(listing.node_addresses)) == ((), (), {})
     assert set(things.storages) == before

@@ -10,6 +10,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -17,6 +18,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
+from pyarrow import Table
 
 from spark.metrics.topic import TOPIC_CONFIG
 from spark.pipeline.sources import MetricSource
@@ -83,12 +85,16 @@ def windows(lake: Path, width_s: int) -> Counter[tuple[str, int, int]]:
     except TableNotFoundError:
         return Counter()
     starts = [at.value for at in rows.column("window_start")]
-    return Counter(zip(rows.column("cluster").to_pylist(), rows.column("broker").to_pylist(), starts, strict=True))
+    return Counter(zip(_column(rows, "cluster"), _column(rows, "broker"), starts, strict=True))
+
+
+def _column(rows: Table, name: str) -> list[Any]:
+    return rows.column(name).to_pylist()
 
 
 def received(lake: Path) -> set[tuple[int, int]]:
     rows = DeltaTable(str(lake / "windows")).to_pyarrow_table(columns=["received", "expected"])
-    return set(zip(rows.column("received").to_pylist(), rows.column("expected").to_pylist(), strict=True))
+    return set(zip(_column(rows, "received"), _column(rows, "expected"), strict=True))
 
 
 def of(status: PipelineStatus, name: str) -> StreamStatus:

@@ -25,6 +25,7 @@ from spark.pipeline.supervisor import PipelineSettings, PipelineSupervisor
 from spark.supervisor import WorkerSettings
 from tests.kafka_processes import KafkaProcesses
 from tests.metric_messages import a_message
+from tests.present import present
 from tests.spark.test_metric_stream import send
 from tests.waiting import until
 
@@ -80,7 +81,9 @@ def secret_lines(tls: ReaderTls) -> list[str]:
 
 def minutes_read(lake: Path) -> list[int]:
     try:
-        return sorted(DeltaTable(str(lake / "messages")).to_pyarrow_table().column("kafka_offset").to_pylist())
+        return sorted(
+            map(present, DeltaTable(str(lake / "messages")).to_pyarrow_table().column("kafka_offset").to_pylist())
+        )
     except TableNotFoundError:
         return []
 

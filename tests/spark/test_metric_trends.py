@@ -28,12 +28,12 @@ GIB = 2.0**30
 TODAY = date(2026, 3, 30)
 
 
-def hours(cluster: str, broker: int, days: int, *, per_day: float, replicas: int = 4) -> Iterator[dict[str, Any]]:
+def hours(cluster: str, broker: int, days: int, *, per_day: float, replicas: int = 4) -> Iterator[tuple[Any, ...]]:
     """A broker's hours up to yesterday: it grows, and is busy at noon."""
     for n in range(days * 24):
         at = datetime(2026, 3, 30, tzinfo=UTC) - timedelta(hours=days * 24 - n)
         held = (50 * GIB + n / 24 * per_day) / replicas
-        yield {
+        row: dict[str, Any] = {
             **dict.fromkeys(WINDOWS.names),
             "width_s": 3600,
             "day": at.date(),
@@ -54,6 +54,7 @@ def hours(cluster: str, broker: int, days: int, *, per_day: float, replicas: int
             "topic": [0] * replicas,
             "partition": list(range(replicas)),
         }
+        yield tuple(row[name] for name in WINDOWS.names)
 
 
 def _is_figure(name: str) -> bool:

@@ -16,6 +16,7 @@ from planner.drain.plan import DrainPlan
 from planner.drain.solve import solve
 from spark.process import WorkerProcess
 from spark.supervisor import WorkerSettings, WorkerSupervisor
+from tests.present import present
 from tests.unit.planner.drain.drain_cases import request, roll, scale_down
 from tests.unit.planner.rebalancing.rebalance_cases import question
 from tests.waiting import until
@@ -110,7 +111,7 @@ def test_a_worker_killed_mid_plan_is_replaced_and_the_plan_is_made_here(start: S
 def test_a_hung_worker_is_given_up_and_killed(start: Start, tmp_path: Path) -> None:
     service = start("hangs", plan_timeout_s=0.5)
     assert_in_process(service.plan(roll()[1]), "no plan from Spark within")
-    assert service.totals().in_process == {"timeout": 1}
+    assert present(service.totals()).in_process == {"timeout": 1}
     assert until(lambda: not is_running(lives(tmp_path)[0]))
 
 
@@ -119,7 +120,7 @@ def test_a_job_that_takes_too_long_is_cancelled_and_the_worker_lives_on(start: S
     for _ in range(2):
         assert_in_process(service.plan(roll()[1]), "no plan from Spark within")
     assert len(lives(tmp_path)) == 1
-    totals = service.totals()
+    totals = present(service.totals())
     assert (totals.jobs.jobs, totals.jobs.failed, totals.in_process) == (2, 2, {"timeout": 2})
 
 
@@ -183,10 +184,10 @@ def test_what_clusters_ask_in_one_tick_goes_in_one_job(start: Start, tmp_path: P
         thread.join()
     assert engines == ["spark"] * 30
     assert jobs(tmp_path) == ["drain 20, rebalance 10"]
-    last = service.totals().jobs.last
+    last = present(service.totals()).jobs.last
     assert last is not None
     assert (last.drains, last.rebalances, last.error) == (20, 10, "")
-    assert service.totals().in_process == {}
+    assert present(service.totals()).in_process == {}
 
 
 def test_callers_that_wait_share_the_next_job(start: Start, tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ class Arm:
 
         def over() -> bool:
             last.update(self.rest.call("GET", where).body)
-            return last["status"] != "InProgress"
+            return bool(last["status"] != "InProgress")
 
         if not where:
             return

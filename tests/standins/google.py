@@ -98,7 +98,7 @@ class Api:
 
         def is_done() -> bool:
             last.update(self.rest.call("GET", path).body)
-            return last["status"] == "DONE"
+            return bool(last["status"] == "DONE")
 
         if not waited(is_done, stopping=self.stopping, timeout_s=300.0, every_s=_POLL_S):
             raise TroubleError(f"{failed}: unable to finish polling, context has been cancelled")

@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ import tf.runner
 from tf.gen import tfplugin_pb2 as pb
 from tf.iface import Provider, Resource
 from tf.schema import Schema
+from tf.types import Unknown
 from tf.utils import Diagnostics, to_dynamic_value
 
 from tests.standins import states
@@ -100,7 +101,7 @@ class StandInProvider(Provider):
         return [_resource(name, block, rules.get(name, Rules())) for name, block in self.document.resources.items()]
 
 
-def _resource(type_name: str, block: dict[str, Any], rules: Rules) -> type[Resource]:
+def _resource(type_name: str, block: Mapping[str, Any], rules: Rules) -> type[Resource]:
     schema = schema_of(block, rules)
 
     class OfThatType(Resource):
@@ -172,7 +173,7 @@ def _known(planned: Values) -> Values:
             return {k: plain(v) for k, v in value.items()}
         if isinstance(value, list):
             return [plain(v) for v in value]
-        return None if value is states.Unknown else value
+        return None if value is Unknown else value
 
     return {k: plain(v) for k, v in planned.items()}
 
@@ -187,12 +188,17 @@ def _certificate() -> tuple[bytes, Any]:
     kept = Path.home() / ".cache" / "tf-python-provider" / "ssl_cert.json"
     try:
         if time.time() - kept.stat().st_mtime > _KEPT_S:
-            return _certificate_anew()
+            return _made_anew()
         told = json.loads(kept.read_text())
         pair = (told["key_pem"].encode(), told["cert_pem"].encode())
         return base64.b64decode(told["cert_chain"]), grpc.ssl_server_credentials([pair])
     except (OSError, ValueError, KeyError):  # none yet, or one that another plugin is just writing
-        return _certificate_anew()
+        return _made_anew()
+
+
+def _made_anew() -> tuple[bytes, Any]:
+    chain, credentials = _certificate_anew()
+    return chain, credentials
 
 
 def _end_with(parent: int) -> None:

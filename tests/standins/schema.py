@@ -1,5 +1,6 @@
 """A schema document as the classes of `tf`: what a document does not have, Terraform refuses by itself."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from tf import types
@@ -20,7 +21,7 @@ _COLLECTIONS = {"list": types.List, "set": types.Set, "map": types.Map}
 class Nested(NestedBlock):
     """A block of any nesting; `tf` itself has sets only. Its values are plain data and pass through as they are."""
 
-    def __init__(self, name: str, told: dict[str, Any]) -> None:
+    def __init__(self, name: str, told: Mapping[str, Any]) -> None:
         mode = NestMode.Single if told["nesting"] == "single" else NestMode.Set
         most, least = told.get("max_items"), int(bool(told.get("required")))
         super().__init__(name, mode, Block(*_parts(told)), min_items=least, max_items=most)
@@ -45,13 +46,13 @@ class Nested(NestedBlock):
         return bool(a_decoded == b_decoded)
 
 
-def schema_of(told: dict[str, Any], rules: Rules = Rules()) -> Schema:  # noqa: B008  # frozen and empty
+def schema_of(told: Mapping[str, Any], rules: Rules = Rules()) -> Schema:  # noqa: B008  # frozen and empty
     """The schema of a resource type or of the provider's configuration."""
     attributes, blocks = _parts(told, rules)
     return Schema(version=0, attributes=attributes, block_types=blocks)
 
 
-def _parts(told: dict[str, Any], rules: Rules = Rules()) -> tuple[list[Attribute], list[NestedBlock]]:  # noqa: B008
+def _parts(told: Mapping[str, Any], rules: Rules = Rules()) -> tuple[list[Attribute], list[NestedBlock]]:  # noqa: B008
     attributes = [
         Attribute(
             name,

@@ -16,7 +16,7 @@ Block = Mapping[str, Any]
 
 def blank(block: Block) -> Values:
     """Nothing set: what an import begins with."""
-    nested = {name: None if b["nesting"] == "single" else [] for name, b in block.get("blocks", {}).items()}
+    nested: Values = {name: None if b["nesting"] == "single" else [] for name, b in block.get("blocks", {}).items()}
     return dict.fromkeys(block["attributes"]) | nested
 
 

@@ -19,7 +19,7 @@ def held_bytes(drawn: ClusterState) -> Floats:
     parts = drawn.partitions
     present = parts.replicas >= 0
     weights = np.repeat(parts.size_bytes, present.sum(axis=1))
-    return np.bincount(parts.replicas[present], weights=weights, minlength=len(drawn.brokers))
+    return np.bincount(parts.replicas[present], weights=weights, minlength=len(drawn.brokers)).astype(np.float64)
 
 
 def test_first_numbers_are_those_java_gives() -> None:

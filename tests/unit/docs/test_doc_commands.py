@@ -17,7 +17,13 @@ from providers.tf.modules import pinned_providers
 from tests.stages import STAGES
 from tests.unit.docs.doc_pages import PAGES as DOCUMENTS, ROOT, blocks, text
 
-PAGES = ("README.md", "CONTRIBUTING.md", "docs/operating.md", "docs/architecture.md", "docs/life-of-a-roll.md")
+PAGES: tuple[str, ...] = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "docs/operating.md",
+    "docs/architecture.md",
+    "docs/life-of-a-roll.md",
+)
 PAGES += ("docs/drain-plans.md", "docs/git.md", "docs/install.md", "docs/demo.md", "docs/first-cluster.md")
 SHELL = {"cp", "sed", "git", "pip"}
 """Programs of the shell that need no proof."""

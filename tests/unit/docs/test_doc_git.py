@@ -41,7 +41,7 @@ def _reasons() -> set[str]:
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "SourceFault":
                 first = node.args[0]
-                found |= {first.value} if isinstance(first, ast.Constant) else set()
+                found |= {first.value} if isinstance(first, ast.Constant) and isinstance(first.value, str) else set()
     from controlplane.background.git_sync import git_faults, status as source_status
     from controlplane.cluster import spec_source
 

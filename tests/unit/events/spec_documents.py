@@ -11,12 +11,12 @@ from events.spec.model import (
     Disk,
     KafkaClusterDocument,
     KafkaSection,
-    Listener,
     Metadata,
     PlaceSpec,
     Pool,
 )
 from events.spec.rollout import RolloutPolicy
+from events.spec.security import Listener
 
 QUICK = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 """No deadline: on a busy machine the clock says nothing about the code."""

@@ -14,6 +14,7 @@ from spark.fleet.files import files_of, throttles_of
 from spark.fleet.kernel import answer_of
 from spark.fleet.packing import packs_of, unpacked
 from spark.fleet.rates import with_rates
+from tests.present import present
 from tests.unit.spark.fleet_cases import (
     EPOCH,
     named,
@@ -100,10 +101,10 @@ def test_unknown_rates_are_an_assumption_of_the_plan() -> None:
 
 def test_rows_of_many_clusters_become_packs_of_one_each() -> None:
     mixed = pa.concat_tables([named("a", TABLES["brokers"]), named("b", TABLES["brokers"].slice(0, 4))])
-    shuffled = mixed.take(pa.array(np.random.default_rng(1).permutation(mixed.num_rows)))
+    shuffled = mixed.take(np.random.default_rng(1).permutation(mixed.num_rows))
     packs = pa.Table.from_batches(list(packs_of(shuffled.combine_chunks().to_batches()[0], "brokers")))
-    assert sorted(packs["cluster"].to_pylist()) == ["a", "b"]
-    of_b = unpacked(packs.filter(pc.equal(packs["cluster"], "b")), "brokers")
+    assert sorted(map(present, packs["cluster"].to_pylist())) == ["a", "b"]
+    of_b = unpacked(packs.filter(pc.equal(packs["cluster"], pa.scalar("b"))), "brokers")
     assert of_b is not None
     assert of_b.sort_by("id").equals(TABLES["brokers"].slice(0, 4))
     assert unpacked(packs, "partitions") is None

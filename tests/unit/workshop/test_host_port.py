@@ -122,9 +122,9 @@ def _is_call(node: ast.Call) -> bool:
 
 def _splits(node: ast.Assign) -> bool:
     """Whether something is cut at a colon, and a part is called a port."""
-    called = [call.func.attr for call in ast.walk(node.value) if _cuts(call)]
+    is_cut = any(_cuts(call) for call in ast.walk(node.value))
     names = {name.id for target in node.targets for name in ast.walk(target) if isinstance(name, ast.Name)}
-    return bool(called) and any(_PORT.search(name) for name in names)
+    return is_cut and any(_PORT.search(name) for name in names)
 
 
 def _cuts(call: ast.AST) -> bool:

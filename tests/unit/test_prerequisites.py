@@ -1,6 +1,7 @@
 """What the machine lacks is said before anything else, by name, with what it is for and how to get it."""
 
 import ast
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -73,7 +74,7 @@ def test_a_program_that_is_not_there_is_named_with_its_purpose_and_its_package(
     machine: Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     machine()
-    monkeypatch.setattr(prerequisites.shutil, "which", lambda name: None if name == "terraform" else name)
+    monkeypatch.setattr(shutil, "which", lambda name: None if name == "terraform" else name)
     assert prerequisites.main() == 1
     said = capsys.readouterr().err
     assert said.startswith("missing: Terraform 1.5 or later: `terraform` is not on PATH (makes and deletes VMs)")

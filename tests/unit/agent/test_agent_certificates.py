@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx
@@ -155,7 +156,7 @@ def test_an_agents_process_asks_for_its_first_certificate_once_it_is_settled_and
 
 def test_a_refusal_of_what_was_sent_before_the_first_certificate_is_no_loss_of_it() -> None:
     """The other thread has shown it meanwhile: from then on the server refuses what came without."""
-    meanwhile = []
+    meanwhile: list[Callable[[], None]] = []
 
     def answer(_: httpx.Request) -> httpx.Response:
         for happens in meanwhile:
@@ -183,8 +184,8 @@ def test_connections_are_closed_after_the_last_call_on_them() -> None:
         with connections.call() as second:
             assert connections.is_current(second)
         assert not second.http.is_closed
-    assert first.http.is_closed
-    idle = second
+    ended, idle = first, second
+    assert ended.http.is_closed
     connections.renew()
     assert idle.http.is_closed
     connections.close()

@@ -56,13 +56,13 @@ class FakeMachine:
         return ToolResult(0)
 
     def _row(self, path: str) -> dict[str, object]:
-        mounts = [m for m, device in self.mounted.items() if device == path] or [None]
+        mounts = [m for m, device in self.mounted.items() if device == path]
         return {
             "path": path,
             "type": "disk",
             "size": self.sizes.get(path, 100 * GIB),
             "ro": False,
-            "mountpoints": mounts,
+            "mountpoints": mounts or [None],
         }
 
     def _blkid(self, path: str) -> ToolResult:
@@ -74,14 +74,14 @@ class FakeMachine:
         return ToolResult(0, "".join(f"{k}={v}\n" for k, v in {"DEVNAME": path, **found}.items()))
 
     def volumes(
-        self, root: Path, measure: Callable[[Path], VolumeRate | None] = lambda _: None, **more: bool
+        self, root: Path, measure: Callable[[Path], VolumeRate | None] = lambda _: None, *, own_on_root: bool = False
     ) -> DiskVolumes:
         return DiskVolumes(
             AgentLayout(root),
             run=self.run,
             is_mounted=lambda p: str(p) in self.mounted,
             devices=lambda run: block_devices(run, is_there=lambda _: True),
-            own_on_root=more.get("own_on_root", False),
+            own_on_root=own_on_root,
             measure=measure,
         )
 
@@ -90,8 +90,10 @@ def wanting(log_dir: LogDir, *, gives: bool = False) -> Document:
     return document(broker(log_dirs=(log_dir,), gives_volumes=gives))
 
 
-def looked(machine: FakeMachine, root: Path, wanted: Document, busy: bool = False, **more: bool) -> VolumesSeen:
-    return machine.volumes(root, **more).look(wanted, ["broker"] if busy else [])
+def looked(
+    machine: FakeMachine, root: Path, wanted: Document, busy: bool = False, own_on_root: bool = False
+) -> VolumesSeen:
+    return machine.volumes(root, own_on_root=own_on_root).look(wanted, ["broker"] if busy else [])
 
 
 # --- the choice ---------------------------------------------------------------------------------------------------

@@ -7,8 +7,8 @@ import pytest
 from agent.documents import DocumentRejected, judge_document
 from agent.wire import Document, DoorDocument, DoorReport
 from agent.wire_versions import OVERLAY_WIRE_VERSION
-from tests.unit.agent.loop_vm import Vm, boot_data
-from tests.unit.agent.wanted import broker, document
+from tests.unit.agent.loop_vm import Vm
+from tests.unit.agent.wanted import boot_data, broker, document
 
 
 class FakeDoor:
@@ -27,7 +27,7 @@ class FakeDoor:
 
 
 def ordered(state: str = "open", epoch: int = 3) -> DoorDocument:
-    return DoorDocument(pair="p1", state=state, epoch=epoch, ports=(9092,), members=("10.0.0.0/24",))  # type: ignore[arg-type]
+    return DoorDocument(pair="p1", state=state, epoch=epoch, ports=(9092,), members=("10.0.0.0/24",))
 
 
 def with_door(door: DoorDocument | None, epoch: int = 1) -> Document:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from agent.disk_spool import DiskSpool
-from agent.journal.entries import MOST_TEXT_BYTES, split
+from agent.journal.entries import MOST_TEXT_BYTES, LogEntry, split
 from agent.journal.places import FIRST_BYTES, FilePlace
 from agent.journal.shipping import JournalShipping, LogOrigin
 from agent.journal.source import LogSource
@@ -372,7 +372,8 @@ def test_entries_cut_anywhere_are_the_entries_of_the_whole(lines: list[str], ste
     text = "".join(lines).encode()
     whole = split(text, begins=0, is_all=True, zone=UTC)
     assert whole.taken == len(text)
-    found, place, end = [], 0, 0
+    found: list[LogEntry] = []
+    place, end = 0, 0
     while end < len(text):
         end = min(end + step, len(text))
         end = max(end, place)

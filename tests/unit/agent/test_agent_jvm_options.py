@@ -44,7 +44,7 @@ def test_an_option_takes_the_place_of_what_it_contradicts(options: tuple[str, ..
 
 
 def _words(tmp_path: Path, **told: object) -> tuple[str, ...]:
-    return KafkaInstallation(tmp_path, "java").kafka_command(broker(**told), directory=Path("/vm"), marks=())
+    return KafkaInstallation(tmp_path, "java").kafka_command(broker("s-1", **told), directory=Path("/vm"), marks=())
 
 
 def test_a_collector_of_the_spec_is_the_only_one_and_the_heap_stays(tmp_path: Path) -> None:

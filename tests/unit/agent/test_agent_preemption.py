@@ -90,7 +90,8 @@ def test_what_was_announced_stays_so_through_a_silence_and_until_it_is_taken_bac
     now = [NOW]
     watch = PreemptionWatch(cloud_at("google", metadata.url), lambda: now[0])
     watch.look()
-    assert watch.report is None
+    before = watch.report
+    assert before is None
     metadata.preempted = "TRUE"
     watch.look()
     first = PreemptionReport(kind="preempt", deadline=NOW + timedelta(seconds=30), since=NOW, words="preempted")

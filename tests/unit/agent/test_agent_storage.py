@@ -123,7 +123,7 @@ def test_a_foreign_volume_is_refused_with_both_values(
     layout: AgentLayout, change: dict[str, object], names: str
 ) -> None:
     format_(broker(), layout)
-    facts = storage_facts(broker(**change), layout, used=())
+    facts = storage_facts(broker("s-1", **change), layout, used=())
     assert facts.state == "refused"
     assert names in facts.reason
     assert "nothing was touched" in facts.reason

@@ -80,7 +80,7 @@ def report(seq: int) -> Report:
         generation=2,
         boot_id="b",
         seq=seq,
-        at="2026-01-01T00:00:00Z",  # type: ignore[arg-type]
+        at="2026-01-01T00:00:00Z",
         agent_version="0",
         epoch=1,
         services=(),
@@ -194,7 +194,7 @@ def test_a_server_that_says_when_to_come_back_is_obeyed_with_jitter(party: Party
 
 
 def test_jitter_spreads_those_who_were_sent_away_together() -> None:
-    pauses = {Backoff(0.5, 10.0, jitter=lambda share=n / 10: share).next_s(after_s=30) for n in range(11)}
+    pauses = {Backoff(0.5, 10.0, jitter=partial(float, n / 10)).next_s(after_s=30) for n in range(11)}
     assert (min(pauses), max(pauses), len(pauses)) == (30.0, 45.0, 11)
 
 

@@ -1,5 +1,6 @@
 """The text of the guard: what is let through, and everything else of the prefix dropped, in and out."""
 
+from collections.abc import Sequence
 from ipaddress import IPv6Network
 from pathlib import Path
 
@@ -30,7 +31,7 @@ def test_what_is_of_the_prefix_goes_by_tunnels_and_loopback_alone() -> None:
 def test_the_packet_filter_keeps_it_beside_that_of_the_vm(tmp_path: Path) -> None:
     done: list[str] = []
 
-    def run(command: tuple[str, ...]) -> ToolResult:
+    def run(command: Sequence[str]) -> ToolResult:
         done.append(" ".join(command))
         return ToolResult(0)
 

@@ -37,7 +37,7 @@ OVERLAY = Overlay(PREFIX, at("a::a"), (at("b::1000"),), LINKS, (B, C))
 CHOSEN = {"b.1": "private", "c.1": "public"}
 
 
-def there(overlay: Overlay = OVERLAY, **chosen: str) -> OverlaySeen:
+def there(overlay: Overlay = OVERLAY, /, **chosen: str) -> OverlaySeen:
     """A kernel that has all of it."""
     links = {
         link.name: LinkSeen(

@@ -30,8 +30,11 @@ class Vm:
         self.server = ControlPlane()
         self.server.addresses = (HERE,)
         self.port = port
-        self.folder = lambda name: root / name
+        self.root = root
         self.shown = ServedCertificates(self.folder, monotonic_s=lambda: self.seconds, begin=self.work.append)
+
+    def folder(self, name: str) -> Path:
+        return self.root / name
 
     def starts(self) -> str:
         """The service gets another certificate. Returns its serial."""
@@ -171,7 +174,7 @@ def test_while_a_ca_is_replaced_the_chain_has_the_one_that_signed_alone(vm: Vm) 
         both = new.pem + answer.cluster_ca
         return answer.model_copy(update={"cluster_ca": both, "issuer": answer.cluster_ca})
 
-    vm.server.certify_node = signed  # type: ignore[method-assign, assignment]
+    vm.server.certify_node = signed  # type: ignore[method-assign]
     vm.starts()
     assert vm.node.read_text().count("BEGIN CERTIFICATE") == 2
     found = vm.report()

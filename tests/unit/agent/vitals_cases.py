@@ -16,7 +16,7 @@ def changed(vitals: Vitals, **told: object) -> Vitals:
     for name, value in told.items():
         part, own = _PLACES.get(name, ("", name))
         change = {part: replace(getattr(vitals, part), **{own: value})} if part else {own: value}
-        vitals = replace(vitals, **change)  # type: ignore[arg-type]
+        vitals = replace(vitals, **change)
     return vitals
 
 

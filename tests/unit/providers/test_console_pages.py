@@ -1,5 +1,6 @@
 """Addresses of VMs in the consoles of their clouds."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from providers.registry import load, names
 GUID = "00000000-0000-0000-0000-00000000000a"
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJk3Pq0V9dJ2k5m3xT5X4y2mN0cL6vB8sQ1wE7rT9uYp ops"
 VM = f"/subscriptions/{GUID}/resourceGroups/kedge/providers/Microsoft.Compute/virtualMachines/orders-a-0-g1"
-ACCOUNTS = {
+ACCOUNTS: Mapping[str, Mapping[str, object]] = {
     "aws": {"id": "123456789012"},
     "azure": {"id": GUID, "tenant_id": GUID, "client_id": GUID, "ssh_key": KEY},
     "digitalocean": {"id": GUID},

@@ -115,6 +115,11 @@ def _droplets() -> HttpResponseError:
     return HttpResponseError(response=cast(Any, Answer403(f'{{"id": "forbidden", "message": "{DROPLETS}"}}')))
 
 
+def _refused(kind: Callable[..., Exception]) -> Exception:
+    """By Google's SDK, whose own classes have no types."""
+    return kind(COMPUTE, errors=[{"reason": "forbidden"}])
+
+
 IN_THE_SDK: dict[str, tuple[Translated, Exception, str]] = {
     "aws": (
         aws.translated,
@@ -127,7 +132,7 @@ IN_THE_SDK: dict[str, tuple[Translated, Exception, str]] = {
         "DescribeInstances",
     ),
     "azure": (azure.translated, _arm(), "Microsoft.Compute/virtualMachines/write"),
-    "google": (google.translated, Forbidden(COMPUTE, errors=[{"reason": "forbidden"}]), "compute.instances.create"),
+    "google": (google.translated, _refused(Forbidden), "compute.instances.create"),
     "digitalocean": (digitalocean.translated, _droplets(), ""),
     "hetzner": (
         hetzner.translated,

@@ -58,11 +58,12 @@ def test_vms_that_run_are_tried_by_their_tags() -> None:
 def test_each_cluster_is_told_by_itself_and_many_are_not_all_tried() -> None:
     many = [Endpoint("orders", f"b-{n}", f"10.64.1.{n}", 9092) for n in range(MOST + 20)]
     asked: list[str] = []
-    found = list(
-        reached(
-            [*many, Endpoint("bills", "b-0", "10.64.0.9", 9092)], lambda a, p: (asked.append(a), ReachAnswer.OPEN)[1]
-        )
-    )
+
+    def ask(address: str, _: int) -> ReachAnswer:
+        asked.append(address)
+        return ReachAnswer.OPEN
+
+    found = list(reached([*many, Endpoint("bills", "b-0", "10.64.0.9", 9092)], ask))
     assert [one.cluster for one in found] == ["bills", "orders"]
     assert len(asked) == MOST
 

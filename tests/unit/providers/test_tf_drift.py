@@ -28,7 +28,9 @@ def plan(before: dict[str, Any], after: dict[str, Any] | None, **more: Any) -> d
         "index": "b-0.g1",
         "change": change,
     }
-    expressions = {name: {} for name in ("labels", "size", "network", "ports", "password", "text")}
+    expressions: dict[str, dict[str, Any]] = {
+        name: {} for name in ("labels", "size", "network", "ports", "password", "text")
+    }
     resource = {"mode": "managed", "type": "c_server", "name": "instance", "expressions": expressions}
     module = {"module_calls": {"kedge": {"module": {"resources": [resource]}}}}
     ties = [{"name": "binding", "mode": "managed", "values": more.pop("tie", {})}]

@@ -1,5 +1,6 @@
 """The guard: a plan may do what the run names, all of it or what is left of it, and nothing else."""
 
+from collections.abc import Set
 from dataclasses import replace
 
 import pytest
@@ -15,9 +16,16 @@ def change(target: str, action: Action, *, imported: bool = False) -> PlannedCha
     return PlannedChange(address=f"module.kedge.x.{target}", target=target, action=action, imported=imported)
 
 
-def refused(kind: RunKind, *changes: PlannedChange, **named: set[str]) -> UnsafeChange:
+def refused(
+    kind: RunKind,
+    *changes: PlannedChange,
+    creates: Set[str] = frozenset(),
+    deletes: Set[str] = frozenset(),
+    forget: Set[str] = frozenset(),
+) -> UnsafeChange:
+    wanted = run(kind, resources(), creates=set(creates), deletes=set(deletes), forget=set(forget))
     with pytest.raises(UnsafeChange) as caught:
-        check(changes, run(kind, resources(), **named))
+        check(changes, wanted)
     return caught.value
 
 
@@ -106,8 +114,8 @@ def test_a_handover_never_deletes_a_disk_or_an_address(target: str) -> None:
 def test_a_handover_touches_a_vm_and_what_hangs_on_it(kind: RunKind, word: str) -> None:
     target = f"{word}/b-0.g1"
     bind = kind is RunKind.BIND
-    named = {"creates": {target}} if bind else {"deletes": {target}}
-    check([change(target, Action.CREATE if bind else Action.DELETE)], run(kind, resources(), **named))
+    wanted = run(kind, resources(), creates={target}) if bind else run(kind, resources(), deletes={target})
+    check([change(target, Action.CREATE if bind else Action.DELETE)], wanted)
 
 
 def test_a_destroy_reads_what_it_likes() -> None:

@@ -246,7 +246,7 @@ def test_a_zone_more_makes_what_is_new_and_deletes_no_rule() -> None:
 
 
 def updated(before: dict[str, object] | None, after: dict[str, object] | None, **more: object) -> dict[str, Any]:
-    told = change("hcloud_firewall.kafka", ["update"], **more)
+    told = change("hcloud_firewall.kafka", ["update"], None, **more)
     told["change"] |= {"before": before, "after": after}
     return told
 

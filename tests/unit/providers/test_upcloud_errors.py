@@ -2,7 +2,7 @@
 
 import pytest
 import requests
-from upcloud_api.errors import UpCloudClientError
+from upcloud_api.errors import UpCloudClientError  # type: ignore[import-untyped]  # it has no stubs
 
 from providers import errors
 from providers.upcloud.errors import UpcloudAnswerError, api_error, code_of, from_code, is_gone, recognise, translated

@@ -4,9 +4,9 @@ from typing import Any, TypeVar
 
 from hypothesis import HealthCheck, settings, strategies as st
 
+from events.spec.clients import Bootstrap
 from events.spec.fields import Part
 from events.spec.model import (
-    Bootstrap,
     ClusterSpec,
     Disk,
     KafkaClusterDocument,

@@ -53,7 +53,10 @@ from tests.unit.controlplane.background.git_sync.git_house import binding
 from tests.unit.controlplane.portal.test_portal_roles_matrix import OURS
 
 MARK = "h0stile"
-HOSTILE = f"""{MARK}"'><img src={MARK} onerror=alert(1)><script>{MARK}()</script>{{{{7919*7907}}}}\u202e\x1b]0;{MARK}\x07\x9b"""
+TEMPLATE = "{{7919*7907}}"
+HOSTILE = (
+    f"""{MARK}"'><img src={MARK} onerror=alert(1)><script>{MARK}()</script>{TEMPLATE}\u202e\x1b]0;{MARK}\x07\x9b"""
+)
 """Ends an attribute, makes an element, is a template, turns the text around, and renames a terminal."""
 LONG = MARK + "x" * 400
 """Nothing in it where a line could end."""

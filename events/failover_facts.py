@@ -53,6 +53,15 @@ class PairSpecChanged:
     commit: str
 
 
+@fact("failover.undeclared", schema=1)
+@dataclass(frozen=True, slots=True)
+class PairUndeclared:
+    """No file of the git source that declared it does so any more, as of that commit. The pair stays as it is; a person
+    withdraws it, or declares it elsewhere."""
+
+    commit: str
+
+
 @fact("failover.withdrawn", schema=1)
 @dataclass(frozen=True, slots=True)
 class PairWithdrawn:

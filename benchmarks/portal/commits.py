@@ -61,6 +61,7 @@ def _sync(house: House, upstream: Upstream, folder: Path, stop: threading.Event)
     parts = SyncParts(
         store=house.store,
         commands=house.services.cluster.commands,
+        pairs=house.failovers,
         fleet=house.converger,
         wake=house.woken.append,
         may_act=lambda: True,

@@ -68,7 +68,7 @@ def request_change(
         then = "Load the page again; the file can be downloaded and committed."
         raise CommandRefused("no-forge", "no pull request of this can be opened", then)
     current = file_on_branch(file.door, file.path)
-    if not _says_what_is_in_force(file, load_documents(current, file=file.path)):
+    if not _says_what_is_in_force(file, load_documents(current, file=file.path, takes_pairs=True)):
         message = f"{file.path} on the branch {file.door.binding.branch} does not say what is in force of {file.name}"
         raise CommandRefused("file-moved", message, "Wait for the next poll, or see what /sources says of it.")
     wanted: list[KafkaClusterDocument | KafkaTopicDocument] = [one.document for one in judged.documents]
@@ -106,7 +106,7 @@ def file_with(
         text = with_document(current, name, document)
     except NotInFile as error:
         raise CommandRefused("no-document", f"{path}: {error}", "Edit the file by hand.") from error
-    loaded = load_documents(text, file=path)
+    loaded = load_documents(text, file=path, takes_pairs=True)
     clusters = {one.metadata.name: one for one in wanted if isinstance(one, KafkaClusterDocument)}
     there = [settled(one, clusters.get(one.metadata.name)) for one in loaded.documents]
     if not all(one in (*there, *loaded.topics) for one in wanted):

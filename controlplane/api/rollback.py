@@ -141,7 +141,8 @@ def through_git(
         raise CommandRefused("no-document", f"{found.then} of {found.subject} cannot be written down", BY_HAND)
     wanted: list[model.KafkaClusterDocument | topic_model.KafkaTopicDocument] = [*loaded.documents, *loaded.topics]
     text = file_with(current, found.subject, old, wanted=wanted, path=path)
-    return replace(found, way=REQUEST, path=path, text=text, judged=judge(services, text, file=path), door=door)
+    judged = judge(services, text, file=path, takes_pairs=True)
+    return replace(found, way=REQUEST, path=path, text=text, judged=judged, door=door)
 
 
 def roll_back(services: PortalServices, found: Rollback, order: RollbackIn, asked: Requester) -> RollbackOut:

@@ -23,8 +23,8 @@ from controlplane.cluster.view import ClusterView
 from controlplane.cluster.views.source import API
 from controlplane.commands.admission.in_cluster import by_cluster
 from controlplane.commands.admission.judge import Judgement, SpecJudge
+from controlplane.commands.failover_declarations import DeclarePair
 from controlplane.commands.failover_orders import PairOutcome
-from controlplane.commands.failovers import DeclarePair
 from controlplane.commands.handler import CommandOutcome
 from controlplane.commands.previews.failovers import pair_digest, pair_lines
 from controlplane.commands.previews.old_clients import old_client_warnings

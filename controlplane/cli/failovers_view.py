@@ -59,6 +59,8 @@ def failover_lines(one: FailoverOut) -> Iterator[RenderableType]:
     if one.declared_at is not None:
         where = " ".join(part for part in (one.source, one.path, one.commit[:12]) if part)
         yield f"  declared {moment(one.declared_at)} by {one.declared_by} ({where}), document {one.generation}"
+    if one.undeclared:
+        yield styled(f"  no file declares it any more as of {one.undeclared[:12]}: it stays as it is", "yellow")
     yield f"  {one.sentence}"
 
 

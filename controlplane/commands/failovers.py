@@ -6,12 +6,21 @@ declaration again goes on with it, and a withdrawal lets them go.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from controlplane.cluster.commands import Command, CommandRefused, SpecRefused
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.admission.failovers import PairSurroundings, check_failover_of
+from controlplane.commands.failover_declarations import (
+    DeclarePair,
+    IsBound,
+    ReportPairGone,
+    WithdrawPair,
+    declared,
+    gone,
+    withdrawn,
+)
 from controlplane.commands.failover_orders import (
     AbortFailover,
     CertifyDoorShut,
@@ -23,7 +32,6 @@ from controlplane.commands.failover_orders import (
     order_plan,
     ordered,
     refuse_unconfirmed,
-    refuse_unreadable,
 )
 from controlplane.commands.previews.failovers import refuse_moved_pair
 from controlplane.fleet.failovers.orders import FailoverPlan
@@ -39,30 +47,9 @@ from events.envelope import Origin
 from events.ids import derived_id
 from events.spec.failover_model import KafkaFailoverDocument
 from events.spec.model import KafkaClusterDocument
-from events.spec.positions import NOWHERE, Positions
+from events.spec.positions import Positions
 from events.spec.problems import Problem
 from events.store import EventStore
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeclarePair(Command):
-    """Bring this document into force; `name` is the document's own. `source` is `api` or `git:BINDING`."""
-
-    document: KafkaFailoverDocument
-    source: str
-    positions: Positions = field(default=NOWHERE, compare=False)
-    plan_digest: str | None = None
-    """With it only if that is still what it would do, as its preview says."""
-    path: str = ""
-    commit: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WithdrawPair(Command):
-    """Take a pair's declaration back; `confirm` is its name again."""
-
-    confirm: str
-    reason: str
 
 
 class PairNotFound(LookupError):
@@ -111,7 +98,7 @@ class Failovers(Protocol):
 class FailoverService:
     """Safe to call from many threads and from several servers. `current` is a living cluster by name as of now, `views`
     are all clusters, `catch_up` folds what was recorded, by whomever; `seen` is what is known of a pair beside it,
-    `in_its_way` what people are told of it."""
+    `in_its_way` what people are told of it; `is_bound` whether files of a source are looked at."""
 
     store: EventStore
     cache: PairCache
@@ -120,6 +107,7 @@ class FailoverService:
     catch_up: Callable[[], None]
     seen: Callable[[RegisteredPair], PairSeen] = lambda pair: NOTHING_SEEN
     in_its_way: Callable[[RegisteredPair], PairTroubles] = lambda pair: NO_TROUBLES
+    is_bound: IsBound = lambda source: True
 
     def pairs(self) -> PairsView:
         """As of now, withdrawn ones among them. Raises StoreUnavailable."""
@@ -150,7 +138,7 @@ class FailoverService:
         self._refuse(command, pairs, beside)
         known = pairs.named(command.name)
         if known is not None:
-            _changed(known, command, known.clusters)
+            declared(known, command, known.clusters, self.is_bound)
 
     def declare(self, command: DeclarePair) -> PairOutcome:
         """Brings it into force. Idempotent by `command_id`.
@@ -165,25 +153,23 @@ class FailoverService:
                 again = "Apply it again: that is another pair then."
                 raise CommandRefused("pair-withdrawn", f"the pair {command.name} was withdrawn meanwhile", again)
             self._refuse(command, pairs, {})
-            return _changed(known, command, self._uids(command.document))
+            return declared(known, command, self._uids(command.document), self.is_bound)
 
         return self._record(uid, decide, command)
 
     def withdraw(self, command: WithdrawPair) -> PairOutcome:
         """From here on each cluster is its own. Idempotent. Raises PairNotFound, CommandRefused while the pair acts
-        or where the name typed is another, StoreUnavailable."""
+        a file declares it, or the name typed is another, StoreUnavailable."""
         uid = self._of_command(command) or self.get(command.name).uid
         refuse_unconfirmed(command.name, command.confirm)
 
-        def decide(pairs: PairsView) -> Decided:
-            view = pairs.by_uid[uid].view
-            if view.is_withdrawn:
-                return None, PairOutcome(command.name, False, f"the pair {command.name} was withdrawn already")
-            refuse_acting(command.name, pairs.by_uid[uid])
-            sentence = f"{command.name} is no pair any more: each of its clusters is its own, and stays as it is"
-            return facts.PairWithdrawn(command.reason), PairOutcome(command.name, True, sentence)
+        return self._record(uid, lambda pairs: withdrawn(pairs.by_uid[uid], command, self.is_bound), command)
 
-        return self._record(uid, decide, command)
+    def report_gone(self, command: ReportPairGone) -> PairOutcome:
+        """Records that no file of its source declares it any more; it stays. Idempotent. Raises PairNotFound,
+        StoreUnavailable."""
+        uid = self.get(command.name).uid
+        return self._record(uid, lambda pairs: gone(pairs.by_uid[uid], command), command)
 
     def next(self, pair: RegisteredPair) -> Next:
         """What is due of it, or what it waits for, as far as this server sees it."""
@@ -328,43 +314,3 @@ class FailoverService:
 
 
 _AGAIN = "done before, by this very command"
-
-
-def _changed(known: RegisteredPair, command: DeclarePair, clusters: tuple[str, ...]) -> Decided:
-    """What the document is to a pair that is registered; `clusters` are its own, by uid. Raises CommandRefused."""
-    view, document, name = known.view, command.document, command.name
-    refuse_unreadable(known)
-    data = document.model_dump(mode="json", by_alias=True)
-    if not view.name:
-        primary, standby = clusters
-        first, second = document.spec.clusters
-        sentence = f"{name}: {first} is the primary, {second} its {document.spec.mode} standby"
-        fact: object = facts.FailoverDeclared(
-            name, primary, standby, document.spec.mode, data, command.source, command.path, command.commit
-        )
-        return fact, PairOutcome(name, True, sentence)
-    before = view.declaration
-    if before is not None and before.document == document and before.source == command.source:
-        return None, PairOutcome(name, False, f"{name} is declared so already")
-    if before is not None and before.source != command.source and before.source.startswith("git:"):
-        message = f"the pair {name} is declared by {before.source} {before.path}: nothing was changed"
-        raise CommandRefused("other-source", message, "Change it there.")
-    if view.order is not None:
-        message = f"the failover {view.order.id} of {name} is in hand, by its document of before: nothing was changed"
-        raise CommandRefused("failover-in-hand", message, "Apply it again once that is over.")
-    changed = facts.PairSpecChanged(data, command.source, command.path, command.commit)
-    return changed, PairOutcome(name, True, f"{name} is declared anew")
-
-
-def refuse_acting(name: str, known: RegisteredPair) -> None:
-    """Raises CommandRefused while something of it acts: it is not withdrawn then."""
-    view = known.view
-    refuse_unreadable(known)
-    if view.missed:
-        return  # nothing of it is carried on any more
-    if view.order is not None:
-        message = f"the failover {view.order.id} of {name} is in hand: nothing was changed"
-        raise CommandRefused("failover-in-hand", message, "Withdraw it once that is over.")
-    if view.flow is not None:
-        message = f"records are copied to the standby of {name}: nothing was changed"
-        raise CommandRefused("failover-copies", message, "Withdraw it once its replicator has ended.")

@@ -15,8 +15,8 @@ from controlplane.api.presenters.failovers import cluster_names, failover_plan_o
 from controlplane.api.request_identity import heading_of
 from controlplane.api.services import PortalServices, Services
 from controlplane.cluster.commands import CommandRefused
+from controlplane.commands.failover_declarations import WithdrawPair, refuse_acting
 from controlplane.commands.failover_orders import AbortFailover, CertifyDoorShut, OrderFailover, aborted, certified
-from controlplane.commands.failovers import WithdrawPair, refuse_acting
 from controlplane.fleet.failovers.state import RegisteredPair
 from controlplane.portal.confirmation import Asking, YesForm, asked_and_answered, show_asking, show_refusal
 from controlplane.portal.failovers import clusters_of

@@ -5,8 +5,9 @@ from datetime import UTC, datetime
 from sqlalchemy import Engine
 
 from controlplane.cluster.view import ClusterView, empty_view
+from controlplane.commands.failover_declarations import DeclarePair, WithdrawPair
 from controlplane.commands.failover_orders import PairOutcome
-from controlplane.commands.failovers import DeclarePair, FailoverService, WithdrawPair
+from controlplane.commands.failovers import FailoverService
 from controlplane.fleet.failovers.seen import NOTHING_SEEN, PairSeen
 from controlplane.fleet.failovers.state import PairCache, RegisteredPair
 from controlplane.fleet.failovers.troubles import NO_TROUBLES

@@ -6,7 +6,8 @@ import pytest
 from sqlalchemy import Engine
 
 from controlplane.cluster.commands import CommandRefused, SpecRefused
-from controlplane.commands.failovers import DeclarePair, PairNotFound
+from controlplane.commands.failover_declarations import DeclarePair
+from controlplane.commands.failovers import PairNotFound
 from controlplane.storage.streams import FAILOVERS, pair_stream
 from events import failover_facts as facts
 from events.codec import encode

@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import Engine
 
 from controlplane.cluster.commands import CommandRefused
+from controlplane.commands.failover_declarations import DeclarePair
 from controlplane.commands.failover_orders import (
     AbortFailover,
     CertifyDoorShut,
@@ -17,7 +18,7 @@ from controlplane.commands.failover_orders import (
     PairOutcome,
     order_digest,
 )
-from controlplane.commands.failovers import DeclarePair, PairNotFound
+from controlplane.commands.failovers import PairNotFound
 from controlplane.fleet.failovers.seen import CopySeen, PairSeen, ReplicatorsSeen
 from controlplane.fleet.failovers.steps import PairStep, PairWait
 from controlplane.fleet.failovers.troubles import PairTroubles

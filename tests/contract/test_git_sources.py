@@ -29,6 +29,7 @@ class World:
         parts = SyncParts(
             store=self.house.store,
             commands=self.house.services.cluster.commands,
+            pairs=self.house.failovers,
             fleet=self.house.converger,
             wake=self.house.woken.append,
             may_act=lambda: True,

@@ -1,8 +1,9 @@
 """Commands that come by no request, but from git: noted in the audit like any other."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 from controlplane.api.access.roles import Verb
 from controlplane.api.audit import entry as audit
@@ -16,9 +17,14 @@ from controlplane.cluster.commands import (
 )
 from controlplane.cluster.user_commands import ReportUsersGone
 from controlplane.cluster.view import ClusterView
+from controlplane.commands.failover_declarations import DeclarePair, ReportPairGone
+from controlplane.commands.failover_orders import PairOutcome
+from controlplane.commands.failovers import FailoverService
 from controlplane.commands.handler import CommandHandler, CommandOutcome
+from controlplane.fleet.failovers.state import PairsView
 from events.clock import Clock
 from events.errors import StoreUnavailable
+from events.spec.model import KafkaClusterDocument
 
 _log = logging.getLogger(__name__)
 
@@ -45,21 +51,51 @@ class AuditedCommands:
         return self.commands.current(name)
 
     def _note(self, command: Command) -> None:
-        is_spec = isinstance(command, DeclareCluster | DeclareInCluster)
-        entry = audit.Entry(
-            at=self.clock(),
-            who=command.actor,
-            via=command.actor,
-            client="",
-            call=command.source if isinstance(command, DeclareCluster) else type(command).__name__,
-            verb=Verb.DECLARE.value if is_spec else Verb.STEER.value,
-            object=command.name,
-            outcome=audit.Outcome.DONE,
-            status=200,
-            event_position=self.head(),
-        )
-        try:
-            self.store.append(entry)
-        except StoreUnavailable:
-            # It is in force, and the event says by whom: a second attempt would change nothing and note nothing.
-            _log.error("%s declared %s, which could not be noted in the audit", command.actor, command.name)
+        noted(self.store, command, self.head(), self.clock())
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedPairs:
+    """A `FailoverService` for git, whose changes are noted likewise."""
+
+    service: FailoverService
+    store: AuditStore
+    head: Callable[[], int]
+    clock: Clock
+
+    def pairs(self) -> PairsView:
+        return self.service.pairs()
+
+    def check(self, command: DeclarePair, beside: Mapping[str, KafkaClusterDocument]) -> None:
+        self.service.check(command, beside)
+
+    def declare(self, command: DeclarePair) -> PairOutcome:
+        outcome = self.service.declare(command)
+        if outcome.changed:
+            noted(self.store, command, self.head(), self.clock())
+        return outcome
+
+    def report_gone(self, command: ReportPairGone) -> PairOutcome:
+        return self.service.report_gone(command)
+
+
+def noted(store: AuditStore, command: Command, position: int, at: datetime) -> None:
+    """Notes a command that was carried out."""
+    is_spec = isinstance(command, DeclareCluster | DeclareInCluster | DeclarePair)
+    entry = audit.Entry(
+        at=at,
+        who=command.actor,
+        via=command.actor,
+        client="",
+        call=command.source if isinstance(command, DeclareCluster) else type(command).__name__,
+        verb=Verb.DECLARE.value if is_spec else Verb.STEER.value,
+        object=f"failover {command.name}" if isinstance(command, DeclarePair) else command.name,
+        outcome=audit.Outcome.DONE,
+        status=200,
+        event_position=position,
+    )
+    try:
+        store.append(entry)
+    except StoreUnavailable:
+        # It is in force, and the event says by whom: a second attempt would change nothing and note nothing.
+        _log.error("%s declared %s, which could not be noted in the audit", command.actor, command.name)

@@ -89,6 +89,7 @@ def failover_out(
         "declared_by": declaration.by,
         "source": declaration.source,
         "path": declaration.path,
+        "undeclared": declaration.undeclared,
         "commit": declaration.commit,
     }
     return out.model_copy(update=said)

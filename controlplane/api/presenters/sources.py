@@ -33,6 +33,8 @@ def source_out(status: SourceStatus, link: ForgeLink | None = None) -> source_ap
         claimed_because=status.signature.why_not,
         clusters=list(status.clusters),
         missing=list(status.missing),
+        failovers=list(status.failovers),
+        failovers_missing=list(status.failovers_missing),
         problems=[problem_out(problem) for problem in status.problems],
         forge=None if link is None else ForgeOut(**asdict(link.reconciler.status())),
     )

@@ -15,13 +15,13 @@ from controlplane.api.request_identity import CommandId
 from controlplane.api.schemas import failovers as api
 from controlplane.api.schemas.messages import API_PREFIX
 from controlplane.api.services import Services
+from controlplane.commands.failover_declarations import WithdrawPair
 from controlplane.commands.failover_orders import (
     AbortFailover,
     CertifyDoorShut,
     OrderFailover,
     PairOutcome,
 )
-from controlplane.commands.failovers import WithdrawPair
 
 router = APIRouter(prefix=API_PREFIX, tags=["failovers"])
 

@@ -60,6 +60,7 @@ class FailoverOut(Message):
     source: str = ""
     path: str = ""
     commit: str = ""
+    undeclared: str = Field(default="", description="the commit as of which no file of its source declares it any more")
     last_order: str = Field(default="", description="the last failover that is over")
     last_promoted: bool | None = Field(default=None, description="whether that made its standby the primary")
     only_on_standby: dict[str, int] = Field(

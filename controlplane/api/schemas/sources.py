@@ -75,5 +75,9 @@ class SourceOut(Message):
     claimed_because: str = Field(default="", description="why the author is merely claimed, where keys are listed")
     clusters: list[str]
     missing: list[str] = Field(description="clusters of this source without a file: they stay as they are")
+    failovers: list[str] = Field(default_factory=list, description="pairs of clusters this source declares")
+    failovers_missing: list[str] = Field(
+        default_factory=list, description="pairs of this source without a file: they stay as they are"
+    )
     problems: list[ProblemOut]
     forge: ForgeOut | None = Field(default=None, description="where the binding names one")

@@ -12,8 +12,9 @@ from controlplane.api.access.rights import Rights
 from controlplane.api.access.roles import Verb
 from controlplane.cluster.commands import ClusterNotFound
 from controlplane.cluster.view import ClusterView
+from controlplane.commands.failover_declarations import DeclarePair, WithdrawPair
 from controlplane.commands.failover_orders import AbortFailover, CertifyDoorShut, OrderFailover, PairOutcome
-from controlplane.commands.failovers import DeclarePair, Failovers, PairNotFound, WithdrawPair
+from controlplane.commands.failovers import Failovers, PairNotFound
 from controlplane.fleet.failovers.orders import FailoverPlan
 from controlplane.fleet.failovers.state import PairsView, RegisteredPair
 from controlplane.fleet.failovers.steps import Next

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from controlplane.background.forges.forge import CommitStatus, State
+from controlplane.background.git_sync.outcome import PAIR_WAITS
 from controlplane.background.git_sync.second_person import waits_for_somebody
 from controlplane.background.git_sync.status import REFUSED, SYNCED, UNKNOWN, SourceStatus
 from controlplane.cluster.spec_source import NOT_DECLARED, git_source
@@ -46,14 +47,25 @@ def verdict_of(source: SourceStatus, *, portal: str, longest: int) -> CommitRepo
 
 
 def _words(source: SourceStatus) -> tuple[State, str]:
-    in_force = counted(len(source.clusters), "cluster")
+    in_force = _counts(source)
     if source.state == SYNCED:
         return "success", f"{in_force} in force"
     if source.state == REFUSED:
         return _refused([p for p in source.problems if p.is_error], in_force)
     if source.reason == NOT_DECLARED:
-        return "success", f"{in_force} in force; without a file, and as they were: {', '.join(source.missing)}"
+        return "success", f"{in_force} in force; without a file, and as they were: {', '.join(_missing(source))}"
+    if source.reason == PAIR_WAITS:
+        return "pending", f"{in_force} in force; {source.message}"
     return "failure", f"{source.reason}: {source.message}"
+
+
+def _counts(source: SourceStatus) -> str:
+    pairs = [counted(len(source.failovers), "failover")] if source.failovers else []
+    return " and ".join([counted(len(source.clusters), "cluster"), *pairs])
+
+
+def _missing(source: SourceStatus) -> list[str]:
+    return [*source.missing, *(f"failover {name}" for name in source.failovers_missing)]
 
 
 def _refused(errors: Sequence[Problem], in_force: str) -> tuple[State, str]:

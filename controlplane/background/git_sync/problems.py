@@ -15,6 +15,7 @@ ODD_NAME = ProblemKind("KEDGE-GIT-009", "odd file name", "People read it in term
 SECOND_PERSON = ProblemKind("KEDGE-GIT-010", "approval is needed", "A policy leaves it to a second person.")
 ACCOUNT = ProblemKind("KEDGE-GIT-011", "account not of this binding", "Whoever can merge would spend another's money.")
 LINKED_FOLDER = ProblemKind("KEDGE-GIT-012", "link to a folder", "Specs behind it are not read.", "warning")
+PAIR_WAITS = ProblemKind("KEDGE-GIT-013", "pair that waits", "It is tried again at every poll.", "warning")
 
 KINDS = (
     LINK,
@@ -29,6 +30,7 @@ KINDS = (
     SECOND_PERSON,
     ACCOUNT,
     LINKED_FOLDER,
+    PAIR_WAITS,
 )
 
 NAME: Path = ("metadata", "name")

@@ -8,6 +8,7 @@ from controlplane.background.git_sync.repository import LINK, TreeEntry
 from controlplane.cluster.commands import TopicDeclared, UserDeclared
 from events.spec.birth import settled_with_problems
 from events.spec.document import LoadResult, load_documents
+from events.spec.failover_model import KafkaFailoverDocument
 from events.spec.model import KafkaClusterDocument
 from events.spec.positions import Positions
 from events.spec.problems import Problem, has_errors, shorten
@@ -35,6 +36,18 @@ class DeclaredDocument:
 
 
 @dataclass(frozen=True, slots=True)
+class DeclaredPair:
+    """A pair of clusters that a file declares, and where it stands there."""
+
+    document: KafkaFailoverDocument
+    positions: Positions
+
+    @property
+    def name(self) -> str:
+        return self.document.pair
+
+
+@dataclass(frozen=True, slots=True)
 class SourceFile:
     """One file. With an error none of its documents comes into force; `documents` are those that could be read."""
 
@@ -43,15 +56,16 @@ class SourceFile:
     problems: tuple[Problem, ...]
     topics: tuple[TopicDeclared, ...] = ()
     users: tuple[UserDeclared, ...] = ()
+    pairs: tuple[DeclaredPair, ...] = ()
 
     @property
     def ok(self) -> bool:
         return not has_errors(self.problems)
 
     @property
-    def beside(self) -> tuple[TopicDeclared | UserDeclared, ...]:
-        """What it declares within clusters."""
-        return (*self.topics, *self.users)
+    def beside(self) -> tuple[TopicDeclared | UserDeclared | DeclaredPair, ...]:
+        """What it declares beside clusters."""
+        return (*self.topics, *self.users, *self.pairs)
 
     @property
     def names(self) -> frozenset[str]:
@@ -85,7 +99,7 @@ class CommitReader:
         for entry in plain:
             if entry.blob in fresh:
                 text = fresh[entry.blob]
-                self._parsed[entry.blob, entry.path] = load_documents(text, file=entry.path)
+                self._parsed[entry.blob, entry.path] = load_documents(text, file=entry.path, takes_pairs=True)
         kept = {(e.blob, e.path) for e in plain}
         self._parsed = {key: value for key, value in self._parsed.items() if key in kept}
         return tuple(file for entry in visible if (file := self._file(entry)) is not None)
@@ -96,12 +110,14 @@ class CommitReader:
             pairs = zip(loaded.documents, loaded.positions, strict=True)
             topics = zip(loaded.topics, loaded.topic_positions, strict=True)
             users = zip(loaded.users, loaded.user_positions, strict=True)
+            failovers = zip(loaded.failovers, loaded.failover_positions, strict=True)
             return SourceFile(
                 entry.path,
                 tuple(DeclaredDocument(d.metadata.name, d, at) for d, at in pairs),
                 loaded.problems,
                 tuple(TopicDeclared(t, at) for t, at in topics),
                 tuple(UserDeclared(u, at) for u, at in users),
+                tuple(DeclaredPair(pair, at) for pair, at in failovers),
             )
         problem = _why_not(entry)
         return SourceFile(entry.path, (), (problem,)) if problem is not None else None

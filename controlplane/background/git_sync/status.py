@@ -20,7 +20,8 @@ class SourceReport:
     """What the last poll of a source found. `state` is one of the words above, `since` when it became (state, reason).
 
     `tip` is the newest commit seen, `applied` the one whose files were looked at last. `missing` clusters of the source
-    have no file there any more. A loop tells its portals this, by these names.
+    have no file there any more; `failovers` and `failovers_missing` are its pairs, likewise. A loop tells its portals
+    this, by these names.
     """
 
     state: str = UNKNOWN
@@ -36,6 +37,8 @@ class SourceReport:
     signature: Signature = CLAIMED
     clusters: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
+    failovers: tuple[str, ...] = ()
+    failovers_missing: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
     is_reached: bool = True
     """Whether the last poll got an answer from the repository at all."""

@@ -15,6 +15,8 @@ from controlplane.background.git_sync.faults import SourceFault, Stopped
 from controlplane.background.git_sync.fold import SourceFold, read_source_fold, record
 from controlplane.background.git_sync.kept import Commit, kept_problem, no_file_has, orders_of, without_taken
 from controlplane.background.git_sync.kinds import KINDS, KeptKind
+from controlplane.background.git_sync.outcome import outcome_of
+from controlplane.background.git_sync.pairs import PairCommands, PairRound
 from controlplane.background.git_sync.reading import (
     CommitReader,
     DeclaredDocument,
@@ -34,8 +36,6 @@ from controlplane.background.git_sync.second_person import (
 from controlplane.background.git_sync.status import (
     LOOK_FAILED,
     OUT_OF_SYNC,
-    REFUSED,
-    SYNCED as IN_SYNC,
     SourceStatus,
     SourceStatuses,
 )
@@ -66,8 +66,7 @@ from events import facts
 from events.clock import Clock
 from events.errors import EventsError, StreamConflict
 from events.ids import derived_id
-from events.quantities import counted
-from events.spec.problems import Problem, has_errors, shorten
+from events.spec.problems import Problem, shorten
 from events.store import EventStore
 
 _log = logging.getLogger(__name__)
@@ -93,6 +92,7 @@ class SyncParts:
     store: EventStore
     commands: SourceCommands
     fleet: FreshFleet
+    pairs: PairCommands
     wake: Callable[[str], None]
     may_act: Callable[[], bool]
     statuses: SourceStatuses
@@ -142,8 +142,9 @@ class SourceSync:
             return
         files = self._files(tip.commit)
         self._parts.fleet.catch_up()
-        living = {v.name: v for v in self._parts.fleet.views() if v.name and not v.deleted}
-        judged = self._judged(files, living)
+        living = self._living()
+        pairs = self._pairs(tip)
+        judged = pairs.checked(self._judged(files, living), living)
         self._rolling = sum(rolls(living.get(d.name), d.document) for file in judged if file.ok for d in file.documents)
         # Later stages look at what earlier ones have in hand: those are recorded first.
         applied = list(judged)
@@ -152,11 +153,20 @@ class SourceSync:
         self._parts.fleet.catch_up()
         for kind in KINDS:
             applied = self._kept(kind, applied, tip)
+        applied = pairs.brought_into_force(applied, self._living())
+        pairs.report_gone(applied)
         reports = self._conditions(applied, tip)
         missing = sorted(name for name, (reason, _) in reports.items() if reason == NOT_DECLARED)
         self._tell_clusters(reports)
         self._remember(applied, missing, tip)
-        self._put_outcome(applied, missing, tip)
+        self._put_outcome(applied, missing, pairs, tip)
+
+    def _living(self) -> dict[str, ClusterView]:
+        return {v.name: v for v in self._parts.fleet.views() if v.name and not v.deleted}
+
+    def _pairs(self, tip: Tip) -> PairRound:
+        at = Commit(self._binding, self._source, tip.commit)
+        return PairRound(at=at, commands=self._parts.pairs, before_acting=self._refuse_if_not_leading)
 
     # --- reading ------------------------------------------------------------------------------------------------
 
@@ -233,7 +243,7 @@ class SourceSync:
 
     def _kept(self, kind: KeptKind, files: Sequence[SourceFile], tip: Tip) -> list[SourceFile]:
         """The files as they stand once their topics, or their users, are in force, too, or were refused."""
-        living = {v.name: v for v in self._parts.fleet.views() if v.name and not v.deleted}
+        living = self._living()
         at = Commit(self._binding, self._source, tip.commit)
         settled = without_taken(kind, files, living)
         applied = [
@@ -416,10 +426,11 @@ class SourceSync:
         self._refuse_if_not_leading()
         self._fold = record(self._parts.store, self._fold, applied, actor=self._source)
 
-    def _put_outcome(self, files: Sequence[SourceFile], missing: Sequence[str], tip: Tip) -> None:
+    def _put_outcome(self, files: Sequence[SourceFile], missing: Sequence[str], pairs: PairRound, tip: Tip) -> None:
+        failovers, gone = pairs.status()
         problems = tuple(problem for file in files for problem in file.problems)
         clusters = tuple(sorted(name for file in files if file.ok for name in file.names))
-        state, reason, message, then = _verdict(self._binding, files, problems, missing)
+        state, reason, message, then = outcome_of(self._binding, files, [*missing, *(f"failover {n}" for n in gone)])
         self._put(
             state,
             reason,
@@ -430,6 +441,8 @@ class SourceSync:
             signature=tip.signature,
             clusters=clusters,
             missing=tuple(missing),
+            failovers=failovers,
+            failovers_missing=gone,
             problems=problems,
         )
 
@@ -475,24 +488,3 @@ def _problem(refused: CommandRefused, declared: DeclaredDocument) -> Problem:
     kind = g.OTHER_SOURCE if refused.code == "other-source" else g.REFUSED
     fix = refused.what_next or f"Look at `kedge describe {declared.name}`."
     return g.of_document(kind, declared.positions, g.NAME, str(refused), fix)
-
-
-def _verdict(
-    binding: GitBinding, files: Sequence[SourceFile], problems: Sequence[Problem], missing: Sequence[str]
-) -> tuple[str, str, str, str]:
-    """State, reason, message, next step."""
-    bad = [file for file in files if not file.ok]
-    if has_errors(problems):
-        errors = sum(problem.is_error for problem in problems)
-        message = f"{counted(errors, 'error')} in {counted(len(bad), 'file')}"
-        return REFUSED, SPEC_REFUSED, message, "Fix the files and push; valid documents of other files are in force."
-    if not files:
-        message = f"no spec lies under `{binding.path or '.'}`"
-        if not missing:
-            return OUT_OF_SYNC, "NothingFound", message, "Push a spec there, or name another `path`."
-        then = "Put the files back; to delete a cluster: kedge delete CLUSTER"
-        return OUT_OF_SYNC, NOT_DECLARED, f"{message}: {', '.join(missing)} stay as they are", then
-    if missing:
-        message = f"without a file any more, and as they were: {', '.join(missing)}"
-        return OUT_OF_SYNC, NOT_DECLARED, message, "Put the files back; to delete a cluster: kedge delete CLUSTER"
-    return IN_SYNC, IN_SYNC, counted(sum(len(file.names) for file in files), "cluster"), ""

@@ -35,7 +35,7 @@ class PairSurroundings:
     def documents(self) -> dict[str, KafkaClusterDocument]:
         """Of both clusters, as they are about to be."""
         in_force = {name: view.document for name, view in self.living.items() if view.document is not None}
-        return {**in_force, **self.beside}
+        return {name: d for name, d in {**in_force, **self.beside}.items() if name in self.living}
 
     def has_in_force(self, document: KafkaFailoverDocument) -> bool:
         """Whether this very document is in force, of clusters that are still those."""

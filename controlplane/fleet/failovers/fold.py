@@ -67,6 +67,8 @@ def _timed(view: PairView, before: PairView, recorded: Recorded) -> PairView:
 
 def _declaration(view: PairView, fact: object, recorded: Recorded) -> PairDeclaration | None:
     """What is declared behind that fact. Raises ValidationError and UnknownApiVersion for what is no document."""
+    if isinstance(fact, facts.PairUndeclared):
+        return None if view.declaration is None else replace(view.declaration, undeclared=fact.commit)
     if not isinstance(fact, facts.FailoverDeclared | facts.PairSpecChanged) or not fact.document:
         return view.declaration
     return PairDeclaration(
@@ -99,6 +101,11 @@ def _declared(view: PairView, e: facts.FailoverDeclared) -> PairView:
 def _spec_changed(view: PairView, e: facts.PairSpecChanged) -> PairView:
     _need(bool(view.name) and not view.is_withdrawn, "no pair was declared, or it was withdrawn")
     _need(view.order is None, "an order is in hand, by the document of before")
+    return view
+
+
+def _undeclared(view: PairView, e: facts.PairUndeclared) -> PairView:
+    _need(bool(view.name) and not view.is_withdrawn, "no pair was declared, or it was withdrawn")
     return view
 
 
@@ -318,6 +325,7 @@ def _need(holds: bool, why: str) -> None:
 RULES: Mapping[type, Callable[[PairView, Any], PairView]] = {
     facts.FailoverDeclared: _declared,
     facts.PairSpecChanged: _spec_changed,
+    facts.PairUndeclared: _undeclared,
     facts.PairWithdrawn: _withdrawn,
     facts.CopyRequested: _copy_requested,
     facts.ReplicatorPlaced: _placed,

@@ -113,6 +113,13 @@ class PairDeclaration:
     source: str
     path: str
     commit: str
+    undeclared: str = ""
+    """The commit as of which no file of its source declares it any more; "" while one does, or it is of no file."""
+
+    @property
+    def is_git(self) -> bool:
+        """Whether a file of a git source declared it."""
+        return self.source.startswith("git:")
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,6 @@ from controlplane.cluster.server_identities import ServerIdentities
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.admission.judge import SpecJudge
 from controlplane.commands.chaos_injection import bring_about
-from controlplane.commands.failovers import FailoverService
 from controlplane.commands.handler import CommandHandler
 from controlplane.converger.tick.status import LoopService
 from controlplane.fleet.failovers.pair_documents import PairParts
@@ -42,7 +41,7 @@ from controlplane.fleet.networks.commands import NetworkService
 from controlplane.fleet.networks.server_addresses import servers_at
 from controlplane.server.assembly.access import oidc_of
 from controlplane.server.assembly.background import Rooms
-from controlplane.server.assembly.commands import CommandParts
+from controlplane.server.assembly.commands import CommandParts, failovers_of
 from controlplane.server.assembly.core import Base, Ground
 from controlplane.server.assembly.failovers import look_of
 from controlplane.server.assembly.loop import Folded, Loop
@@ -155,15 +154,7 @@ def fleet_services(
         networks=NetworkService(store, folded.networks, views, catch_up, partial(kept_audits, base.latest)),
         images=ImageService(store, folded.images, views, sentence, catch_up, utc_now),
         freezes=FreezeService(store, folded.freezes, views, catch_up, utc_now),
-        failovers=FailoverService(
-            store,
-            folded.pairs,
-            CommandHandler(store).current,
-            views,
-            catch_up,
-            look.of,
-            look.troubles,
-        ),
+        failovers=failovers_of(base, folded, CommandHandler(store).current, look),
         agents=agents,
         sources=sources,
         forges=forges,

@@ -1,16 +1,19 @@
 """Through what people and repositories ask: commands under policies, with the audit, and who people are."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from controlplane.api.access.accounts import People
 from controlplane.api.approvals import approves_still
-from controlplane.api.audit.commands import AuditedCommands
+from controlplane.api.audit.commands import AuditedCommands, AuditedPairs
 from controlplane.api.audit.store import SqlAuditStore
+from controlplane.background.failovers.look import PairLook
 from controlplane.cluster.observed.agent_reports import reports_of
+from controlplane.cluster.spec_source import git_source
 from controlplane.cluster.view import ClusterView
 from controlplane.commands.admission.judge import SpecJudge
+from controlplane.commands.failovers import FailoverService
 from controlplane.commands.handler import CommandHandler
 from controlplane.commands.policies.gate import LivingFleet, PolicyGate
 from controlplane.commands.policies.store import PolicyStore
@@ -82,6 +85,22 @@ def handler_of(
     )
 
 
+def failovers_of(
+    base: Base, folded: Folded, current: Callable[[str], ClusterView], look: PairLook | None = None
+) -> FailoverService:
+    """The same for the loop and for a portal. Without a `look` nothing is seen of a pair but its events."""
+    bound = {git_source(binding.name) for binding in base.settings.git}
+    service = FailoverService(
+        base.store,
+        folded.pairs,
+        current,
+        folded.converger.views,
+        folded.converger.catch_up,
+        is_bound=bound.__contains__,
+    )
+    return service if look is None else replace(service, seen=look.of, in_its_way=look.troubles)
+
+
 def _frozen(folded: Folded, view: ClusterView) -> str:
     now = utc_now()
     return frozen_words(view, all_freezes(folded.freezes, folded.pairs, view, now), now)
@@ -99,6 +118,7 @@ def _sources(ground: Ground, loop: Loop, commands: CommandHandler, audit: SqlAud
         ground.settings,
         store=ground.store,
         commands=AuditedCommands(commands, audit, ground.store.head, utc_now),
+        pairs=AuditedPairs(failovers_of(ground, loop, commands.current), audit, ground.store.head, utc_now),
         fleet=loop.converger,
         leadership=ground.candidate,
         wake=loop.hands.bell.ring,

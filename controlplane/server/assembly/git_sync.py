@@ -8,6 +8,7 @@ from functools import partial
 from agent.host_port import HostPort
 from controlplane.background.forges.link import ForgeLink, link_of
 from controlplane.background.git_sync.clone import Clone
+from controlplane.background.git_sync.pairs import PairCommands
 from controlplane.background.git_sync.service import SourceService
 from controlplane.background.git_sync.status import SourceStatuses
 from controlplane.background.git_sync.sync import SourceCommands, SourceSync, SyncParts
@@ -51,6 +52,7 @@ def sources_of(
     *,
     store: EventStore,
     commands: SourceCommands,
+    pairs: PairCommands,
     fleet: FreshFleet,
     leadership: Leadership,
     wake: Callable[[str], None],
@@ -62,6 +64,7 @@ def sources_of(
     parts = SyncParts(
         store=store,
         commands=commands,
+        pairs=pairs,
         fleet=fleet,
         wake=wake,
         may_act=lambda: leadership.may_act and not stop.is_set(),

@@ -36,5 +36,6 @@ DECLARED: tuple[object, ...] = (
     facts.EpochsMissed("eu", "brokers-a-0.g1", 5),
     facts.ReplicatorPlaced("us", "brokers-b-0.g1"),
     facts.DivergenceJudged("f1", {"orders-0": 12}),
+    facts.PairUndeclared("4f2a91c07be3d6a85b1f0e9c2d7a6b58c1e3f490"),
 )
 ONE_OF_EACH = tuple({type(f): f for f in (*PLANNED, *ABORTED, *DECLARED)}.values())

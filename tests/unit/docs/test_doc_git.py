@@ -42,10 +42,10 @@ def _reasons() -> set[str]:
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "SourceFault":
                 first = node.args[0]
                 found |= {first.value} if isinstance(first, ast.Constant) and isinstance(first.value, str) else set()
-    from controlplane.background.git_sync import git_faults, status as source_status
+    from controlplane.background.git_sync import git_faults, outcome, status as source_status
     from controlplane.cluster import spec_source
 
-    found |= git_faults.REASONS
+    found |= {*git_faults.REASONS, outcome.PAIR_WAITS}
     found |= {spec_source.NOT_DECLARED, spec_source.SPEC_REFUSED, spec_source.HISTORY_REWRITTEN}
     return found | {source_status.NOT_POLLED, source_status.HELD_BY_LEADER, source_status.LOOK_FAILED, "NothingFound"}
 

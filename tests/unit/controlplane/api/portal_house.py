@@ -143,6 +143,13 @@ class House:
         self.backups: list[Path] = []
         self.kafka = FakeKafka(clock=lambda: self.now)
         self.windows = KeptWindows()
+        self.failovers = FailoverService(
+            self.store,
+            self.pairs,
+            CommandHandler(self.store).current,
+            self.converger.views,
+            self.converger.catch_up,
+        )
         gate = PolicyGate(self.policies, self.converger)
         judge = SpecJudge(gate=gate, clients_must_avoid=NoNetworks().pool().cidr)
         self.services = PortalServices(
@@ -191,13 +198,7 @@ class House:
             fleet=fleet_services(
                 clusters=self.converger,
                 prices=self.prices,
-                failovers=FailoverService(
-                    self.store,
-                    self.pairs,
-                    CommandHandler(self.store).current,
-                    self.converger.views,
-                    self.converger.catch_up,
-                ),
+                failovers=self.failovers,
             ),
             brokers=broker_services(
                 group_offsets=GroupOffsetService(lambda view: self.kafka, lambda view: nullcontext(self.kafka)),

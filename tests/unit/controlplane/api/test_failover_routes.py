@@ -13,8 +13,9 @@ from controlplane.api.access.trail import Trail
 from controlplane.api.scoped.services import scoped
 from controlplane.api.specs import Order, declare, judge
 from controlplane.cluster.commands import ClusterNotFound
+from controlplane.commands.failover_declarations import DeclarePair, WithdrawPair
 from controlplane.commands.failover_orders import AbortFailover, CertifyDoorShut, OrderFailover
-from controlplane.commands.failovers import DeclarePair, Failovers, FailoverService, PairNotFound, WithdrawPair
+from controlplane.commands.failovers import Failovers, FailoverService, PairNotFound
 from controlplane.fleet.failovers.troubles import PairTroubles
 from controlplane.portal.app import create_app
 from controlplane.storage.streams import pair_stream

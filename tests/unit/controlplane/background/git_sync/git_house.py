@@ -98,6 +98,7 @@ class GitHouse:
         parts = SyncParts(
             store=house.store,
             commands=house.services.cluster.commands,
+            pairs=house.failovers,
             fleet=house.converger,
             wake=house.woken.append,
             may_act=lambda: self.leads,

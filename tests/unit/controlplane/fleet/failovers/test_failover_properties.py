@@ -38,6 +38,7 @@ ANY = st.one_of(
     st.builds(facts.FailoverAborted, orders),
     st.just(facts.PairSpecChanged({}, "api", "", "")),
     st.just(facts.PairWithdrawn("x")),
+    st.just(facts.PairUndeclared("4f2a")),
     st.builds(facts.EpochsMissed, clusters, st.just("a"), epochs),
 )
 
@@ -132,6 +133,7 @@ def test_seeds_walk_through_all_states_and_never_open_two_doors(seed: int) -> No
             for beside in (
                 facts.PairSpecChanged({}, "api", "", ""),
                 facts.PairWithdrawn("x"),
+                facts.PairUndeclared("4f2a"),
                 facts.EpochsMissed("eu", "a", 99),
             ):
                 seen[type(beside)] += tried(view, beside) is not None

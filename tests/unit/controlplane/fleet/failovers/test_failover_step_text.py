@@ -9,7 +9,8 @@ NAMES = {"eu": "orders-eu", "us": "orders-us"}
 
 
 def test_every_event_of_a_failover_and_an_abort_is_said_in_words_of_its_own() -> None:
-    of_people = facts.FailoverDeclared | facts.FailoverRequested | facts.PairSpecChanged | facts.PairWithdrawn
+    declared = facts.FailoverDeclared | facts.PairSpecChanged | facts.PairUndeclared | facts.PairWithdrawn
+    of_people = declared | facts.FailoverRequested
     steps = [f for f in (*PLANNED, *ABORTED, *ONE_OF_EACH) if type(f) in RULES and not isinstance(f, of_people)]
     said = {type(fact): step_words(fact, NAMES) for fact in steps}
     assert len(set(said.values())) == len(said)

@@ -108,9 +108,6 @@ def refuse_acting(name: str, known: RegisteredPair) -> None:
     if view.order is not None:
         message = f"the failover {view.order.id} of {name} is in hand: nothing was changed"
         raise CommandRefused("failover-in-hand", message, "Withdraw it once that is over.")
-    if view.flow is not None:
-        message = f"records are copied to the standby of {name}: nothing was changed"
-        raise CommandRefused("failover-copies", message, "Withdraw it once its replicator has ended.")
 
 
 def _says_nothing_new(before: PairDeclaration, command: DeclarePair) -> bool:

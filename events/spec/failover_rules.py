@@ -58,6 +58,7 @@ def _mode(document: KafkaFailoverDocument, where: Positions) -> Iterator[Problem
         fix = "Leave `pool` out: a broker's VM of the standby copies, beside its broker."
         message = "this release makes no VMs that do nothing but copy"
         yield where.problem(p.FAILOVER_POOL, ("spec", "replication", "pool"), message, fix, key=True)
+    yield from _not_done_yet(document, where)
     if spec.mode == "warm" and spec.standby is not None:
         fix = "Leave `standby` out: its size is what its own spec says."
         message = "a warm standby is as large as it has to be for the copy"
@@ -90,6 +91,18 @@ def _topics(document: KafkaFailoverDocument, where: Positions) -> Iterator[Probl
         yield where.problem(p.FAILOVER_TOPIC, path, "`*` leaves every topic out", "Name the topics to leave out.")
 
 
+def _not_done_yet(document: KafkaFailoverDocument, where: Positions) -> Iterator[Problem]:
+    policy = document.spec.failover
+    if policy.after is not None:
+        fix = "Leave `after` out: people are notified, and order it by `kedge failover` (docs/failover.md)."
+        path = ("spec", "failover", "after")
+        yield where.problem(p.FAILOVER_BY_ITSELF, path, "in this release a person fails over", fix, key=True)
+    if policy.divergence != "recopy":
+        message = "in this release records that only the old primary has are counted, and left to a person"
+        path = ("spec", "failover", "divergence")
+        yield where.problem(p.FAILOVER_BY_ITSELF, path, message, "Leave `divergence` out.", key=True)
+
+
 def _cluster(document: KafkaFailoverDocument, cluster: KafkaClusterDocument, where: Positions) -> Iterator[Problem]:
     name = cluster.metadata.name
     path = (*_CLUSTERS, document.spec.clusters.index(name))
@@ -105,10 +118,6 @@ def _cluster(document: KafkaFailoverDocument, cluster: KafkaClusterDocument, whe
         message = f"others run brokers of {name}, and nobody asks for rights there: nothing could keep writers out"
         fix = "Take its brokers over first (docs/import.md), or name another cluster."
         yield where.problem(p.FAILOVER_CLUSTER, path, message, fix)
-    if document.spec.failover.after is not None:
-        message = f"others run brokers of {name}: no agent is there to prove that they are gone"
-        fix = "Leave `after` out: a person fails over then."
-        yield where.problem(p.FAILOVER_UNPROVEN, ("spec", "failover", "after"), message, fix)
 
 
 def _beside(

@@ -285,7 +285,6 @@ FAILOVER_MODE = _kind(163, "parts of another mode", "A copy that is not made, or
 FAILOVER_NAME = _kind(164, "name of a pair that is taken", "It leads to the primary, whichever that is.")
 FAILOVER_TOPIC = _kind(165, "topic of no pair", "The standby's follows the primary's; some are each cluster's own.")
 FAILOVER_REPLICAS = _kind(166, "more replicas than the standby has brokers", "Each replica needs one of its own.")
-FAILOVER_UNPROVEN = _kind(167, "loss that nobody could prove", "Two primaries cost more records than a late one.")
 FAILOVER_ROUTE = _kind(168, "replicator without a way", "Who copies has to reach the brokers of both clusters.")
 FAILOVER_ONE_PLACE = _kind(169, "both clusters in one place", "What takes one takes both.", "warning")
 FAILOVER_PRODUCER_IDS = _kind(
@@ -302,6 +301,7 @@ FAILOVER_NETWORK = _kind(
 )
 FAILOVER_POOL = _kind(177, "replicators on VMs of their own", "What would never be made must not pass for declared.")
 FAILOVER_SECURED = _kind(178, "copy between clusters that speak TLS", "Who copies has to be known to both clusters.")
+FAILOVER_BY_ITSELF = _kind(179, "failover nobody asked for", "What would never be done must not pass for declared.")
 
 # Tokens of a provider.
 OAUTH = _kind(118, "tokens could not be judged", "What is not asked of a token, any token of the provider has.")

@@ -62,6 +62,9 @@ class Server:
     def declare(self, name: str, *clusters: str, key: str = "", size: int = 3, dns: str = "") -> PairOutcome:
         return self.service.declare(wanted(name, *clusters, key=key, size=size, dns=dns))
 
+    def declare_warm(self, name: str, *clusters: str) -> PairOutcome:
+        return self.service.declare(wanted(name, *clusters, is_warm=True))
+
     def withdraw(self, name: str, *, key: str = "w", confirm: str = "") -> PairOutcome:
         command = WithdrawPair(
             name=name, actor="person:bob", command_id=key, confirm=confirm or name, reason="given up"
@@ -72,15 +75,17 @@ class Server:
         return self.service.get(name)
 
 
-def wanted(name: str, *clusters: str, key: str = "", size: int = 3, dns: str = "") -> DeclarePair:
+def wanted(
+    name: str, *clusters: str, key: str = "", size: int = 3, dns: str = "", is_warm: bool = False
+) -> DeclarePair:
+    mode = {"mode": "warm", "replication": {}} if is_warm else {"mode": "cold", "standby": {"size": size}}
     document = KafkaFailoverDocument.model_validate(
         {
             "metadata": {"name": name},
             "spec": {
                 "clusters": list(clusters),
                 "bootstrap": {"dns": dns or f"{name}.example"},
-                "mode": "cold",
-                "standby": {"size": size},
+                **mode,
             },
         }
     )

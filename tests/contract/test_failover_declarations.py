@@ -133,6 +133,19 @@ def test_a_pair_of_which_something_acts_is_not_withdrawn(store: EventStore) -> N
     assert server.get("orders").view.state == "Preparing"
 
 
+def test_a_warm_pair_at_rest_is_withdrawn_though_records_are_copied(store: EventStore) -> None:
+    """What copies ends with it: whoever recovers from a failover that nobody can lead on has no other way."""
+    server = Server(store)
+    server.declare_warm("orders", "eu", "us")
+    uid = server.get("orders").uid
+    story = (facts.DoorClosed("uid-us", 1, "agents", ""), facts.CopyRequested({}), facts.StandbySeeded(""))
+    for n, fact in enumerate(story):
+        store.append(pair_stream(uid), [encode(fact, f"s{n}")], expected_version=1 + n, origin=Origin("loop"))
+    assert server.get("orders").view.flow is not None
+    assert server.withdraw("orders").changed
+    assert server.service.pairs().by_uid[uid].view.flow is None
+
+
 def test_a_withdrawal_needs_the_name_and_is_done_once(store: EventStore) -> None:
     server = Server(store)
     server.declare("orders", "eu", "us")

@@ -132,8 +132,6 @@ def test_a_cluster_in_zookeeper_mode_is_of_no_pair() -> None:
 def test_a_cluster_that_others_run_in_plaintext_cannot_be_fenced_nor_proved_gone() -> None:
     theirs = an_external_spec().replace("name: orders", "name: orders-us", 1)
     assert [p.code for p in problems(ORDERS, theirs, pair(**COLD))] == ["KEDGE-SPEC-162"]
-    by_itself = pair(**COLD, failover="{after: 5m}")
-    assert [p.code for p in problems(ORDERS, theirs, by_itself)] == ["KEDGE-SPEC-162", "KEDGE-SPEC-167"]
 
 
 def test_a_warm_pair_in_one_place_is_told_and_accepted() -> None:
@@ -149,6 +147,12 @@ def test_who_copies_reaches_the_brokers_of_both() -> None:
     assert "orders and of orders-us do not reach each other" in found[0].message
     assert "`route`" in found[0].fix
     assert problems(ORDERS, US.replace(LOCAL, far), pair(**COLD)) == []
+
+
+@pytest.mark.parametrize(("policy", "field"), [("{after: 5m}", "after"), ("{divergence: keep}", "divergence")])
+def test_what_this_release_does_not_do_by_itself_is_refused(policy: str, field: str) -> None:
+    found = problems(ORDERS, US, pair(**COLD, failover=policy))
+    assert [(p.code, p.path) for p in found] == [("KEDGE-SPEC-179", f"spec.failover.{field}")]
 
 
 def test_what_this_release_does_not_copy_by_is_refused() -> None:

@@ -2,10 +2,11 @@
 for the replicator before it starts, offsets of groups are set once all is copied. What was found is written down."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from controlplane.background.failovers.copying_work import CopyWork
 from controlplane.background.rounds import Round
@@ -91,18 +92,24 @@ class CopyWatch:
                 self._looked[pair.uid] = now
                 with this_round.apart(pair.name):
                     self._begin(pair)
-        there = {pair.uid: pair.view.flows for pair in warm}
-        self._known = {key: one for key, one in self._known.items() if there.get(key[0]) == key[1]}
-        self._rows = {uid: row for uid, row in self._rows.items() if uid in there}
-        self._looked = {uid: at for uid, at in self._looked.items() if uid in there}
-        self._aligned = {key: done for key, done in self._aligned.items() if key[0] in there}
-        self._looks = {uid: look for uid, look in self._looks.items() if uid in there}
+        self._forget_others({pair.uid: pair.view.flows for pair in warm})
         this_round.close()
 
     def close(self) -> None:
         """Waits for the looks that go on, which are bounded."""
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def _forget_others(self, flows: Mapping[str, int]) -> None:
+        """Keeps what is of these pairs, and of the flow of each. Looks write meanwhile: each key is taken out alone."""
+        for known in [key for key in list(self._known) if flows.get(key[0]) != key[1]]:
+            self._known.pop(known, None)
+        for aligned in [key for key in list(self._aligned) if key[0] not in flows]:
+            self._aligned.pop(aligned, None)
+        kept: tuple[dict[str, Any], ...] = (self._rows, self._looked, self._looks)
+        for one in kept:
+            for uid in [uid for uid in list(one) if uid not in flows]:
+                one.pop(uid, None)
 
     def _begin(self, pair: RegisteredPair) -> None:
         if not self.threads:

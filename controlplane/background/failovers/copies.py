@@ -161,7 +161,7 @@ class CopyWatch:
         gone, and each answer that does not come would be waited for."""
         order, is_known = work.pair.view.order, row.ends is not None
         stops = order is not None and order.replicator_stops and work.pair.view.flow is not None
-        if not stops or is_known or not work.topics or self._replicators(work).lacking:
+        if not stops or is_known or self._replicators(work).lacking:
             return replace(row, copy=self._copy_of(work))
         return replace(row, copy=self._copy_of(work), ends=work.ends())
 

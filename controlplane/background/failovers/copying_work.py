@@ -106,13 +106,14 @@ class CopyWork:
         if not self._may_begin:
             return None
         ended = self.pair.view.ended
-        if ended is None or not ended.ends:
+        if self.topics and (ended is None or not ended.ends):
             why = "how much it had copied when it took over is not written down"
             raise CopyImpossible(what="comparing both logs", where=self.standby.name, why=why, next_step=_NEXT)
         seen = self.positions()
         found = self._common_ends(seen)
         left = [(p, log) for p, log in sorted(seen.target.items()) if log.end and found.get(p) is None]
-        return {str(p): _beyond(log, p, ended.ends) for p, log in left}
+        ends = ended.ends if ended is not None else {}
+        return {str(p): _beyond(log, p, ends) for p, log in left}
 
     def _common_ends(self, seen: CopyPositions) -> dict[TopicPartition, int | None]:
         """Of the way back, by partition of the new primary, the offset behind the old one's last record there; None
@@ -162,14 +163,14 @@ class CopyWork:
         return {p: end for p, end in found.items() if end is not None}
 
     def _topics_by_call(self) -> Iterator[tuple[str, ...]]:
-        """Topics of which one call may ask."""
+        """Topics of which one call may ask; one call of none where there are none."""
         some: list[str] = []
         for topic, count in self.partitions.items():
             if some and sum(self.partitions[t] for t in some) + count > PARTITIONS_A_CALL:
                 yield tuple(some)
                 some = []
             some.append(topic)
-        if some:
+        if some or not self.partitions:
             yield tuple(some)
 
     def _require_due(self, what: str) -> None:

@@ -1,6 +1,8 @@
 """Behind an unplanned failover of a warm pair: how much was copied, what the old primary alone has, and where the copy
 back to it goes on."""
 
+from dataclasses import replace
+
 import pytest
 
 from controlplane.kafka.pair_copies.log_edge import LogRecord
@@ -130,3 +132,18 @@ def test_a_partition_that_nobody_wrote_to_is_the_same_on_both() -> None:
     assert world.looks().only_there == {}
     world.tell(facts.DivergenceJudged("f1", {}))
     assert "orders-1" not in (world.looks().seeds or {}), "from its beginning"
+
+
+def test_a_pair_without_topics_is_led_over_and_back_without_a_wait() -> None:
+    world = Watched(topics=())
+    world.views[EU] = replace(world.views[EU], topics=replace(world.views[EU].topics, by_name={}))
+    world.ended()
+    assert world.looks().seeds == {}, "there is nothing to copy, and it begins"
+    world.tell(*COPIED, *FENCED, facts.ReplicatorStopRequested("f1"))
+    world.ended()
+    assert world.looks(0.5).ends == {}
+    world.tell(facts.ReplicatorStopped("f1", ""), *PROMOTED)
+    world.ended()
+    assert world.looks().only_there == {}
+    world.tell(facts.DivergenceJudged("f1", {}))
+    assert world.looks().seeds == {}

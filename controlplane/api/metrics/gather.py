@@ -119,9 +119,12 @@ def _pairs(services: PortalServices, names: Mapping[str, str]) -> tuple[PairSnap
         view, troubles = pair.view, services.fleet.failovers.troubles(pair)
         if view.name and not view.is_withdrawn and not view.unreadable:
             primary, standby = (names.get(uid, uid) for uid in (view.primary, view.standby))
-            runs = bool(view.replicator_at) and troubles.replicators is not None and troubles.replicators.is_running
             copy = troubles.copy.copy if troubles.copy is not None else None
-            found.append(PairSnapshot(pair.name, primary, standby, str(view.state), view.is_warm, runs, copy))
+            found.append(
+                PairSnapshot(
+                    pair.name, primary, standby, str(view.state), view.is_warm, troubles.is_copying(view), copy
+                )
+            )
     return tuple(found)
 
 

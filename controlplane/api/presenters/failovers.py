@@ -137,7 +137,7 @@ def _copy(view: PairView, troubles: PairTroubles) -> api.CopyOut:
     problems = [troubles.copy.problem if troubles.copy is not None else "", found.problem if found is not None else ""]
     return api.CopyOut(
         replicator=view.replicator_at,
-        is_running=bool(view.replicator_at) and troubles.replicators is not None and troubles.replicators.is_running,
+        is_running=troubles.is_copying(view),
         lag_s=found.lag_s if found is not None else None,
         lag_records=sum(left.values()) if left is not None else None,
         behind=_most(left or {}),

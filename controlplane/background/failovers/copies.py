@@ -181,12 +181,9 @@ class CopyWatch:
         if history.found != known.history.found:
             keep_findings(self.latest, view, history.found, source=_SOURCE, now=self.clock())
         known = self._known[view.uid, view.flows] = replace(known, history=history, of=now_of)
-        is_draining = view.state is PairState.DRAINING and history.last is not None
-        asked = (
-            undrained(history.last, known.tails)
-            if is_draining and history.last
-            else suspected_markers(history, known.tails)
-        )
+        asked = suspected_markers(history, known.tails)
+        if view.state is PairState.DRAINING and history.last is not None:
+            asked = undrained(history.last, known.tails)
         if asked:
             tails = {**known.tails, **work.tails(asked)}
             self._known[view.uid, view.flows] = replace(known, tails=tails)

@@ -37,6 +37,10 @@ class PairTroubles:
     copy: CopyRow | None = None
     """Of one whose logs were looked at lately, what was found."""
 
+    def is_copying(self, view: PairView) -> bool:
+        """Whether the agent of the VM that is to copy says that it does."""
+        return bool(view.replicator_at) and self.replicators is not None and self.replicators.is_running
+
 
 NO_TROUBLES: Final = PairTroubles()
 
